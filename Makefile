@@ -90,7 +90,7 @@ faults: ready
 	done
 
 fuzz: ready
-	tests/fuzzers/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
+	tests/fuzz/parsers/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 soak: ready
 	tests/soak/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)

@@ -1,7 +1,7 @@
-/* Active target: fences with and without puts, and post-start-complete-wait by a pair, around a ring, among all; and making
- * windows, which all ranks do together too.
- * What a rank puts changes with every operation, and whoever leaves an epoch looks at what was put to it.
- * Driven by timing.c through the tables at the end. */
+/* Active target: fences with and without puts, and post-start-complete-wait by a pair, around a
+ * ring, and among all ranks; and window creation, which is collective too. The data change with
+ * every operation, and a rank checks what was put to it after each epoch. timing.c drives the
+ * tables at the end. */
 #include "rma.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ static void put_word(struct rma_run *run, int to, size_t word, uint64_t value)
 {
     const size_t at = word * sizeof value;
     memcpy(run->buffer + at, &value, sizeof value);
-    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, to, run->begin[to] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
+    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, to, run->begin[to] + (MPI_Aint)at, 1, MPI_UINT64_T,
+            run->win);
 }
 
 static void expect_word(struct rma_run *run, size_t word, uint64_t value)
@@ -50,7 +51,8 @@ static void fence_open(struct rma_run *run)
     MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
 }
 
-/* Every rank puts to its right neighbour. Words in turn: the neighbour may already be one epoch on, in the next batch too. */
+/* Every rank puts to its right neighbour. Words alternate: the neighbour may be one epoch ahead,
+ * also in the next batch. */
 static void fence_put(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -61,7 +63,7 @@ static void fence_put(struct rma_run *run, uint64_t count)
     }
 }
 
-/* Fences alone leave no data: untimed puts show that they are fences. */
+/* Fences alone leave no data: untimed puts verify that they synchronise. */
 static void fence_check(struct rma_run *run)
 {
     MPI_Win_fence(MPI_MODE_NOPRECEDE, run->win);
@@ -137,7 +139,8 @@ static void all_to_all(struct rma_run *run, uint64_t count)
         MPI_Win_post(run->from, 0, run->win);
         MPI_Win_start(run->to, 0, run->win);
         for (int step = 1; step < run->ranks; step++)
-            put_word(run, (run->rank + step) % run->ranks, (size_t)run->rank, value_of(run, run->rank, run->done));
+            put_word(run, (run->rank + step) % run->ranks, (size_t)run->rank,
+                     value_of(run, run->rank, run->done));
         MPI_Win_complete(run->win);
         MPI_Win_wait(run->win);
         for (int from = 0; from < run->ranks; from++)
@@ -146,7 +149,7 @@ static void all_to_all(struct rma_run *run, uint64_t count)
     }
 }
 
-/* ---- making windows ---- */
+/* ---- window creation ---- */
 
 static void create_free(struct rma_run *run, uint64_t count)
 {
@@ -158,20 +161,21 @@ static void create_free(struct rma_run *run, uint64_t count)
     }
 }
 
-/* One more such window, and used. */
+/* Creates another such window, and uses it. */
 static void create_check(struct rma_run *run)
 {
     struct rma_run other = *run;
     rma_window_open(&other, CREATED_BYTES);
-    rma_window_tell(&other);
+    rma_window_exchange(&other);
     fence_check(&other);
     rma_window_close(&other);
     run->wrong |= other.wrong;
 }
 
-#define ACTIVE(its_name, its_setup, its_repeat, its_check)                                                                 \
-    {                                                                                                                      \
-        .name = its_name, .kind = RMA_ACTIVE, .setup = its_setup, .repeat = its_repeat, .check = its_check                 \
+#define ACTIVE(its_name, its_setup, its_repeat, its_check)                                         \
+    {                                                                                              \
+        .name = its_name, .kind = RMA_ACTIVE, .setup = its_setup, .repeat = its_repeat,            \
+        .check = its_check                                                                         \
     }
 
 const struct rma_pattern rma_active[] = {

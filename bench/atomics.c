@@ -1,6 +1,6 @@
-/* Atomic operations on one word: fetch_and_op and compare_and_swap by rank 0, and fetch_and_op by all ranks at once.
- * The word counts from a value that changes with every batch, so each fetched value can be foretold.
- * Driven by timing.c through the table at the end. */
+/* Atomic operations on one word: fetch_and_op and compare_and_swap by rank 0, and fetch_and_op by
+ * all ranks at once. The word counts from a value that changes with every batch, so each fetched
+ * value is predictable. timing.c drives the table at the end. */
 #include "rma.h"
 
 #include <string.h>
@@ -20,14 +20,14 @@ static void counter_prepare(struct rma_run *run)
     memcpy(run->mine, &first, sizeof first);
 }
 
-/* The word is what it has to be, and its neighbours are what they were. */
+/* The word has the expected value, and its neighbours are unchanged. */
 static void counter_check_sum(struct rma_run *run, uint64_t added)
 {
     int64_t word;
     memcpy(&word, run->mine, sizeof word);
     run->wrong |= word != first_value(run) + (int64_t)added;
-    run->wrong |= !data_holds_from(run->mine + sizeof word, sizeof word, RMA_GUARD_BYTES - sizeof word,
-                                   rma_target_seed(run, run->rank));
+    run->wrong |= !data_holds_from(run->mine + sizeof word, sizeof word,
+                                   RMA_GUARD_BYTES - sizeof word, rma_target_seed(run, run->rank));
 }
 
 static void counter_check(struct rma_run *run)
@@ -42,8 +42,9 @@ static void fetch_and_op(struct rma_run *run, uint64_t count)
     const int64_t one = 1, first = first_value(run);
     const uint64_t end = run->done + count;
     int64_t before[RMA_SLOTS];
-    while (run->done < end) { /* accumulates of one origin to one place take effect in their order */
-        uint64_t flight = (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
+    while (run->done < end) { /* accumulates of one origin to one location take effect in order */
+        uint64_t flight =
+            (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
         for (uint64_t i = 0; i < flight; i++) {
             before[i] = -1;
             MPI_Fetch_and_op(&one, &before[i], MPI_INT64_T, target, begin, MPI_SUM, run->win);
@@ -59,14 +60,17 @@ static void compare_and_swap(struct rma_run *run, uint64_t count)
     const MPI_Aint begin = run->begin[target];
     const int64_t first = first_value(run);
     const uint64_t end = run->done + count;
-    int64_t words[RMA_SLOTS + 1], found[RMA_SLOTS]; /* words[i] is compared, words[i + 1] desired */
+    /* words[i] is compared, words[i + 1] is desired */
+    int64_t words[RMA_SLOTS + 1], found[RMA_SLOTS];
     while (run->done < end) {
-        uint64_t flight = (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
+        uint64_t flight =
+            (uint64_t)run->in_flight < end - run->done ? (uint64_t)run->in_flight : end - run->done;
         words[0] = first + (int64_t)run->done;
         for (uint64_t i = 0; i < flight; i++) {
             words[i + 1] = words[i] + 1;
             found[i] = -1;
-            MPI_Compare_and_swap(&words[i + 1], &words[i], &found[i], MPI_INT64_T, target, begin, run->win);
+            MPI_Compare_and_swap(&words[i + 1], &words[i], &found[i], MPI_INT64_T, target, begin,
+                                 run->win);
         }
         MPI_Win_flush(target, run->win);
         for (uint64_t i = 0; i < flight; i++)
@@ -75,7 +79,7 @@ static void compare_and_swap(struct rma_run *run, uint64_t count)
     }
 }
 
-/* Every rank adds its number, counted from one, to the same word; what it fetches only grows. */
+/* Every rank adds its number, counted from one, to the same word; its fetched values only grow. */
 static void hot_fetch_and_op(struct rma_run *run, uint64_t count)
 {
     const MPI_Aint begin = run->begin[hot_target];
@@ -99,7 +103,11 @@ static void hot_check(struct rma_run *run)
 }
 
 const struct rma_pattern rma_atomics[] = {
-    {.name = "fetch-and-op", .prepare = counter_prepare, .repeat = fetch_and_op, .check = counter_check, .placeable = true},
+    {.name = "fetch-and-op",
+     .prepare = counter_prepare,
+     .repeat = fetch_and_op,
+     .check = counter_check,
+     .placeable = true},
     {.name = "compare-and-swap",
      .prepare = counter_prepare,
      .repeat = compare_and_swap,

@@ -1,6 +1,6 @@
-"""`oriel bench`: times one-sided patterns on each host alone and through Oriel, and prints the figures side by side.
-Every figure's data were verified; a pattern that crashes, hangs or is wrong says so and loses no other.
-Started by the command (cli/bench.c), which lies in <prefix>/bin where this lies in <prefix>/lib/oriel/bench."""
+"""`oriel bench`: times one-sided patterns on each host MPI, with and without Oriel, and prints the times side by side.
+The data of every time are verified. A pattern that crashes, hangs or has wrong data is reported and does not affect others.
+The command in <prefix>/bin (cli/bench.c) starts this script in <prefix>/lib/oriel/bench."""
 
 import argparse
 import contextlib
@@ -24,15 +24,15 @@ import results  # noqa: E402
 
 REFUSED, INTERRUPTED = 2, 130
 RUNS, QUICK_S, FULL_S = 3, 240, 2400
-KNOWN_MOST = 16  # names that a message lists
+KNOWN_MOST = 16  # maximum number of names in a message
 
 
 class Refusal(Exception):
-    """Something that stands in the way, before anything was started."""
+    """A usage or set-up error; nothing has been started."""
 
 
 class Interrupted(BaseException):
-    """The user, or the system, wants an end."""
+    """A signal of the user or the system ended the run."""
 
 
 def refuse(text):
@@ -40,26 +40,26 @@ def refuse(text):
         sys.stderr.write("oriel: %s\n" % text)
         sys.stderr.flush()
     except OSError:
-        pass  # nobody is left to tell
+        pass  # there is no other place to report it
     return REFUSED
 
 
 class Ending:
-    """Hears the signals that want an end. The first one ends what is done while armed; at all other times, as when results are
-    written, it is only noted."""
+    """Handles termination signals. While armed, the first one raises Interrupted; at other times, such as while results are
+    written, it is only recorded."""
 
     def __init__(self):
         self.asked = False
         self.armed = False
 
     def start(self):
-        """The command has blocked them, so that none comes before this."""
+        """The command has blocked the signals, so none arrives earlier."""
         for kind in jobs.ENDS:
-            if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:  # nohup's stays
-                signal.signal(kind, self._hear)
+            if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:  # keeps nohup's setting
+                signal.signal(kind, self._handle)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, jobs.ENDS)
 
-    def _hear(self, number, frame):
+    def _handle(self, number, frame):
         self.asked = True
         if self.armed:
             self.armed = False
@@ -73,7 +73,7 @@ class Ending:
 
     @contextlib.contextmanager
     def held(self):
-        """What is in the block is done to its end."""
+        """Signals do not interrupt the block."""
         self.armed = False
         yield
         self.arm()
@@ -83,7 +83,7 @@ ending = Ending()
 
 
 def printed(function, *arguments):
-    """Prints by the function; says what stands in the way of that."""
+    """Calls the printing function; an output error becomes a Refusal."""
     try:
         function(*arguments)
         sys.stdout.flush()
@@ -99,15 +99,15 @@ def printed(function, *arguments):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        raise Refusal(message + "; oriel bench --help explains the options")
+        raise Refusal(message + "; oriel bench --help describes the options")
 
 
 def known_ones(unknown, known):
-    """What there is instead: all, or of many those that are called alike."""
+    """The valid names: all of a few, or similar ones of many."""
     if len(known) <= KNOWN_MOST:
         return "known: " + ", ".join(known)
     alike = dict.fromkeys(name for wrong in unknown for name in difflib.get_close_matches(wrong, known))
-    return ("alike: %s; " % ", ".join(alike) if alike else "") + "--list shows all"
+    return ("similar: %s; " % ", ".join(alike) if alike else "") + "--list shows all"
 
 
 def words(known, what):
@@ -115,7 +115,7 @@ def words(known, what):
         names = [name for name in text.split(",") if name]
         unknown = [name for name in names if name not in known]
         if unknown or not names:
-            raise argparse.ArgumentTypeError("there is no %s \"%s\" (%s)"
+            raise argparse.ArgumentTypeError("unknown %s \"%s\" (%s)"
                                              % (what, ", ".join(unknown), known_ones(unknown, known)))
         return list(dict.fromkeys(names))
     return parse
@@ -127,7 +127,7 @@ def sizes(text):
         number = re.fullmatch(r"([0-9]+)([KM]?)(i?B)?", word)
         size = int(number.group(1)) * {"": 1, "K": 1 << 10, "M": 1 << 20}[number.group(2)] if number else 0
         if not 8 <= size <= 1 << 28 or size % 8:
-            raise argparse.ArgumentTypeError("\"%s\" is no size: a multiple of 8 up to 256M, as in 8,64K,1M" % word)
+            raise argparse.ArgumentTypeError("\"%s\" is not a size: a multiple of 8 up to 256M, as in 8,64K,1M" % word)
         found.append(size)
     return list(dict.fromkeys(found))
 
@@ -135,37 +135,37 @@ def sizes(text):
 def counts(text):
     found = [int(word) if re.fullmatch(r"[0-9]{1,2}", word) else 0 for word in text.split(",")]
     if not all(2 <= count <= 64 for count in found):
-        raise argparse.ArgumentTypeError("\"%s\" are no numbers of ranks: from 2 to 64, as in 2,8" % text)
+        raise argparse.ArgumentTypeError("\"%s\" is not a list of rank counts from 2 to 64, as in 2,8" % text)
     return list(dict.fromkeys(found))
 
 
 def positive(text):
     if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError("\"%s\" is no number from 1 to 999999" % text)
+        raise argparse.ArgumentTypeError("\"%s\" is not a number from 1 to 999999" % text)
     return int(text)
 
 
 def parse(arguments):
     parser = Parser(prog="oriel bench", add_help=False, allow_abbrev=False, description=(
-        "Time one-sided patterns on each host alone and through Oriel, beside the raw operation, and verify their data."))
+        "Time one-sided patterns on each host MPI, with and without Oriel, compare with raw operations, and verify the data."))
     add = parser.add_argument
-    add("--quick", action="store_true", help="a choice of patterns and sizes; as many of three runs as fit into four minutes")
+    add("--quick", action="store_true", help="a selection of patterns and sizes; up to three runs within four minutes")
     add("--groups", type=words(catalogue.GROUPS, "group"), metavar="A,B",
         help="only these groups: " + ", ".join(catalogue.GROUPS))
     add("--patterns", type=words(catalogue.PATTERNS, "pattern"), metavar="A,B", help="only these patterns (--list shows them)")
-    add("--net", action="store_true", help="between two machines made out of this one, beside ucx_perftest on the same link")
+    add("--net", action="store_true", help="between two simulated nodes, compared with ucx_perftest on the same link")
     add("--alignment", action="store_true",
-        help="also the group alignment: targets at odd and at even places, by every way to memory")
+        help="also the group alignment: aligned and unaligned targets, for every path to memory")
     add("--memories", type=words(catalogue.MEMORIES, "memory"), metavar="A,B",
         help="of %s (allocate,create,dynamic)" % ", ".join(catalogue.MEMORIES))
-    add("--sizes", type=sizes, metavar="A,B", help="bytes of the patterns that have sizes, as in 8,64K,1M")
-    add("--ranks", type=counts, metavar="A,B", help="of the patterns of several ranks (2,4,8,16,32)")
+    add("--sizes", type=sizes, metavar="A,B", help="bytes, for patterns with sizes, as in 8,64K,1M")
+    add("--ranks", type=counts, metavar="A,B", help="rank counts, for patterns of several ranks (2,4,8,16,32)")
     add("--hosts", type=words(jobs.LABELS, "host"), metavar="A,B", help="mpich, openmpi (those that are found)")
-    add("--alone", action="store_true", help="the hosts only, nothing through Oriel")
-    add("--runs", type=positive, metavar="N", help="runs of which the best counts (3)")
-    add("--limit", type=positive, metavar="S", default=20, help="seconds after which a pattern is given up (20)")
+    add("--alone", action="store_true", help="only the hosts, without Oriel")
+    add("--runs", type=positive, metavar="N", help="number of runs; the best counts (3)")
+    add("--limit", type=positive, metavar="S", default=20, help="time limit of a pattern in seconds (20)")
     add("--json", metavar="FILE", help="write every sample to FILE")
-    add("--html", metavar="FILE", help="write plots and tables to FILE, one page")
+    add("--html", metavar="FILE", help="write an HTML page with plots and tables to FILE")
     add("--list", action="store_true", help="list the patterns and stop")
     add("-?", "--help", action="help", help="give this help list")
     add("-V", "--version", action="store_true", help="print the program's version")
@@ -174,7 +174,7 @@ def parse(arguments):
         overnet.choose()
     unknown = [name for name in options.patterns or () if name not in catalogue.PATTERNS]
     if unknown:
-        raise Refusal("--net: these patterns are not measured between machines: %s (%s)"
+        raise Refusal("--net: these patterns are not measured between nodes: %s (%s)"
                       % (", ".join(unknown), known_ones(unknown, catalogue.PATTERNS)))
     options.enough_s = None if options.runs else QUICK_S if options.quick else FULL_S
     options.runs = options.runs or RUNS
@@ -186,7 +186,7 @@ def print_list():
         print("%-34s %-11s %s" % (name, pattern.group, pattern.title))
 
 
-# ---- what has to be there ----
+# ---- requirements ----
 
 
 def limits_programs(options):
@@ -194,7 +194,7 @@ def limits_programs(options):
 
 
 def hosts_to_run(options):
-    """The hosts that can run: launcher, Oriel's library and the program are there."""
+    """The usable hosts: those with a launcher, Oriel's library and the benchmark's program."""
     found = jobs.hosts_found(PREFIX)
     if options.hosts:
         missing = [host for host in options.hosts if host not in found]
@@ -203,35 +203,35 @@ def hosts_to_run(options):
                           % (", ".join(missing), ", ".join(found) or "none"))
         found = options.hosts
     if not found:
-        raise Refusal("no host MPI found: neither mpiexec of MPICH nor of Open MPI together with %s"
+        raise Refusal("no host MPI found: there is no mpiexec of MPICH or Open MPI with %s"
                       % os.path.join(PREFIX, "lib", "oriel", "<host>", "liboriel.so"))
     if not options.alone and re.search(r"[\s:]", PREFIX):
-        raise Refusal("%s: a program cannot be made to load Oriel from a folder with a blank or a colon in its name" % PREFIX)
+        raise Refusal("%s: Oriel cannot be preloaded from a path with a space or a colon" % PREFIX)
     programs = [os.path.join(PREFIX, "lib", "oriel", host, "rma") for host in found]
     for program in programs + limits_programs(options):
         if not os.access(program, os.X_OK):
-            raise Refusal("the benchmark's program %s is missing or cannot be executed; build or install Oriel again" % program)
+            raise Refusal("the benchmark's program %s is missing or not executable; build or install Oriel again" % program)
     return found
 
 
 def ignored(options, cells):
-    """What was asked for in vain, as lines."""
+    """Messages about options that have no effect."""
     patterns = [catalogue.PATTERNS[name] for name in {cell.pattern for cell in cells}]
     if options.patterns:
         for option in ("groups", "alignment"):
             if getattr(options, option):
-                yield "--%s changes nothing: --patterns says which" % option
+                yield "--%s has no effect with --patterns" % option
     if options.sizes and not any(len(pattern.sizes) > 1 for pattern in patterns):
-        yield "--sizes changes nothing: none of these patterns has sizes to choose from"
+        yield "--sizes has no effect: none of these patterns has selectable sizes"
     if options.ranks and not any(len(pattern.ranks) > 1 for pattern in patterns):
-        yield "--ranks changes nothing: these patterns are of 2 ranks"
+        yield "--ranks has no effect: these patterns have 2 ranks"
     for memory in options.memories or ():
         if not any(cell.memory == memory for cell in cells):
-            yield "--memories: none of these patterns has memory \"%s\"" % memory
+            yield "--memories: none of these patterns uses memory \"%s\"" % memory
 
 
 def available_bytes():
-    """Memory that may be used without harm to anybody, as the system has it; None where it does not say."""
+    """MemAvailable of the system in bytes, or None if unknown."""
     try:
         with open("/proc/meminfo", encoding="ascii", errors="replace") as info:
             found = re.search(r"^MemAvailable: *([0-9]+) kB", info.read(), re.MULTILINE)
@@ -241,11 +241,11 @@ def available_bytes():
 
 
 def fitting(cells, room_bytes):
-    """The cells that the memory is enough for, and a line for each of the others."""
+    """The cells for which memory suffices, and a message for each of the others."""
     left = [cell for cell in cells if room_bytes is not None and catalogue.memory_bytes(cell) > room_bytes]
-    told = {cell._replace(memory=""): "%s, %d B, %d in flight: left out, since it may take %d MiB of memory, and %d are available"
+    messages = {cell._replace(memory=""): "%s, %d B, %d in flight: skipped, because it may need %d MiB of memory, and %d are available"
             % (cell.pattern, cell.bytes, cell.in_flight, catalogue.memory_bytes(cell) >> 20, room_bytes >> 20) for cell in left}
-    return [cell for cell in cells if cell not in left], list(told.values())
+    return [cell for cell in cells if cell not in left], list(messages.values())
 
 
 def check_outputs(options):
@@ -253,7 +253,7 @@ def check_outputs(options):
         raise Refusal("--json and --html name the same file, %s" % options.html)
     for option, path in (("--json", options.json), ("--html", options.html)):
         if path == "":
-            raise Refusal(option + " names no file")
+            raise Refusal(option + ": the file's name is empty")
         if path is not None:
             try:
                 results.check_writable(path)
@@ -262,7 +262,7 @@ def check_outputs(options):
 
 
 def page_writer():
-    """The function that makes the page's text; tried on nothing first, so that what it misses is not noticed at the end."""
+    """The function that makes the page's text. It is first called without results, to detect missing files early."""
     try:
         from page import page
     except ImportError as error:
@@ -286,14 +286,14 @@ def version():
 
 
 def write_outputs(options, record):
-    """Returns what could not be written, as lines."""
+    """Returns messages about files that could not be written."""
     complaints = []
     if options.json is not None:
         complaints.append(results.write_or_keep(record, options.json))
     if options.html is not None:
         try:
             results.write_text(page_writer()(record), options.html)
-        except Exception as error:  # whatever the page's trouble is, the results must not go with it
+        except Exception as error:  # no error of the page may lose the results
             complaints.append("%s could not be written: %s" % (options.html, error))
             if options.json is None:
                 complaints.append(results.keep(record))
@@ -301,7 +301,7 @@ def write_outputs(options, record):
 
 
 def measured(bench, options, began):
-    """Runs, and returns the results and what else ended it: an error of ours must not lose them."""
+    """Runs, and returns the results and an internal error or None: an error must not lose the results."""
     start, name, complete, failure = time.monotonic(), version(), True, None
 
     def record(done):
@@ -310,7 +310,7 @@ def measured(bench, options, began):
     def saved():
         if options.json is None or not results.is_replaced(options.json):
             return
-        with ending.held(), contextlib.suppress(OSError):  # said at the end, if it is still so
+        with ending.held(), contextlib.suppress(OSError):  # reported at the end, if the error persists
             results.write(record(False), options.json)
 
     try:
@@ -338,10 +338,10 @@ def main(arguments):
     hosts = hosts_to_run(options)
     cells = catalogue.cells(options)
     if not cells:
-        raise Refusal("no pattern is left by these options; oriel bench --list shows the patterns")
+        raise Refusal("these options select no pattern; oriel bench --list shows the patterns")
     cells, too_large = fitting(cells, available_bytes())
     if not cells:
-        raise Refusal("no pattern is left: " + too_large[0])
+        raise Refusal("no pattern can run: " + too_large[0])
     check_outputs(options)
     bench = measure.Bench(PREFIX, measure.columns_of(hosts, options.alone), cells, options, report.Progress())
     if options.html is not None:
@@ -390,4 +390,4 @@ if __name__ == "__main__":
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     finally:
-        signal.pthread_sigmask(signal.SIG_BLOCK, jobs.ENDS)  # python3 gives up its handlers before it ends
+        signal.pthread_sigmask(signal.SIG_BLOCK, jobs.ENDS)  # python3 removes its handlers before it exits

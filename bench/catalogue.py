@@ -1,17 +1,17 @@
-"""What `oriel bench` can run: patterns, their memories, ranks and sizes, and the raw operation that limits each.
-A cell is one thing to measure; the programs know the patterns by the same names (a test compares them).
-Imported by bench.py; knows nothing of hosts and jobs."""
+"""The catalogue of `oriel bench`: patterns, their memories, ranks and sizes, and the raw operation that limits each.
+A cell is one measurement. The programs have the same pattern names (a test compares them).
+This module does not depend on hosts or jobs."""
 
 from collections import namedtuple
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [8 << i for i in range(20)]  # 8 B to 4 MiB
 BUSY_SIZES = [8, 4 * KIB, 64 * KIB, MIB]
-CHOICE = 8  # of a pattern with so many sizes the user may choose, and name others
+CHOICE = 8  # the user may select, and add, sizes of patterns with at least this number of sizes
 TOUCHED = [64 * KIB, MIB, 16 * MIB, 128 * MIB]
 FLIGHT = 64
 RANKS = [2, 4, 8, 16, 32]
-MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
+MEMORIES = {  # name: (the program's name for it, environment for Oriel)
     "allocate": ("allocate", {}),
     "create": ("create", {}),
     "dynamic": ("dynamic", {}),
@@ -19,16 +19,16 @@ MEMORIES = {  # name: (the program's own name for it, what Oriel is told)
     "cma": ("create", {"ORIEL_PROMOTE": "never"}),
     "agent": ("create", {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}),
 }
-MANY_REGIONS = {"openmpi": {"OMPI_MCA_osc_rdma_max_attach": "2048"}}  # by itself it refuses the 33rd in a dynamic window
+MANY_REGIONS = {"openmpi": {"OMPI_MCA_osc_rdma_max_attach": "2048"}}  # its default refuses the 33rd region of a dynamic window
 USUAL = ["allocate", "create", "dynamic"]
 QUICK = ["allocate", "create"]
-WAYS = ["allocate", "create", "cma", "agent"]  # of the group alignment: each has code of its own
+WAYS = ["allocate", "create", "cma", "agent"]  # of the group alignment: each path has its own code
 
 Cell = namedtuple("Cell", "pattern memory ranks bytes in_flight")
 
 
 class Pattern:
-    """A row of the catalogue. `quick` has the sizes, and where they are fewer the ranks, of the quick form; None: not in it."""
+    """A row of the catalogue. `quick` has the sizes of the quick form, or None; `quick_ranks` its ranks, if fewer."""
 
     def __init__(self, title, group, sizes, limit=None, flights=(1,), ranks=(2,), memories=None, quick=None, quick_ranks=None,
                  quick_flights=None):
@@ -38,24 +38,24 @@ class Pattern:
         self.limit = limit
         self.flights = list(flights)
         self.ranks = list(ranks)
-        self.memories = memories  # None: all that are asked for, but shared
+        self.memories = memories  # None: all selected ones except shared
         self.quick = quick
         self.quick_ranks = quick_ranks or self.ranks
         self.quick_flights = quick_flights or self.flights[:1]
 
     def limit_of(self, cell):
-        """The raw operation that this one cannot beat."""
+        """The raw operation that bounds this one."""
         return self.limit(cell) if callable(self.limit) else self.limit
 
 
 def _put_limit(cell):
     if cell.bytes > 8:
         return "raw-memcpy-shared"
-    return "raw-store-fence" if cell.in_flight == 1 else "raw-store"  # a flush has to be a full fence
+    return "raw-store-fence" if cell.in_flight == 1 else "raw-store"  # a flush must be a full fence
 
 
 def _accumulate_limit(cell):
-    return "raw-sum" if cell.bytes > 8 else "raw-cas"  # a sum of doubles that is atomic
+    return "raw-sum" if cell.bytes > 8 else "raw-cas"  # an atomic sum of doubles
 
 
 def _busy_limit(cell):
@@ -75,7 +75,7 @@ def _shape(title, size, limit, quick=None):
 
 
 def _shared(title, group, size, limit, **more):
-    """Of several ranks, up to more than there are processors."""
+    """A pattern of several ranks, up to more than there are processors."""
     return Pattern(title, group, [size], limit, ranks=RANKS, **more)
 
 
@@ -100,7 +100,7 @@ PATTERNS = {
     "get-indexed": _shape("get, 512 irregular blocks of 1 to 4 doubles", 10 * KIB, "raw-get-indexed"),
     "put-structs": _shape("put, 512 structs with holes", 8 * KIB, "raw-put-structs"),
     "get-structs": _shape("get, 512 structs with holes", 8 * KIB, "raw-get-structs"),
-    "put-new-type": Pattern("put, single doubles, by a datatype that is new", "datatype",
+    "put-new-type": Pattern("put, single doubles, with a new datatype", "datatype",
                             [8000, 800000], "raw-put-singles"),
     "accumulate-complex": _shape("accumulate, sum of 4,096 complex numbers", 64 * KIB, "raw-sum"),
     "accumulate-complex-product": _shape("accumulate, product of 4,096 complex numbers", 64 * KIB,
@@ -192,10 +192,10 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-touch": _raw("loop that writes a word into each page", TOUCHED),
     "raw-futex": _raw("futex round trip", [0], ranks=[2]),
     "raw-yield": _raw("sched_yield round trip", [0], ranks=[2]),
-    "raw-barrier": _raw("barrier by hand", [0], ranks=RANKS),
-    "raw-barrier-sessions": _raw("barrier by hand, in a session each", [0], ranks=RANKS),
-    "raw-barrier-asleep": _raw("the same, asleep", [0], ranks=RANKS),
-    "raw-barrier-put": _raw("store to the right, barrier by hand", [8], ranks=RANKS),
+    "raw-barrier": _raw("hand-written barrier", [0], ranks=RANKS),
+    "raw-barrier-sessions": _raw("hand-written barrier, in a session each", [0], ranks=RANKS),
+    "raw-barrier-asleep": _raw("the same, sleeping", [0], ranks=RANKS),
+    "raw-barrier-put": _raw("store to the right, hand-written barrier", [8], ranks=RANKS),
     "raw-pair": _raw("flag, store, flag between two processes", [8], ranks=[2]),
     "raw-ring": _raw("flag, store, flag around a ring", [8], ranks=RANKS),
     "raw-ring-sessions": _raw("flag, store, flag around a ring, in a session each", [8], ranks=RANKS),
@@ -206,17 +206,17 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-lock-all": _raw("two atomic adds on an own word, a store to the right between", [8], ranks=RANKS),
 }
 ALWAYS_RAW = ["raw-store", "raw-store-fence", "raw-load", "raw-atomic", "raw-cas", "raw-futex", "raw-yield"]
-BESIDE = {  # a limit: what is measured with it, to be compared
+BESIDE = {  # limit: further operations measured for comparison
     "raw-memcpy-shared": ["raw-memcpy"],
     "raw-barrier": ["raw-barrier-sessions", "raw-barrier-asleep"],
     "raw-ring": ["raw-ring-sessions"],
 }
-SAID_RAW = ALWAYS_RAW + BESIDE["raw-barrier"] + BESIDE["raw-ring"]  # above the table
+SAID_RAW = ALWAYS_RAW + BESIDE["raw-barrier"] + BESIDE["raw-ring"]  # printed above the table
 GROUPS = list(dict.fromkeys(pattern.group for pattern in PATTERNS.values()))
 
 
 def program_name(cell):
-    """What the program is asked for, and what its lines are about."""
+    """The cell's name in the program's arguments and output."""
     if cell.pattern in RAW:
         return "%s:%d" % (cell.pattern, cell.bytes) + (":%d" % cell.ranks if cell.ranks > 1 else "")
     return "%s:%s:%d:%d" % (cell.pattern, MEMORIES[cell.memory][0], cell.bytes, cell.in_flight)
@@ -227,7 +227,7 @@ def pattern_of(cell):
 
 
 def _names(options):
-    """The patterns that the options choose; alignments only where they are asked for."""
+    """The patterns that the options select; alignment only on request."""
     if options.patterns:
         return options.patterns
     names = [name for name, pattern in PATTERNS.items() if not options.groups or pattern.group in options.groups]
@@ -255,24 +255,24 @@ def _pattern_cells(name, options):
             continue
         for count in ranks:
             if count > 2 and memory == "dynamic" and pattern.group != "window" and not options.memories:
-                continue  # who waits for whom has nothing to do with the memory: two kinds of it are enough
+                continue  # waiting does not depend on the memory: two kinds are enough
             for flight in flights:
                 for size in sizes:
                     yield Cell(name, memory, count, size, flight)
 
 
 def cells(options):
-    """All that is to be measured through MPI, in the order of the table."""
+    """All MPI measurements, in the order of the table."""
     return [cell for name in _names(options) for cell in _pattern_cells(name, options)]
 
 
 def memory_bytes(cell):
-    """What its ranks take together at the most: each has a window and a buffer, which a get_accumulate fills from two sides."""
+    """The maximum memory of its ranks together: each has a window and a buffer; get_accumulate has two buffers."""
     return 2 * cell.ranks * cell.bytes * cell.in_flight * (2 if cell.pattern == "get-accumulate" else 1)
 
 
 def limit_cell(cell):
-    """The raw cell that limits this one, or None: of as many processes, where it is one of several."""
+    """The raw cell that limits this one, or None. It has the same number of processes if it uses several."""
     name = pattern_of(cell).limit_of(cell)
     if name is None:
         return None
@@ -282,11 +282,11 @@ def limit_cell(cell):
 
 
 def raw_cells(wanted):
-    """The limits of these cells, and what says what this machine is."""
+    """The limits of these cells, and the raw operations that characterise the node."""
     needed = dict.fromkeys(Cell(name, "local", RAW[name].ranks[0], RAW[name].sizes[0], 1) for name in ALWAYS_RAW)
     for limit in filter(None, map(limit_cell, wanted)):
         needed[limit] = None
-        if limit.ranks != 2:  # two have a processor each
+        if limit.ranks != 2:  # two ranks have a processor each
             needed.update((limit._replace(pattern=name), None) for name in BESIDE.get(limit.pattern, []))
     order = list(RAW)
     return sorted(needed, key=lambda cell: (order.index(cell.pattern), cell.ranks, cell.bytes))

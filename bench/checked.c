@@ -1,9 +1,10 @@
-/* Does one kind of one-sided operation after the other, each with its flush, at both of two ranks, and tells what
- * processor time each rank needed for one: what `oriel check` adds shows in a run of the same program under it. It is
- * correct: puts and gets of a rank have a part of each target's memory that is theirs alone, so that there is nothing
- * to be found, and each pattern is verified: what was done is done again in thought, from where the random numbers
- * begin. A plain MPI program; run by bench/checked: `mpiexec -n 2 checked MILLISECONDS [PATTERN...]`. A line for each
- * pattern: its name and the nanoseconds of either rank, or WRONG. */
+/* Does one kind of one-sided operation after another, each with its flush, to both of two ranks,
+ * and prints the processor time of each rank for one operation. A run of the same program under
+ * `oriel check` shows the checker's overhead. The program is correct: puts and gets of a rank use a
+ * part of each target's memory that no other rank uses, so there are no findings. Each pattern is
+ * verified: the check repeats the sequence of operations from the start of the random numbers. A
+ * plain MPI program; run by bench/checked: `mpiexec -n 2 checked MILLISECONDS [PATTERN...]`. It
+ * prints a line for each pattern: its name and the nanoseconds of either rank, or WRONG. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdbool.h>
@@ -24,23 +25,26 @@ struct walk {
 struct pattern {
     const char *name;
     void (*once)(int target, MPI_Aint at, uint64_t number);
-    bool (*is_right)(void); /* by all ranks together, once nothing is under way */
-    bool shared;            /* all reach the same memory, else each a part of its own */
+    bool (*is_right)(void); /* called by all ranks together, when no operation is outstanding */
+    /* all ranks use the same memory; otherwise each uses a part of its own */
+    bool shared;
     enum order order;
-    size_t block_bytes;  /* of an operation */
-    size_t stride_bytes; /* from place to place, a divisor of block_bytes; each such part of a block has the operation's
-                            number first */
-    size_t span_bytes;   /* of what one rank reaches at one target */
+    size_t block_bytes; /* of an operation */
+    /* From one position to the next, a divisor of block_bytes; each such part of a block begins
+     * with the operation's number. */
+    size_t stride_bytes;
+    size_t span_bytes; /* of one rank's memory at one target */
 };
 
 static const struct pattern *pattern;
 static size_t places;  /* of one rank at one target */
-static MPI_Aint first; /* where they begin */
+static MPI_Aint first; /* offset of the first */
 static uint64_t *memory, *block, done, fetched;
 static MPI_Win win;
 static int rank;
 
-/* What a word holds that has no number: the same in each part of a block, so that parts may lie over each other. */
+/* The value of a word without a number: the same in each part of a block, so that parts may
+ * overlap. */
 static uint64_t filling(int of_rank, size_t word)
 {
     return (word + 1) * 0x9e3779b97f4a7c15u + (uint64_t)of_rank;
@@ -51,8 +55,8 @@ static struct walk walk_start(int of_rank)
     return (struct walk){.random = (uint64_t)of_rank};
 }
 
-/* Where the next operation goes. */
-static inline void walk_on(struct walk *walk, int *target_out, size_t *place_out)
+/* Determines the target and position of the next operation. */
+static inline void walk_next(struct walk *walk, int *target_out, size_t *place_out)
 {
     walk->random = walk->random * 6364136223846793005u + 1442695040888963407u;
     size_t drawn = (walk->random >> 32) * (places * RANKS) >> 32;
@@ -71,14 +75,16 @@ static void put_once(int target, MPI_Aint at, uint64_t number)
 {
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
         block[i] = number;
-    MPI_Put(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes, MPI_BYTE, win);
+    MPI_Put(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes,
+            MPI_BYTE, win);
     MPI_Win_flush(target, win);
 }
 
-/* Each rank gets all that it may have put. */
+/* Each rank gets all memory that it may have put to. */
 static bool puts_are_right(void)
 {
-    const size_t stride = pattern->stride_bytes / WORD, parts = pattern->block_bytes / pattern->stride_bytes;
+    const size_t stride = pattern->stride_bytes / WORD,
+                 parts = pattern->block_bytes / pattern->stride_bytes;
     const size_t words = pattern->span_bytes / WORD;
     uint64_t *last = calloc(RANKS * words, sizeof *last), *found = calloc(words, sizeof *found);
     struct walk walk = walk_start(rank);
@@ -87,16 +93,19 @@ static bool puts_are_right(void)
     for (uint64_t number = 1; right && number <= done; number++) {
         int target;
         size_t place;
-        walk_on(&walk, &target, &place);
+        walk_next(&walk, &target, &place);
         for (size_t part = 0; part < parts; part++)
             last[(size_t)target * words + place + part] = number;
     }
     for (int target = 0; right && target < RANKS; target++) {
-        MPI_Get(found, (int)pattern->span_bytes, MPI_BYTE, target, first, (int)pattern->span_bytes, MPI_BYTE, win);
+        MPI_Get(found, (int)pattern->span_bytes, MPI_BYTE, target, first, (int)pattern->span_bytes,
+                MPI_BYTE, win);
         MPI_Win_flush(target, win);
         for (size_t i = 0; i < words; i++) {
             uint64_t number = last[(size_t)target * words + i / stride];
-            right = right && found[i] == (i % stride == 0 || number == 0 ? number : filling(rank, i % stride));
+            right =
+                right &&
+                found[i] == (i % stride == 0 || number == 0 ? number : filling(rank, i % stride));
         }
     }
     free(found);
@@ -109,14 +118,15 @@ static bool puts_are_right(void)
 static void get_once(int target, MPI_Aint at, uint64_t number)
 {
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
-        block[i] = number; /* is in the sum if nothing comes */
-    MPI_Get(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes, MPI_BYTE, win);
+        block[i] = number; /* in the sum if no data arrive */
+    MPI_Get(block, (int)pattern->block_bytes, MPI_BYTE, target, at, (int)pattern->block_bytes,
+            MPI_BYTE, win);
     MPI_Win_flush(target, win);
     for (size_t i = 0; i < pattern->block_bytes / WORD; i += pattern->stride_bytes / WORD)
         fetched += block[i];
 }
 
-/* The first words of each, and all of the last. */
+/* The first words of each block, and all words of the last. */
 static bool gets_are_right(void)
 {
     const size_t stride = pattern->stride_bytes / WORD, words = pattern->block_bytes / WORD;
@@ -128,7 +138,7 @@ static bool gets_are_right(void)
 
     for (uint64_t number = 1; number <= done; number++) {
         size_t place;
-        walk_on(&walk, &target, &place);
+        walk_next(&walk, &target, &place);
         begin = (size_t)first / WORD + place * stride;
         for (size_t i = 0; i < words; i += stride)
             sum += filling(target, begin + i);
@@ -149,12 +159,13 @@ static void add_once(int target, MPI_Aint at, uint64_t number)
     fetched += *block;
 }
 
-/* Each word has what all ranks have added to it; who adds one to a word n times in all fetches 0 to n - 1, in some
- * order. */
+/* Each word has the sum of all ranks' additions. With n additions of one to a word in all, the
+ * fetched values are 0 to n - 1 in some order. */
 static bool adds_are_right(void)
 {
     const size_t words = pattern->span_bytes / WORD;
-    uint64_t *added = calloc(RANKS * words, sizeof *added), all_added[RANKS], sums[2] = {0, fetched}, all_sums[2];
+    uint64_t *added = calloc(RANKS * words, sizeof *added), all_added[RANKS],
+             sums[2] = {0, fetched}, all_sums[2];
     bool right = added != NULL;
 
     MPI_Allgather(&done, 1, MPI_UINT64_T, all_added, 1, MPI_UINT64_T, MPI_COMM_WORLD);
@@ -163,7 +174,7 @@ static bool adds_are_right(void)
         for (uint64_t number = 1; number <= all_added[origin]; number++) {
             int target;
             size_t place;
-            walk_on(&walk, &target, &place);
+            walk_next(&walk, &target, &place);
             added[(size_t)target * words + place]++;
         }
     }
@@ -185,7 +196,7 @@ static bool adds_are_right(void)
 #define WORDS             .block_bytes = WORD, .stride_bytes = WORD
 #define BLOCKS(len_bytes) .block_bytes = (len_bytes), .stride_bytes = (len_bytes)
 
-/* Of "8 KiB" and "8 MiB" a half is at each target. */
+/* Of "8 KiB" and "8 MiB", a half is at each target. */
 static const struct pattern patterns[] = {
     {"put-8-same", PUT, .order = SAME, WORDS, .span_bytes = WORD},
     {"put-8-next", PUT, .order = NEXT, WORDS, .span_bytes = 4 * MIB},
@@ -196,10 +207,12 @@ static const struct pattern patterns[] = {
     {"add-far", ADD, .order = RANDOM, WORDS, .span_bytes = 4 * MIB},
     {"put-64k-same", PUT, .order = SAME, BLOCKS(64 * KIB), .span_bytes = 64 * KIB},
     {"put-64k-blocks", PUT, .order = RANDOM, BLOCKS(64 * KIB), .span_bytes = 4 * MIB},
-    {"put-64k-pages", PUT, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE, .span_bytes = 4 * MIB},
+    {"put-64k-pages", PUT, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE,
+     .span_bytes = 4 * MIB},
     {"get-64k-same", GET, .order = SAME, BLOCKS(64 * KIB), .span_bytes = 64 * KIB},
     {"get-64k-blocks", GET, .order = RANDOM, BLOCKS(64 * KIB), .span_bytes = 4 * MIB},
-    {"get-64k-pages", GET, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE, .span_bytes = 4 * MIB},
+    {"get-64k-pages", GET, .order = RANDOM, .block_bytes = 64 * KIB, .stride_bytes = PAGE,
+     .span_bytes = 4 * MIB},
     {"put-1m-same", PUT, .order = SAME, BLOCKS(MIB), .span_bytes = MIB},
 };
 
@@ -210,22 +223,23 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The processor time that it took, in seconds. */
-static double go_on(struct walk *walk, double seconds)
+/* The processor time of the operations, in seconds. */
+static double operations_run(struct walk *walk, double seconds)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double end_s = seconds_of(CLOCK_MONOTONIC) + seconds, start_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    double end_s = seconds_of(CLOCK_MONOTONIC) + seconds,
+           start_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
     while (seconds_of(CLOCK_MONOTONIC) < end_s)
         for (int i = 0; i < CHUNK; i++) {
             int target;
             size_t place;
-            walk_on(walk, &target, &place);
+            walk_next(walk, &target, &place);
             pattern->once(target, first + (MPI_Aint)(place * pattern->stride_bytes), ++done);
         }
     return seconds_of(CLOCK_THREAD_CPUTIME_ID) - start_s;
 }
 
-/* All stores of the ranks to their memory come before anybody's first operation. */
+/* All ranks initialise their memory before any rank's first operation. */
 static void fill(size_t words)
 {
     for (size_t i = 0; i < words; i++)
@@ -255,9 +269,9 @@ static void run(double seconds)
     fill(len_bytes / WORD);
 
     struct walk walk = walk_start(rank);
-    go_on(&walk, seconds / 2); /* warms up */
+    operations_run(&walk, seconds / 2); /* warm-up */
     uint64_t before = done;
-    mine_ns = go_on(&walk, seconds) * 1e9;
+    mine_ns = operations_run(&walk, seconds) * 1e9;
     mine_ns /= (double)(done - before);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_sync(win);
@@ -289,7 +303,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (size_t i = 0; argc > 1 && ranks == RANKS && i < sizeof patterns / sizeof patterns[0]; i++) {
+    for (size_t i = 0; argc > 1 && ranks == RANKS && i < sizeof patterns / sizeof patterns[0];
+         i++) {
         pattern = &patterns[i];
         if (!is_wanted(argc - 2, argv + 2, pattern->name))
             continue;
@@ -297,7 +312,8 @@ int main(int argc, char **argv)
         run(atof(argv[1]) / 1000);
     }
     if (!found && rank == 0)
-        fprintf(stderr, "checked: usage: checked MILLISECONDS [PATTERN...], with %d ranks\n", RANKS);
+        fprintf(stderr, "checked: usage: checked MILLISECONDS [PATTERN...], with %d ranks\n",
+                RANKS);
     MPI_Finalize();
     return found ? 0 : 2;
 }

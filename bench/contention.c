@@ -1,6 +1,7 @@
-/* All ranks want the same thing of rank 0, from one moment to another: how often each of them gets it.
- * Prints a line for each pattern: its name, operations per second of all ranks, and the least and the most that one rank got.
- * A plain MPI program; run by bench/contention: `mpiexec -n N contention PATTERN MILLISECONDS`. */
+/* All ranks compete for the same resource on rank 0: the number of times that each of them gets it.
+ * Prints a line for each pattern: its name, operations per second of all ranks, and the least and
+ * the most of one rank. A plain MPI program; run by bench/contention: `mpiexec -n N contention
+ * PATTERN MILLISECONDS`. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@ static double operand[DOUBLES];
 static MPI_Win win;
 static int rank, ranks;
 
-/* Two that hold the lock at a time would lose some of the sum. */
+/* If two ranks hold the lock at once, part of the sum is lost. */
 static void lock_exclusive(void)
 {
     int64_t value = 0;
@@ -62,7 +63,7 @@ static const struct {
     {"bulk-accumulate", bulk, 1},
 };
 
-/* The machine's, the same in all its processes. */
+/* The node's clock, the same in all its processes. */
 static double clock_s(void)
 {
     struct timespec now;
@@ -78,9 +79,9 @@ static void sleep_until(double moment_s)
         continue;
 }
 
-/* How often in so many seconds, from a moment on that lies behind everybody's barrier: nobody is alone at the beginning or
- * at the end, so that shares are shares of what all want. */
-static int64_t count(void (*once)(void), double seconds, double *late_s_out)
+/* Counts operations for some seconds, from a time after the barrier of all ranks. No rank is alone
+ * at the beginning or at the end, so the shares are of the contended time. */
+static int64_t operations_count(void (*once)(void), double seconds, double *late_s_out)
 {
     int64_t done = 0;
     double start_s, now_s, before_s;
@@ -98,12 +99,14 @@ static int64_t count(void (*once)(void), double seconds, double *late_s_out)
             once();
         done += chunk;
         now_s = clock_s();
-        chunk = now_s - before_s > look_s ? (chunk + 1) / 2 : chunk < MOST_PER_LOOK ? chunk * 2 : chunk;
+        chunk = now_s - before_s > look_s ? (chunk + 1) / 2
+                : chunk < MOST_PER_LOOK   ? chunk * 2
+                                          : chunk;
     }
     return done;
 }
 
-/* What must be in rank 0's memory when everybody has done all its operations. */
+/* The expected contents of rank 0's memory after all operations. */
 static int is_right(const char *name, int64_t all)
 {
     double sum;
@@ -118,18 +121,20 @@ static void run(unsigned pattern, double seconds)
 {
     int64_t *base;
     int64_t shares[MOST_RANKS];
-    MPI_Win_allocate((2 + DOUBLES) * (MPI_Aint)sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_allocate((2 + DOUBLES) * (MPI_Aint)sizeof *base, sizeof *base, MPI_INFO_NULL,
+                     MPI_COMM_WORLD, &base, &win);
     memset(base, 0, (2 + DOUBLES) * sizeof *base);
     memory = base;
     MPI_Barrier(MPI_COMM_WORLD);
     if (patterns[pattern].in_epoch)
         MPI_Win_lock_all(0, win);
     double late_s;
-    int64_t done = count(patterns[pattern].once, seconds, &late_s);
+    int64_t done = operations_count(patterns[pattern].once, seconds, &late_s);
     if (patterns[pattern].in_epoch)
         MPI_Win_unlock_all(win);
     if (late_s > seconds * late_part)
-        fprintf(stderr, "contention: rank %d began %.3f s late: no figures of a fair start\n", rank, late_s);
+        fprintf(stderr, "contention: rank %d began %.3f s late: no figures of a fair start\n", rank,
+                late_s);
     MPI_Gather(&done, 1, MPI_INT64_T, shares, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         int64_t all = 0, least = INT64_MAX, most = 0;
@@ -142,7 +147,8 @@ static void run(unsigned pattern, double seconds)
         int right = is_right(patterns[pattern].name, all);
         MPI_Win_unlock(0, win);
         if (right)
-            printf("%s %.0f %lld %lld\n", patterns[pattern].name, (double)all / seconds, (long long)least, (long long)most);
+            printf("%s %.0f %lld %lld\n", patterns[pattern].name, (double)all / seconds,
+                   (long long)least, (long long)most);
         else
             printf("%s WRONG\n", patterns[pattern].name);
         fflush(stdout);
@@ -161,14 +167,17 @@ int main(int argc, char **argv)
     MPI_Get_library_version(library, &length);
     for (int i = 0; i < DOUBLES; i++)
         operand[i] = 1.0;
-    for (unsigned i = 0; argc == 3 && ranks <= MOST_RANKS && i < sizeof patterns / sizeof patterns[0]; i++) {
+    for (unsigned i = 0;
+         argc == 3 && ranks <= MOST_RANKS && i < sizeof patterns / sizeof patterns[0]; i++) {
         if (strcmp(argv[1], "all") != 0 && strcmp(argv[1], patterns[i].name) != 0)
             continue;
         found = 1;
         run(i, atof(argv[2]) / 1000);
     }
     if (!found && rank == 0)
-        fprintf(stderr, "contention: usage: contention PATTERN|all MILLISECONDS, with at most %d ranks\n", MOST_RANKS);
+        fprintf(stderr,
+                "contention: usage: contention PATTERN|all MILLISECONDS, with at most %d ranks\n",
+                MOST_RANKS);
     MPI_Finalize();
     return found ? 0 : 2;
 }

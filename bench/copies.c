@@ -1,7 +1,8 @@
-/* The limits of copies: MPI_Put and MPI_Get of a derived datatype against a loop that a programmer would write for it, and long
- * ones against memcpy, over the same addresses in one process, in turn.  Rank 0 copies to and from memory of rank 1 that it has
- * mapped; both ways end with what publishes the data (a flush, a full fence), and what they leave behind is compared.
- * Run by hand: `mpiexec -n 2 oriel run copies [SHAPE]...`; `copies --memory allocate` and create leave the loops out. */
+/* The limits of copies: MPI_Put and MPI_Get of a derived datatype against a hand-written loop, and
+ * long ones against memcpy, over the same addresses in one process, in turn.  Rank 0 copies to and
+ * from memory of rank 1 that it has mapped. Both end with a publication of the data (a flush, a
+ * full fence), and their results are compared. Run by hand: `mpiexec -n 2 oriel run copies
+ * [SHAPE]...`; `copies --memory allocate` and `--memory create` omit the loops. */
 #define _POSIX_C_SOURCE 200809L
 #include "copies.h"
 
@@ -17,7 +18,7 @@ static const double batch_s = 0.0015;
 
 struct run {
     MPI_Win win;
-    char *there; /* rank 1's memory, NULL where rank 0 cannot load and store it */
+    char *there; /* rank 1's memory, or NULL when rank 0 cannot load and store it */
     char *here;
     bool wrong;
 };
@@ -69,7 +70,7 @@ static void fill(char *area, unsigned chance)
     }
 }
 
-/* Whether MPI leaves the same bytes behind as the loop, in both buffers. */
+/* Checks that MPI and the loop produce the same bytes in both buffers. */
 static void verify(struct run *run, const struct copies_shape *shape)
 {
     char *kept = malloc(AREA_BYTES);
@@ -96,7 +97,8 @@ static void measure(struct run *run, const struct copies_shape *shape)
     while (batch(run, shape, MPI_PUT, count) * (double)count < batch_s)
         count *= 2;
     for (int i = 0; i < BATCHES; i++)
-        for (int way = run->there != NULL ? HAND_PUT : MPI_PUT; way < WAYS; way += run->there != NULL ? 1 : 2) {
+        for (int way = run->there != NULL ? HAND_PUT : MPI_PUT; way < WAYS;
+             way += run->there != NULL ? 1 : 2) {
             double each_s = batch(run, shape, (enum way)way, count);
             if (i == 0 || each_s < best_s[way])
                 best_s[way] = each_s;
@@ -131,7 +133,8 @@ static void *page_aligned(void)
     return block;
 }
 
-/* The window; there is set where the memory can be asked for.  Returns what has to be freed after it. */
+/* Creates the window; sets `there` when the memory's address is available.  Returns the memory to
+ * free after it. */
 static void *window_make(struct run *run, const char *memory)
 {
     MPI_Aint len_bytes;

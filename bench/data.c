@@ -1,13 +1,13 @@
-/* Data that can be foretold, for the benchmark's checks.
- * A word mixes its seed and its place, so neither a shifted nor an earlier batch's word passes for it.
- * Called by the benchmark's programs. */
+/* Predictable data for the benchmark's checks. A word mixes its seed and its index, so a shifted
+ * word or a word of an earlier batch is detected. */
 #include "data.h"
 
 #include <string.h>
 
 uint64_t data_word(uint64_t seed, size_t index)
 {
-    uint64_t word = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index + 1) * UINT64_C(0xbf58476d1ce4e5b9);
+    uint64_t word =
+        (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index + 1) * UINT64_C(0xbf58476d1ce4e5b9);
     word = (word ^ (word >> 29)) * UINT64_C(0x94d049bb133111eb);
     return word ^ (word >> 32);
 }
@@ -28,7 +28,8 @@ bool data_holds(const char *memory, size_t len_bytes, uint64_t seed)
 bool data_holds_from(const char *memory, size_t skip_bytes, size_t len_bytes, uint64_t seed)
 {
     for (size_t at = 0; at < len_bytes;) {
-        size_t place = skip_bytes + at, inside = place % sizeof(uint64_t), len = sizeof(uint64_t) - inside;
+        size_t place = skip_bytes + at, inside = place % sizeof(uint64_t),
+               len = sizeof(uint64_t) - inside;
         uint64_t word = data_word(seed, place / sizeof word);
         if (len > len_bytes - at)
             len = len_bytes - at;
@@ -52,12 +53,14 @@ void data_fill_doubles(char *memory, size_t len_bytes, uint64_t seed)
     }
 }
 
-bool data_holds_sums(const char *memory, size_t first, size_t count, uint64_t seed, uint64_t added_seed, uint64_t times)
+bool data_holds_sums(const char *memory, size_t first, size_t count, uint64_t seed,
+                     uint64_t added_seed, uint64_t times)
 {
     for (size_t i = 0; i < count; i++) {
         double value;
         memcpy(&value, memory + i * sizeof value, sizeof value);
-        if (value != data_double(seed, first + i) + (double)times * data_double(added_seed, first + i))
+        if (value !=
+            data_double(seed, first + i) + (double)times * data_double(added_seed, first + i))
             return false;
     }
     return true;

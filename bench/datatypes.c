@@ -1,8 +1,8 @@
-/* Put and get between contiguous memory at rank 0 and a datatype at rank 1: strided, a matrix's
+/* Put and get between contiguous memory on rank 0 and a datatype on rank 1: strided, a matrix's
  * column, two faces of a cube, irregular blocks, structs with holes; one put that is strided on
  * both sides; and puts whose datatype is new each time. Each shape is described twice: to MPI by a
- * constructor, to the checks by its runs of bytes in the type's order. Driven by timing.c through
- * the table at the end. */
+ * constructor, and to the checks by its byte runs in the type's order. timing.c drives the table at
+ * the end. */
 #include "shapes.h"
 #include "words.h"
 
@@ -11,7 +11,7 @@
 static const int target = WORDS_TARGET;
 enum { LOOKED_BYTES = 16 * 8 };
 
-static struct shape shape; /* the one in hand; what lies between its runs must not change */
+static struct shape shape; /* the current shape; its gaps must not change */
 
 static void shape_end(struct rma_run *run)
 {
@@ -19,7 +19,7 @@ static void shape_end(struct rma_run *run)
     MPI_Type_commit(&run->target_type);
     MPI_Type_size(run->target_type, &size);
     if ((size_t)size != run->len_bytes)
-        rma_fail("a shape has other bytes than it was asked for");
+        rma_fail("a shape has the wrong size");
 }
 
 /* ---- the shapes ---- */
@@ -118,7 +118,7 @@ static void structs(struct rma_run *run)
     shape_end(run);
 }
 
-/* MPI asks for matching types on both sides: the same struct without its holes. */
+/* MPI requires matching types on both sides: the same struct without its holes. */
 static void structs_packed(struct rma_run *run)
 {
     MPI_Datatype one, sized, types[] = {MPI_INT32_T, MPI_DOUBLE, MPI_INT32_T};
@@ -158,7 +158,7 @@ static void singles(struct rma_run *run)
 
 /* ---- the operations ---- */
 
-/* What comes first in the type's order: gets bring it to the head of the buffer. */
+/* The first item in the type's order: gets move it to the head of the buffer. */
 static uint64_t head_of(const char *memory)
 {
     char head[sizeof(uint64_t)];
@@ -197,12 +197,13 @@ static void put(struct rma_run *run, uint64_t count)
     const uint64_t stamp = words_stamp(run);
     for (uint64_t i = 0; i < count; i++, run->done++) {
         words_head_set(run->buffer, stamp + run->done);
-        MPI_Put(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
+        MPI_Put(run->buffer, origin_count, origin_type, target, run->begin[target], 1,
+                run->target_type, run->win);
         MPI_Win_flush(target, run->win);
     }
 }
 
-/* The datatype is made for it, and freed after it. */
+/* The datatype is created for the put, and freed after it. */
 static void put_by_new_type(struct rma_run *run, uint64_t count)
 {
     const uint64_t stamp = words_stamp(run);
@@ -226,23 +227,25 @@ static void get(struct rma_run *run, uint64_t count)
     uint64_t differ = 0;
     for (uint64_t i = 0; i < count; i++, run->done++) {
         words_head_set(run->buffer, ~head);
-        MPI_Get(run->buffer, origin_count, origin_type, target, run->begin[target], 1, run->target_type, run->win);
+        MPI_Get(run->buffer, origin_count, origin_type, target, run->begin[target], 1,
+                run->target_type, run->win);
         MPI_Win_flush(target, run->win);
         differ |= words_head_differs(run->buffer, head);
     }
     run->wrong |= differ != 0;
 }
 
-/* The head in the target's memory, wherever the shape has it within the first words. */
+/* The head in the target's memory, which is within the first words of every shape. */
 static void put_look(struct rma_run *run)
 {
     char memory[LOOKED_BYTES] = {0};
-    MPI_Get(memory, LOOKED_BYTES, MPI_BYTE, target, run->begin[target], LOOKED_BYTES, MPI_BYTE, run->win);
+    MPI_Get(memory, LOOKED_BYTES, MPI_BYTE, target, run->begin[target], LOOKED_BYTES, MPI_BYTE,
+            run->win);
     MPI_Win_flush(target, run->win);
     run->wrong |= head_of(memory) != words_stamp(run) + run->done - 1;
 }
 
-/* Every run holds what the last operation sent, in the type's order, and every gap what was there before. */
+/* Every run holds the data of the last operation, in the type's order; every gap is unchanged. */
 static bool put_arrived(const struct rma_run *run, bool spread)
 {
     const uint64_t before = rma_target_seed(run, target);
@@ -258,7 +261,8 @@ static bool put_arrived(const struct rma_run *run, bool spread)
         end = shape.runs[i].offset + shape.runs[i].len;
     }
     free(sent);
-    return right && data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
+    return right &&
+           data_holds_from(run->mine + end, end, run->span_bytes + RMA_GUARD_BYTES - end, before);
 }
 
 static void put_check(struct rma_run *run)
@@ -273,29 +277,32 @@ static void put_check_spread(struct rma_run *run)
         run->wrong |= !put_arrived(run, true);
 }
 
-/* The buffer is longer than what comes: behind that is what the renewal left. */
+/* The buffer is longer than the received data: the rest holds the renewed data. */
 static void get_check(struct rma_run *run)
 {
     size_t packed = 0;
     if (run->rank != 0)
         return;
     for (size_t i = 0; i < shape.runs_len; i++) {
-        run->wrong |= !data_holds_from(run->buffer + packed, shape.runs[i].offset, shape.runs[i].len,
-                                       rma_target_seed(run, target));
+        run->wrong |= !data_holds_from(run->buffer + packed, shape.runs[i].offset,
+                                       shape.runs[i].len, rma_target_seed(run, target));
         packed += shape.runs[i].len;
     }
-    run->wrong |= !data_holds_from(run->buffer + packed, packed, run->span_bytes - packed, rma_renewed_seed(run));
-    run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES, rma_origin_seed(run, 0));
+    run->wrong |= !data_holds_from(run->buffer + packed, packed, run->span_bytes - packed,
+                                   rma_renewed_seed(run));
+    run->wrong |= !data_holds_from(run->buffer + run->span_bytes, run->span_bytes, RMA_GUARD_BYTES,
+                                   rma_origin_seed(run, 0));
 }
 
-#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look, is_placeable)                                \
-    {                                                                                                                      \
-        .name = its_name, .span = its_span, .setup = its_setup, .prepare = prepare, .repeat = its_repeat,                  \
-        .check = its_check, .renew = words_renew, .look = its_look, .placeable = is_placeable                              \
+#define SHAPE(its_name, its_span, its_setup, its_repeat, its_check, its_look, is_placeable)        \
+    {                                                                                              \
+        .name = its_name, .span = its_span, .setup = its_setup, .prepare = prepare,                \
+        .repeat = its_repeat, .check = its_check, .renew = words_renew, .look = its_look,          \
+        .placeable = is_placeable                                                                  \
     }
 
-#define PUT_AND_GET(shape, its_span, its_setup, are_placeable)                                                             \
-    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look, are_placeable),                                     \
+#define PUT_AND_GET(shape, its_span, its_setup, are_placeable)                                     \
+    SHAPE("put-" shape, its_span, its_setup, put, put_check, put_look, are_placeable),             \
         SHAPE("get-" shape, its_span, its_setup, get, get_check, NULL, are_placeable)
 
 const struct rma_pattern rma_datatypes[] = {

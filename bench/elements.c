@@ -1,16 +1,15 @@
-/* Accumulates from rank 0 to rank 1 of other elements than a run of doubles: complex numbers, long
- * doubles, and doubles with holes between them. A sum or product shows how many operations came:
- * each changes it in one direction, and exactly. Driven by timing.c through the table at the end.
- */
+/* Accumulates from rank 0 to rank 1 of elements other than a run of doubles: complex numbers, long
+ * doubles, and doubles with holes between them. A sum or product shows the number of operations:
+ * each changes it in one direction, and exactly. timing.c drives the table at the end. */
 #include "shapes.h"
 #include "words.h"
 
 static const int target = WORDS_TARGET;
 enum { CLASSES = 17 }; /* data_double is from 1 to 16 */
 
-static struct shape shape; /* of those with holes */
+static struct shape shape; /* of the patterns with holes */
 
-/* What one operation of the present pattern is. */
+/* One operation of the current pattern. */
 static struct {
     MPI_Datatype type; /* of the origin's elements */
     MPI_Op op;
@@ -93,7 +92,7 @@ static void indexed_replace(struct rma_run *run)
 
 /* ---- sums of doubles ---- */
 
-/* What lies behind them is none. */
+/* The memory after the doubles has other data. */
 static void guard_fill(const struct rma_run *run, char *memory, uint64_t seed)
 {
     data_fill(memory + run->span_bytes, RMA_GUARD_BYTES, seed);
@@ -136,7 +135,7 @@ static void dense_check(struct rma_run *run)
                       !guard_holds(run, run->mine, before);
 }
 
-/* The doubles in the holes are what they were. */
+/* The doubles in the holes are unchanged. */
 static void holes_check(struct rma_run *run)
 {
     const uint64_t before = rma_target_seed(run, target);
@@ -150,7 +149,7 @@ static void holes_check(struct rma_run *run)
     run->wrong |= run->rank == target && !guard_holds(run, run->mine, before);
 }
 
-/* ---- products: real factors a little above 1, so that each makes more of what is there ---- */
+/* ---- products: real factors slightly above 1, so that each operation increases the value ---- */
 
 static double factor_of(double class)
 {
@@ -168,7 +167,7 @@ static void products_prepare(struct rma_run *run)
     guard_fill(run, run->mine, rma_target_seed(run, run->rank));
 }
 
-/* As often rounded as the operations did. */
+/* Rounds as often as the operations did. */
 static double product_of(double value, double factor, uint64_t times)
 {
     while (times-- > 0)
@@ -223,7 +222,7 @@ static void long_doubles_check(struct rma_run *run)
     run->wrong |= run->rank == target && !guard_holds(run, run->mine, before);
 }
 
-/* ---- replacing: each operation fetches what the one before it left ---- */
+/* ---- replacing: each operation fetches the value of the previous one ---- */
 
 static char *fetched_of(const struct rma_run *run)
 {
@@ -257,7 +256,7 @@ static void replace_renew(struct rma_run *run)
     data_fill(run->buffer, run->len_bytes, rma_renewed_seed(run));
 }
 
-/* The last operation's data are at the target, those of the one before have been fetched. */
+/* The last operation's data are at the target; those of the previous one have been fetched. */
 static void replace_check(struct rma_run *run)
 {
     const uint64_t before = rma_target_seed(run, target);

@@ -1,8 +1,7 @@
-/* Passive-target epochs with one put each, of 8 bytes: exclusive, shared, of all ranks at one target, lock_all; and of any
- * length at a busy target.
- * What is put changes with every operation, so the last ones of each rank can be told from those before; exclusive locks of
- * several ranks protect a counter.
- * Driven by timing.c through the table at the end. */
+/* Passive-target epochs with one put each, of 8 bytes: exclusive, shared, of all ranks at one
+ * target, lock_all; and of any length at a busy target. The data change with every operation, so
+ * the last puts of each rank can be identified. Exclusive locks of several ranks protect a counter.
+ * timing.c drives the table at the end. */
 #include "words.h"
 
 static const int target = 1, contended_target = 0;
@@ -27,7 +26,8 @@ static void put_next(struct rma_run *run, int to, size_t at)
 {
     uint64_t value = value_of(run, run->rank, run->done);
     memcpy(run->buffer + at, &value, sizeof value);
-    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, to, run->begin[to] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win);
+    MPI_Put(run->buffer + at, 1, MPI_UINT64_T, to, run->begin[to] + (MPI_Aint)at, 1, MPI_UINT64_T,
+            run->win);
 }
 
 static void lock_put_unlock(struct rma_run *run, uint64_t count, int kind)
@@ -49,7 +49,7 @@ static void lock_shared(struct rma_run *run, uint64_t count)
     lock_put_unlock(run, count, MPI_LOCK_SHARED);
 }
 
-/* Each place holds the value of the last operation that came round to it, places that none reached what was there. */
+/* Each slot holds the value of the last operation that used it; unused slots are unchanged. */
 static void places_hold(struct rma_run *run, int from, uint64_t done)
 {
     for (uint64_t slot = 0; slot < RMA_SLOTS; slot++) {
@@ -70,7 +70,7 @@ static void places_check(struct rma_run *run)
         places_hold(run, 0, run->done);
 }
 
-/* ---- a busy target: puts of any length to one place ---- */
+/* ---- a busy target: puts of any length to one area ---- */
 
 static size_t span_one(const struct rma_run *run)
 {
@@ -83,14 +83,16 @@ static void busy_put(struct rma_run *run, uint64_t count)
     for (uint64_t i = 0; i < count; i++, run->done++) {
         words_head_set(run->buffer, words_stamp(run) + run->done);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, run->win);
-        MPI_Put(run->buffer, words, MPI_UINT64_T, target, run->begin[target], words, MPI_UINT64_T, run->win);
+        MPI_Put(run->buffer, words, MPI_UINT64_T, target, run->begin[target], words, MPI_UINT64_T,
+                run->win);
         MPI_Win_unlock(target, run->win);
     }
 }
 
 /* ---- several ranks ---- */
 
-/* Every rank adds one to the target's first word by get and put: where two hold the lock at a time, some of it gets lost. */
+/* Every rank adds one to the target's first word by get and put: if two ranks hold the lock at
+ * once, additions are lost. */
 static void lock_contended(struct rma_run *run, uint64_t count)
 {
     const MPI_Aint begin = run->begin[contended_target];
@@ -111,12 +113,13 @@ static void contended_check(struct rma_run *run)
     for (int rank = 0; run->rank == contended_target && rank < run->ranks; rank++)
         expected += run->done_by[rank];
     memcpy(&word, run->mine, sizeof word);
-    run->wrong |= word != expected || !data_holds_from(run->mine + sizeof word, sizeof word,
-                                                       run->span_bytes + RMA_GUARD_BYTES - sizeof word,
-                                                       rma_target_seed(run, run->rank));
+    run->wrong |=
+        word != expected || !data_holds_from(run->mine + sizeof word, sizeof word,
+                                             run->span_bytes + RMA_GUARD_BYTES - sizeof word,
+                                             rma_target_seed(run, run->rank));
 }
 
-/* Under shared locks the puts must not meet: each rank has places of its own. */
+/* Under shared locks, puts must not conflict: each rank has slots of its own. */
 static size_t place_of_rank(const struct rma_run *run, int rank, uint64_t operation)
 {
     const uint64_t each = RMA_SLOTS / (uint64_t)run->ranks;
@@ -132,7 +135,7 @@ static void lock_contended_shared(struct rma_run *run, uint64_t count)
     }
 }
 
-/* What must be there is made by each rank's last operations. */
+/* Each rank's last operations determine the final contents. */
 static void contended_shared_check(struct rma_run *run)
 {
     char expected[RMA_SLOTS * sizeof(uint64_t)];
@@ -140,7 +143,8 @@ static void contended_shared_check(struct rma_run *run)
     for (int from = 0; run->rank == contended_target && from < run->ranks; from++)
         for (uint64_t back = RMA_SLOTS; back > 0; back--)
             if (back <= run->done_by[from]) {
-                uint64_t operation = run->done_by[from] - back, value = value_of(run, from, operation);
+                uint64_t operation = run->done_by[from] - back,
+                         value = value_of(run, from, operation);
                 memcpy(expected + place_of_rank(run, from, operation), &value, sizeof value);
             }
     run->wrong |= memcmp(run->mine, expected, sizeof expected) != 0;
@@ -162,22 +166,24 @@ static void left_check(struct rma_run *run)
     places_hold(run, left, run->done_by[left]);
 }
 
-#define BUSY(its_name, its_kind)                                                                                           \
-    {                                                                                                                      \
-        .name = its_name, .kind = its_kind, .span = span_one, .prepare = words_prepare, .repeat = busy_put,                \
-        .check = words_put_check, .renew = words_renew                                                                     \
+#define BUSY(its_name, its_kind)                                                                   \
+    {                                                                                              \
+        .name = its_name, .kind = its_kind, .span = span_one, .prepare = words_prepare,            \
+        .repeat = busy_put, .check = words_put_check, .renew = words_renew                         \
     }
 
-#define LOCKING(its_name, its_kind, its_repeat, its_check)                                                                 \
-    {                                                                                                                      \
-        .name = its_name, .kind = its_kind, .prepare = prepare, .repeat = its_repeat, .check = its_check                   \
+#define LOCKING(its_name, its_kind, its_repeat, its_check)                                         \
+    {                                                                                              \
+        .name = its_name, .kind = its_kind, .prepare = prepare, .repeat = its_repeat,              \
+        .check = its_check                                                                         \
     }
 
 const struct rma_pattern rma_epochs[] = {
     LOCKING("lock-exclusive", RMA_LOCKING, lock_exclusive, places_check),
     LOCKING("lock-shared", RMA_LOCKING, lock_shared, places_check),
     LOCKING("lock-contended", RMA_ALL_LOCKING, lock_contended, contended_check),
-    LOCKING("lock-contended-shared", RMA_ALL_LOCKING, lock_contended_shared, contended_shared_check),
+    LOCKING("lock-contended-shared", RMA_ALL_LOCKING, lock_contended_shared,
+            contended_shared_check),
     LOCKING("lock-all", RMA_ALL_LOCKING, lock_all, left_check),
     BUSY("busy-target", RMA_BUSY),
     BUSY("busy-target-again", RMA_BUSY_AGAIN),

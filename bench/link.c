@@ -1,7 +1,9 @@
-/* What waking a thread costs beside the same link: bytes over one TCP connection, answered by a thread that is asleep in epoll,
- * that sleeps so beside one that computes, or that polls.  Each answer must be the byte's successor; else there is no figure.
- * Started by link.py in both machines, by hand: `link serve` in one prints its port, `link ask HOST PORT asleep|busy|awake` in
- * the other prints the nanoseconds of a round trip: in the best batch, or with a busy target the median of single ones. */
+/* The cost of waking a thread compared with the link: bytes over one TCP connection, answered by a
+ * thread that sleeps in epoll, that sleeps while another one computes, or that polls.  Each answer
+ * must be the byte's successor; otherwise no figure is printed. link.py starts it on both nodes. By
+ * hand: `link serve` on one prints its port; `link ask HOST PORT asleep|busy|awake` on the other
+ * prints the nanoseconds of a round trip: of the best batch, or with a busy target the median of
+ * single ones. */
 #define _GNU_SOURCE
 #include "schedule.h"
 
@@ -35,7 +37,7 @@ static void send_at_once(int fd)
         fail("TCP_NODELAY");
 }
 
-/* Takes a byte without sleeping; false at the connection's end. */
+/* Receives a byte without sleeping; false at the end of the connection. */
 static bool poll_byte(int fd, unsigned char *out)
 {
     for (;;) {
@@ -76,7 +78,7 @@ static void answer_all(int fd, int epoll_fd, bool sleeps)
     }
 }
 
-static void answer(int fd)
+static void connection_answer(int fd)
 {
     const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
@@ -97,13 +99,14 @@ static void answer(int fd)
     pthread_join(thread, NULL);
 }
 
-static int serve(void)
+static int server_run(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t len_bytes = sizeof address;
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 1) != 0 ||
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 1) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &len_bytes) != 0)
         fail("no port");
     printf("%d\n", ntohs(address.sin_port));
@@ -112,7 +115,7 @@ static int serve(void)
     if (fd < 0)
         fail("accept");
     close(listener);
-    answer(fd);
+    connection_answer(fd);
     return 0;
 }
 
@@ -129,7 +132,7 @@ static int reach(const char *host, const char *port)
     return fd;
 }
 
-/* There and back, so often; false where an answer is wrong. */
+/* Does `times` round trips; false for a wrong answer. */
 static bool exchange(int fd, uint64_t times, unsigned char *byte)
 {
     unsigned char came;
@@ -146,7 +149,8 @@ static bool exchange(int fd, uint64_t times, unsigned char *byte)
 
 static bool measure_batches(int fd, double *best_s)
 {
-    const struct schedule_limits limits = {.batch_s = 0.01, .budget_s = 0.3, .batches = 10, .least = 16};
+    const struct schedule_limits limits = {
+        .batch_s = 0.01, .budget_s = 0.3, .batches = 10, .least = 16};
     struct schedule plan;
     unsigned char byte = 0;
 
@@ -160,7 +164,8 @@ static bool measure_batches(int fd, double *best_s)
     return true;
 }
 
-/* One at a time with a pause before each, as the benchmark's busy target is asked: nothing is warm. */
+/* One round trip at a time with a pause before each, like the benchmark's busy target: caches are
+ * cold. */
 static bool measure_once(int fd, double *median_s)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -178,8 +183,8 @@ static bool measure_once(int fd, double *median_s)
     return true;
 }
 
-/* how: its first letter is what the server is told. */
-static int ask(const char *host, const char *port, const char *how)
+/* The server receives the first letter of how. */
+static int client_run(const char *host, const char *port, const char *how)
 {
     const int fd = reach(host, port);
     double took_s = 0;
@@ -196,10 +201,11 @@ static int ask(const char *host, const char *port, const char *how)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "serve") == 0)
-        return serve();
+        return server_run();
     if (argc == 5 && strcmp(argv[1], "ask") == 0 &&
-        (strcmp(argv[4], "asleep") == 0 || strcmp(argv[4], "busy") == 0 || strcmp(argv[4], "awake") == 0))
-        return ask(argv[2], argv[3], argv[4][1] == 's' ? &argv[4][1] : argv[4]);
+        (strcmp(argv[4], "asleep") == 0 || strcmp(argv[4], "busy") == 0 ||
+         strcmp(argv[4], "awake") == 0))
+        return client_run(argv[2], argv[3], argv[4][1] == 's' ? &argv[4][1] : argv[4]);
     fprintf(stderr, "usage: link serve | link ask HOST PORT asleep|busy|awake\n");
     return 2;
 }

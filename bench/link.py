@@ -1,7 +1,7 @@
-"""What the link between two machines does without MPI: ucx_perftest, and what waking a thread costs.
+"""The performance of the link between two nodes without MPI: ucx_perftest, and the cost of waking a thread.
 
-Speaks as bench/raw does: for each argument NAME `begin NAME` and `end NAME NANOSECONDS`, the best of some runs.
-Started by `oriel bench --net` with the words that enter a net (scripts/testnet --id ID), `--` and the names."""
+The output has the form of bench/raw's: for each argument NAME `begin NAME` and `end NAME NANOSECONDS`, the best of several runs.
+`oriel bench --net` starts it with the command prefix of a test network (scripts/testnet --id ID), `--` and the names."""
 
 import os
 import re
@@ -14,10 +14,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import machines  # noqa: E402
 
-DEVICE = "eth0"  # of the machines that scripts/testnet makes
-PORT = 13337  # ucx_perftest's own: nobody else listens on these machines
-RUNS = 4  # short ones: what else the machine does should miss one of them
-TESTS = {  # what ucx_perftest is told, and how often its figure counts: put_lat's is of one way
+DEVICE = "eth0"  # of the nodes of scripts/testnet
+PORT = 13337  # ucx_perftest's default; nothing else listens on these nodes
+RUNS = 4  # short ones: other load should not affect all of them
+TESTS = {  # arguments of ucx_perftest, and a factor for its result: put_lat's is one way
     "link-way": (["-t", "ucp_put_lat"], 1),
     "link-put": (["-t", "ucp_put_lat"], 2),
     "link-put-many": (["-t", "ucp_put_bw"], 1),
@@ -41,13 +41,13 @@ def started(net, machine, words, **streams):
 
 
 def operations(size, many):
-    """About a thirtieth of a second."""
+    """A number of operations that takes about a thirtieth of a second."""
     each_s = 2e-6 + size / 1e9 if many else 25e-6 + size / 5e8
     return int(min(max(0.03 / each_s, 24), 10000))
 
 
 def asked(net, words):
-    """The client's output; the server may not listen yet."""
+    """Runs the client, again while the server does not listen yet, and returns its output."""
     deadline = time.monotonic() + CONNECT_S
     while True:
         client = started(net, "a", words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -64,9 +64,9 @@ def asked(net, words):
 
 
 def perftest_ns(net, name, size):
-    told, times = TESTS[name]
+    arguments, times = TESTS[name]
     count = operations(size, "many" in name)
-    words = ["ucx_perftest", "-p", str(PORT), *told, "-s", str(size), "-n", str(count), "-w", str(count // 10 + 1), "-v"]
+    words = ["ucx_perftest", "-p", str(PORT), *arguments, "-s", str(size), "-n", str(count), "-w", str(count // 10 + 1), "-v"]
     server = started(net, "b", ["ucx_perftest", "-p", str(PORT)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         output = asked(net, words[:1] + [machines.host_name("b")] + words[1:])
@@ -79,7 +79,7 @@ def perftest_ns(net, name, size):
     lines = [line.strip() for line in output.splitlines()]
     header, *rows = [line.split(",") for line in lines if re.match(r"[a-z0-9_.]+(,[a-z0-9_.]+){5}", line)] or [[]]
     if not rows or "overall_lat" not in header:
-        raise Trouble("ucx_perftest: no figure in: " + output.strip()[-300:])
+        raise Trouble("ucx_perftest: no result in: " + output.strip()[-300:])
     return float(rows[-1][header.index("overall_lat")]) * 1e3 * times
 
 

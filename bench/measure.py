@@ -1,6 +1,5 @@
-"""Runs the benchmark's cells in jobs, in turn on each host alone and through Oriel, and keeps what they say.
-A cell that crashes, hangs or has wrong data is marked with the reason and loses no other; it is not tried again.
-Imported by bench.py."""
+"""Runs the benchmark's cells in jobs, alternately on each host with and without Oriel, and records the results.
+A cell that crashes, hangs or has wrong data is marked with the reason. It does not affect others and is not repeated."""
 
 import os
 import re
@@ -10,18 +9,18 @@ import time
 import catalogue
 import jobs
 
-JOB_CELLS = 24  # of one job: memory that is given to windows over and over is not shared in place for ever
-HEAVY_BYTES = 16 << 20  # of the program's memory in one window: such a cell has a job of its own
-SILENT_JOBS = 3  # one after the other that come to no pattern, and no more are tried
+JOB_CELLS = 24  # of one job: memory that is repeatedly given to windows is not promoted indefinitely
+HEAVY_BYTES = 16 << 20  # of the program's memory in one window: a larger cell has its own job
+SILENT_JOBS = 3  # after this number of consecutive jobs that start no pattern, the rest is skipped
 BATCHES, QUICK_BATCHES = 10, 5
-QUICK_BUDGETS_S = 0.4, 1.0  # of a cell's batches in a job of two ranks, and of more
-BUDGETS_S, FULL_S = (0.2, 0.8), 1200  # a cell has its part of these seconds, but no less and no more than those
-HOPELESS = 3  # crashes of a host between machines, and nothing else: no more are tried
-START_S = 30  # that a job may take to its first pattern, beyond the limit
+QUICK_BUDGETS_S = 0.4, 1.0  # for a cell's batches in a job of two ranks, and of more
+BUDGETS_S, FULL_S = (0.2, 0.8), 1200  # a cell gets its part of FULL_S, within these bounds
+HOPELESS = 3  # after this number of crashes of a host between nodes, and no result, the rest is skipped
+START_S = 30  # additional time of a job before its first pattern
 
 
 class Column:
-    """A host alone or through Oriel, or the raw operations: what was measured on it, by cell."""
+    """The results of a host without or with Oriel, or of the raw operations, by cell."""
 
     def __init__(self, name, title, host=None, oriel=False):
         self.name = name
@@ -31,7 +30,7 @@ class Column:
         self.library = ""
         self.samples = {}
         self.failed = {}  # cell: (status, reason)
-        self.ways = {}  # how memory of the cell's window was reached, and why not better, as the window tells
+        self.ways = {}  # path to the window's memory, and the reason (whys), from the window's info
         self.whys = {}
 
     def best(self, cell):
@@ -46,7 +45,7 @@ class Column:
 
 
 def columns_of(hosts, alone):
-    """Host, Oriel, host, Oriel: what else the machine does hits all alike."""
+    """Host, Oriel, host, Oriel: other load affects all alike."""
     columns = []
     for host in hosts:
         columns.append(Column(host, jobs.LABELS[host], host))
@@ -66,13 +65,13 @@ class Bench:
         self.raw_cells = catalogue.raw_cells(cells)
         self.options = options
         self.progress = progress
-        self.net = None  # the words that command the machines, if it is to be measured between such
-        self.runs = 0  # begun
-        self.notes = []  # what went wrong outside of any cell
-        self.bad_ends = 0  # jobs through Oriel that measured everything and then did not end well
+        self.net = None  # command prefix for the nodes with --net
+        self.runs = 0  # started
+        self.notes = []  # problems that belong to no cell
+        self.bad_ends = 0  # jobs with Oriel that measured everything and then failed
 
     def run(self, saved):
-        """Everything, `runs` times; calls saved() after each part, so that an end from outside loses little."""
+        """Runs everything `runs` times. Calls saved() after each part, so that an interrupt loses little."""
         self.progress.expect((len(self.cells) * len(self.columns) + len(self.raw_cells)) * self.options.runs)
         start_s = time.monotonic()
         for number in range(1, self.options.runs + 1):
@@ -87,18 +86,18 @@ class Bench:
                 saved()
 
     def _is_enough(self, elapsed_s, runs):
-        """Whether the next run would end too late: a busy machine gets fewer runs, not more time."""
+        """True when the next run would end too late: a busy node gets fewer runs, not more time."""
         return self.options.enough_s is not None and runs > 0 and elapsed_s * (runs + 1) / runs > self.options.enough_s
 
     def _parts(self):
-        """Cells that can share a job: of as many ranks, and Oriel told the same."""
+        """Cells that can share a job: with the same number of ranks and the same environment for Oriel."""
         for ranks in sorted({cell.ranks for cell in self.cells}):
             these = [cell for cell in self.cells if cell.ranks == ranks]
-            told = []
+            environments = []
             for cell in these:
-                if catalogue.MEMORIES[cell.memory][1] not in told:
-                    told.append(catalogue.MEMORIES[cell.memory][1])
-            for settings in told:
+                if catalogue.MEMORIES[cell.memory][1] not in environments:
+                    environments.append(catalogue.MEMORIES[cell.memory][1])
+            for settings in environments:
                 alike = [cell for cell in these if catalogue.MEMORIES[cell.memory][1] == settings]
                 for cell in filter(_is_heavy, alike):
                     yield ranks, [cell]
@@ -107,7 +106,7 @@ class Bench:
                     yield ranks, light[first:first + JOB_CELLS]
 
     def _column_run(self, column, ranks, part):
-        """All cells in one job, and again without those that ended it."""
+        """Runs all cells in one job, and again without those that ended it."""
         end = self.progress.done + len(part)
         groups, silent = [part], 0
         while groups:
@@ -121,26 +120,26 @@ class Bench:
             silent = silent + 1 if ended and not job.begun else 0
             if ended and (silent < SILENT_JOBS or column.samples):
                 groups = self._blame(column, job, *ended) + groups
-            elif ended:  # no job ever came to a pattern: neither would the next ones
+            elif ended:  # no job ever started a pattern, and later ones would not either
                 for cell in job.left + [cell for later in groups for cell in later]:
                     column.fail(cell, ended[0], ended[1] + ", before any pattern began")
         self.progress.done = end
 
     @staticmethod
     def _give_up_larger(column, cell):
-        """Where fewer ranks or bytes already took too long, more would too."""
+        """Skips a cell when fewer ranks or bytes already took too long."""
         for other, (status, _) in list(column.failed.items()):
             same = (other.pattern, other.memory, other.in_flight) == (cell.pattern, cell.memory, cell.in_flight)
             if same and status == "timeout" and other != cell and other.ranks <= cell.ranks and other.bytes <= cell.bytes:
-                column.fail(cell, "timeout", "not tried: %d ranks with %d B took too long already" % (other.ranks, other.bytes))
+                column.fail(cell, "timeout", "skipped: %d ranks with %d B already took too long" % (other.ranks, other.bytes))
 
     def _give_up_hopeless(self, column, cells):
-        """A host that makes no window between machines ends with each of its jobs: some of them tell enough."""
+        """A host that cannot create internode windows crashes in every job: a few of them are enough."""
         crashes = [reason for status, reason in column.failed.values() if status == "crash"]
         if self.net is None or column.oriel or column.samples or len(crashes) < HOPELESS:
             return
         for cell in cells:
-            column.fail(cell, "crash", "not tried, like the others: " + crashes[0])
+            column.fail(cell, "crash", "skipped, like the others: " + crashes[0])
 
     def _program(self, column):
         folder = os.path.join(self.prefix, "lib", "oriel", column.host or "bench")
@@ -151,39 +150,39 @@ class Bench:
         return [os.path.join(folder, "raw")]
 
     def _budget_s(self, ranks):
-        """Of one cell in one run: the more there are, the shorter. Batches are longer where ranks share processors."""
+        """The time of one cell in one run: less with more cells, more when ranks share processors."""
         if self.options.quick:
             return QUICK_BUDGETS_S[ranks > 2]
         share_s = FULL_S / (len(self.cells) * len(self.columns) * self.options.runs)
         return min(max(share_s * (1 if ranks <= 2 else 2.5), BUDGETS_S[0]), BUDGETS_S[1])
 
     def _job(self, column, ranks, cells):
-        """Runs the cells. Returns who listened and, unless all were measured, how it ended as (status, reason)."""
+        """Runs the cells. Returns the _Job and, unless all cells were measured, its end as (status, reason)."""
         options, job = self.options, _Job(column, cells, self.progress, self.net is not None and column.oriel)
         limits = ["--batches=%d" % (QUICK_BATCHES if options.quick else BATCHES), "--budget=%.2f" % self._budget_s(ranks)]
         if self.net is not None and column.host == "mpich":
-            limits.append("--leaves")  # by itself it often hangs in MPI_Finalize between machines (docs/network.md)
+            limits.append("--leaves")  # it often hangs in MPI_Finalize between nodes (docs/network.md)
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
-        told = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
+        settings = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
         result = jobs.launch(column.host, ranks, self._program(column) + limits + list(job.names), oriel, limit_s=1e9,
-                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.hear, environment=told,
+                             quiet_s=options.limit, start_s=options.limit + START_S, on_line=job.line, environment=settings,
                              net=self.net)
         if job.foreign:
-            return job, ("refused", "the job's library does not say that it is Oriel: " + job.foreign[:80])
+            return job, ("refused", "the job's MPI library is not Oriel's: " + job.foreign[:80])
         if job.left:
             last = _last_words(result.errors)
             last = ": " + last if last else ""
             if result.status is None:
                 return job, ("timeout", "no progress for %d s" % options.limit + last)
-            return job, ("crash", (result.describe() if result.status else "ended without a figure that makes sense") + last)
-        if result.status not in (0, 1):  # 1: data were wrong, and a line says of which pattern
+            return job, ("crash", (result.describe() if result.status else "ended without a valid result") + last)
+        if result.status not in (0, 1):  # 1: data were wrong, and a line names the pattern
             self._note("%s: after the last pattern: %s" % (column.title, result.describe()))
             self.bad_ends += column.oriel
         return job, None
 
     def _blame(self, column, job, status, reason):
-        """Marks who ended the job; returns what is to be run then. Launchers lose a crashing job's last lines, so only a
-        cell that crashes alone has crashed."""
+        """Marks the cells that ended the job; returns the groups to run next. Launchers lose a crashing job's last lines, so
+        a crash only counts for a cell that ran alone."""
         if status == "crash" and len(job.names) > 1:
             suspects = job.running or job.left
             return [[cell] for cell in suspects] + [[cell for cell in job.left if cell not in suspects]]
@@ -200,44 +199,44 @@ class Bench:
 
 
 def _is_heavy(cell):
-    """Whether the job's other windows would feel it: sharing so much memory in place costs what allows some more of them."""
+    """True when promoting the cell's memory would use up the allowance for the job's other windows."""
     return cell.memory == "create" and cell.bytes * cell.in_flight > HEAVY_BYTES
 
 
 def _last_words(errors):
-    """The lines of stderr that say most: not the launchers' frames."""
+    """The informative lines of stderr, without the launchers' frames."""
     lines = [line.strip() for line in errors.splitlines()]
     lines = [line for line in lines if line and not re.match(r"[-=|*+ ]*$|mpiexec noticed|prterun|Primary job", line)]
     return harmless(" / ".join(lines[:6]))[:1000]
 
 
 def harmless(text):
-    """Without what a terminal would obey: a host may print anything."""
+    """Replaces control characters: a host may print anything."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def is_figure(text):
-    """Nanoseconds of an operation: no operation takes none, or days."""
+    """True for a plausible number of nanoseconds: more than 0 and less than days."""
     return re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,9})?", text) is not None and float(text) > 0
 
 
 class _Job:
-    """Listens to one job's lines."""
+    """Parses the output of one job."""
 
     def __init__(self, column, cells, progress, by_messages=False):
         self.column = column
         self.progress = progress
-        self.by_messages = by_messages  # a window that does not say so is the host's
+        self.by_messages = by_messages  # a window without that path is the host's
         self.left = list(cells)
         self.running = []
         self.begun = set()
-        self.foreign = ""  # what the library says where Oriel should be and is not
-        self.names = {}  # what one name measures can be the figure of several cells
+        self.foreign = ""  # the library's name when Oriel is unexpectedly absent
+        self.names = {}  # one name's measurement can be the result of several cells
         for cell in cells:
             self.names.setdefault(catalogue.program_name(cell), []).append(cell)
 
-    def hear(self, line):
-        """Takes a line of the job's; whether it was a step on: a host that talks for ever about something else makes none."""
+    def line(self, line):
+        """Parses a line of output. Returns true for progress: endless other output of a host is none."""
         word, _, rest = line.partition(" ")
         before = len(self.left), len(self.begun)
         if word == "library":
@@ -264,7 +263,7 @@ class _Job:
                 if self.by_messages and "ucx" not in self.column.ways.get(cell, ""):
                     self.column.fail(cell, "refused", "the window is not Oriel's")
                 elif value == "WRONG":
-                    self.column.fail(cell, "wrong", "the data were not what the operations should have left")
+                    self.column.fail(cell, "wrong", "the operations left wrong data")
                 else:
                     self.column.samples.setdefault(cell, []).append(float(value))
         if word == "end":

@@ -1,7 +1,6 @@
-"""`oriel bench --net`: which patterns are measured between two machines, what the link beside them can do, and the machines.
+"""`oriel bench --net`: the patterns that are measured between two nodes, the limits of the link, and the nodes.
 
-The machines are made out of this one (scripts/testnet), and go with the command, however that ends.
-Imported by bench.py; link.py measures the link."""
+scripts/testnet simulates the nodes on this machine. They end with the command in all cases. link.py measures the link."""
 
 import contextlib
 import os
@@ -15,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [8, 512, 4 * KIB, 8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB]
 QUICK_SIZES = [8, 8 * KIB, MIB]
 BOTH = [1, FLIGHT]
-CANNOT = 77  # scripts/testnet's status where machines cannot be made
+CANNOT = 77  # scripts/testnet's status when it cannot create nodes
 
 # name: sizes, those of the quick form (None: not in it), flights, limit
 CHOSEN = {
@@ -38,20 +37,20 @@ CHOSEN = {
 }
 LINK = {
     "link-way": ("ucp_put_lat", [8]),
-    "link-put": ("ucp_put_lat, there and back", SIZES + [32 * KIB]),
+    "link-put": ("ucp_put_lat, round trip", SIZES + [32 * KIB]),
     "link-put-many": ("ucp_put_bw", SIZES + [32 * KIB]),
     "link-get": ("ucp_get", SIZES),
     "link-get-many": ("ucp_get, 64 in flight", SIZES),
     "link-add": ("ucp_fadd", [8]),
     "link-swap": ("ucp_cswap", [8]),
-    "link-awake": ("TCP byte there and back, polling", [0]),
-    "link-asleep": ("TCP byte there and back, the target asleep in epoll", [0]),
-    "link-busy": ("TCP byte there and back after a pause, the target asleep in epoll beside a thread that computes", [0]),
+    "link-awake": ("TCP byte round trip, polling", [0]),
+    "link-asleep": ("TCP byte round trip, the target sleeping in epoll", [0]),
+    "link-busy": ("TCP byte round trip after a pause, the target sleeping in epoll while another thread computes", [0]),
 }
 
 
 def choose():
-    """The catalogue becomes that of the net."""
+    """Replaces the catalogue by the internode one."""
     local = dict(catalogue.PATTERNS)
     catalogue.PATTERNS.clear()
     for name, (sizes, quick, flights, limit) in CHOSEN.items():
@@ -70,7 +69,7 @@ def choose():
 
 
 class Refused(Exception):
-    """Why there are no machines; status is the command's."""
+    """The reason for which there are no nodes; status is the command's."""
 
     def __init__(self, reason, status):
         super().__init__(reason)
@@ -83,7 +82,7 @@ def words(identity):
 
 @contextlib.contextmanager
 def machines(prefix):
-    """Two machines; yields the words that command them."""
+    """Creates two nodes; yields the command prefix for them."""
     net = words("b%d" % (os.getpid() % 10000000))
     made = subprocess.run([*net, "up", "2", "--owner", str(os.getpid()), "--share", prefix], stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
@@ -96,7 +95,7 @@ def machines(prefix):
         subprocess.run([*net, "down"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
-# ---- the figures that are asked of windows over machines ----
+# ---- the bounds for internode windows ----
 
 
 def _link(bench, name, size=0):
@@ -108,13 +107,13 @@ def _bound(times, value, more=0):
 
 
 def wake_ns(bench):
-    """What it costs that the target's thread sleeps."""
+    """The cost of waking the target's thread."""
     asleep, awake = _link(bench, "link-asleep"), _link(bench, "link-awake")
     return max(asleep - awake, 0) if asleep is not None and awake is not None else None
 
 
 def _bounds(bench, column, alone, memory):
-    """(what, the bound in words, its nanoseconds, the cell) for each figure."""
+    """(name, the bound in words, its nanoseconds, the cell) for each figure."""
     def cell(pattern, size, flight=1):
         return Cell(pattern, memory, 2, size, flight)
 
@@ -136,7 +135,7 @@ def _bounds(bench, column, alone, memory):
 
 
 def figures(bench):
-    """Each figure of each of Oriel's columns with its bound: what was measured at most, if all is well."""
+    """Each figure of each of Oriel's columns with its upper bound."""
     alone = next((column for column in bench.columns if column.host == "mpich" and not column.oriel), None)
     listed = []
     for memory in dict.fromkeys(cell.memory for cell in bench.cells):

@@ -1,10 +1,10 @@
-# The benchmark's programs: plain MPI, so that the same binary runs on the bare host and through Oriel.
+# The benchmark's programs: plain MPI, so that the same binary runs with and without Oriel.
 oriel_mpi_program(NAME rma SOURCES rma.c timing.c window.c contiguous.c atomics.c datatypes.c elements.c epochs.c active.c requests.c
                                    shapes.c words.c data.c schedule.c short.c)
 oriel_mpi_program(NAME steps SOURCES steps.c)
 oriel_mpi_program(NAME contention SOURCES contention.c)
 oriel_mpi_program(NAME checked SOURCES checked.c)
-# What windows cost as such; bench/scaling runs it at many rank counts.
+# The cost of windows; bench/scaling runs it with many rank counts.
 oriel_mpi_program(NAME windows SOURCES windows.c)
 oriel_mpi_program(NAME copies SOURCES copies.c copies_shapes.c)
-set_source_files_properties(copies_shapes.c PROPERTIES COMPILE_OPTIONS -O3) # the loops by hand
+set_source_files_properties(copies_shapes.c PROPERTIES COMPILE_OPTIONS -O3) # hand-written loops

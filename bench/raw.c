@@ -1,6 +1,7 @@
-/* What this machine does without MPI: times plain instructions and system calls, the limits of the patterns.
- * A time is printed only when the data were right after each batch; otherwise the line says WRONG.
- * Started by `oriel bench`, or by hand: `raw raw-memcpy:65536 raw-barrier:0:8`; its lines are those of rma.c. */
+/* The node's performance without MPI: times plain instructions and system calls, which are the
+ * limits of the patterns. A time is printed only when the data were right after each batch;
+ * otherwise the line has WRONG. Started by `oriel bench`, or by hand: `raw raw-memcpy:65536
+ * raw-barrier:0:8`. Its output has the form of rma.c's. */
 #define _GNU_SOURCE
 #include "raw.h"
 
@@ -47,7 +48,8 @@ static void memory_map(struct raw_run *run, bool shared, size_t room_bytes)
     close(fd);
 }
 
-static void batch_run(const struct raw_operation *operation, struct raw_run *run, struct schedule *plan)
+static void batch_run(const struct raw_operation *operation, struct raw_run *run,
+                      struct schedule *plan)
 {
     run->batch++;
     run->done = 0;
@@ -63,7 +65,7 @@ static void batch_run(const struct raw_operation *operation, struct raw_run *run
     schedule_advance(plan, elapsed_s);
 }
 
-/* As for the patterns, a batch of more processes than a few outlasts the scheduler's slices. */
+/* As for the patterns, a batch of many processes must be longer than the scheduler's slices. */
 static struct schedule_limits limits_for(const struct schedule_limits *limits, int ranks)
 {
     struct schedule_limits these = *limits;
@@ -71,8 +73,8 @@ static struct schedule_limits limits_for(const struct schedule_limits *limits, i
     return these;
 }
 
-static bool run_one(const char *name, const struct raw_operation *operation, size_t len_bytes, int ranks,
-                    const struct schedule_limits *given)
+static bool run_one(const char *name, const struct raw_operation *operation, size_t len_bytes,
+                    int ranks, const struct schedule_limits *given)
 {
     struct raw_run run = {.operation = operation, .len_bytes = len_bytes, .ranks = ranks};
     const struct schedule_limits limits = limits_for(given, ranks);
@@ -106,7 +108,8 @@ static bool name_run(const char *name, const struct schedule_limits *limits)
     int ranks = 1;
     const int words = sscanf(name, "%63[^:]:%lu:%d%c", word, &len_bytes, &ranks, &end);
 
-    if ((words != 2 && words != 3) || len_bytes % sizeof(double) != 0 || len_bytes > 1 << 30 || ranks < 1 || ranks > RAW_RANKS)
+    if ((words != 2 && words != 3) || len_bytes % sizeof(double) != 0 || len_bytes > 1 << 30 ||
+        ranks < 1 || ranks > RAW_RANKS)
         fail("an argument is not OPERATION:BYTES or OPERATION:BYTES:PROCESSES");
     for (size_t group = 0; group < GROUPS; group++)
         for (const struct raw_operation *operation = groups[group]; operation->name; operation++)
@@ -127,7 +130,8 @@ int main(int argc, char **argv)
             limits.budget_s = atof(argv[i] + 9);
         else if (strcmp(argv[i], "--list") == 0)
             for (size_t group = 0; group < GROUPS; group++)
-                for (const struct raw_operation *operation = groups[group]; operation->name; operation++)
+                for (const struct raw_operation *operation = groups[group]; operation->name;
+                     operation++)
                     printf("%s\n", operation->name);
         else
             status |= !name_run(argv[i], &limits);

@@ -1,6 +1,6 @@
-/* Copies, strided copies, sums and touches of whole buffers by the shortest loops that there are: the limits of long transfers.
- * The sum is written with vectors of the compiler's; it is not atomic, so it is more than accumulates may hope for.
- * Driven by raw.c through the table at the end. */
+/* Copies, strided copies, sums and touches of whole buffers in the shortest possible loops: the
+ * limits of long transfers. The sum uses compiler vectors and is not atomic, so accumulates cannot
+ * reach it. raw.c drives the table at the end. */
 #include "raw.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ static void copy(struct raw_run *run, uint64_t count)
 static void copies_check(struct raw_run *run)
 {
     run->wrong |= !data_holds(run->seen, run->len_bytes, 2 * run->batch) ||
-                  !data_holds_from(run->seen + run->len_bytes, run->len_bytes, run->len_bytes, 2 * run->batch + 1);
+                  !data_holds_from(run->seen + run->len_bytes, run->len_bytes, run->len_bytes,
+                                   2 * run->batch + 1);
 }
 
 /* Every second double of the target. */
@@ -45,7 +46,8 @@ static void strided_check(struct raw_run *run)
     for (size_t k = 0; k < run->len_bytes / sizeof(double); k++) {
         uint64_t words[2];
         memcpy(words, run->seen + k * sizeof words, sizeof words);
-        run->wrong |= words[0] != data_word(2 * run->batch, k) || words[1] != data_word(2 * run->batch + 1, 2 * k + 1);
+        run->wrong |= words[0] != data_word(2 * run->batch, k) ||
+                      words[1] != data_word(2 * run->batch + 1, 2 * k + 1);
     }
 }
 
@@ -76,7 +78,8 @@ static void gathered_check(struct raw_run *run)
         memcpy(&word, run->seen + k * sizeof word, sizeof word);
         run->wrong |= word != data_word(2 * run->batch, 2 * k);
     }
-    run->wrong |= !data_holds_from(run->seen + run->len_bytes, run->len_bytes, run->len_bytes, 2 * run->batch + 1);
+    run->wrong |= !data_holds_from(run->seen + run->len_bytes, run->len_bytes, run->len_bytes,
+                                   2 * run->batch + 1);
 }
 
 typedef double vector __attribute__((vector_size(64), aligned(8), may_alias));
@@ -88,9 +91,9 @@ static void sums_prepare(struct raw_run *run)
     data_fill_doubles(run->to, run->len_bytes, 2 * run->batch + 1);
 }
 
-/* The best instructions that this processor has, where the compiler can choose at run time. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+/* Uses the processor's best instructions when the compiler can select them at run time. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
 static void
@@ -106,7 +109,8 @@ sum_once(double *to, const double *from, size_t doubles)
 static void sum(struct raw_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        sum_once((double *)(void *)run->to, (const double *)(const void *)run->from, run->len_bytes / sizeof(double));
+        sum_once((double *)(void *)run->to, (const double *)(const void *)run->from,
+                 run->len_bytes / sizeof(double));
         raw_memory_used(run->to);
     }
     run->done += count;
@@ -114,11 +118,11 @@ static void sum(struct raw_run *run, uint64_t count)
 
 static void sums_check(struct raw_run *run)
 {
-    run->wrong |= !data_holds_sums(run->seen, 0, run->len_bytes / sizeof(double), 2 * run->batch + 1, 2 * run->batch,
-                                   run->done);
+    run->wrong |= !data_holds_sums(run->seen, 0, run->len_bytes / sizeof(double),
+                                   2 * run->batch + 1, 2 * run->batch, run->done);
 }
 
-/* What get_accumulate does: the sum, and what was there before into other memory. */
+/* As get_accumulate does: computes the sum, and copies the previous contents to other memory. */
 static size_t fetched_span(const struct raw_run *run)
 {
     return 2 * run->len_bytes;
@@ -129,7 +133,8 @@ static void fetched_sum(struct raw_run *run, uint64_t count)
     char *const fetched = run->from + run->len_bytes;
     for (uint64_t i = 0; i < count; i++) {
         memcpy(fetched, run->to, run->len_bytes);
-        sum_once((double *)(void *)run->to, (const double *)(const void *)run->from, run->len_bytes / sizeof(double));
+        sum_once((double *)(void *)run->to, (const double *)(const void *)run->from,
+                 run->len_bytes / sizeof(double));
         raw_memory_used(run->to);
     }
     run->done += count;
@@ -138,8 +143,8 @@ static void fetched_sum(struct raw_run *run, uint64_t count)
 static void fetched_check(struct raw_run *run)
 {
     sums_check(run);
-    run->wrong |= !data_holds_sums(run->from + run->len_bytes, 0, run->len_bytes / sizeof(double), 2 * run->batch + 1,
-                                   2 * run->batch, run->done - 1);
+    run->wrong |= !data_holds_sums(run->from + run->len_bytes, 0, run->len_bytes / sizeof(double),
+                                   2 * run->batch + 1, 2 * run->batch, run->done - 1);
 }
 
 enum { PAGE_BYTES = 4096 };
@@ -149,7 +154,7 @@ static size_t touched_span(const struct raw_run *run)
     return run->len_bytes;
 }
 
-/* A word of each page. */
+/* One word of each page. */
 static void touch(struct raw_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++)
@@ -166,10 +171,25 @@ static void touched_check(struct raw_run *run)
 
 const struct raw_operation raw_bulk[] = {
     {.name = "raw-memcpy", .prepare = copies_prepare, .repeat = copy, .check = copies_check},
-    {.name = "raw-memcpy-shared", .shared = true, .prepare = copies_prepare, .repeat = copy, .check = copies_check},
-    {.name = "raw-strided", .shared = true, .prepare = copies_prepare, .repeat = strided_copy, .check = strided_check},
-    {.name = "raw-gathered", .prepare = gathered_prepare, .repeat = gathered_copy, .check = gathered_check},
-    {.name = "raw-sum", .shared = true, .prepare = sums_prepare, .repeat = sum, .check = sums_check},
+    {.name = "raw-memcpy-shared",
+     .shared = true,
+     .prepare = copies_prepare,
+     .repeat = copy,
+     .check = copies_check},
+    {.name = "raw-strided",
+     .shared = true,
+     .prepare = copies_prepare,
+     .repeat = strided_copy,
+     .check = strided_check},
+    {.name = "raw-gathered",
+     .prepare = gathered_prepare,
+     .repeat = gathered_copy,
+     .check = gathered_check},
+    {.name = "raw-sum",
+     .shared = true,
+     .prepare = sums_prepare,
+     .repeat = sum,
+     .check = sums_check},
     {.name = "raw-fetched-sum",
      .shared = true,
      .span = fetched_span,

@@ -1,6 +1,6 @@
-/* The loops that a program writes by hand where it would accumulate other elements than a run of
- * doubles: complex numbers, long doubles, every second double, single ones.  None of them is
- * atomic. Driven by raw.c through the table at the end. */
+/* Hand-written loops for accumulates of elements other than a run of doubles: complex numbers, long
+ * doubles, every second double, single doubles.  None of them is atomic. raw.c drives the table at
+ * the end. */
 #include "raw.h"
 #include "shapes.h"
 
@@ -9,7 +9,7 @@
 enum { CLASSES = 17 }; /* data_double is from 1 to 16 */
 
 static struct shape shape;
-static unsigned places[SHAPE_SINGLES]; /* what a program keeps of them */
+static unsigned places[SHAPE_SINGLES]; /* a program's table of their positions */
 
 static uint64_t from_seed(const struct raw_run *run)
 {
@@ -72,7 +72,7 @@ static void singles_sum(struct raw_run *run, uint64_t count)
     run->done += count;
 }
 
-/* In the holes is what was there. */
+/* The holes must be unchanged. */
 static void sums_check(struct raw_run *run)
 {
     const double *seen = (const double *)(const void *)run->seen;
@@ -85,7 +85,7 @@ static void sums_check(struct raw_run *run)
     }
 }
 
-/* ---- single doubles put, and replaced with what was there fetched ---- */
+/* ---- single doubles, put, and replaced with their previous values fetched ---- */
 
 static void words_prepare(struct raw_run *run)
 {
@@ -134,7 +134,7 @@ static void singles_check(struct raw_run *run)
 
 /* ---- complex numbers and long doubles ---- */
 
-/* Real factors a little above 1: no product is too large, and each differs from the one before. */
+/* Real factors slightly above 1: no product overflows, and each differs from the previous one. */
 static double factor_of(double class)
 {
     return 1 + class / (1 << 20);

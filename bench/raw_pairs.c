@@ -1,6 +1,6 @@
-/* Two processes that hand a word to each other in turn: what any request to another process costs at least, there and back.
- * The partner is forked for each loop and dies with its parent; both run where the scheduler has them run.
- * Driven by raw.c through the table at the end. */
+/* Two processes that pass a word back and forth: the minimum round trip of any request to another
+ * process. The partner is forked for each loop and dies with its parent; the scheduler places both.
+ * raw.c drives the table at the end. */
 #define _GNU_SOURCE
 #include "raw.h"
 
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The word counts the turns from the batch's number on; this process has those at an even distance, the partner the odd. */
+/* The word counts turns from the batch's number on. This process has the turns at an even distance,
+ * the partner the odd ones. */
 static _Atomic uint32_t *turn_of(struct raw_run *run)
 {
     return (_Atomic uint32_t *)(void *)run->to;
@@ -49,7 +50,8 @@ struct passing {
     void (*pass)(_Atomic uint32_t *turn, uint32_t next);
 };
 
-static _Noreturn void partner(_Atomic uint32_t *turn, const struct passing *how, uint32_t first, uint64_t count)
+static _Noreturn void partner(_Atomic uint32_t *turn, const struct passing *how, uint32_t first,
+                              uint64_t count)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (uint64_t i = 0; i < count; i++, first += 2) {
@@ -59,7 +61,7 @@ static _Noreturn void partner(_Atomic uint32_t *turn, const struct passing *how,
     _exit(0);
 }
 
-/* A batch is long enough that the fork, some 100 us of at least 10 ms, hardly shows. */
+/* A batch lasts at least 10 ms, so the fork of about 100 us hardly counts. */
 static void take_turns(struct raw_run *run, uint64_t count, const struct passing *how)
 {
     _Atomic uint32_t *turn = turn_of(run);

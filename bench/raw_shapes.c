@@ -1,7 +1,6 @@
-/* The loops that a program writes by hand where it would use a datatype: one for each shape, there and back.
- * They move the bytes of the patterns' shapes between packed memory and a matrix, a cube, blocks or structs; what lies between
- * must stay.
- * Driven by raw.c through the table at the end. */
+/* Hand-written loops in place of a datatype: one for each shape, in both directions. They move the
+ * bytes of the patterns' shapes between packed memory and a matrix, a cube, blocks or structs; the
+ * gaps must stay unchanged. raw.c drives the table at the end. */
 #include "raw.h"
 #include "shapes.h"
 
@@ -9,28 +8,32 @@
 
 static struct shape shape;
 
-/* ---- the loops: put from packed to spread memory, get the other way ---- */
+/* ---- the loops: put from packed to spread memory, get in the other direction ---- */
 
-#define DOUBLES(name, packed_at, spread_at, count)                                                                         \
-    static void put_##name(char *spread, const char *packed)                                                               \
-    {                                                                                                                      \
-        double *restrict to = (double *)(void *)spread;                                                                    \
-        const double *restrict from = (const double *)(const void *)packed;                                                \
-        for (size_t i = 0; i < (count); i++)                                                                               \
-            to[spread_at] = from[packed_at];                                                                               \
-    }                                                                                                                      \
-    static void get_##name(char *packed, const char *spread)                                                               \
-    {                                                                                                                      \
-        double *restrict to = (double *)(void *)packed;                                                                    \
-        const double *restrict from = (const double *)(const void *)spread;                                                \
-        for (size_t i = 0; i < (count); i++)                                                                               \
-            to[packed_at] = from[spread_at];                                                                               \
+#define DOUBLES(name, packed_at, spread_at, count)                                                 \
+    static void put_##name(char *spread, const char *packed)                                       \
+    {                                                                                              \
+        double *restrict to = (double *)(void *)spread;                                            \
+        const double *restrict from = (const double *)(const void *)packed;                        \
+        for (size_t i = 0; i < (count); i++)                                                       \
+            to[spread_at] = from[packed_at];                                                       \
+    }                                                                                              \
+    static void get_##name(char *packed, const char *spread)                                       \
+    {                                                                                              \
+        double *restrict to = (double *)(void *)packed;                                            \
+        const double *restrict from = (const double *)(const void *)spread;                        \
+        for (size_t i = 0; i < (count); i++)                                                       \
+            to[packed_at] = from[spread_at];                                                       \
     }
 
 DOUBLES(column, i, i *SHAPE_MATRIX, SHAPE_MATRIX)
 DOUBLES(face_points, i, i *SHAPE_CUBE, SHAPE_CUBE *SHAPE_CUBE)
 
-enum { ROW_BYTES = SHAPE_CUBE * SHAPE_WORD, PLANE_BYTES = SHAPE_CUBE * ROW_BYTES, PACKED_STRUCT_BYTES = 16 };
+enum {
+    ROW_BYTES = SHAPE_CUBE * SHAPE_WORD,
+    PLANE_BYTES = SHAPE_CUBE * ROW_BYTES,
+    PACKED_STRUCT_BYTES = 16
+};
 
 static void put_face_rows(char *spread, const char *packed)
 {
@@ -44,7 +47,7 @@ static void get_face_rows(char *packed, const char *spread)
         memcpy(packed + plane * ROW_BYTES, spread + plane * PLANE_BYTES, ROW_BYTES);
 }
 
-/* What a program keeps of irregular blocks: tables of places and lengths. */
+/* A program's tables for irregular blocks: positions and lengths. */
 static struct {
     unsigned place, len;
 } blocks[SHAPE_BLOCKS];
@@ -83,7 +86,7 @@ static void get_structs(char *restrict packed, const char *restrict spread)
     }
 }
 
-/* ---- what all have alike ---- */
+/* ---- common to all ---- */
 
 static size_t span_of(const struct raw_run *run)
 {
@@ -164,15 +167,24 @@ static void both_check(struct raw_run *run)
 {
     for (size_t i = 0; i < shape.runs_len; i++) {
         const size_t at = shape.runs[i].offset;
-        run->wrong |= !is_same(run, at, at, SHAPE_WORD) || !is_untouched(run, at + SHAPE_WORD, at + 2 * SHAPE_WORD);
+        run->wrong |= !is_same(run, at, at, SHAPE_WORD) ||
+                      !is_untouched(run, at + SHAPE_WORD, at + 2 * SHAPE_WORD);
     }
 }
 
-#define LOOPS(its_name, its_shape, its_put, its_get)                                                                       \
-    {.name = "raw-put-" its_name, .shared = true, .shape = its_shape, .span = span_of, .prepare = prepare,                 \
-     .repeat = repeat, .move = its_put, .check = put_check},                                                               \
-        {.name = "raw-get-" its_name, .shape = its_shape, .span = span_of, .prepare = prepare, .repeat = repeat,           \
-         .move = its_get, .check = get_check}
+#define LOOPS(its_name, its_shape, its_put, its_get)                                               \
+    {.name = "raw-put-" its_name,                                                                  \
+     .shared = true,                                                                               \
+     .shape = its_shape,                                                                           \
+     .span = span_of,                                                                              \
+     .prepare = prepare,                                                                           \
+     .repeat = repeat,                                                                             \
+     .move = its_put,                                                                              \
+     .check = put_check},                                                                          \
+    {                                                                                              \
+        .name = "raw-get-" its_name, .shape = its_shape, .span = span_of, .prepare = prepare,      \
+        .repeat = repeat, .move = its_get, .check = get_check                                      \
+    }
 
 const struct raw_operation raw_shapes[] = {
     {.name = "raw-put-strided-both",

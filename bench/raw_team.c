@@ -1,9 +1,9 @@
-/* What processes do to each other without MPI: barriers of a counter, flags around a ring, locks and additions that all want
- * at once. They are the limits of active epochs, of contended locks and of the hot word.
- * A team is forked for each loop and begins at one moment, when all are there; whoever waits looks some times and then yields.
- * Barriers are also there for processes in a session each, which the scheduler may make a group each, so that yields give way to
- * nobody: so do some launchers.
- * Driven by raw.c through the table at the end. */
+/* Interactions of processes without MPI: barriers with a counter, flags around a ring, contended
+ * locks and additions. They are the limits of active epochs, of contended locks and of the hot
+ * word. A team is forked for each loop and starts together, when all processes are ready. A waiting
+ * process spins for a while and then yields. Barriers also exist for processes in a session each.
+ * The scheduler may group processes by session, and then a yield gives the processor to no other
+ * process. Some launchers create such sessions. raw.c drives the table at the end. */
 #define _GNU_SOURCE
 #include "raw.h"
 
@@ -23,26 +23,27 @@
 
 enum { LOOKS = 200, LINE_BYTES = 64 };
 
-/* A word alone on its line. */
+/* A word on its own cache line. */
 struct line {
     _Alignas(LINE_BYTES) _Atomic uint64_t word;
 };
 
-/* In pages that all share; words count from the beginning of a batch. */
+/* In pages that all processes share; words count from the beginning of a batch. */
 struct team {
-    struct line arrived, go, stop, done; /* of the loop: who is there, when it begins and ends, operations in all */
-    _Alignas(LINE_BYTES) _Atomic uint32_t opened; /* the barrier of those asleep, so often */
-    struct line counter;                 /* the barrier, and the lock word of the contended locks */
-    struct line value;                   /* what locks protect, and the hot word */
+    /* of the loop: processes ready, start, end, total number of operations */
+    struct line arrived, go, stop, done;
+    _Alignas(LINE_BYTES) _Atomic uint32_t opened; /* number of openings of the sleeping barrier */
+    struct line counter; /* the barrier, and the lock word of the contended locks */
+    struct line value;   /* the data that locks protect, and the hot word */
     struct line posted[RAW_RANKS], completed[RAW_RANKS]; /* flags that others raise for this rank */
-    struct line slot[RAW_RANKS];                         /* where the left neighbour puts */
-    _Atomic uint64_t from[RAW_RANKS][RAW_RANKS];         /* [to][from]: where each puts */
+    struct line slot[RAW_RANKS];                         /* written by the left neighbour */
+    _Atomic uint64_t from[RAW_RANKS][RAW_RANKS];         /* [to][from]: written by rank `from` */
 };
 
 struct member {
     struct team *team;
     int rank, ranks;
-    uint64_t batch, first; /* the first operation's number */
+    uint64_t batch, first; /* number of the first operation */
     bool wrong;
 };
 
@@ -91,7 +92,8 @@ static uint64_t value_of(const struct member *me, int rank, uint64_t operation)
 
 static void put_right(const struct member *me, uint64_t operation)
 {
-    atomic_store_explicit(&me->team->slot[right_of(me)].word, value_of(me, me->rank, operation), memory_order_relaxed);
+    atomic_store_explicit(&me->team->slot[right_of(me)].word, value_of(me, me->rank, operation),
+                          memory_order_relaxed);
 }
 
 static void expect_left(struct member *me, uint64_t operation)
@@ -99,11 +101,12 @@ static void expect_left(struct member *me, uint64_t operation)
     me->wrong |= word_load(&me->team->slot[me->rank]) != value_of(me, left_of(me), operation);
 }
 
-/* ---- the loops in which all go on together: `count` operations each ---- */
+/* ---- loops in which all processes advance together: `count` operations each ---- */
 
-/* One word that only grows: the last one's arrival is what the others wait for.  Two processes' flags are as quick on one line
- * and slower on lines of their own, a second word for the others to watch costs another exchange of lines. */
-static void meet(const struct member *me, uint64_t round)
+/* One word that only grows: the others wait for the last arrival.  The flags of two processes are
+ * as fast on one line and slower on two; a second word for waiting costs another exchange of cache
+ * lines. */
+static void barrier_spin(const struct member *me, uint64_t round)
 {
     struct line *counter = &me->team->counter;
     const uint64_t all = (round + 1) * (uint64_t)me->ranks;
@@ -114,10 +117,10 @@ static void meet(const struct member *me, uint64_t round)
 static void barrier(struct member *me, uint64_t count)
 {
     for (uint64_t k = me->first; k < me->first + count; k++)
-        meet(me, k);
+        barrier_spin(me, k);
 }
 
-/* The same, asleep at once; the last one wakes all. */
+/* The same with waiters that sleep at once; the last process wakes all. */
 static void barrier_asleep(struct member *me, uint64_t count)
 {
     struct line *counter = &me->team->counter;
@@ -132,20 +135,23 @@ static void barrier_asleep(struct member *me, uint64_t count)
     }
 }
 
-/* The neighbour's next put must not come before this one is looked at: slots in turn, as the pattern has them. */
+/* The neighbour's next put must not overwrite this one before it is checked: slots alternate, as in
+ * the pattern. */
 static void barrier_put(struct member *me, uint64_t count)
 {
     struct team *team = me->team;
     for (uint64_t k = me->first; k < me->first + count; k++) {
         const int row = (int)(k % 2);
-        atomic_store_explicit(&team->from[right_of(me)][row], value_of(me, me->rank, k), memory_order_relaxed);
-        meet(me, k);
-        me->wrong |= atomic_load_explicit(&team->from[me->rank][row], memory_order_relaxed) != value_of(me, left_of(me), k);
+        atomic_store_explicit(&team->from[right_of(me)][row], value_of(me, me->rank, k),
+                              memory_order_relaxed);
+        barrier_spin(me, k);
+        me->wrong |= atomic_load_explicit(&team->from[me->rank][row], memory_order_relaxed) !=
+                     value_of(me, left_of(me), k);
     }
 }
 
-/* Rank 1 says that it is ready, rank 0 puts and says so. */
-static void pair(struct member *me, uint64_t count)
+/* Rank 1 signals that it is ready; rank 0 puts and signals that. */
+static void pair_handshake(struct member *me, uint64_t count)
 {
     struct team *team = me->team;
     for (uint64_t k = me->first; k < me->first + count; k++) {
@@ -185,17 +191,19 @@ static void all_to_all(struct member *me, uint64_t count)
         wait_for(&team->posted[me->rank], (k + 1) * others);
         for (int step = 1; step < me->ranks; step++) {
             const int to = (me->rank + step) % me->ranks;
-            atomic_store_explicit(&team->from[to][me->rank], value_of(me, me->rank, k), memory_order_relaxed);
+            atomic_store_explicit(&team->from[to][me->rank], value_of(me, me->rank, k),
+                                  memory_order_relaxed);
             atomic_fetch_add(&team->completed[to].word, 1);
         }
         wait_for(&team->completed[me->rank], (k + 1) * others);
         for (int from = 0; from < me->ranks; from++)
-            me->wrong |= from != me->rank && atomic_load_explicit(&team->from[me->rank][from], memory_order_relaxed) !=
-                                                 value_of(me, from, k);
+            me->wrong |= from != me->rank &&
+                         atomic_load_explicit(&team->from[me->rank][from], memory_order_relaxed) !=
+                             value_of(me, from, k);
     }
 }
 
-/* ---- the loops in which nobody waits for the others to do as much: one operation ---- */
+/* ---- loops in which processes do not wait for each other to keep pace: one operation ---- */
 
 static void hot_add(struct member *me, uint64_t k)
 {
@@ -203,7 +211,7 @@ static void hot_add(struct member *me, uint64_t k)
     atomic_fetch_add(&me->team->value.word, 1);
 }
 
-/* Test, and test and set; what is protected is no atomic instruction. */
+/* Test, and test-and-set; the protected update is not an atomic instruction. */
 static void lock_exclusive(struct member *me, uint64_t k)
 {
     struct team *team = me->team;
@@ -212,7 +220,8 @@ static void lock_exclusive(struct member *me, uint64_t k)
         for (int looks = 0; word_load(&team->counter) != 0; looks++)
             if (looks >= LOOKS)
                 sched_yield();
-    atomic_store_explicit(&team->value.word, atomic_load_explicit(&team->value.word, memory_order_relaxed) + 1,
+    atomic_store_explicit(&team->value.word,
+                          atomic_load_explicit(&team->value.word, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     word_store(&team->counter, 0);
 }
@@ -220,11 +229,12 @@ static void lock_exclusive(struct member *me, uint64_t k)
 static void lock_shared(struct member *me, uint64_t k)
 {
     atomic_fetch_add(&me->team->counter.word, 1);
-    atomic_store_explicit(&me->team->slot[me->rank].word, value_of(me, me->rank, k), memory_order_relaxed);
+    atomic_store_explicit(&me->team->slot[me->rank].word, value_of(me, me->rank, k),
+                          memory_order_relaxed);
     atomic_fetch_sub(&me->team->counter.word, 1);
 }
 
-/* To lock everybody a rank need change no other's word than its own, as long as nobody locks exclusively. */
+/* To lock all ranks, a rank needs to change only its own word while no rank locks exclusively. */
 static void lock_all(struct member *me, uint64_t k)
 {
     atomic_fetch_add(&me->team->posted[me->rank].word, 1);
@@ -232,8 +242,9 @@ static void lock_all(struct member *me, uint64_t k)
     atomic_fetch_sub(&me->team->posted[me->rank].word, 1);
 }
 
-/* Rank 0 does `count`, and then nobody goes on. */
-static void until_stopped(struct member *me, uint64_t count, void (*one)(struct member *me, uint64_t k))
+/* Rank 0 does `count` operations, and then all stop. */
+static void run_until_stopped(struct member *me, uint64_t count,
+                              void (*one)(struct member *me, uint64_t k))
 {
     struct team *team = me->team;
     uint64_t done = 0;
@@ -249,12 +260,13 @@ static void until_stopped(struct member *me, uint64_t count, void (*one)(struct 
 static void work(struct member *me, const struct raw_operation *operation, uint64_t count)
 {
     if (operation->one)
-        until_stopped(me, count, operation->one);
+        run_until_stopped(me, count, operation->one);
     else
         operation->together(me, count);
 }
 
-static _Noreturn void partner(struct member *me, const struct raw_operation *operation, uint64_t count)
+static _Noreturn void partner(struct member *me, const struct raw_operation *operation,
+                              uint64_t count)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     me->wrong |= operation->sessions && setsid() != getpid();
@@ -264,7 +276,7 @@ static _Noreturn void partner(struct member *me, const struct raw_operation *ope
     _exit(me->wrong ? 1 : 0);
 }
 
-/* Where nobody waits for the others, the time of one operation is the mean over all processes. */
+/* When processes do not keep pace, the time of one operation is the mean over all processes. */
 static void team_work(struct raw_run *run, uint64_t count)
 {
     struct team *team = (struct team *)(void *)run->to;
@@ -292,12 +304,13 @@ static void team_work(struct raw_run *run, uint64_t count)
     for (; partners > 0; partners--)
         run->wrong |= wait(&status) < 0 || status != 0;
     if (run->operation->one)
-        run->timed_s *= (double)run->ranks * (double)count / (double)(word_load(&team->done) - before);
+        run->timed_s *=
+            (double)run->ranks * (double)count / (double)(word_load(&team->done) - before);
     run->wrong |= me.wrong;
     run->done += count;
 }
 
-/* ---- what must be there in the end ---- */
+/* ---- checks of the final state ---- */
 
 static struct team *seen(const struct raw_run *run)
 {
@@ -314,17 +327,19 @@ static void completed_check(struct raw_run *run)
     run->wrong |= word_load(&seen(run)->completed[1]) < run->done;
 }
 
-/* What all added together. */
+/* The sum of all additions. */
 static void sum_check(struct raw_run *run)
 {
-    run->wrong |= word_load(&seen(run)->value) != word_load(&seen(run)->done) || word_load(&seen(run)->counter) != 0;
+    run->wrong |= word_load(&seen(run)->value) != word_load(&seen(run)->done) ||
+                  word_load(&seen(run)->counter) != 0;
 }
 
-/* Rank 0's last put is there, and nobody holds a lock. */
+/* Rank 0's last put has arrived, and no lock is held. */
 static void put_check(struct raw_run *run, int slot)
 {
     const struct member first = {.ranks = run->ranks, .batch = run->batch};
-    run->wrong |= word_load(&seen(run)->slot[slot]) != value_of(&first, 0, run->done - 1) || word_load(&seen(run)->counter) != 0;
+    run->wrong |= word_load(&seen(run)->slot[slot]) != value_of(&first, 0, run->done - 1) ||
+                  word_load(&seen(run)->counter) != 0;
     for (int rank = 0; rank < run->ranks; rank++)
         run->wrong |= word_load(&seen(run)->posted[rank]) != 0;
 }
@@ -339,10 +354,10 @@ static void right_check(struct raw_run *run)
     put_check(run, 1);
 }
 
-#define TEAM(its_name, its_check, ...)                                                                                     \
-    {                                                                                                                      \
-        .name = its_name, .shared = true, .ranks_least = 2, .span = span, .prepare = prepare, .repeat = team_work,         \
-        .check = its_check, __VA_ARGS__                                                                                    \
+#define TEAM(its_name, its_check, ...)                                                             \
+    {                                                                                              \
+        .name = its_name, .shared = true, .ranks_least = 2, .span = span, .prepare = prepare,      \
+        .repeat = team_work, .check = its_check, __VA_ARGS__                                       \
     }
 
 const struct raw_operation raw_teams[] = {
@@ -350,7 +365,7 @@ const struct raw_operation raw_teams[] = {
     TEAM("raw-barrier-sessions", barrier_check, .together = barrier, .sessions = true),
     TEAM("raw-barrier-asleep", barrier_check, .together = barrier_asleep, .sessions = true),
     TEAM("raw-barrier-put", barrier_check, .together = barrier_put),
-    TEAM("raw-pair", completed_check, .together = pair),
+    TEAM("raw-pair", completed_check, .together = pair_handshake),
     TEAM("raw-ring", completed_check, .together = ring),
     TEAM("raw-ring-sessions", completed_check, .together = ring, .sessions = true),
     TEAM("raw-all", completed_check, .together = all_to_all),

@@ -1,6 +1,5 @@
-"""The benchmark on a terminal: the progress bar, and the table at the end.
-A figure stands in the table only where the data of all runs were right; else the word that says what happened.
-Imported by bench.py."""
+"""The benchmark's terminal output: the progress bar, and the table at the end.
+The table has a time only if the data of all runs were right; otherwise it has a word for the failure."""
 
 import os
 import sys
@@ -11,7 +10,7 @@ from results import displayed
 
 
 class Progress:
-    """A bar on a terminal, nothing elsewhere; notes go to stderr in any case."""
+    """A progress bar on a terminal, otherwise none; notes always go to stderr."""
 
     def __init__(self):
         self.shown = sys.stderr.isatty()
@@ -47,7 +46,7 @@ class Progress:
         self._write("oriel bench: " + text + "\n")
 
     def _write(self, text):
-        """A terminal that is gone takes nothing of what is measured with it."""
+        """A closed terminal does not end the measurement."""
         try:
             sys.stderr.write(text)
             sys.stderr.flush()
@@ -56,7 +55,7 @@ class Progress:
 
 
 def _width():
-    """Of the terminal that stderr is; stdout may be a file."""
+    """The width of stderr's terminal; stdout may be a file."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except OSError:
@@ -101,7 +100,7 @@ def shown(column, cell):
 
 
 def slower_oriel(bench, cell):
-    """The slower of Oriel's columns: what a user has at least, whatever the host. None where one has no figure."""
+    """The slower of Oriel's columns: the minimum performance on any host. None when one has no result."""
     through = [column.best(cell) for column in bench.columns if column.oriel]
     return max(through) if through and None not in through else None
 
@@ -129,7 +128,7 @@ def _rows(bench):
     rows = [["pattern", "memory"] + [c.title for c in order] + ["Oriel faster by", "raw"]]
     for cell in bench.cells:
         if not any(cell in c.samples or cell in c.failed for c in order):
-            continue  # an interrupted run did not come to it
+            continue  # an interrupted run did not reach it
         limit = limit_of(bench, cell)
         rows.append([title(cell), cell.memory] + [shown(c, cell) for c in order]
                     + [ratio_text(ratio(bench, cell)), human(limit) if limit is not None else "-"])
@@ -157,13 +156,13 @@ def _figure_rows(bench, figures):
 
 
 def _strange_ways(bench):
-    """Memory of the program that is not reached as it usually is: the figures are those of another way."""
+    """Messages about program memory with an unusual path, whose times are those of that path."""
     counted = {}
     for column in bench.columns:
         for cell, way in column.ways.items():
             if cell.memory == "create" and way != "promoted":
                 counted.setdefault((column.title, way, column.whys.get(cell, "no reason given")), []).append(cell)
-    return ["%s: memory of MPI_Win_create was reached by %s (%s) in %d patterns: %s" % (
+    return ["%s: the path to memory of MPI_Win_create was %s (%s) in %d patterns: %s" % (
         *what, len(cells), ", ".join(title(cell) for cell in cells)) for what, cells in counted.items()]
 
 
@@ -174,12 +173,12 @@ def print_report(bench, results):
         machine["processor"], machine["cores"], machine["kernel"], "; ".join(hosts),
         "1 run" if bench.runs == 1 else "%d runs" % bench.runs,
         results["elapsed_s"], "" if results["complete"] else "; interrupted"))
-    raw = [(cell, shown(bench.raw, cell)) for cell in bench.raw_cells  # those of each size stand in the table
+    raw = [(cell, shown(bench.raw, cell)) for cell in bench.raw_cells  # limits with sizes are in the table
            if cell.pattern in catalogue.SAID_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
-    print("This machine without MPI: " + ", ".join("%s %s" % (title(cell), text) for cell, text in raw) + "\n")
+    print("This node without MPI: " + ", ".join("%s %s" % (title(cell), text) for cell, text in raw) + "\n")
     _print_rows(_rows(bench))
     for line in _strange_ways(bench) if not bench.options.net else ():
         print("\n" + line)
     if results.get("figures"):
-        print("\nWhat is asked of windows between machines; in brackets the part of the bound, above 1 it is missed:\n")
+        print("\nBounds for internode windows; the number in brackets is the time divided by the bound, above 1 it is missed:\n")
         _print_rows(_figure_rows(bench, results["figures"]))

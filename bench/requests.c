@@ -1,6 +1,6 @@
-/* Request-based operations of 8 bytes from rank 0 to rank 1: rput and rget with a wait each, and 64 rputs with one waitall.
- * Waiting completes a put at its origin only, so a flush ends each loop inside its time.
- * Driven by timing.c through the table at the end. */
+/* Request-based operations of 8 bytes from rank 0 to rank 1: rput and rget with a wait each, and 64
+ * rputs with one waitall. A wait completes a put only at its origin, so each timed loop ends with a
+ * flush. timing.c drives the table at the end. */
 #include "words.h"
 
 static const int target = WORDS_TARGET;
@@ -14,8 +14,8 @@ static void put_begin(struct rma_run *run, MPI_Request *request)
 {
     const size_t at = place_of(run->done);
     words_head_set(run->buffer + at, words_stamp(run) + run->done++);
-    MPI_Rput(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win,
-             request);
+    MPI_Rput(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1,
+             MPI_UINT64_T, run->win, request);
 }
 
 static void rput_wait(struct rma_run *run, uint64_t count)
@@ -31,7 +31,8 @@ static void rput_wait(struct rma_run *run, uint64_t count)
 /* One operation is one rput. */
 static void rput_waitall(struct rma_run *run, uint64_t count)
 {
-    MPI_Status statuses[RMA_SLOTS]; /* MPICH declares the array so that gcc warns of MPI_STATUSES_IGNORE */
+    /* MPICH declares the array so that gcc warns about MPI_STATUSES_IGNORE */
+    MPI_Status statuses[RMA_SLOTS];
     while (count > 0) {
         int group = count < RMA_SLOTS ? (int)count : RMA_SLOTS;
         for (int i = 0; i < group; i++)
@@ -50,18 +51,18 @@ static void rget_wait(struct rma_run *run, uint64_t count)
         const uint64_t head = run->heads[run->done % RMA_SLOTS];
         const size_t at = place_of(run->done);
         words_head_set(run->buffer + at, ~head);
-        MPI_Rget(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1, MPI_UINT64_T, run->win,
-                 &request);
+        MPI_Rget(run->buffer + at, 1, MPI_UINT64_T, target, run->begin[target] + (MPI_Aint)at, 1,
+                 MPI_UINT64_T, run->win, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         differ |= words_head_differs(run->buffer + at, head);
     }
     run->wrong |= differ != 0;
 }
 
-#define REQUESTS(its_name, its_repeat, its_check, its_look)                                                                \
-    {                                                                                                                      \
-        .name = its_name, .prepare = words_prepare, .repeat = its_repeat, .check = its_check, .renew = words_renew,        \
-        .look = its_look                                                                                                   \
+#define REQUESTS(its_name, its_repeat, its_check, its_look)                                        \
+    {                                                                                              \
+        .name = its_name, .prepare = words_prepare, .repeat = its_repeat, .check = its_check,      \
+        .renew = words_renew, .look = its_look                                                     \
     }
 
 const struct rma_pattern rma_requests[] = {

@@ -1,6 +1,5 @@
-"""The benchmark's results as one JSON object, and where they are written.
-Its schema is in docs/benchmark.md; a cell that was not reached is absent.
-Imported by bench.py."""
+"""The benchmark's results as one JSON object, and its output files.
+docs/benchmark.md has the schema; a cell that was not reached is absent."""
 
 import errno
 import json
@@ -80,7 +79,7 @@ def gather(bench, version, began, elapsed_s, complete):
 
 
 def _stream_of(path):
-    """1 or 2, if that is what the path leads to (/dev/stdout): opened anew, a redirected file would be written over."""
+    """1 or 2 if the path is that stream (/dev/stdout): opening it again would overwrite a redirected file."""
     for fd in (1, 2):
         try:
             if os.path.samestat(os.stat(path), os.fstat(fd)):
@@ -91,12 +90,12 @@ def _stream_of(path):
 
 
 def is_replaced(path):
-    """Whether it is a regular file, or will be: what goes elsewhere is written once, at the end."""
+    """True for an existing or new regular file; other files are written once, at the end."""
     return _stream_of(path) is None and (os.path.isfile(path) or not os.path.exists(path))
 
 
 def are_same(path, other):
-    """Whether one would be written over the other."""
+    """True when writing one would overwrite the other."""
     try:
         found = os.stat(path), os.stat(other)
         return os.path.samestat(*found) and not stat.S_ISCHR(found[0].st_mode)
@@ -105,14 +104,14 @@ def are_same(path, other):
 
 
 def check_writable(path):
-    """Raises OSError where the file could not be written at the end; leaves everything as it is."""
+    """Raises OSError when the file is not writable; changes nothing."""
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not is_replaced(path):  # opening a FIFO would wait for its reader
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return
-    existed, place = os.path.exists(path), os.path.realpath(path)  # a link to nothing stays, and is written through
+    existed, place = os.path.exists(path), os.path.realpath(path)  # a dangling link is kept, and its target written
     with open(place, "a"):
         pass
     if not existed:
@@ -125,25 +124,25 @@ def _write_plainly(text, file):
 
 
 def write_text(text, path):
-    """Replaces a regular file at once, so that whoever reads it finds the old or the new text."""
+    """Replaces a regular file atomically: readers see the old or the new text."""
     if not is_replaced(path):
         stream = _stream_of(path)
         _write_plainly(text, path if stream is None else os.dup(stream))
         return
     place = os.path.realpath(path)
     try:
-        fd, beside = tempfile.mkstemp(prefix=".oriel-bench.", dir=os.path.dirname(place))
-    except OSError:  # a folder that takes no new file may hold one that can be written
+        fd, temporary = tempfile.mkstemp(prefix=".oriel-bench.", dir=os.path.dirname(place))
+    except OSError:  # a read-only folder may contain a writable file
         _write_plainly(text, place)
         return
     try:
         _write_plainly(text, fd)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(beside, os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o666 & ~mask)
-        os.replace(beside, place)
+        os.chmod(temporary, os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o666 & ~mask)
+        os.replace(temporary, place)
     except BaseException:
-        os.remove(beside)
+        os.remove(temporary)
         raise
 
 
@@ -152,7 +151,7 @@ def write(results, path):
 
 
 def keep(results):
-    """Writes the results to a file of their own where temporary files go; returns where they are, or that they are nowhere."""
+    """Writes the results to a new temporary file. Returns a message with its path, or one that they are lost."""
     try:
         with tempfile.NamedTemporaryFile("w", prefix="oriel-bench.", suffix=".json", delete=False) as out:
             try:
@@ -167,7 +166,7 @@ def keep(results):
 
 
 def write_or_keep(results, path):
-    """Writes the file or, where that fails now, another one. Returns None or what to tell."""
+    """Writes the file, or another one if that fails. Returns None or a message."""
     try:
         write(results, path)
         return None

@@ -1,9 +1,11 @@
-/* The benchmark's MPI program: times one-sided patterns, each in its own window, and verifies their data.
- * A time is printed only when every rank saw the right data after each batch; otherwise the line says WRONG.
- * Started by `oriel bench`, or by hand: `mpiexec -n 2 rma put:allocate:8:1 fence:create:0:1`; it knows nothing of Oriel.
+/* The benchmark's MPI program: times one-sided patterns, each in its own window, and verifies their
+ * data. A time is printed only when every rank had the right data after each batch; otherwise the
+ * line has WRONG. Started by `oriel bench`, or by hand: `mpiexec -n 2 rma put:allocate:8:1
+ * fence:create:0:1`. It does not depend on Oriel.
  *
- * Output of rank 0, one line each: `library TEXT`, then for each argument NAME `begin NAME`, where the window tells
- * `way NAME WORD` and `why NAME TEXT`, and `end NAME NANOSECONDS` (or WRONG): the time of one operation in the best batch. */
+ * Output of rank 0, one line each: `library TEXT`, then for each argument NAME `begin NAME`; `way
+ * NAME WORD` and `why NAME TEXT` when the window's info has them; and `end NAME NANOSECONDS` (or
+ * WRONG): the time of one operation in the best batch. */
 #define _POSIX_C_SOURCE 200809L
 #include "rma.h"
 
@@ -16,8 +18,9 @@ static const char *const memory_names[RMA_MEMORIES] = {"allocate", "create", "dy
 static const struct rma_pattern *const groups[] = {rma_contiguous, rma_atomics,  rma_datatypes,
                                                    rma_elements,   rma_epochs,   rma_active,
                                                    rma_requests,   rma_creation, rma_short};
-static const struct rma_place places[] = {{"huge-page", 0}, {"page", 4096},        {"line", 64},           {"element", 8},
-                                          {"odd-byte", 1},  {"line-crossing", 60}, {"page-crossing", 4092}};
+static const struct rma_place places[] = {
+    {"huge-page", 0}, {"page", 4096},        {"line", 64},           {"element", 8},
+    {"odd-byte", 1},  {"line-crossing", 60}, {"page-crossing", 4092}};
 static const char at[] = "-at-";
 enum { GROUPS = sizeof groups / sizeof *groups, PLACES = sizeof places / sizeof *places };
 
@@ -45,13 +48,15 @@ static const struct rma_pattern *pattern_find(const char *name)
     return NULL;
 }
 
-/* NAME is PATTERN:MEMORY:BYTES:IN_FLIGHT, with PATTERN-at-PLACE where it has a place; false when there is no such thing. */
+/* NAME is PATTERN:MEMORY:BYTES:IN_FLIGHT, or PATTERN-at-PLACE:... with an alignment; returns false
+ * for an invalid name. */
 static bool name_parse(const char *name, struct rma_run *run)
 {
     char pattern[64], memory[16], end;
     unsigned long len_bytes;
 
-    if (sscanf(name, "%63[^:]:%15[^:]:%lu:%d%c", pattern, memory, &len_bytes, &run->in_flight, &end) != 4)
+    if (sscanf(name, "%63[^:]:%15[^:]:%lu:%d%c", pattern, memory, &len_bytes, &run->in_flight,
+               &end) != 4)
         return false;
     char *place = strstr(pattern, at);
     if (place) {
@@ -65,11 +70,13 @@ static bool name_parse(const char *name, struct rma_run *run)
             break;
     if (place && !(run->pattern && run->pattern->placeable && run->place && run->in_flight == 1))
         return false;
-    return run->pattern && run->memory < RMA_MEMORIES && (run->in_flight == 1 || run->in_flight == RMA_SLOTS) &&
+    return run->pattern && run->memory < RMA_MEMORIES &&
+           (run->in_flight == 1 || run->in_flight == RMA_SLOTS) &&
            len_bytes % sizeof(double) == 0 && len_bytes <= 1 << 30;
 }
 
-/* True when its last line says that Oriel is there: then windows tell how their memory is reached. */
+/* True when the last line shows that Oriel is active: then a window's info has the path to its
+ * memory. */
 static bool print_library(int rank)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -90,7 +97,7 @@ static bool run_one(const char *name, const struct schedule_limits *limits, bool
     double best_s;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
-    if (!name_parse(name, &run)) { /* not by MPI_Abort, at which launchers may lose what was said */
+    if (!name_parse(name, &run)) { /* not with MPI_Abort, after which launchers may lose output */
         if (run.rank == 0)
             fprintf(stderr, "rma: no such pattern, memory or size: %s\n", name);
         return false;
@@ -103,7 +110,7 @@ static bool run_one(const char *name, const struct schedule_limits *limits, bool
     rma_run_open(&run);
     bool good = rma_measure(&run, limits, &best_s);
     if (tells_way)
-        rma_way_print(&run, name);
+        rma_path_print(&run, name);
     if (run.rank == 0 && good)
         printf("end %s %.2f\n", name, best_s * 1e9);
     else if (run.rank == 0)
@@ -123,15 +130,17 @@ static void list_print(void)
         }
 }
 
-/* With more ranks than processors a batch outlasts the scheduler's slices, in which order comes back after a wait. */
+/* With more ranks than processors, a batch must be longer than the scheduler's slices, so that
+ * order returns after a wait. */
 static struct schedule_limits limits_usual(int ranks)
 {
-    return (struct schedule_limits){.batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10, .least = 1};
+    return (struct schedule_limits){
+        .batch_s = ranks > 2 ? 0.1 : 0.01, .budget_s = 1.5, .batches = 10, .least = 1};
 }
 
-/* Where MPICH hangs in MPI_Finalize by itself (--leaves): all has been said, and its launcher is to take the end for an ordinary
- * one, for which it must hear of it (PMI 1.1). */
-_Noreturn static void leave(int status)
+/* For MPICH versions that hang in MPI_Finalize (--leaves): all output is done, and the launcher
+ * must see a normal exit, which it learns through PMI 1.1. */
+_Noreturn static void exit_without_finalize(int status)
 {
     const char *pmi = getenv("PMI_FD");
     FILE *launcher = pmi ? fdopen(atoi(pmi), "r+") : NULL;
@@ -139,7 +148,8 @@ _Noreturn static void leave(int status)
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
     /* cppcheck-suppress IOWithoutPositioning; it is a socket, and nothing is buffered */
-    if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 || fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
+    if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 ||
+                     fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
         fprintf(stderr, "rma: the launcher says no farewell\n");
     _exit(status);
 }
@@ -174,7 +184,7 @@ int main(int argc, char **argv)
             status |= !run_one(argv[i], &limits, tells_way);
     }
     if (leaves)
-        leave(status);
+        exit_without_finalize(status);
     MPI_Finalize();
     return status;
 }

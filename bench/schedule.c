@@ -1,6 +1,5 @@
-/* The number of operations of each batch, and the best of them.
- * At least two batches count, so that a pattern's first use of anything is not all that there is.
- * Called by timing.c, raw.c and link.c. */
+/* The number of operations of each batch, and the best time. At least two batches count, so that
+ * the result is not only a pattern's first use. */
 #define _POSIX_C_SOURCE 200809L
 #include "schedule.h"
 
@@ -22,23 +21,24 @@ void schedule_start(struct schedule *plan, const struct schedule_limits *limits,
     *plan = (struct schedule){.limits = *limits, .count = least, .start_s = schedule_clock_s()};
 }
 
-/* One that took a hundredth of a batch's length may grow a hundredfold, less a margin: doubling all the way would spend
- * more on preparing and checking than on what is timed. */
+/* A batch that took a hundredth of the required time may grow a hundredfold, less a margin.
+ * Doubling each time would spend more on preparation and checks than on timed operations. */
 static uint64_t grown(uint64_t count, double elapsed_s, double batch_s)
 {
     double factor = elapsed_s > 0 ? 0.7 * batch_s / elapsed_s : 64;
     return count * (uint64_t)(factor < 2 ? 2 : factor > 64 ? 64 : factor);
 }
 
-/* A host that is slow gets no longer batches, once it has spent its time; others do, so that what a wait in the host's
- * collectives leaves behind does not fill the batch. Where the second batch is much shorter than the first, somebody else had
- * the processor in the first, and its length said nothing. */
+/* A slow host gets no longer batches once its time is spent. Others do, so that the after-effects
+ * of a wait in the host's collectives do not fill the batch. When the second batch is much shorter
+ * than the first, another process had the processor during the first, and its length is
+ * meaningless. */
 static bool may_grow(const struct schedule *plan, double elapsed_s, double spent_s)
 {
     const struct schedule_limits *limits = &plan->limits;
     const bool was_stopped = plan->batches == 1 && elapsed_s < limits->batch_s / 2;
-    return (plan->batches == 0 || was_stopped) && elapsed_s < limits->batch_s && plan->timed_s < limits->budget_s / 2 &&
-           spent_s < GROWING_BUDGETS * limits->budget_s;
+    return (plan->batches == 0 || was_stopped) && elapsed_s < limits->batch_s &&
+           plan->timed_s < limits->budget_s / 2 && spent_s < GROWING_BUDGETS * limits->budget_s;
 }
 
 void schedule_advance(struct schedule *plan, double elapsed_s)
@@ -53,15 +53,16 @@ void schedule_advance(struct schedule *plan, double elapsed_s)
         return;
     }
     if (plan->batches == 0)
-        plan->start_s = schedule_clock_s(); /* what growing took is not the batches' */
+        plan->start_s = schedule_clock_s(); /* excludes the time of growing */
     if (plan->batches == 0 || each_s < plan->best_s)
         plan->best_s = each_s;
     plan->batches++;
-    if (plan->batches >= plan->limits.batches || (plan->batches >= BATCHES_LEAST && spent_s > plan->limits.budget_s))
+    if (plan->batches >= plan->limits.batches ||
+        (plan->batches >= BATCHES_LEAST && spent_s > plan->limits.budget_s))
         plan->count = 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double one = *(const double *)a, other = *(const double *)b;
     return (one > other) - (one < other);
@@ -69,6 +70,6 @@ static int compare(const void *a, const void *b)
 
 double schedule_median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, compare);
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
     return values[count / 2];
 }

@@ -1,7 +1,7 @@
-/* What programs have for a moment only: memory from MPI that is given back at once, memory that is attached and detached, and
- * windows that are made for a few operations.  And many attached regions, most of which are not accessed often.
- * Rank 0 works, and rank 1, whose memory it is, counts in the end what has come.
- * Driven by timing.c through the table at the end. */
+/* Short-lived objects: memory from MPI that is freed at once, memory that is attached and detached,
+ * and windows for a few operations.  Also many attached regions, most of which are rarely accessed.
+ * Rank 0 works; rank 1, the target, counts at the end what has arrived. timing.c drives the table
+ * at the end. */
 #include "rma.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static size_t span_one(const struct rma_run *run)
 
 /* ---- memory ---- */
 
-/* A word of each page, as who fills it in touches it. */
+/* Touches one word of each page, as initialisation would. */
 static void alloc_touch_free(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -31,7 +31,7 @@ static void alloc_touch_free(struct rma_run *run, uint64_t count)
     }
 }
 
-/* The buffer, which is in no window otherwise. */
+/* The buffer, which is in no other window. */
 static void attach_detach(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
@@ -43,7 +43,7 @@ static void attach_detach(struct rma_run *run, uint64_t count)
 /* ---- regions of the program's memory, attached to the dynamic window ---- */
 
 static char *regions[REGIONS];
-static MPI_Aint regions_at[REGIONS]; /* the target's */
+static MPI_Aint regions_at[REGIONS]; /* on the target */
 
 static void regions_attach(struct rma_run *run)
 {
@@ -83,7 +83,8 @@ static void put_regions(struct rma_run *run, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
         const uint64_t word = region_word(run, run->done);
-        MPI_Put(&word, 1, MPI_UINT64_T, target, regions_at[run->done % REGIONS], 1, MPI_UINT64_T, run->win);
+        MPI_Put(&word, 1, MPI_UINT64_T, target, regions_at[run->done % REGIONS], 1, MPI_UINT64_T,
+                run->win);
         MPI_Win_flush(target, run->win);
     }
 }
@@ -99,7 +100,7 @@ static void regions_check(struct rma_run *run)
     }
 }
 
-/* ---- windows over the buffer, which say in the end how many there were ---- */
+/* ---- windows over the buffer, which count how many there were ---- */
 
 static void words_clear(struct rma_run *run)
 {
@@ -135,7 +136,8 @@ static void accumulate_all(const struct rma_run *run, MPI_Win win)
 static void put_words(const struct rma_run *run, MPI_Win win, int count)
 {
     for (int i = 0; i < count; i++)
-        MPI_Put(&run->done, 1, MPI_UINT64_T, target, (MPI_Aint)((size_t)i * sizeof run->done), 1, MPI_UINT64_T, win);
+        MPI_Put(&run->done, 1, MPI_UINT64_T, target, (MPI_Aint)((size_t)i * sizeof run->done), 1,
+                MPI_UINT64_T, win);
 }
 
 static void put_all(const struct rma_run *run, MPI_Win win)
@@ -148,11 +150,13 @@ static void put_one(const struct rma_run *run, MPI_Win win)
     put_words(run, win, 1);
 }
 
-static void windows(struct rma_run *run, uint64_t count, void (*use)(const struct rma_run *run, MPI_Win win))
+static void windows(struct rma_run *run, uint64_t count,
+                    void (*use)(const struct rma_run *run, MPI_Win win))
 {
     for (uint64_t i = 0; i < count; i++, run->done++) {
         MPI_Win win;
-        MPI_Win_create(run->buffer, (MPI_Aint)run->len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        MPI_Win_create(run->buffer, (MPI_Aint)run->len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                       &win);
         if (run->rank == 0) {
             MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
             use(run, win);
@@ -202,10 +206,10 @@ static void put_check(struct rma_run *run)
     words_check(run, 1, run->done - 1);
 }
 
-#define WINDOWS(its_name, its_repeat, its_check)                                                                          \
-    {                                                                                                                     \
-        .name = its_name, .kind = RMA_ACTIVE, .span = span_one, .prepare = words_clear, .repeat = its_repeat,               \
-        .check = its_check                                                                                                \
+#define WINDOWS(its_name, its_repeat, its_check)                                                   \
+    {                                                                                              \
+        .name = its_name, .kind = RMA_ACTIVE, .span = span_one, .prepare = words_clear,            \
+        .repeat = its_repeat, .check = its_check                                                   \
     }
 
 const struct rma_pattern rma_short[] = {

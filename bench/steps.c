@@ -1,7 +1,7 @@
-/* Does each kind of one-sided operation a given number of times, for counting instructions.
- * Each loop is in a function of its own that calls nothing but MPI, so that a profiler can count the calls of that function
- * alone; what happens at the first call only happens before it.
- * Run by bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
+/* Does each kind of one-sided operation a given number of times, for counting instructions. Each
+ * loop is in a function of its own that calls only MPI, so that a profiler can count the calls of
+ * that function alone. One-time work at the first call is done before it. Run by
+ * bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,13 +9,23 @@
 #include <string.h>
 
 enum operation {
-    PUT, GET, FLUSH, PUT_FLUSH, PUT_TWO_FLUSH, GET_TWO_FLUSH, FETCH_AND_OP, LOCK_UNLOCK, LOCK_PUT_UNLOCK, ROUND
+    PUT,
+    GET,
+    FLUSH,
+    PUT_FLUSH,
+    PUT_TWO_FLUSH,
+    GET_TWO_FLUSH,
+    FETCH_AND_OP,
+    LOCK_UNLOCK,
+    LOCK_PUT_UNLOCK,
+    ROUND
 };
 
-static MPI_Group self;   /* of the only rank that counts */
-static MPI_Datatype two; /* doubles, with one between them */
+static MPI_Group self;   /* of the only rank that is counted */
+static MPI_Datatype two; /* two doubles with one between them */
 
-static inline __attribute__((always_inline)) void loop(enum operation operation, long count, MPI_Win win)
+static inline __attribute__((always_inline)) void loop(enum operation operation, long count,
+                                                       MPI_Win win)
 {
     const int target = operation == ROUND ? 0 : 1;
     const int64_t one = 1;
@@ -29,7 +39,8 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
             MPI_Win_post(self, 0, win);
             MPI_Win_start(self, 0, win);
         }
-        if (operation == PUT || operation == PUT_FLUSH || operation == LOCK_PUT_UNLOCK || operation == ROUND)
+        if (operation == PUT || operation == PUT_FLUSH || operation == LOCK_PUT_UNLOCK ||
+            operation == ROUND)
             MPI_Put(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
         if (operation == GET)
             MPI_Get(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
@@ -39,7 +50,8 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
             MPI_Get(pair, 2, MPI_DOUBLE, target, 0, 1, two, win);
         if (operation == FETCH_AND_OP)
             MPI_Fetch_and_op(&one, &word, MPI_INT64_T, target, 0, MPI_SUM, win);
-        if (operation == FLUSH || operation == PUT_FLUSH || operation == PUT_TWO_FLUSH || operation == GET_TWO_FLUSH)
+        if (operation == FLUSH || operation == PUT_FLUSH || operation == PUT_TWO_FLUSH ||
+            operation == GET_TWO_FLUSH)
             MPI_Win_flush(target, win);
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
             MPI_Win_unlock(target, win);
@@ -50,12 +62,12 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
     }
 }
 
-/* Not inlined and not static: the profiler finds them by their names. */
-#define COUNTED(name, operation)                                                \
-    __attribute__((noinline)) void counted_##name(long count, MPI_Win win);     \
-    void counted_##name(long count, MPI_Win win)                                \
-    {                                                                           \
-        loop(operation, count, win);                                            \
+/* Not inlined and not static: the profiler finds them by name. */
+#define COUNTED(name, operation)                                                                   \
+    __attribute__((noinline)) void counted_##name(long count, MPI_Win win);                        \
+    void counted_##name(long count, MPI_Win win)                                                   \
+    {                                                                                              \
+        loop(operation, count, win);                                                               \
     }
 COUNTED(put, PUT)
 COUNTED(get, GET)
@@ -86,7 +98,7 @@ static const struct step {
     {"round", counted_round, ROUND, 1},
 };
 
-static const struct step *find(const char *name)
+static const struct step *step_find(const char *name)
 {
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
         if (strcmp(steps[i].name, name) == 0)
@@ -96,8 +108,8 @@ static const struct step *find(const char *name)
     return NULL;
 }
 
-/* A few uncounted ones come first: names are bound, and what is looked up once is found. */
-static void run(const struct step *step, long count, MPI_Win win)
+/* A few uncounted operations come first: they resolve symbols and fill caches. */
+static void step_run(const struct step *step, long count, MPI_Win win)
 {
     if (!step->locks)
         MPI_Win_lock_all(0, win);
@@ -123,7 +135,7 @@ int main(int argc, char **argv)
     MPI_Type_commit(&two);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 2; i < argc && rank == 0; i++)
-        run(find(argv[i]), atol(argv[1]), win);
+        step_run(step_find(argv[i]), atol(argv[1]), win);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Type_free(&two);
     MPI_Group_free(&self);

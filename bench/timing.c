@@ -1,13 +1,13 @@
-/* Drives a pattern: prepares data, times a batch of operations, checks what the batch left, and again.
- * The clock runs over the operations only; every batch's data are checked, before another one is begun.
- * Called by rma.c. */
+/* Drives a pattern: prepares data, times a batch of operations, checks the result, and repeats.
+ * Only the operations are timed. Every batch's data are checked before the next batch. */
 #define _POSIX_C_SOURCE 200809L
 #include "rma.h"
 
 #include <time.h>
 
 static const double compute_s = 1.0;
-static const double busy_margin_s = 0.15; /* a pause, and more than an operation takes that waits for nobody */
+/* a pause, and more than the time of an operation that does not wait */
+static const double busy_margin_s = 0.15;
 enum { BUSY_SAMPLES = 32, FIRST_PAUSE_NS = 100000000, BUSY_PAUSE_NS = 20000000 };
 enum { FREE_CHUNK = 64, LOOKS = 16, SEEDS = 3 };
 
@@ -36,7 +36,8 @@ static bool is_free(enum rma_kind kind)
     return kind == RMA_ALL_PASSIVE || kind == RMA_ALL_LOCKING;
 }
 
-/* A rank's own memory is changed and looked at as the standard asks: in a lock of its own, or between active epochs. */
+/* A rank changes and reads its own memory as the standard requires: in a lock on itself, or between
+ * active epochs. */
 static void own_memory(struct rma_run *run, void (*use)(struct rma_run *run))
 {
     if (!use)
@@ -54,7 +55,8 @@ static void batch_prepare(struct rma_run *run)
     run->done = run->looked = 0;
     run->renewed = UINT64_MAX;
     own_memory(run, run->pattern->prepare);
-    if (is_passive(run->pattern->kind)) /* else the operations themselves bring the ranks together, faster than some hosts */
+    /* otherwise the operations synchronise the ranks, faster than some hosts do */
+    if (is_passive(run->pattern->kind))
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -75,15 +77,18 @@ static double repeat_timed(struct rma_run *run, uint64_t count)
     return schedule_clock_s() - start_s;
 }
 
-/* The operations in some parts, with a look at what each left; the last ones, each area at least once, with renewed data.
- * The clock stands in between: it is read twice for each part, which is nothing beside a sixteenth of a batch, and little
- * beside the parts of short gets. Parts end where operations are flushed. */
+/* The operations in several parts, with an inspection after each. The last operations, at least one
+ * for each area, have renewed data. The clock is stopped in between. It is read twice for each
+ * part, which is negligible for a sixteenth of a batch, and little for the parts of short gets.
+ * Parts end with a flush. */
 static double parts_time(struct rma_run *run, uint64_t count)
 {
     const struct rma_pattern *pattern = run->pattern;
-    const uint64_t areas = run->target_type == MPI_DATATYPE_NULL ? run->span_bytes / run->len_bytes : 1;
+    const uint64_t areas =
+        run->target_type == MPI_DATATYPE_NULL ? run->span_bytes / run->len_bytes : 1;
     const uint64_t flight = (uint64_t)run->in_flight;
-    const uint64_t end = run->done + count, part = run->part ? run->part : (count / LOOKS / flight + 1) * flight;
+    const uint64_t end = run->done + count,
+                   part = run->part ? run->part : (count / LOOKS / flight + 1) * flight;
     const uint64_t renewal = end > areas ? (end - areas) / flight * flight : 0;
     double elapsed_s = 0;
 
@@ -99,9 +104,10 @@ static double parts_time(struct rma_run *run, uint64_t count)
     return elapsed_s + repeat_timed(run, end - run->done);
 }
 
-/* One untimed operation comes first, of those in flight together a whole flight, so that those which are timed begin with
- * one. In active patterns another one comes last, so that nobody is already in the host's collective while rank 0's clock
- * runs: it may spin there and keep the others from the processor. */
+/* First comes one untimed operation, or a whole flight when operations are in flight together, so
+ * that all timed flights start alike. In active patterns another untimed one comes last. Otherwise
+ * a rank could already spin in the host's collective while rank 0's clock runs, and take the
+ * processor from others. */
 static double batch_time(struct rma_run *run, uint64_t count)
 {
     const struct rma_pattern *pattern = run->pattern;
@@ -123,7 +129,8 @@ static double batch_time(struct rma_run *run, uint64_t count)
 static double measure_batches(struct rma_run *run, const struct schedule_limits *limits)
 {
     const uint64_t flight = (uint64_t)run->in_flight;
-    const uint64_t around = run->pattern->kind == RMA_ACTIVE ? 2 : flight; /* operations that are not timed */
+    /* number of untimed operations */
+    const uint64_t around = run->pattern->kind == RMA_ACTIVE ? 2 : flight;
     struct schedule plan;
 
     schedule_start(&plan, limits, (limits->least + flight - 1) / flight * flight);
@@ -139,8 +146,8 @@ static double measure_batches(struct rma_run *run, const struct schedule_limits 
     }
 }
 
-/* Operations of this rank until the time is over: a number that is fixed beforehand can take any time, once ranks begin
- * to wait for each other. */
+/* Operations of this rank until the time is over: a fixed number could take any time once ranks
+ * wait for each other. */
 static double free_time(struct rma_run *run, double batch_s)
 {
     const bool inside = run->pattern->kind == RMA_ALL_PASSIVE;
@@ -163,7 +170,7 @@ static double free_time(struct rma_run *run, double batch_s)
     return now_s - start_s;
 }
 
-/* Where ranks do not wait for each other, the time of one operation is the mean of all ranks' operations. */
+/* When ranks do not keep pace, the time of one operation is the mean over all ranks' operations. */
 static double measure_free(struct rma_run *run, const struct schedule_limits *limits)
 {
     const double start_s = schedule_clock_s();
@@ -186,14 +193,17 @@ static double measure_free(struct rma_run *run, const struct schedule_limits *li
     return best_s;
 }
 
-/* Operations of rank 0, each after a pause, as long as rank 1 computes; their number, and the median of what they took. */
+/* Operations of rank 0, each after a pause, while rank 1 computes. Returns their number, and their
+ * median time. */
 static int time_at_busy(struct rma_run *run, int most, double begin_s, double *median_s)
 {
     double took_s[BUSY_SAMPLES];
     int count = 0;
 
-    while (count == 0 || (count < most && schedule_clock_s() - begin_s < compute_s - busy_margin_s)) {
-        const long pause_ns = count == 0 ? FIRST_PAUSE_NS : BUSY_PAUSE_NS; /* at first until rank 1 is at it */
+    while (count == 0 ||
+           (count < most && schedule_clock_s() - begin_s < compute_s - busy_margin_s)) {
+        /* longer at first, until rank 1 computes */
+        const long pause_ns = count == 0 ? FIRST_PAUSE_NS : BUSY_PAUSE_NS;
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
         took_s[count++] = repeat_timed(run, 1);
     }
@@ -201,8 +211,9 @@ static int time_at_busy(struct rma_run *run, int most, double begin_s, double *m
     return count;
 }
 
-/* How long rank 0's operation takes while rank 1 computes and calls nothing of MPI, not even its clock: the first one, or later
- * ones, where one that waits for the end of the computing is the only one. */
+/* The time of rank 0's operation while rank 1 computes without any MPI call, not even MPI_Wtime. It
+ * measures the first operation, or later ones; if an operation waits for the end of the
+ * computation, it is the only one. */
 static double measure_busy(struct rma_run *run)
 {
     const uint64_t before = run->pattern->kind == RMA_BUSY_AGAIN;
@@ -220,7 +231,7 @@ static double measure_busy(struct rma_run *run)
         while (schedule_clock_s() - start_s < compute_s)
             continue;
     if (run->rank == 0) {
-        if (run->pattern->renew) { /* the timed one's data are nobody's who came before */
+        if (run->pattern->renew) { /* the timed operation has data that no earlier one had */
             run->pattern->renew(run);
             run->renewed = before;
         }
@@ -235,7 +246,7 @@ bool rma_measure(struct rma_run *run, const struct schedule_limits *limits, doub
 {
     const bool busy = run->pattern->kind == RMA_BUSY || run->pattern->kind == RMA_BUSY_AGAIN;
 
-    *best_s_out = busy                         ? measure_busy(run)
+    *best_s_out = busy                          ? measure_busy(run)
                   : is_free(run->pattern->kind) ? measure_free(run, limits)
                                                 : measure_batches(run, limits);
     int wrong = run->wrong;

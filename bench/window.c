@@ -1,6 +1,6 @@
-/* Windows of the benchmark's MPI program: one for each pattern, of each kind of memory, and the buffers beside it.
- * Window memory begins on a page of its own, or at the run's place, and ends in a guard.
- * Called by rma.c and by the patterns that time creation. */
+/* Windows of the benchmark's MPI program: one for each pattern, of each kind of memory, and their
+ * buffers. Window memory begins on a page of its own, or at the run's alignment, and ends in a
+ * guard. */
 #include "rma.h"
 
 #include <stdio.h>
@@ -30,8 +30,12 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
 
     run->block = run->base = NULL;
     switch (run->memory) {
-    case RMA_ALLOCATE: MPI_Win_allocate(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win); break;
-    case RMA_SHARED: MPI_Win_allocate_shared(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win); break;
+    case RMA_ALLOCATE:
+        MPI_Win_allocate(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win);
+        break;
+    case RMA_SHARED:
+        MPI_Win_allocate_shared(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win);
+        break;
     case RMA_DYNAMIC: window_open_dynamic(run, len_bytes); break;
     case RMA_CREATE:
     default:
@@ -42,7 +46,7 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
     run->mine = run->base;
 }
 
-void rma_window_tell(struct rma_run *run)
+void rma_window_exchange(struct rma_run *run)
 {
     MPI_Aint address;
 
@@ -63,11 +67,12 @@ void rma_window_close(struct rma_run *run)
     free(run->block);
 }
 
-/* Moves `mine` to its place, and tells everybody. */
+/* Moves `mine` to its alignment, and exchanges the displacements. */
 static void run_align(struct rma_run *run, size_t offset_bytes)
 {
     const size_t found = (size_t)((uintptr_t)run->base % RMA_HUGE_BYTES);
-    MPI_Aint shift = (MPI_Aint)((offset_bytes + RMA_HUGE_BYTES - found) % RMA_HUGE_BYTES), shifts[RMA_RANKS];
+    MPI_Aint shift = (MPI_Aint)((offset_bytes + RMA_HUGE_BYTES - found) % RMA_HUGE_BYTES),
+             shifts[RMA_RANKS];
 
     run->mine = (char *)run->base + shift;
     MPI_Allgather(&shift, 1, MPI_AINT, shifts, 1, MPI_AINT, MPI_COMM_WORLD);
@@ -85,11 +90,12 @@ void rma_run_open(struct rma_run *run)
     run->to = run->from = MPI_GROUP_NULL;
     len_bytes = run->span_bytes + RMA_GUARD_BYTES + (run->place ? RMA_HUGE_BYTES : 0);
     if (len_bytes < RMA_LEAST_BYTES)
-        len_bytes = RMA_LEAST_BYTES; /* what a program has: memory that malloc maps for itself */
-    len_bytes = (len_bytes + 4095) / 4096 * 4096; /* in others MPICH 4.0.2 loses puts of 8 bytes to allocated memory */
+        len_bytes = RMA_LEAST_BYTES; /* typical of programs: memory that malloc maps separately */
+    /* for other sizes MPICH 4.0.2 loses puts of 8 bytes to allocated memory */
+    len_bytes = (len_bytes + 4095) / 4096 * 4096;
     run->buffer = run->buffer_block = pages(run->span_bytes + RMA_GUARD_BYTES);
     rma_window_open(run, len_bytes);
-    rma_window_tell(run);
+    rma_window_exchange(run);
     if (run->place)
         run_align(run, (size_t)run->place->offset_bytes);
     if (pattern->setup)
@@ -113,7 +119,7 @@ void rma_run_close(struct rma_run *run)
     free(run->buffer_block);
 }
 
-/* Rank 1's info, which all ranks get. */
+/* Rank 1's info, distributed to all ranks. */
 static bool info_of_target(const struct rma_run *run, const char *key, char *out, size_t size)
 {
     MPI_Info info;
@@ -127,7 +133,7 @@ static bool info_of_target(const struct rma_run *run, const char *key, char *out
     return out[0] != '\0';
 }
 
-void rma_way_print(const struct rma_run *run, const char *name)
+void rma_path_print(const struct rma_run *run, const char *name)
 {
     char text[256];
 

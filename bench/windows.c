@@ -1,6 +1,8 @@
-/* What windows cost as such: the time to make and to free them, and what a process keeps for the first, for each more, and for
- * each peer that it has reached.  Prints a line "name value value" for each figure, of rank 0 and of rank 1, whose windows hold
- * no common words.  Run by bench/scaling: `mpiexec -n 2 windows BATCHES COUNT LIVE`; of Oriel it knows the file's name only. */
+/* The cost of windows: the time to create and free them, and the memory of a process for the first
+ * window, for each more, and for each peer that it has accessed.  Prints a line "name value value"
+ * for each figure, with the values of rank 0 and rank 1, whose windows share no words. Run by
+ * bench/scaling: `mpiexec -n 2 windows BATCHES COUNT LIVE`. Of Oriel it uses only the memory file's
+ * name. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 
 enum { BYTES = 64, FIGURES = 6 };
 
-/* Of this process, in KiB but for the last two. */
+/* Of this process, in KiB except for the last two. */
 struct footprint {
     long anonymous, file, tables, space, mappings, descriptors;
 };
@@ -43,8 +45,8 @@ static long count_lines(const char *path)
     return lines;
 }
 
-/* Counts the descriptors; *file: what pages the process's own memory file has. */
-static long look_at_descriptors(long *file)
+/* Counts the descriptors; *file receives the allocated size of the process's own memory file. */
+static long descriptors_count(long *file)
 {
     long count = 0;
     DIR *folder = opendir("/proc/self/fd");
@@ -52,8 +54,8 @@ static long look_at_descriptors(long *file)
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL; count++) {
         char name[64] = "";
         struct stat info;
-        if (readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1) > 0 && strcmp(name, "/memfd:oriel (deleted)") == 0 &&
-            fstat(atoi(entry->d_name), &info) == 0)
+        if (readlinkat(dirfd(folder), entry->d_name, name, sizeof name - 1) > 0 &&
+            strcmp(name, "/memfd:oriel (deleted)") == 0 && fstat(atoi(entry->d_name), &info) == 0)
             *file += info.st_blocks / 2;
     }
     if (folder != NULL)
@@ -61,10 +63,10 @@ static long look_at_descriptors(long *file)
     return count;
 }
 
-static struct footprint look(void)
+static struct footprint footprint_read(void)
 {
     struct footprint now;
-    now.descriptors = look_at_descriptors(&now.file);
+    now.descriptors = descriptors_count(&now.file);
     now.anonymous = status_field("RssAnon:");
     now.tables = status_field("VmPTE:");
     now.space = status_field("VmSize:");
@@ -83,12 +85,15 @@ static void say(const char *name, double value)
         printf("%s %.4f %.4f\n", name, all[0], all[1]);
 }
 
-static void say_growth(const char *when, const struct footprint *before, const struct footprint *after, int windows)
+static void say_growth(const char *when, const struct footprint *before,
+                       const struct footprint *after, int windows)
 {
-    static const char *const names[FIGURES] = {"anonymous-kib", "file-kib", "tables-kib", "space-kib", "mappings", "descriptors"};
-    const long growth[FIGURES] = {after->anonymous - before->anonymous, after->file - before->file,
-                                  after->tables - before->tables,       after->space - before->space,
-                                  after->mappings - before->mappings,   after->descriptors - before->descriptors};
+    static const char *const names[FIGURES] = {"anonymous-kib", "file-kib", "tables-kib",
+                                               "space-kib",     "mappings", "descriptors"};
+    const long growth[FIGURES] = {
+        after->anonymous - before->anonymous, after->file - before->file,
+        after->tables - before->tables,       after->space - before->space,
+        after->mappings - before->mappings,   after->descriptors - before->descriptors};
     for (int i = 0; i < FIGURES; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s.%s", when, names[i]);
@@ -107,7 +112,7 @@ static MPI_Win open_window(int given)
     return win;
 }
 
-/* Microseconds for each, the best of the batches. */
+/* Microseconds for each, in the best batch. */
 static double time_pairs(int given, int batches, int count)
 {
     double best = 1e30;
@@ -123,12 +128,13 @@ static double time_pairs(int given, int batches, int count)
     return best;
 }
 
-/* One word to every rank: the window's data must come, and the mappings of all peers are used. */
+/* Puts one word to every rank: verifies the window, and uses the mappings of all peers. */
 static void reach_all(void)
 {
     int *words;
     MPI_Win win;
-    MPI_Aint size_bytes = ((MPI_Aint)sizeof *words * ranks + 63) / 64 * 64; /* one host loses puts to odd sizes */
+    /* one host loses puts to odd sizes */
+    MPI_Aint size_bytes = ((MPI_Aint)sizeof *words * ranks + 63) / 64 * 64;
     MPI_Win_allocate(size_bytes, sizeof *words, MPI_INFO_NULL, MPI_COMM_WORLD, &words, &win);
     MPI_Win_lock_all(0, win);
     for (int to = 0; to < ranks; to++)
@@ -146,27 +152,27 @@ static void reach_all(void)
 static void measure(int batches, int count, int live)
 {
     MPI_Win *wins = malloc((size_t)(live + 1) * sizeof *wins);
-    struct footprint none = look();
+    struct footprint none = footprint_read();
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
     MPI_Win first = open_window(0);
     say("first-us", (MPI_Wtime() - begin) * 1e6);
-    struct footprint one = look();
+    struct footprint one = footprint_read();
     say_growth("first", &none, &one, 1);
     say("allocate-us", time_pairs(0, batches, count));
     say("create-us", time_pairs(1, batches, count));
-    struct footprint before = look();
+    struct footprint before = footprint_read();
     for (int i = 0; i < live; i++)
         wins[i] = open_window(0);
-    struct footprint after = look();
+    struct footprint after = footprint_read();
     if (live > 0)
         say_growth("more", &before, &after, live);
     for (int i = 0; i < live; i++)
         MPI_Win_free(&wins[i]);
     MPI_Barrier(MPI_COMM_WORLD);
-    before = look();
+    before = footprint_read();
     reach_all();
-    after = look();
+    after = footprint_read();
     say_growth("reached", &before, &after, 1);
     MPI_Win_free(&first);
     free(wins);

@@ -1,7 +1,7 @@
-/* Data of the patterns that put and get words between areas of the same length at rank 0 and rank 1: operation k uses area k
- * of as many as the span holds.
- * A put's first word is a stamp with its number; a get's place is spoilt before it, so that what did not come is seen.
- * Called through the tables of contiguous.c and requests.c. */
+/* Data of the patterns that put and get words between areas of equal length on rank 0 and rank 1.
+ * Operation k uses area k modulo the number of areas in the span. A put's first word is a stamp
+ * with its number. A get's destination is overwritten before it, so that missing data is detected.
+ */
 #include "words.h"
 
 static const uint64_t never = UINT64_MAX;
@@ -13,7 +13,8 @@ void words_prepare(struct rma_run *run)
     if (run->rank == 0)
         data_fill(run->buffer, run->span_bytes + RMA_GUARD_BYTES, rma_origin_seed(run, run->rank));
     for (size_t area = 0; area < RMA_SLOTS; area++)
-        run->heads[area] = data_word(rma_target_seed(run, WORDS_TARGET), area * run->len_bytes / sizeof(uint64_t));
+        run->heads[area] =
+            data_word(rma_target_seed(run, WORDS_TARGET), area * run->len_bytes / sizeof(uint64_t));
 }
 
 void words_renew(struct rma_run *run)
@@ -38,7 +39,8 @@ void words_look(struct rma_run *run)
     for (size_t area = 0; area < areas_of(run); area++)
         if (area < run->done)
             MPI_Get(&found[area], 1, MPI_UINT64_T, WORDS_TARGET,
-                    run->begin[WORDS_TARGET] + (MPI_Aint)(area * run->len_bytes), 1, MPI_UINT64_T, run->win);
+                    run->begin[WORDS_TARGET] + (MPI_Aint)(area * run->len_bytes), 1, MPI_UINT64_T,
+                    run->win);
     MPI_Win_flush(WORDS_TARGET, run->win);
     for (size_t area = 0; area < areas_of(run); area++)
         if (area < run->done)
@@ -58,13 +60,15 @@ void words_put_check(struct rma_run *run)
     for (size_t area = 0; area < areas_of(run); area++) {
         const size_t at = area * run->len_bytes, rest = at + sizeof(uint64_t);
         const uint64_t last = last_at(run, area);
-        const uint64_t sent = last >= run->renewed ? rma_renewed_seed(run) : rma_origin_seed(run, 0);
+        const uint64_t sent =
+            last >= run->renewed ? rma_renewed_seed(run) : rma_origin_seed(run, 0);
         if (last == never) {
             run->wrong |= !data_holds_from(run->mine + at, at, run->len_bytes, before);
             continue;
         }
         run->wrong |= words_head_differs(run->mine + at, words_stamp(run) + last) != 0;
-        run->wrong |= !data_holds_from(run->mine + rest, rest, run->len_bytes - sizeof(uint64_t), sent);
+        run->wrong |=
+            !data_holds_from(run->mine + rest, rest, run->len_bytes - sizeof(uint64_t), sent);
     }
     run->wrong |= !guard_holds(run, run->mine, before);
 }
@@ -78,8 +82,9 @@ void words_get_check(struct rma_run *run)
         const size_t at = area * run->len_bytes;
         const uint64_t last = last_at(run, area);
         const bool came = last != never && last >= run->renewed;
-        run->wrong |= !data_holds_from(run->buffer + at, at, run->len_bytes,
-                                       came ? rma_target_seed(run, WORDS_TARGET) : rma_renewed_seed(run));
+        run->wrong |=
+            !data_holds_from(run->buffer + at, at, run->len_bytes,
+                             came ? rma_target_seed(run, WORDS_TARGET) : rma_renewed_seed(run));
     }
     run->wrong |= !guard_holds(run, run->buffer, rma_origin_seed(run, 0));
 }

@@ -1,6 +1,7 @@
-/* What puts and gets of words are verified by: stamps, which tell each operation from all others, and renewed data.
- * Every operation's head, its first word, differs from the one before; every byte of the last ones is what nobody left there.
- * Included by the files of the patterns that put and get from rank 0 to rank 1 without computing. */
+/* Verification of puts and gets of words: stamps, which identify each operation, and renewed data.
+ * The first word of every operation, its head, differs from the previous one. Every byte of the
+ * last operations has a value that was not there before. The patterns that put and get from rank 0
+ * to rank 1 use this file. */
 #ifndef ORIEL_BENCH_WORDS_H
 #define ORIEL_BENCH_WORDS_H
 
@@ -10,7 +11,7 @@
 
 enum { WORDS_TARGET = 1 };
 
-/* The first word of what a put of this batch sends is this plus the operation's number. */
+/* The first word of a put is this stamp plus the operation's number in the batch. */
 static inline uint64_t words_stamp(const struct rma_run *run)
 {
     return data_word(rma_origin_seed(run, 0), 0);
@@ -21,7 +22,8 @@ static inline void words_head_set(char *head, uint64_t value)
     memcpy(head, &value, sizeof value);
 }
 
-/* Zero: the head holds the value. Differences of many heads can be or'ed, which costs no branch. */
+/* Zero when the head holds the value. Results of many heads can be combined with OR, without
+ * branches. */
 static inline uint64_t words_head_differs(const char *head, uint64_t value)
 {
     uint64_t found;
@@ -31,13 +33,16 @@ static inline uint64_t words_head_differs(const char *head, uint64_t value)
 
 void words_prepare(struct rma_run *run);
 
-/* Before the last operations of a batch, at rank 0: other data in the buffer, which puts send and gets have to replace. */
+/* Called on rank 0 before the last operations of a batch: writes other data to the buffer, which
+ * puts send and gets must replace. */
 void words_renew(struct rma_run *run);
 
-/* In a batch, while the clock stands: rank 0 reads the heads of the last puts in the target's memory. */
+/* Called within a batch while the clock is stopped: rank 0 reads the heads of the last puts in the
+ * target's memory. */
 void words_look(struct rma_run *run);
 
-/* Areas of len_bytes, used in turn: each holds what its last operation moved, and the others and the guard what they held. */
+/* Areas of len_bytes, used in turn. Each must hold the data of its last operation; unused areas and
+ * the guard must be unchanged. */
 void words_put_check(struct rma_run *run);
 void words_get_check(struct rma_run *run);
 

@@ -1,6 +1,6 @@
-/* `oriel bench`: becomes the benchmark's script, which lies beside Oriel's libraries.
- * What the script needs is looked for first, so that what is missing is named; the options are the script's.
- * Called by main; needs no launcher. */
+/* `oriel bench`: executes the benchmark's script, which is installed with Oriel's libraries. The
+ * command checks for the script and for python3 first, and names what is missing. The script parses
+ * the options. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The build folder and an installation look alike: bin/oriel beside lib/oriel/bench. */
+/* The build folder and an installation have the same layout: bin/oriel and lib/oriel/bench. */
 static char *script_path(void)
 {
-    char *folder = oriel_format("%s", oriel_self());
+    char *folder = oriel_format("%s", oriel_executable_path());
     for (int up = 0; up < 2; up++)
         *strrchr(folder, '/') = '\0';
     char *path = oriel_format("%s/lib/oriel/bench/bench.py", folder);
@@ -21,8 +21,9 @@ static char *script_path(void)
     return path;
 }
 
-/* Until the script listens, a signal that wants an end waits: python3 would die of it in the middle of its beginning. */
-static void signals_hold(void)
+/* Blocks termination signals until the script has its handlers: python3 would die of one during its
+ * start. */
+static void termination_signals_block(void)
 {
     sigset_t ends;
     sigemptyset(&ends);
@@ -32,9 +33,10 @@ static void signals_hold(void)
     sigprocmask(SIG_BLOCK, &ends, NULL);
 }
 
-/* What stands for a standard stream that is closed would be closed for python3 again, which has no object for such a stream:
- * what leads to nothing, both ways, takes its place. */
-static void streams_fill(void)
+/* main opened /dev/null with O_CLOEXEC on closed standard streams. python3 would find them closed,
+ * and has no object for a closed stream. This opens /dev/null for reading and writing on each of
+ * them. */
+static void closed_streams_open(void)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
@@ -48,16 +50,17 @@ int oriel_command_bench(int argc, char **argv)
     static char python[] = "python3", isolated[] = "-I", no_cache[] = "-B";
     char *script = script_path();
     if (access(script, R_OK) != 0)
-        oriel_die("the benchmark is not there: %s: %s", script, strerror(errno));
+        oriel_die("cannot find the benchmark: %s: %s", script, strerror(errno));
 
     char **command = oriel_alloc(((size_t)argc + 4) * sizeof *command);
     command[0] = python;
-    command[1] = isolated; /* nothing of the user's own Python takes part */
+    command[1] = isolated; /* ignores the user's Python environment */
     command[2] = no_cache;
     command[3] = script;
-    memcpy(command + 4, argv + 1, (size_t)argc * sizeof *command); /* with the NULL at the end */
-    streams_fill();
-    signals_hold();
+    /* includes the NULL at the end */
+    memcpy(command + 4, argv + 1, (size_t)argc * sizeof *command);
+    closed_streams_open();
+    termination_signals_block();
     execvp(command[0], command);
     if (errno == ENOENT)
         oriel_die(

@@ -1,6 +1,5 @@
-/* The small helpers of the command line: refusing, memory, paths, and listening to another program.
- * None of them returns a failure that the caller could overlook.
- * Called by the subcommands. */
+/* Small helpers of the command: error messages, memory, paths, and the output of other programs. No
+ * helper returns a failure that the caller could overlook. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -14,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void say(const char *format, va_list args)
+static void message_print(const char *format, va_list args)
 {
     enum { LEN_MAX = PIPE_BUF - 16, HALF = LEN_MAX / 2 };
-    char line[PIPE_BUF]; /* written at once, so that the lines of several ranks do not mix */
+    char line[PIPE_BUF]; /* One write, because several ranks may print at the same time */
     char *text;
     int len = vasprintf(&text, format, args);
     bool is_made = len >= 0;
@@ -25,19 +24,19 @@ static void say(const char *format, va_list args)
         len = snprintf(line, sizeof line, "oriel: out of memory\n");
     else if (len <= LEN_MAX)
         len = snprintf(line, sizeof line, "oriel: %s\n", text);
-    else /* the middle is left out: the reason stands at the end, behind a long name */
+    else /* Omits the middle: the reason is at the end, after a long name. */
         len = snprintf(line, sizeof line, "oriel: %.*s...%s\n", HALF, text, text + len - HALF);
     ssize_t written = write(STDERR_FILENO, line, (size_t)len);
-    (void)written; /* nobody is left to tell when standard error is closed */
+    (void)written; /* There is no other place to report a closed stderr. */
     if (is_made)
         free(text);
 }
 
-void oriel_say(const char *format, ...)
+void oriel_warning_print(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    message_print(format, args);
     va_end(args);
 }
 
@@ -45,12 +44,12 @@ void oriel_die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    message_print(format, args);
     va_end(args);
     exit(ORIEL_EXIT_REFUSED);
 }
 
-void *oriel_needed(void *memory)
+void *oriel_alloc_checked(void *memory)
 {
     if (memory == NULL)
         oriel_die("out of memory");
@@ -59,7 +58,7 @@ void *oriel_needed(void *memory)
 
 void *oriel_alloc(size_t len_bytes)
 {
-    return oriel_needed(calloc(1, len_bytes));
+    return oriel_alloc_checked(calloc(1, len_bytes));
 }
 
 char *oriel_format(const char *format, ...)
@@ -69,60 +68,62 @@ char *oriel_format(const char *format, ...)
     va_start(args, format);
     int len = vasprintf(&text, format, args);
     va_end(args);
-    return oriel_needed(len < 0 ? NULL : text);
+    return oriel_alloc_checked(len < 0 ? NULL : text);
 }
 
-void oriel_variable_set(const char *name, const char *value)
+void oriel_env_set(const char *name, const char *value)
 {
     if (setenv(name, value, 1) != 0)
         oriel_die("out of memory");
 }
 
-/* What ends in this function ends again: glibc goes on with the functions that are left, and the last status counts. */
-static void output_end(void)
+/* oriel_die calls exit inside an exit handler. glibc then runs the remaining handlers, and the last
+ * status counts. */
+static void stdout_flush_at_exit(void)
 {
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout))
-        oriel_die("stdout: %s", errno != 0 ? strerror(errno) : "it could not be written whole");
+        oriel_die("stdout: %s", errno != 0 ? strerror(errno) : "the write was incomplete");
 }
 
-void oriel_output_watch(void)
+void oriel_stdout_check_at_exit(void)
 {
-    if (atexit(output_end) != 0)
+    if (atexit(stdout_flush_at_exit) != 0)
         oriel_die("out of memory");
 }
 
-void oriel_take_away(const char *path)
+void oriel_file_discard(const char *path)
 {
     struct stat status;
-    char *file = realpath(path, NULL); /* a link to it was somebody's, and stays */
+    /* Removes the file and keeps a symbolic link to it, which the user may have made. */
+    char *file = realpath(path, NULL);
     if (file != NULL && stat(file, &status) == 0 && S_ISREG(status.st_mode))
         unlink(file);
     free(file);
 }
 
-static char *read_all(int fd)
+static char *fd_read_text(int fd)
 {
     size_t room = 4096;
     size_t used = 0;
     char *text = oriel_alloc(room);
     for (;;) {
-        ssize_t got = read(fd, text + used, room - used - 1);
-        if (got < 0 && errno == EINTR)
+        ssize_t len_bytes = read(fd, text + used, room - used - 1);
+        if (len_bytes < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
+        if (len_bytes <= 0)
             break;
-        used += (size_t)got;
+        used += (size_t)len_bytes;
         if (room - used < 2) {
             room *= 2;
-            text = oriel_needed(realloc(text, room));
+            text = oriel_alloc_checked(realloc(text, room));
         }
     }
     text[used] = '\0';
     return text;
 }
 
-char *oriel_output_of(char *const argv[])
+char *oriel_command_output(char *const argv[])
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -137,7 +138,7 @@ char *oriel_output_of(char *const argv[])
         _exit(127);
     }
     close(ends[1]);
-    char *text = child < 0 ? NULL : read_all(ends[0]);
+    char *text = child < 0 ? NULL : fd_read_text(ends[0]);
     close(ends[0]);
     int status = -1;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -149,7 +150,7 @@ char *oriel_output_of(char *const argv[])
     return text;
 }
 
-const char *oriel_self(void)
+const char *oriel_executable_path(void)
 {
     static char path[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);

@@ -1,6 +1,6 @@
-/* What the files of the command line share: the subcommands, how they refuse, and where Oriel's libraries lie.
- * A refusal is one line on stderr and status 2, and nothing has been started when it is made.
- * Only files in cli/ include this. */
+/* Shared by the files of the command: the subcommands, error messages, memory, and paths of Oriel's
+ * files. A usage or set-up error is one line on stderr and status 2. Nothing has been started at
+ * that point. */
 #ifndef ORIEL_CLI_CLI_H
 #define ORIEL_CLI_CLI_H
 
@@ -11,8 +11,8 @@ struct stat;
 
 enum { ORIEL_EXIT_REFUSED = 2 };
 
-/* The subcommands: argv[0] is "oriel NAME". They return the exit status; run and bench only return by refusing,
- * and check where it runs a program. */
+/* The subcommands; argv[0] is "oriel NAME". They return the exit status. `run` and `bench` replace
+ * this process and return only on error; so does `check` when it runs a program. */
 int oriel_command_run(int argc, char **argv);
 int oriel_command_check(int argc, char **argv);
 int oriel_command_report(int argc, char **argv);
@@ -23,26 +23,27 @@ int oriel_command_top(int argc, char **argv);
 /* Prints "oriel: " and the message as one line on stderr and exits with status 2. */
 _Noreturn void oriel_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same line, and the command goes on. */
-void oriel_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints the same line and returns. */
+void oriel_warning_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Memory that must be there, and what is made of it: these end the command when it is not. */
-void *oriel_needed(void *memory);
+/* Memory allocation and what uses it. These functions end the command when there is no memory. */
+void *oriel_alloc_checked(void *memory);
 void *oriel_alloc(size_t len_bytes);
 char *oriel_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void oriel_variable_set(const char *name, const char *value);
+void oriel_env_set(const char *name, const char *value);
 
-/* Runs a command without a shell and with LD_PRELOAD unset, and returns all that it wrote to stdout; NULL when it
- * could not be started or ended with a status other than 0. The caller frees it. */
-char *oriel_output_of(char *const argv[]);
+/* Runs a command without a shell and with LD_PRELOAD unset, and returns all of its standard output.
+ * Returns NULL when the command cannot start or its status is not 0. The caller frees the text. */
+char *oriel_command_output(char *const argv[]);
 
-/* Once, from main: where not all that went to standard output could be written, the command ends with status 2 and a line. */
-void oriel_output_watch(void);
+/* Called once, from main. When the command ends and standard output could not be written
+ * completely, it prints an error and exits with status 2. */
+void oriel_stdout_check_at_exit(void);
 
-/* What could only be written in part is taken away, unless it is a device or a pipe. */
-void oriel_take_away(const char *path);
+/* Removes a partly written file, unless it is a device or a pipe. */
+void oriel_file_discard(const char *path);
 
 /* The path of this executable. */
-const char *oriel_self(void);
+const char *oriel_executable_path(void);
 
 #endif

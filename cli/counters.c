@@ -1,5 +1,4 @@
-/* The counters by their table, and the printing of it, which docs/statistics.md is made from.
- * counters.h says who may call. */
+/* The table of counters and its printed form, from which docs/statistics.md is generated. */
 #include "cli/counters.h"
 
 #include <stddef.h>
@@ -25,7 +24,8 @@ const struct oriel_counter oriel_counted_causes[] = {
 #include "observe/stats/counters.def"
 };
 
-static void print_rows(FILE *out, const char *title, const struct oriel_counter *rows, int count)
+static void counter_rows_print(FILE *out, const char *title, const struct oriel_counter *rows,
+                               int count)
 {
     fprintf(out, "%s:\n", title);
     for (int i = 0; i < count; i++)
@@ -35,15 +35,16 @@ static void print_rows(FILE *out, const char *title, const struct oriel_counter 
 void oriel_counters_print(FILE *out)
 {
     fprintf(out, "%-20s%-18s%s\n", "name", "key in JSON", "meaning");
-    print_rows(out, "operations", oriel_counted_operations, ORIEL_COUNTED_OPERATIONS);
-    print_rows(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
-    print_rows(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
-    print_rows(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
+    counter_rows_print(out, "operations", oriel_counted_operations, ORIEL_COUNTED_OPERATIONS);
+    counter_rows_print(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
+    counter_rows_print(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
+    counter_rows_print(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
 }
 
 const char *oriel_kind_name(uint8_t kind)
 {
-    /* cppcheck-suppress arrayIndexOutOfBoundsCond; the reader lets no other kinds in (trace_file.c) */
+    /* cppcheck-suppress arrayIndexOutOfBoundsCond; the reader refuses other kinds
+     * (trace_reader.c) */
     return kind < ORIEL_TRACE_CALL ? oriel_counted_operations[kind].name
                                    : oriel_counted_calls[kind - ORIEL_TRACE_CALL].name;
 }

@@ -1,6 +1,7 @@
-/* Finds file, line and function of addresses by the debug information of their modules, in the file or in one of its own.
- * A module that is another one than the checker saw (its build id says so) tells nothing; neither does what is damaged.
- * What has been read of a module is kept for the next request.  Called by helper.c, in a process of its own. */
+/* Finds file, line and function of code addresses in the debug information of their modules, in the
+ * module's file or in a separate one. A module whose build id differs from the one that the checker
+ * saw gives no result; nor does damaged data. Opened modules are cached for later requests.  This
+ * runs in the helper process. */
 #include "cli/helper.h"
 
 #include <dwarf.h>
@@ -15,63 +16,66 @@ static const Dwfl_Callbacks callbacks = {
     .find_debuginfo = dwfl_standard_find_debuginfo,
 };
 
-static bool is_same_build(Dwfl_Module *module, const struct oriel_code_address *place)
+static bool is_same_build(Dwfl_Module *module, const struct oriel_code_address *code)
 {
-    static const uint8_t unknown[sizeof place->build_id];
+    static const uint8_t unknown[sizeof code->build_id];
     const unsigned char *id;
     GElf_Addr at;
     int len = dwfl_module_build_id(module, &id, &at);
     size_t compared =
-        len < (int)sizeof place->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof place->build_id;
-    return memcmp(place->build_id, unknown, sizeof unknown) == 0 ||
-           (compared > 0 && memcmp(place->build_id, id, compared) == 0);
+        len < (int)sizeof code->build_id ? (size_t)(len < 0 ? 0 : len) : sizeof code->build_id;
+    return memcmp(code->build_id, unknown, sizeof unknown) == 0 ||
+           (compared > 0 && memcmp(code->build_id, id, compared) == 0);
 }
 
-/* Modules that are open: each alone, at the addresses that its file has. */
-struct opened {
-    struct oriel_code_address of; /* which file, which build */
+/* The cache of open modules. Each has its own Dwfl and is at the addresses that its file states. */
+struct open_module {
+    struct oriel_code_address of; /* module file and build id */
     Dwfl *dwfl;
     Dwfl_Module *module;
 };
-static struct opened all_opened[16];
-static size_t opened_count;
+static struct open_module open_modules[16];
+static size_t open_modules_count;
 
-static bool opened_is_of(const struct opened *opened, const struct oriel_code_address *place)
+static bool module_matches(const struct open_module *open_module,
+                           const struct oriel_code_address *code)
 {
-    return strcmp(opened->of.module, place->module) == 0 &&
-           memcmp(opened->of.build_id, place->build_id, sizeof place->build_id) == 0;
+    return strcmp(open_module->of.module, code->module) == 0 &&
+           memcmp(open_module->of.build_id, code->build_id, sizeof code->build_id) == 0;
 }
 
-/* NULL when it cannot be read. */
-static Dwfl_Module *module_open(const struct oriel_code_address *place)
+/* NULL when the module cannot be read. */
+static Dwfl_Module *module_open(const struct oriel_code_address *code)
 {
-    for (size_t i = 0; i < opened_count; i++)
-        if (opened_is_of(&all_opened[i], place))
-            return all_opened[i].module;
+    for (size_t i = 0; i < open_modules_count; i++)
+        if (module_matches(&open_modules[i], code))
+            return open_modules[i].module;
     Dwfl *dwfl = dwfl_begin(&callbacks);
     if (dwfl == NULL)
         return NULL;
-    Dwfl_Module *module = dwfl_report_elf(dwfl, place->module, place->module, -1, 0, true);
+    Dwfl_Module *module = dwfl_report_elf(dwfl, code->module, code->module, -1, 0, true);
     dwfl_report_end(dwfl, NULL, NULL);
-    if (module == NULL || !is_same_build(module, place)) {
+    if (module == NULL || !is_same_build(module, code)) {
         dwfl_end(dwfl);
         return NULL;
     }
-    if (opened_count == sizeof all_opened / sizeof all_opened[0])
-        dwfl_end(all_opened[--opened_count].dwfl);
-    all_opened[opened_count++] = (struct opened){.of = *place, .dwfl = dwfl, .module = module};
+    if (open_modules_count == sizeof open_modules / sizeof open_modules[0])
+        dwfl_end(open_modules[--open_modules_count].dwfl);
+    open_modules[open_modules_count++] =
+        (struct open_module){.of = *code, .dwfl = dwfl, .module = module};
     return module;
 }
 
-static const char *name_of(Dwarf_Die *die)
+static const char *die_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
     const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute));
     return name == NULL ? "?" : name;
 }
 
-/* Where an inlined function was called: file and line. */
-static void call_append(Dwarf_Die *inlined, const char *caller, struct oriel_code_address *out)
+/* Appends the file and line where an inlined function was called. */
+static void inlined_call_append(Dwarf_Die *inlined, const char *caller,
+                                struct oriel_code_address *out)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word file_number = 0;
@@ -96,9 +100,9 @@ static bool is_function(Dwarf_Die *die)
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-/* The compilation unit around the address, without the bias; NULL: none.  Clang writes no table of which addresses are whose:
- * then the units are asked. */
-static Dwarf_Die *unit_find(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias)
+/* The compilation unit that contains the address, without the bias, or NULL.  Clang writes no table
+ * of address ranges; then each unit is searched. */
+static Dwarf_Die *compilation_unit_find(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr *bias)
 {
     Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias);
     if (unit != NULL)
@@ -109,17 +113,19 @@ static Dwarf_Die *unit_find(Dwfl_Module *module, Dwarf_Addr address, Dwarf_Addr 
     return unit;
 }
 
-/* The functions around the address, the innermost first: that is the place's, and the others are what it was inlined into. */
+/* The functions that contain the address, innermost first. The innermost is the address's function;
+ * it was inlined into the others. */
 static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code_address *out)
 {
     Dwarf_Addr bias;
-    Dwarf_Die *unit = unit_find(module, address, &bias);
+    Dwarf_Die *unit = compilation_unit_find(module, address, &bias);
     Dwarf_Die *found = NULL;
     Dwarf_Die *scopes = NULL;
     Dwarf_Die innermost;
     if (unit == NULL || dwarf_getscopes(unit, address - bias, &found) <= 0)
         return;
-    /* Asked again by the entry itself: an inlined function's surroundings are then those of its call. */
+    /* The second lookup starts at the entry itself: the scopes of an inlined function are then
+     * those of its call. */
     Dwarf_Off entry = dwarf_dieoffset(&found[0]);
     free(found);
     if (dwarf_offdie(dwfl_module_getdwarf(module, &bias), entry, &innermost) == NULL)
@@ -129,11 +135,11 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
     for (int i = 0; i < count; i++) {
         if (!is_function(&scopes[i]))
             continue;
-        const char *name = name_of(&scopes[i]);
+        const char *name = die_name(&scopes[i]);
         if (inlined == NULL)
             snprintf(out->function, sizeof out->function, "%s", name);
         else
-            call_append(inlined, name, out);
+            inlined_call_append(inlined, name, out);
         inlined = &scopes[i];
         if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
             break;
@@ -146,7 +152,7 @@ static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code
     int number = 0;
     Dwarf_Addr bias;
     Dwarf_Attribute attribute;
-    Dwarf_Die *unit = unit_find(module, address, &bias);
+    Dwarf_Die *unit = compilation_unit_find(module, address, &bias);
     Dwarf_Line *line = unit == NULL ? NULL : dwarf_getsrc_die(unit, address - bias);
     const char *file =
         line == NULL || dwarf_lineno(line, &number) != 0 ? NULL : dwarf_linesrc(line, NULL, NULL);
@@ -159,10 +165,10 @@ static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code
     out->line = (uint32_t)number;
 }
 
-static void place_find(Dwfl_Module *module, struct oriel_code_address *out)
+static void address_resolve(Dwfl_Module *module, struct oriel_code_address *out)
 {
     Dwarf_Addr bias;
-    Dwarf_Addr address = out->offset - 1; /* the call is before the address that it returns to */
+    Dwarf_Addr address = out->offset - 1; /* the call instruction is before its return address */
     out->has_debug = dwfl_module_getdwarf(module, &bias) != NULL;
     line_find(module, address, out);
     functions_find(module, address, out);
@@ -177,14 +183,14 @@ static void place_find(Dwfl_Module *module, struct oriel_code_address *out)
     }
 }
 
-void oriel_code_addresses_find(struct oriel_code_address *places, size_t count)
+void oriel_dwarf_lookup(struct oriel_code_address *codes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct oriel_code_address *place = &places[i];
-        place->module[sizeof place->module - 1] = '\0';
+        struct oriel_code_address *code = &codes[i];
+        code->module[sizeof code->module - 1] = '\0';
         Dwfl_Module *module =
-            place->offset == 0 || place->module[0] == '\0' ? NULL : module_open(place);
+            code->offset == 0 || code->module[0] == '\0' ? NULL : module_open(code);
         if (module != NULL)
-            place_find(module, place);
+            address_resolve(module, code);
     }
 }

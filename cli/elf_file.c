@@ -1,6 +1,5 @@
-/* ELF files by way of libelf.
- * A damaged file reads as one that lacks the thing asked for; none can make the reader go beyond its end.
- * Called by the subcommands through elf_file.h. */
+/* Reads ELF files with libelf. A damaged file reads as one that lacks the requested item. No file
+ * can make the reader read beyond its end. */
 #include "cli/elf_file.h"
 
 #include <fcntl.h>
@@ -35,7 +34,7 @@ bool oriel_elf_same_machine(const struct oriel_elf_file *file, const struct orie
            file->header.e_ident[EI_DATA] == other->header.e_ident[EI_DATA];
 }
 
-/* The file's bytes from offset on, with *len_bytes how many there are; NULL beyond the end. */
+/* The file's bytes from offset on, and their number in *len_bytes; NULL beyond the end. */
 static const char *bytes_at(const struct oriel_elf_file *file, uint64_t offset, size_t *len_bytes)
 {
     size_t size = 0;
@@ -70,8 +69,9 @@ bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]
     return false;
 }
 
-/* Calls visit, until it returns false, for each symbol that sections of one type define: SHT_DYNSYM, what the loader sees;
- * SHT_SYMTAB, all unless the file is stripped. */
+/* Calls visit for each symbol that sections of one type define, until visit returns false.
+ * SHT_DYNSYM holds the symbols that the loader sees; SHT_SYMTAB holds all, unless the file is
+ * stripped. */
 static void symbols_visit(const struct oriel_elf_file *file, GElf_Word section_type,
                           bool (*visit)(const char *name, const GElf_Sym *symbol, void *context),
                           void *context)

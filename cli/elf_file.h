@@ -1,6 +1,5 @@
-/* Reads what the command line wants to know of an ELF file, without running any of it.
- * An open file is only read; every text handed out is a copy or lives until the file is closed.
- * Only files in cli/ include this. */
+/* Reads ELF files without running any of their code. Files are opened for reading. Each returned
+ * string is a copy or lives until the file is closed. */
 #ifndef ORIEL_CLI_ELF_FILE_H
 #define ORIEL_CLI_ELF_FILE_H
 
@@ -16,25 +15,26 @@ struct oriel_elf_file {
     GElf_Ehdr header;
 };
 
-/* False when path cannot be read or is no ELF file; then nothing is open. */
+/* Returns false when path cannot be read or is not an ELF file; nothing is open then. */
 bool oriel_elf_open(const char *path, struct oriel_elf_file *out);
 void oriel_elf_close(struct oriel_elf_file *file);
 
-/* Whether both are for one machine: the same architecture, word size and byte order. */
+/* True when both files have the same architecture, word size and byte order. */
 bool oriel_elf_same_machine(const struct oriel_elf_file *file, const struct oriel_elf_file *other);
 
-/* The program's loader; false for a static program. */
+/* Copies the path of the program's loader; false for a static program. */
 bool oriel_elf_interpreter(const struct oriel_elf_file *file, char out[PATH_MAX]);
 
-/* Calls visit for each dynamic symbol that the file defines, until it returns false. */
+/* Calls visit for each dynamic symbol that the file defines, until visit returns false. */
 void oriel_elf_exports_visit(const struct oriel_elf_file *file,
                              bool (*visit)(const char *name, const GElf_Sym *symbol, void *context),
                              void *context);
 
-/* Whether the file defines the symbol, exported or not; of a stripped file only what it exports is known. */
+/* True when the file defines the symbol, exported or not. A stripped file has only exported
+ * symbols. */
 bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol);
 
-/* The text that an exported character array holds; false when there is no such symbol. */
+/* Copies the string in an exported character array; false when there is no such symbol. */
 bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out,
                          size_t out_bytes);
 

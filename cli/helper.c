@@ -1,7 +1,9 @@
-/* Serves one request of the library or the checker, and, where it got a socket that listens, those that come there: one after
- * the other, each on a connection of its own, until who has started it ends or nobody has asked for a while.
- * A request that is not understood, or an asker that has gone, gets no answer; an alarm ends it when it hangs.
- * Called by `oriel check` through helper.h. */
+/* Serves one request of the library or the checker. When the process also has a listening socket,
+ * it then serves further requests, one connection at a time. It exits when the process that started
+ * it ends, or when no request arrives for REQUEST_TIMEOUT_S.
+ *
+ * A malformed request, or one whose sender has closed the connection, gets no answer. An alarm ends
+ * a helper that hangs. */
 #include "cli/helper.h"
 
 #include <errno.h>
@@ -19,9 +21,9 @@
 #include "cli/cli.h"
 #include "cli/statistics.h"
 
-enum { PATIENCE_S = 60, ASKER_S = 5 };
+enum { REQUEST_TIMEOUT_S = 60, PEER_TIMEOUT_S = 5 };
 
-static bool read_all(int fd, void *bytes, size_t len_bytes)
+static bool read_exactly(int fd, void *bytes, size_t len_bytes)
 {
     for (size_t done = 0; done < len_bytes;) {
         ssize_t got = read(fd, (char *)bytes + done, len_bytes - done);
@@ -32,7 +34,7 @@ static bool read_all(int fd, void *bytes, size_t len_bytes)
     return true;
 }
 
-static bool write_all(int fd, const void *bytes, size_t len_bytes)
+static bool write_exactly(int fd, const void *bytes, size_t len_bytes)
 {
     for (size_t done = 0; done < len_bytes;) {
         ssize_t put = write(fd, (const char *)bytes + done, len_bytes - done);
@@ -43,42 +45,42 @@ static bool write_all(int fd, const void *bytes, size_t len_bytes)
     return true;
 }
 
-static bool answer(int fd, const void *bytes, size_t len_bytes)
+static bool reply_write(int fd, const void *bytes, size_t len_bytes)
 {
     struct oriel_helper_head head = {.magic = ORIEL_HELPER_MAGIC, .len_bytes = (uint32_t)len_bytes};
-    return write_all(fd, &head, sizeof head) && write_all(fd, bytes, len_bytes);
+    return write_exactly(fd, &head, sizeof head) && write_exactly(fd, bytes, len_bytes);
 }
 
-static int serve_one(int from, int to, const char *what)
+static int request_serve(int from, int to, const char *what)
 {
     struct oriel_helper_head head;
-    alarm(PATIENCE_S);
-    if (!read_all(from, &head, sizeof head) || head.magic != ORIEL_HELPER_MAGIC ||
+    alarm(REQUEST_TIMEOUT_S);
+    if (!read_exactly(from, &head, sizeof head) || head.magic != ORIEL_HELPER_MAGIC ||
         head.len_bytes > ORIEL_HELPER_LEN_MAX)
         return ORIEL_EXIT_REFUSED;
     void *request = oriel_alloc((size_t)head.len_bytes + 1);
     bool done = false;
-    if (!read_all(from, request, head.len_bytes)) {
+    if (!read_exactly(from, request, head.len_bytes)) {
         free(request);
         return ORIEL_EXIT_REFUSED;
     }
     if (strcmp(what, ORIEL_HELPER_PLACES) == 0) {
-        oriel_code_addresses_find(request, head.len_bytes / sizeof(struct oriel_code_address));
-        done = answer(to, request, head.len_bytes);
+        oriel_dwarf_lookup(request, head.len_bytes / sizeof(struct oriel_code_address));
+        done = reply_write(to, request, head.len_bytes);
     } else {
         char *text = strcmp(what, ORIEL_HELPER_STATISTICS) == 0
                          ? oriel_statistics_write(request, head.len_bytes)
                          : oriel_findings_write(request, head.len_bytes);
-        done = answer(to, text, strlen(text));
+        done = reply_write(to, text, strlen(text));
         free(text);
     }
     free(request);
     return done ? 0 : 1;
 }
 
-/* --- kept for others --- */
+/* --- requests over the listening socket --- */
 
-static bool listens(void)
+static bool is_listening(void)
 {
     int is_it = 0;
     socklen_t len_bytes = sizeof is_it;
@@ -86,8 +88,9 @@ static bool listens(void)
            is_it != 0;
 }
 
-/* Ready when the other end's process has ended; -1: that cannot be seen. */
-static int starter_watch(void)
+/* A descriptor that is readable when the starting process has ended; -1 when it cannot be
+ * opened. */
+static int starter_pidfd_open(void)
 {
     struct ucred starter;
     socklen_t len_bytes = sizeof starter;
@@ -97,33 +100,32 @@ static int starter_watch(void)
     return (int)syscall(SYS_pidfd_open, starter.pid, 0);
 }
 
-static void serve_connection(const char *what)
+static void connection_serve(const char *what)
 {
-    struct timeval patience = {.tv_sec = ASKER_S}; /* others wait behind this one */
-    struct ucred asker;
-    socklen_t len_bytes = sizeof asker;
+    struct timeval timeout = {.tv_sec = PEER_TIMEOUT_S}; /* other requests queue after this one */
+    struct ucred peer;
+    socklen_t len_bytes = sizeof peer;
     int fd = accept4(ORIEL_HELPER_LISTENS, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &asker, &len_bytes) == 0 &&
-        asker.uid == geteuid() &&
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0)
-        serve_one(fd, fd, what);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len_bytes) == 0 && peer.uid == geteuid() &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) == 0)
+        request_serve(fd, fd, what);
     close(fd);
 }
 
-static void serve_others(const char *what)
+static void connections_serve(const char *what)
 {
     struct pollfd ready[] = {{.fd = ORIEL_HELPER_LISTENS, .events = POLLIN},
-                             {.fd = starter_watch(), .events = POLLIN}};
+                             {.fd = starter_pidfd_open(), .events = POLLIN}};
     if (ready[1].fd < 0)
         return;
-    signal(SIGPIPE, SIG_IGN); /* an asker that has gone is none of the others' business */
-    alarm(PATIENCE_S);
+    signal(SIGPIPE, SIG_IGN); /* a closed connection must not end the helper for others */
+    alarm(REQUEST_TIMEOUT_S);
     while (poll(ready, 2, -1) > 0 && ready[1].revents == 0) {
-        serve_connection(what);
-        alarm(PATIENCE_S);
+        connection_serve(what);
+        alarm(REQUEST_TIMEOUT_S);
     }
 }
 
@@ -132,10 +134,11 @@ int oriel_helper_serve(const char *what)
     bool known = strcmp(what, ORIEL_HELPER_PLACES) == 0 ||
                  strcmp(what, ORIEL_HELPER_STATISTICS) == 0 || strcmp(what, ORIEL_HELPER_JSON) == 0;
     if (!known)
-        oriel_die("the helper is started by the library and the checker alone");
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */
-    int status = serve_one(STDIN_FILENO, STDOUT_FILENO, what);
-    if (status == 0 && listens())
-        serve_others(what);
+        oriel_die("only the library and the checker start the helper");
+    /* a write beyond the file size limit fails with an error, as on a full disk */
+    signal(SIGXFSZ, SIG_IGN);
+    int status = request_serve(STDIN_FILENO, STDOUT_FILENO, what);
+    if (status == 0 && is_listening())
+        connections_serve(what);
     return status;
 }

@@ -1,6 +1,6 @@
-/* The checker's helper: `oriel check --helper WHAT`, which the checker starts for itself (src/base/helper_process.h).
- * Reads one request from standard input, answers on standard output, and ends.
- * Only files in cli/ include this. */
+/* The helper process, `oriel check --helper WHAT`, which the library starts
+ * (src/base/helper_process.h). It reads a request from standard input, answers on standard output,
+ * and exits. */
 #ifndef ORIEL_CLI_HELPER_H
 #define ORIEL_CLI_HELPER_H
 
@@ -10,10 +10,10 @@
 
 int oriel_helper_serve(const char *what);
 
-/* Fills in what debug information says of each place. */
-void oriel_code_addresses_find(struct oriel_code_address *places, size_t count);
+/* Fills in file, line and function of each code address from debug information. */
+void oriel_dwarf_lookup(struct oriel_code_address *codes, size_t count);
 
-/* Writes the findings of a request as JSON; returns "" or why it could not, to be freed. */
+/* Writes the findings of a request as JSON. Returns "" or the reason for failure, to be freed. */
 char *oriel_findings_write(const void *request, size_t len_bytes);
 
 #endif

@@ -1,6 +1,5 @@
-/* Knows the hosts by the names of their libraries, their version texts and their launchers' variables.
- * What cannot be told for certain is refused with a message, never guessed.
- * Called by the subcommands through hosts.h. */
+/* Detects hosts by the names of their libraries, their version strings and their launchers'
+ * variables. An ambiguous case is an error with a message; the command never guesses. */
 #include "cli/hosts.h"
 
 #include <ctype.h>
@@ -12,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/elf_file.h"
 
-/* MPICH's derivatives keep to its binary interface under the name libmpi.so.12. */
+/* MPICH derivatives have its binary interface under the name libmpi.so.12. */
 const struct oriel_host oriel_hosts[] = {
     {
         .name = "mpich",
@@ -51,7 +50,7 @@ const struct oriel_host *oriel_host_named(const char *name)
 
 bool oriel_host_owns(const char *soname)
 {
-    /* Exact stems, since tools like to be called libmpi-something too. */
+    /* Exact stems, because tools often have names such as libmpi-something. */
     static const char *const stems[] = {
         "libmpi",           "libmpich",     "libmpichcxx",   "libmpichfort",
         "libmpichf90",      "libmpicxx",    "libmpifort",    "libmpi_cxx",
@@ -74,14 +73,15 @@ static const struct oriel_host *host_by_soname(const char *soname)
     return NULL;
 }
 
-/* A library that is called like a host's but has a number that no host known here has. */
+/* True for a library with a host's name and a version number that no supported host has. */
 static bool is_unknown_host(const char *soname)
 {
     return strncmp(soname, "libmpich.so", 11) == 0 || strncmp(soname, "libmpi.so", 9) == 0;
 }
 
-/* A version that cannot be read is a derivative's; its library's name has vouched for its interface. */
-static void version_check(const struct oriel_host *host, const char *path, const char *way_out)
+/* A version that cannot be read belongs to a derivative; the library's name then identifies its
+ * interface. */
+static void version_check(const struct oriel_host *host, const char *path, const char *advice)
 {
     struct oriel_elf_file file;
     char version[64] = "";
@@ -94,7 +94,7 @@ static void version_check(const struct oriel_host *host, const char *path, const
     oriel_elf_close(&file);
     if (isdigit((unsigned char)version[0]) && atoi(version) != host->tested_major)
         oriel_die("%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s",
-                  path, host->title, version, host->title, host->tested_major, way_out);
+                  path, host->title, version, host->title, host->tested_major, advice);
 }
 
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)
@@ -105,15 +105,15 @@ const struct oriel_host *oriel_host_of_program(const struct oriel_program *progr
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_host *host = host_by_soname(library->soname);
         if (host == NULL && is_unknown_host(library->soname))
-            oriel_die("%s uses %s, a host MPI that Oriel does not know (known: MPICH 4 and Open "
-                      "MPI 4); %s",
-                      program->path, library->soname, program->way_out);
+            oriel_die("%s uses %s, a host MPI that Oriel does not support (supported: MPICH 4 and "
+                      "Open MPI 4); %s",
+                      program->path, library->soname, program->advice);
         if (host == NULL)
             continue;
         if (found != NULL && found != host)
-            oriel_die("%s uses two host MPIs at once, by %s and %s", program->path,
+            oriel_die("%s uses two host MPIs, through %s and %s", program->path,
                       found_library->soname, library->soname);
-        version_check(host, library->path, program->way_out);
+        version_check(host, library->path, program->advice);
         found = host;
         found_library = library;
     }
@@ -128,8 +128,8 @@ const struct oriel_host *oriel_host_of_launcher(void)
         for (const char *const *name = oriel_hosts[i].variables; *name != NULL; name++)
             is_set = is_set || getenv(*name) != NULL;
         if (is_set && found != NULL)
-            oriel_die("the environment is that of two launchers, %s's and %s's; choose with --host "
-                      "%s or --host %s",
+            oriel_die("the environment has variables of two launchers, %s's and %s's; choose with "
+                      "--host %s or --host %s",
                       found->title, oriel_hosts[i].title, found->name, oriel_hosts[i].name);
         if (is_set)
             found = &oriel_hosts[i];
@@ -139,8 +139,9 @@ const struct oriel_host *oriel_host_of_launcher(void)
 
 bool oriel_host_library(const struct oriel_host *host, const char *name, char out[PATH_MAX])
 {
-    /* bin/oriel and lib/oriel/<host>/liboriel.so share a parent, in the build folder and where installed. */
-    char *folder = oriel_format("%s", oriel_self());
+    /* bin/oriel and lib/oriel/<host>/liboriel.so have the same parent, in the build folder and when
+     * installed. */
+    char *folder = oriel_format("%s", oriel_executable_path());
     for (int up = 0; up < 2; up++)
         *strrchr(folder, '/') = '\0';
     int len = snprintf(out, PATH_MAX, "%s/lib/oriel/%s/%s", folder, host->name, name);

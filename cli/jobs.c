@@ -1,6 +1,6 @@
-/* Finds processes by the links in /proc/<pid>/fd, as peers open each other's memory files, and reads their headers, states and
- * records.  A process is known by its number and start time; what it says of itself must agree with these.
- * jobs.h says who calls. */
+/* Finds processes by the links in /proc/<pid>/fd, as peers find each other's memory files, and
+ * reads their headers, states and records. A process is identified by its pid and start time. Its
+ * own file must agree with both. */
 #include "cli/jobs.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@
 #include "memory/file.h"
 #include "observe/stats/record.h"
 
-/* --- what the kernel tells --- */
+/* --- from /proc --- */
 
 struct stat_line {
     char run;
@@ -30,7 +30,7 @@ struct stat_line {
     uint64_t start_time;
 };
 
-static bool read_file(const char *path, char *text, size_t room)
+static bool text_file_read(const char *path, char *text, size_t room)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t len = fd < 0 ? -1 : read(fd, text, room - 1);
@@ -40,12 +40,12 @@ static bool read_file(const char *path, char *text, size_t room)
     return len > 0;
 }
 
-static bool stat_read(int32_t pid, struct stat_line *out)
+static bool proc_stat_read(int32_t pid, struct stat_line *out)
 {
     char path[64];
     char text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const char *field = read_file(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    const char *field = text_file_read(path, text, sizeof text) ? strrchr(text, ')') : NULL;
     int parent;
     unsigned long long start_time;
     if (field == NULL ||
@@ -61,16 +61,16 @@ static bool stat_read(int32_t pid, struct stat_line *out)
 int32_t oriel_process_parent(int32_t pid)
 {
     struct stat_line line;
-    return stat_read(pid, &line) ? line.parent : 0;
+    return proc_stat_read(pid, &line) ? line.parent : 0;
 }
 
-/* Its number where it lives: the last one of several, in a container. */
-static int32_t own_number(int32_t pid)
+/* The pid in the process's own pid namespace: the last of several, in a container. */
+static int32_t pid_in_own_namespace(int32_t pid)
 {
     char path[64];
     char text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    const char *at = read_file(path, text, sizeof text) ? strstr(text, "\nNSpid:") : NULL;
+    const char *at = text_file_read(path, text, sizeof text) ? strstr(text, "\nNSpid:") : NULL;
     int32_t number = pid;
     for (at = at != NULL ? at + strlen("\nNSpid:") : NULL;
          at != NULL && (*at == '\t' || isdigit((unsigned char)*at));) {
@@ -81,8 +81,8 @@ static int32_t own_number(int32_t pid)
     return number;
 }
 
-/* Launchers and shells may stand in between. */
-static bool is_below(int32_t pid, int32_t ancestor)
+/* Launchers and shells may be between the two. */
+static bool is_descendant(int32_t pid, int32_t ancestor)
 {
     for (int depth = 0; pid > 1 && depth < 100; depth++) {
         if (pid == ancestor)
@@ -96,14 +96,14 @@ bool oriel_jobs_has(const struct oriel_jobs *jobs, size_t first, size_t end, int
 {
     for (size_t i = first; i < end; i++)
         if (jobs->processes[i].pid == pid ||
-            (!jobs->processes[i].has_ended && is_below(jobs->processes[i].pid, pid)))
+            (!jobs->processes[i].has_ended && is_descendant(jobs->processes[i].pid, pid)))
             return true;
     return false;
 }
 
-/* --- finding --- */
+/* --- discovery --- */
 
-static bool is_known(const struct oriel_jobs *jobs, int32_t pid, uint64_t start_time)
+static bool process_is_known(const struct oriel_jobs *jobs, int32_t pid, uint64_t start_time)
 {
     for (size_t i = 0; i < jobs->count; i++)
         if (jobs->processes[i].pid == pid && jobs->processes[i].start_time == start_time)
@@ -111,25 +111,26 @@ static bool is_known(const struct oriel_jobs *jobs, int32_t pid, uint64_t start_
     return false;
 }
 
-/* Whether the file is that process's own, and not one that it has inherited or made up. */
-static bool is_its_own(const struct oriel_file_header *header, int32_t pid, uint64_t start_time,
-                       int number)
+/* True when the process created the file itself: it is neither inherited nor forged. */
+static bool memory_file_is_own(const struct oriel_file_header *header, int32_t pid,
+                               uint64_t start_time, int number)
 {
     const struct oriel_identity *owner = &header->identity;
     return header->magic == ORIEL_FILE_MAGIC && owner->start_time == start_time &&
-           owner->memory_fd == number && owner->pid == own_number(pid);
+           owner->memory_fd == number && owner->pid == pid_in_own_namespace(pid);
 }
 
-static void add(struct oriel_jobs *jobs, const struct oriel_process *process)
+static void process_append(struct oriel_jobs *jobs, const struct oriel_process *process)
 {
     struct oriel_process *grown =
-        oriel_needed(realloc(jobs->processes, (jobs->count + 1) * sizeof *grown));
+        oriel_alloc_checked(realloc(jobs->processes, (jobs->count + 1) * sizeof *grown));
     grown[jobs->count++] = *process;
     jobs->processes = grown;
 }
 
-/* A name tells nothing: in a file system of its own a process gives it to what it likes.  Memory files lie in a tmpfs. */
-static int open_memory_file(int directory, const char *name, struct stat *out)
+/* The link's name proves nothing: a process with its own file system can give any file that name.
+ * Memory files are on a tmpfs. */
+static int memory_file_open(int directory, const char *name, struct stat *out)
 {
     struct statfs place;
     int seen = oriel_seen_file(directory, name, out);
@@ -139,9 +140,9 @@ static int open_memory_file(int directory, const char *name, struct stat *out)
     return -1;
 }
 
-/* Takes what may be a memory file; false when it is none of this process. */
-static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, int directory,
-                     const char *name)
+/* Adds the process when name is its memory file; returns false otherwise. */
+static bool memory_file_try(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time,
+                            int directory, const char *name)
 {
     static const char wanted[] = "/memfd:oriel (deleted)";
     char target[sizeof wanted + 1];
@@ -150,11 +151,11 @@ static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, 
     ssize_t len = readlinkat(directory, name, target, sizeof target);
     if (len != sizeof wanted - 1 || memcmp(target, wanted, sizeof wanted - 1) != 0)
         return false;
-    int fd = open_memory_file(directory, name, &owner);
+    int fd = memory_file_open(directory, name, &owner);
     if (fd < 0)
         return false;
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        !is_its_own(&header, pid, start_time, atoi(name))) {
+        !memory_file_is_own(&header, pid, start_time, atoi(name))) {
         close(fd);
         return false;
     }
@@ -162,20 +163,20 @@ static bool try_file(struct oriel_jobs *jobs, int32_t pid, uint64_t start_time, 
         .pid = pid, .start_time = start_time, .fd = fd, .user = owner.st_uid, .world_rank = -1};
     if (header.version != ORIEL_FILE_VERSION)
         snprintf(process.why, sizeof process.why,
-                 "its Oriel is another version (memory file %u, this command reads %d)",
+                 "it uses another version of Oriel (memory file %u, this command reads %d)",
                  (unsigned)header.version, ORIEL_FILE_VERSION);
-    add(jobs, &process);
+    process_append(jobs, &process);
     return true;
 }
 
-static void look_into(struct oriel_jobs *jobs, int32_t pid)
+static void process_search(struct oriel_jobs *jobs, int32_t pid)
 {
     char path[64];
     struct stat_line line;
     struct stat owner;
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
     if ((geteuid() != 0 && (stat(path, &owner) != 0 || owner.st_uid != geteuid())) ||
-        !stat_read(pid, &line) || is_known(jobs, pid, line.start_time))
+        !proc_stat_read(pid, &line) || process_is_known(jobs, pid, line.start_time))
         return;
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *links = opendir(path);
@@ -183,13 +184,13 @@ static void look_into(struct oriel_jobs *jobs, int32_t pid)
         return;
     for (struct dirent *entry; (entry = readdir(links)) != NULL;)
         if (isdigit((unsigned char)entry->d_name[0]) &&
-            try_file(jobs, pid, line.start_time, dirfd(links), entry->d_name))
+            memory_file_try(jobs, pid, line.start_time, dirfd(links), entry->d_name))
             break;
     closedir(links);
 }
 
-/* Each known process is one descriptor. */
-static void allow_descriptors(void)
+/* Each known process uses one descriptor. */
+static void descriptor_limit_raise(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -204,10 +205,10 @@ void oriel_jobs_find(struct oriel_jobs *jobs)
     if (all == NULL)
         oriel_die("/proc: %s", strerror(errno));
     if (jobs->count == 0)
-        allow_descriptors();
+        descriptor_limit_raise();
     for (struct dirent *entry; (entry = readdir(all)) != NULL;)
         if (isdigit((unsigned char)entry->d_name[0]))
-            look_into(jobs, (int32_t)atoi(entry->d_name));
+            process_search(jobs, (int32_t)atoi(entry->d_name));
     closedir(all);
 }
 
@@ -215,20 +216,20 @@ void oriel_jobs_find(struct oriel_jobs *jobs)
 
 enum { TRIES = 100, RECORDS_MOST = 64 * ORIEL_RECORDS_MOST };
 
-static bool read_changed(int fd, uint32_t *out)
+static bool state_sequence_read(int fd, uint32_t *out)
 {
     const off_t at = (off_t)(ORIEL_FILE_STATE_OFFSET + offsetof(struct oriel_state, changed));
     return pread(fd, out, sizeof *out, at) == (ssize_t)sizeof *out;
 }
 
-/* Its page as it stood between two writes; false while it is written again and again. */
-static bool read_state(int fd, struct oriel_state *out)
+/* Reads a consistent copy of the state page; false while the process keeps changing it. */
+static bool state_read(int fd, struct oriel_state *out)
 {
     for (int i = 0; i < TRIES; i++) {
         uint32_t before, after;
-        if (!read_changed(fd, &before) ||
+        if (!state_sequence_read(fd, &before) ||
             pread(fd, out, sizeof *out, (off_t)ORIEL_FILE_STATE_OFFSET) != (ssize_t)sizeof *out ||
-            !read_changed(fd, &after))
+            !state_sequence_read(fd, &after))
             return false;
         if (before % 2 == 0 && before == after)
             return true;
@@ -236,7 +237,7 @@ static bool read_state(int fd, struct oriel_state *out)
     return false;
 }
 
-static void take_wait(const struct oriel_state *state, struct oriel_wait_seen *out)
+static void wait_copy(const struct oriel_state *state, struct oriel_wait_seen *out)
 {
     *out = (struct oriel_wait_seen){.what = state->waiting < ORIEL_WAITINGS
                                                 ? (enum oriel_waiting)state->waiting
@@ -255,8 +256,9 @@ static void take_wait(const struct oriel_state *state, struct oriel_wait_seen *o
     oriel_trace_text_clean(out->window_name, sizeof out->window_name);
 }
 
-/* All windows that it ever had, each perhaps once for every thread; their chain ends, however it is damaged. */
-static void read_records(struct oriel_process *process, uint64_t newest)
+/* Sums the records of all windows so far, at most one per window and thread. The limit ends a
+ * damaged chain. */
+static void records_sum(struct oriel_process *process, uint64_t newest)
 {
     uint64_t operations = 0, bytes = 0;
     uint64_t before_ns = process->read_ns;
@@ -280,7 +282,7 @@ static void read_records(struct oriel_process *process, uint64_t newest)
     process->bytes = bytes;
 }
 
-static void take_state(struct oriel_process *process, const struct oriel_state *state)
+static void state_copy(struct oriel_process *process, const struct oriel_state *state)
 {
     process->has_state = true;
     process->job = state->job;
@@ -290,13 +292,13 @@ static void take_state(struct oriel_process *process, const struct oriel_state *
     memcpy(process->host, state->host, sizeof process->host);
     oriel_trace_text_clean(process->program, sizeof process->program);
     oriel_trace_text_clean(process->host, sizeof process->host);
-    take_wait(state, &process->wait);
+    wait_copy(state, &process->wait);
     process->counts = state->records != 0;
     if (process->counts)
-        read_records(process, state->records);
+        records_sum(process, state->records);
 }
 
-static void read_process(struct oriel_process *process)
+static void process_update(struct oriel_process *process)
 {
     struct stat_line line;
     struct oriel_file_header header;
@@ -304,26 +306,26 @@ static void read_process(struct oriel_process *process)
     if (process->has_ended)
         return;
     process->wait.what = ORIEL_WAITING_NOTHING;
-    process->has_ended = !stat_read(process->pid, &line) ||
+    process->has_ended = !proc_stat_read(process->pid, &line) ||
                          line.start_time != process->start_time || line.run == 'Z';
     if (process->has_ended || process->why[0] != '\0')
         return;
     process->run = line.run;
     if (pread(process->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        !read_state(process->fd, &state))
+        !state_read(process->fd, &state))
         return;
     process->has_left = header.state == ORIEL_FILE_LEFT;
     if (state.magic != ORIEL_STATE_MAGIC)
         return;
     if (state.version == ORIEL_STATE_VERSION)
-        take_state(process, &state);
+        state_copy(process, &state);
     else
         snprintf(process->why, sizeof process->why,
-                 "its Oriel is another version (state %u, this command reads %d)",
+                 "it uses another version of Oriel (state %u, this command reads %d)",
                  (unsigned)state.version, ORIEL_STATE_VERSION);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_processes(const void *a, const void *b)
 {
     const struct oriel_process *left = a, *right = b;
     if (left->job != right->job)
@@ -338,9 +340,9 @@ static int compare(const void *a, const void *b)
 void oriel_jobs_read(struct oriel_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->count; i++)
-        read_process(&jobs->processes[i]);
+        process_update(&jobs->processes[i]);
     if (jobs->count > 0)
-        qsort(jobs->processes, jobs->count, sizeof *jobs->processes, compare);
+        qsort(jobs->processes, jobs->count, sizeof *jobs->processes, compare_processes);
 }
 
 size_t oriel_jobs_end(const struct oriel_jobs *jobs, size_t first)
@@ -352,7 +354,7 @@ size_t oriel_jobs_end(const struct oriel_jobs *jobs, size_t first)
     return end;
 }
 
-static bool is_over(const struct oriel_jobs *jobs, size_t first, size_t end)
+static bool job_has_ended(const struct oriel_jobs *jobs, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++)
         if (!jobs->processes[i].has_ended)
@@ -360,12 +362,12 @@ static bool is_over(const struct oriel_jobs *jobs, size_t first, size_t end)
     return true;
 }
 
-void oriel_jobs_forget(struct oriel_jobs *jobs)
+void oriel_jobs_remove_ended(struct oriel_jobs *jobs)
 {
     size_t kept = 0;
     for (size_t first = 0, end; first < jobs->count; first = end) {
         end = oriel_jobs_end(jobs, first);
-        bool over = is_over(jobs, first, end);
+        bool over = job_has_ended(jobs, first, end);
         for (size_t i = first; i < end; i++)
             if (over)
                 close(jobs->processes[i].fd);

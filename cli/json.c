@@ -1,5 +1,4 @@
-/* Values of JSON that must be there, and files of them.
- * Called by findings.c, info.c, statistics_json.c and page*.c. */
+/* JSON values whose allocation must succeed, and writing them to files. */
 #include "cli/json.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 
 json_t *oriel_json_checked(json_t *value)
 {
-    return oriel_needed(value);
+    return oriel_alloc_checked(value);
 }
 
 json_t *oriel_json_text(const char *bytes, size_t room)
@@ -44,7 +43,7 @@ void oriel_json_set(json_t *object, const char *key, json_t *value)
         oriel_die("out of memory");
 }
 
-void oriel_json_add(json_t *list, uint64_t number)
+void oriel_json_append_number(json_t *list, uint64_t number)
 {
     oriel_json_append(list, json_integer((json_int_t)(number < INT64_MAX ? number : INT64_MAX)));
 }
@@ -58,9 +57,8 @@ char *oriel_json_write(const char *path, const json_t *value)
         fine = fclose(out) == 0 && fine;
     if (fine)
         return oriel_format("%s", "");
-    char *trouble =
-        oriel_format("%s", errno != 0 ? strerror(errno) : "it could not be written whole");
+    char *trouble = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
     if (out != NULL)
-        oriel_take_away(path);
+        oriel_file_discard(path);
     return trouble;
 }

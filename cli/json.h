@@ -1,5 +1,4 @@
-/* Values of JSON that must be there, and files of them.
- * Only files in cli/ include this. */
+/* JSON values whose allocation must succeed, and writing them to files. */
 #ifndef ORIEL_CLI_JSON_H
 #define ORIEL_CLI_JSON_H
 
@@ -7,20 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends the command when there was no memory for it. */
+/* Ends the command when value is NULL for lack of memory. */
 json_t *oriel_json_checked(json_t *value);
 
-/* null for an empty text; the odd bytes of one that is not UTF-8 are replaced. */
+/* Returns null for an empty text. Bytes above 0x7f become '?' when the text is not UTF-8. */
 json_t *oriel_json_text(const char *bytes, size_t room);
 
-/* At a list's end, and in an object, which own the value then. */
+/* Append to a list or set in an object, which then owns the value. */
 void oriel_json_append(json_t *list, json_t *value);
 void oriel_json_set(json_t *object, const char *key, json_t *value);
 
-/* A number at a list's end; JSON's integers have 63 bits here. */
-void oriel_json_add(json_t *list, uint64_t number);
+/* Appends a number to a list; JSON integers have 63 bits here. */
+void oriel_json_append_number(json_t *list, uint64_t number);
 
-/* "" or why it could not be written, to be freed. */
+/* Returns "" or the reason for failure, to be freed. */
 char *oriel_json_write(const char *path, const json_t *value);
 
 #endif

@@ -1,6 +1,5 @@
-/* The `oriel` command: finds the subcommand and hands over to it.
- * The table of commands is the only list of them; the help text is made from it.
- * Started by the user's shell or once per rank by a launcher. */
+/* The `oriel` command: finds the subcommand and calls it. The table of commands is the only list of
+ * them; the help text is generated from it. */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -18,11 +17,13 @@ struct command {
 
 static const struct command commands[] = {
     {"run", "Run an MPI program with its windows served by Oriel", oriel_command_run},
-    {"check", "Run an MPI program and tell what is wrong with its windows", oriel_command_check},
-    {"report", "Show what oriel run --trace and oriel check --json have written",
+    {"check", "Run an MPI program and report errors in its one-sided communication",
+     oriel_command_check},
+    {"report", "Show the results of oriel run --trace and oriel check --json",
      oriel_command_report},
-    {"top", "Show what running jobs do, and who waits for whom", oriel_command_top},
-    {"bench", "Time one-sided patterns on each host alone and through Oriel", oriel_command_bench},
+    {"top", "Show what running jobs do, and which ranks wait for which", oriel_command_top},
+    {"bench", "Time one-sided patterns on each host MPI, with and without Oriel",
+     oriel_command_bench},
     {"info", "Show versions, hosts, mechanisms and options", oriel_command_info},
 };
 
@@ -36,7 +37,7 @@ static const struct command *command_find(const char *name)
     return NULL;
 }
 
-/* The list of commands stands between the options and the closing line of the help text. */
+/* Inserts the list of commands between the options and the last line of the help text. */
 static char *help_filter(int key, const char *text, void *input)
 {
     (void)input;
@@ -55,7 +56,7 @@ static char *help_filter(int key, const char *text, void *input)
     return help;
 }
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t command_parse(int key, char *argument, struct argp_state *state)
 {
     if (key == ARGP_KEY_NO_ARGS)
         argp_usage(state);
@@ -64,15 +65,16 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
 
     const struct command *command = command_find(argument);
     if (command == NULL)
-        oriel_die("there is no command \"%s\"; oriel --help lists them", argument);
+        oriel_die("unknown command \"%s\"; oriel --help lists the commands", argument);
     *(int *)state->input = state->next - 1;
-    state->next = state->argc; /* what follows belongs to the command */
+    state->next = state->argc; /* the remaining arguments belong to the subcommand */
     return 0;
 }
 
-/* What is closed would be the number of a file that is opened later, a memory file perhaps: something stands there that cannot be
- * read or written.  A program that is started finds it closed. */
-static void fill_streams(void)
+/* Opens /dev/null on each closed standard stream, in the direction that fails when used. Otherwise
+ * a file opened later, such as a memory file, would get its number.  A started program still finds
+ * the stream closed (O_CLOEXEC). */
+static void closed_streams_reserve(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
@@ -82,15 +84,15 @@ static void fill_streams(void)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        .parser = option_take,
+        .parser = command_parse,
         .args_doc = "COMMAND [ARGUMENT...]",
-        .doc = "One-sided communication for MPI programs as they are.\v"
-               "oriel COMMAND --help explains a command.",
+        .doc = "One-sided communication for unmodified MPI programs.\voriel COMMAND --help "
+               "describes a command.",
         .help_filter = help_filter,
     };
     int first = 0;
-    fill_streams();
-    oriel_output_watch();
+    closed_streams_reserve();
+    oriel_stdout_check_at_exit();
     argp_program_version = "oriel " ORIEL_VERSION;
     argp_err_exit_status = ORIEL_EXIT_REFUSED;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
@@ -98,6 +100,6 @@ int main(int argc, char **argv)
     const struct command *command = command_find(argv[first]);
     char name[32];
     snprintf(name, sizeof name, "oriel %s", command->name);
-    argv[first] = name; /* so the command's own messages begin with both words */
+    argv[first] = name; /* the subcommand's own messages begin with both words */
     return command->start(argc - first, argv + first);
 }

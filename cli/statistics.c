@@ -1,5 +1,5 @@
-/* Adds up the records of all ranks.  What comes from them is measured before it is read: a damaged part ends the adding.
- * Called by helper.c, in a process of its own. */
+/* Sums the records of all ranks.  Sizes are checked before data is read; a damaged part ends the
+ * summing. This runs in the helper process. */
 #include "cli/statistics.h"
 
 #include <search.h>
@@ -9,8 +9,8 @@
 #include "cli/cli.h"
 #include "cli/trace_text.h"
 
-/* A window's record with what follows it. */
-struct told {
+/* A window's record with the arrays that follow it. */
+struct window_part {
     struct oriel_window_record *record;
     const struct oriel_toward *toward;
     const int32_t *ranks;
@@ -18,74 +18,76 @@ struct told {
 
 /* --- one window --- */
 
-static void *zeroes(size_t count, size_t each_bytes)
+static void *zeroed_alloc(size_t count, size_t each_bytes)
 {
     void *bytes = oriel_alloc((count + 1) * each_bytes);
     memset(bytes, 0, (count + 1) * each_bytes);
     return bytes;
 }
 
-/* Where a window stands in the job's array: a node of its tree. */
-struct place {
+/* A node of the tree: a window's index in the job's array. */
+struct window_node {
     uint64_t id;
     int32_t n;
     size_t at;
 };
 
-static int compare_places(const void *left, const void *right)
+static int compare_window_nodes(const void *left, const void *right)
 {
-    const struct place *a = left;
-    const struct place *b = right;
+    const struct window_node *a = left;
+    const struct window_node *b = right;
     return a->id != b->id ? (a->id < b->id ? -1 : 1) : (a->n > b->n) - (a->n < b->n);
 }
 
-/* The crowd (shared_by) of all processes is one. */
-static struct oriel_window_sum *window_of(struct oriel_job_sum *job, const struct told *told)
+/* The combined windows (shared_by) of all processes are one entry. */
+static struct oriel_window_sum *window_get(struct oriel_job_sum *job,
+                                           const struct window_part *window_part)
 {
-    const struct oriel_window_record *record = told->record;
-    struct place *place = oriel_alloc(sizeof *place);
-    *place = (struct place){record->shared_by != 0 ? 0 : record->window_id, record->n,
-                            job->windows_count};
-    struct place **found = oriel_needed(tsearch(place, &job->places, compare_places));
-    if (*found != place) {
-        free(place);
+    const struct oriel_window_record *record = window_part->record;
+    struct window_node *window_node = oriel_alloc(sizeof *window_node);
+    *window_node = (struct window_node){record->shared_by != 0 ? 0 : record->window_id, record->n,
+                                        job->windows_count};
+    struct window_node **found =
+        oriel_alloc_checked(tsearch(window_node, &job->window_tree, compare_window_nodes));
+    if (*found != window_node) {
+        free(window_node);
         return &job->windows[(*found)->at];
     }
     job->windows =
-        oriel_needed(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
+        oriel_alloc_checked(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
     struct oriel_window_sum *window = &job->windows[job->windows_count++];
     *window = (struct oriel_window_sum){.id = record->window_id,
                                         .name = "",
                                         .site = "",
                                         .flavour = record->flavour,
                                         .n = record->n};
-    window->members = zeroes((size_t)record->n, sizeof *window->members);
-    window->row = zeroes((size_t)record->n, sizeof *window->row);
+    window->members = zeroed_alloc((size_t)record->n, sizeof *window->members);
+    window->row = zeroed_alloc((size_t)record->n, sizeof *window->row);
     for (int32_t i = 0; i < record->n; i++) {
-        window->members[i].world_rank = told->ranks[i];
+        window->members[i].world_rank = window_part->ranks[i];
         window->members[i].reason = "";
     }
     return window;
 }
 
-static void keep_pair(struct oriel_window_sum *window, const struct oriel_pair *pair)
+static void busiest_pair_insert(struct oriel_window_sum *window, const struct oriel_pair *pair)
 {
     struct oriel_pair *pairs = window->pairs;
-    size_t at = ORIEL_PAIRS_TOLD;
+    size_t at = ORIEL_PAIRS_SHOWN;
     while (at > 0 &&
            (pairs[at - 1].bytes < pair->bytes ||
             (pairs[at - 1].bytes == pair->bytes && pairs[at - 1].operations < pair->operations)))
         at--;
-    if (at == ORIEL_PAIRS_TOLD)
+    if (at == ORIEL_PAIRS_SHOWN)
         return;
-    memmove(&pairs[at + 1], &pairs[at], (ORIEL_PAIRS_TOLD - 1 - at) * sizeof *pairs);
+    memmove(&pairs[at + 1], &pairs[at], (ORIEL_PAIRS_SHOWN - 1 - at) * sizeof *pairs);
     pairs[at] = *pair;
 }
 
-static void add_toward(struct oriel_window_sum *window, const struct told *told)
+static void add_toward(struct oriel_window_sum *window, const struct window_part *window_part)
 {
     for (int32_t i = 0; i < window->n; i++) {
-        const struct oriel_toward *toward = &told->toward[i];
+        const struct oriel_toward *toward = &window_part->toward[i];
         window->row[i].count += toward->operations;
         window->row[i].bytes += toward->bytes;
         for (int cause = 0; cause < ORIEL_COUNTED_CAUSES; cause++) {
@@ -95,14 +97,14 @@ static void add_toward(struct oriel_window_sum *window, const struct told *told)
     }
 }
 
-/* All records of a rank, which are its threads', are there. */
-static void end_row(struct oriel_window_sum *window, int32_t world_rank)
+/* Called after all records of a rank, one for each thread, have been added. */
+static void row_finish(struct oriel_window_sum *window, int32_t world_rank)
 {
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_pair pair = {world_rank, window->members[i].world_rank, window->row[i].count,
                                   window->row[i].bytes};
         if (pair.operations > 0)
-            keep_pair(window, &pair);
+            busiest_pair_insert(window, &pair);
         window->row[i] = (struct oriel_sum){0, 0};
     }
 }
@@ -132,15 +134,16 @@ static void add_sums(struct oriel_sum *sums, const struct oriel_counted *counted
     }
 }
 
-/* The program's texts go to terminals. */
-static void add_window(struct oriel_job_sum *job, const struct told *told, int32_t world_rank)
+/* Cleans the program's strings, which are printed to terminals. */
+static void add_window(struct oriel_job_sum *job, const struct window_part *window_part,
+                       int32_t world_rank)
 {
-    struct oriel_window_record *record = told->record;
+    struct oriel_window_record *record = window_part->record;
     oriel_trace_text_clean(record->name, sizeof record->name);
     oriel_trace_text_clean(record->site, sizeof record->site);
     oriel_trace_text_clean(record->reason, sizeof record->reason);
-    struct oriel_window_sum *window = window_of(job, told);
-    window->told += record->thread == 0;
+    struct oriel_window_sum *window = window_get(job, window_part);
+    window->reported += record->thread == 0;
     window->freed |= record->state == 2;
     window->shared_by =
         record->shared_by > window->shared_by ? record->shared_by : window->shared_by;
@@ -152,20 +155,20 @@ static void add_window(struct oriel_job_sum *job, const struct told *told, int32
     add_sums(window->paths, record->paths, ORIEL_COUNTED_PATHS);
     add_calls(window, record, world_rank);
     if (record->n > 0)
-        add_toward(window, told);
+        add_toward(window, window_part);
     if (record->n == 0 || record->thread > 0)
         return;
-    struct oriel_member_told *member = &window->members[record->rank];
-    member->has_told = true;
+    struct oriel_member_sum *member = &window->members[record->rank];
+    member->has_reported = true;
     member->path = record->own_path < ORIEL_COUNTED_PATHS ? record->own_path : ORIEL_PATH_host;
     member->size_bytes = record->size_bytes;
     member->reason = record->reason;
 }
 
-/* --- all --- */
+/* --- all windows --- */
 
-/* The next window of a part; false when it is not all there. */
-static bool next_window(char **at, const char *end, struct told *out)
+/* The next window of a part; false when it is incomplete. */
+static bool next_window(char **at, const char *end, struct window_part *out)
 {
     if ((size_t)(end - *at) < sizeof(struct oriel_window_record))
         return false;
@@ -188,17 +191,18 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
         part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 ||
         part->world_rank >= job->head->ranks)
         return false;
-    job->has_told[part->world_rank] = part->is_early ? ORIEL_TOLD_EARLY : ORIEL_TOLD_ALL;
+    job->has_reported[part->world_rank] =
+        part->is_early ? ORIEL_REPORTED_EARLY : ORIEL_REPORTED_ALL;
     *at += sizeof *part;
     const char *part_end = *at + part->len_bytes;
     for (uint32_t i = 0; i < part->windows; i++) {
-        struct told told;
-        if (!next_window(at, part_end, &told))
+        struct window_part window_part;
+        if (!next_window(at, part_end, &window_part))
             return false;
-        add_window(job, &told, part->world_rank);
+        add_window(job, &window_part, part->world_rank);
     }
     for (size_t i = 0; i < job->windows_count; i++)
-        end_row(&job->windows[i], part->world_rank);
+        row_finish(&job->windows[i], part->world_rank);
     return *at == part_end;
 }
 
@@ -209,8 +213,8 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     const char *end = (const char *)request + len_bytes;
     if (len_bytes < sizeof *head || head->magic != ORIEL_GATHERED_MAGIC || head->ranks < 0)
         return false;
-    *out = (struct oriel_job_sum){.head = head,
-                                  .has_told = zeroes((size_t)head->ranks, sizeof *out->has_told)};
+    *out = (struct oriel_job_sum){
+        .head = head, .has_reported = zeroed_alloc((size_t)head->ranks, sizeof *out->has_reported)};
     bool is_whole = true;
     for (uint32_t i = 0; i < head->parts && is_whole; i++)
         is_whole = add_part(out, &at, end);
@@ -225,9 +229,9 @@ void oriel_statistics_free(struct oriel_job_sum *job)
         free(job->windows[i].members);
         free(job->windows[i].row);
     }
-    tdestroy(job->places, free);
+    tdestroy(job->window_tree, free);
     free(job->windows);
-    free(job->has_told);
+    free(job->has_reported);
 }
 
 char *oriel_statistics_write(const void *request, size_t len_bytes)
@@ -237,7 +241,7 @@ char *oriel_statistics_write(const void *request, size_t len_bytes)
     size_t text_bytes = 0;
     if (!oriel_statistics_add(request, len_bytes, &job))
         return oriel_format("oriel: the statistics are damaged\n");
-    FILE *out = oriel_needed(open_memstream(&text, &text_bytes));
+    FILE *out = oriel_alloc_checked(open_memstream(&text, &text_bytes));
     char *trouble = oriel_format("%s", "");
     if (job.head->file[0] != '\0') {
         free(trouble);

@@ -1,5 +1,4 @@
-/* The statistics as one JSON object; docs/statistics.md describes it.
- * Called by statistics.c. */
+/* Writes the statistics as one JSON object; docs/statistics.md describes it. */
 #include "cli/statistics.h"
 
 #include <errno.h>
@@ -10,40 +9,42 @@
 #include "cli/counters.h"
 #include "cli/json.h"
 
-static json_t *count(uint64_t number)
+static json_t *count_json(uint64_t number)
 {
     return oriel_json_checked(json_integer((json_int_t)number));
 }
 
-static json_t *sums(const struct oriel_counter *rows, const struct oriel_sum *sums, int rows_count)
+static json_t *sums_json(const struct oriel_counter *rows, const struct oriel_sum *sums,
+                         int rows_count)
 {
     json_t *object = oriel_json_checked(json_object());
     for (int i = 0; i < rows_count; i++)
         json_object_set_new(
             object, rows[i].field,
-            oriel_json_checked(json_pack("{s:o, s:o}", "count", count(sums[i].count), "bytes",
-                                         count(sums[i].bytes))));
+            oriel_json_checked(json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
+                                         count_json(sums[i].bytes))));
     return object;
 }
 
-static json_t *calls(const struct oriel_window_sum *window)
+static json_t *calls_json(const struct oriel_window_sum *window)
 {
     json_t *object = oriel_json_checked(json_object());
     for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
         const struct oriel_time_sum *sum = &window->calls[i];
         json_t *longest_rank =
             oriel_json_checked(sum->waited == 0 ? json_null() : json_integer(sum->longest_rank));
-        json_object_set_new(object, oriel_counted_calls[i].field,
-                            oriel_json_checked(json_pack(
-                                "{s:o, s:o, s:o, s:o, s:o, s:o}", "count", count(sum->count),
-                                "time_ns", count(sum->time_ns), "waiting_ns",
-                                count(sum->waiting_ns), "waited", count(sum->waited), "longest_ns",
-                                count(sum->longest_ns), "longest_rank", longest_rank)));
+        json_object_set_new(
+            object, oriel_counted_calls[i].field,
+            oriel_json_checked(json_pack(
+                "{s:o, s:o, s:o, s:o, s:o, s:o}", "count", count_json(sum->count), "time_ns",
+                count_json(sum->time_ns), "waiting_ns", count_json(sum->waiting_ns), "waited",
+                count_json(sum->waited), "longest_ns", count_json(sum->longest_ns), "longest_rank",
+                longest_rank)));
     }
     return object;
 }
 
-static json_t *causes(const struct oriel_window_sum *window)
+static json_t *causes_json(const struct oriel_window_sum *window)
 {
     json_t *object = oriel_json_checked(json_object());
     for (int cause = 0; cause < ORIEL_COUNTED_CAUSES; cause++) {
@@ -51,27 +52,28 @@ static json_t *causes(const struct oriel_window_sum *window)
         for (int32_t i = 0; i < window->n; i++)
             if (window->members[i].caused_ns[cause] > 0)
                 json_array_append_new(
-                    ranks, oriel_json_checked(
-                               json_pack("{s:i, s:o}", "rank", (int)window->members[i].world_rank,
-                                         "caused_ns", count(window->members[i].caused_ns[cause]))));
+                    ranks, oriel_json_checked(json_pack(
+                               "{s:i, s:o}", "rank", (int)window->members[i].world_rank,
+                               "caused_ns", count_json(window->members[i].caused_ns[cause]))));
         json_object_set_new(
             object, oriel_counted_causes[cause].field,
-            oriel_json_checked(json_pack("{s:o, s:o}", "caused_ns", count(window->causes_ns[cause]),
-                                         "ranks", ranks)));
+            oriel_json_checked(json_pack("{s:o, s:o}", "caused_ns",
+                                         count_json(window->causes_ns[cause]), "ranks", ranks)));
     }
     return object;
 }
 
-/* What of a rank's memory is known. */
-static json_t *members(const struct oriel_window_sum *window)
+/* Path and size of each rank's memory. */
+static json_t *members_json(const struct oriel_window_sum *window)
 {
     json_t *list = oriel_json_checked(json_array());
     for (int32_t i = 0; i < window->n; i++) {
-        const struct oriel_member_told *member = &window->members[i];
+        const struct oriel_member_sum *member = &window->members[i];
         json_t *size =
-            member->has_told ? count(member->size_bytes) : oriel_json_checked(json_null());
-        json_t *path = oriel_json_checked(
-            member->has_told ? json_string(oriel_counted_paths[member->path].field) : json_null());
+            member->has_reported ? count_json(member->size_bytes) : oriel_json_checked(json_null());
+        json_t *path = oriel_json_checked(member->has_reported
+                                              ? json_string(oriel_counted_paths[member->path].field)
+                                              : json_null());
         json_array_append_new(list, oriel_json_checked(json_pack(
                                         "{s:i, s:o, s:o, s:o}", "rank", (int)member->world_rank,
                                         "size_bytes", size, "path", path, "reason",
@@ -80,31 +82,32 @@ static json_t *members(const struct oriel_window_sum *window)
     return list;
 }
 
-static json_t *pairs(const struct oriel_window_sum *window)
+static json_t *pairs_json(const struct oriel_window_sum *window)
 {
     json_t *list = oriel_json_checked(json_array());
-    for (int i = 0; i < ORIEL_PAIRS_TOLD && window->pairs[i].operations > 0; i++) {
+    for (int i = 0; i < ORIEL_PAIRS_SHOWN && window->pairs[i].operations > 0; i++) {
         const struct oriel_pair *pair = &window->pairs[i];
-        json_array_append_new(list, oriel_json_checked(json_pack(
-                                        "{s:i, s:i, s:o, s:o}", "origin", (int)pair->origin,
-                                        "target", (int)pair->target, "count",
-                                        count(pair->operations), "bytes", count(pair->bytes))));
+        json_array_append_new(
+            list, oriel_json_checked(json_pack("{s:i, s:i, s:o, s:o}", "origin", (int)pair->origin,
+                                               "target", (int)pair->target, "count",
+                                               count_json(pair->operations), "bytes",
+                                               count_json(pair->bytes))));
     }
     return list;
 }
 
-static json_t *window_object(const struct oriel_window_sum *window)
+static json_t *window_json(const struct oriel_window_sum *window)
 {
-    return oriel_json_checked(
-        json_pack("{s:o, s:s, s:o, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                  oriel_json_text(window->name, strlen(window->name)), "flavour",
-                  window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
-                  oriel_json_text(window->site, strlen(window->site)), "freed", (int)window->freed,
-                  "windows", count(window->shared_by != 0 ? window->shared_by : 1), "ranks_told",
-                  (int)window->told, "ranks", members(window), "operations",
-                  sums(oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS),
-                  "paths", sums(oriel_counted_paths, window->paths, ORIEL_COUNTED_PATHS), "calls",
-                  calls(window), "causes", causes(window), "busiest_pairs", pairs(window)));
+    return oriel_json_checked(json_pack(
+        "{s:o, s:s, s:o, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        oriel_json_text(window->name, strlen(window->name)), "flavour",
+        window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
+        oriel_json_text(window->site, strlen(window->site)), "freed", (int)window->freed, "windows",
+        count_json(window->shared_by != 0 ? window->shared_by : 1), "ranks_told",
+        (int)window->reported, "ranks", members_json(window), "operations",
+        sums_json(oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS), "paths",
+        sums_json(oriel_counted_paths, window->paths, ORIEL_COUNTED_PATHS), "calls",
+        calls_json(window), "causes", causes_json(window), "busiest_pairs", pairs_json(window)));
 }
 
 char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
@@ -114,11 +117,11 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
     json_t *early = oriel_json_checked(json_array());
     json_t *windows = oriel_json_checked(json_array());
     for (int32_t i = 0; i < head->ranks; i++)
-        if (job->has_told[i] != ORIEL_TOLD_ALL)
-            json_array_append_new(job->has_told[i] == ORIEL_TOLD_EARLY ? early : missing,
+        if (job->has_reported[i] != ORIEL_REPORTED_ALL)
+            json_array_append_new(job->has_reported[i] == ORIEL_REPORTED_EARLY ? early : missing,
                                   oriel_json_checked(json_integer(i)));
     for (size_t i = 0; i < job->windows_count; i++)
-        json_array_append_new(windows, window_object(&job->windows[i]));
+        json_array_append_new(windows, window_json(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
         "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics", "version", 1,
         "oriel", oriel_json_text(head->version, sizeof head->version), "host", head->host,

@@ -1,6 +1,5 @@
-/* The table of ORIEL_STATS: for each window what was done, on which ways, where the time went and who made whom wait.
- * Ranks are those of MPI_COMM_WORLD.
- * Called by statistics.c. */
+/* The table of ORIEL_STATS. For each window: its operations, paths, time in calls, and which ranks
+ * others waited for. Ranks are those of MPI_COMM_WORLD. */
 #include "cli/statistics.h"
 
 #include <inttypes.h>
@@ -8,7 +7,7 @@
 
 #include "cli/counters.h"
 
-enum { TEXT = 32, WINDOWS_TOLD = 50, RANKS_TOLD = 5 };
+enum { TEXT = 32, WINDOWS_SHOWN = 50, RANKS_SHOWN = 5 };
 
 static const char *scaled(uint64_t number, double step, const char *const units[], char out[TEXT])
 {
@@ -32,7 +31,7 @@ static const char *time_text(uint64_t ns, char out[TEXT])
     return scaled(ns, 1000, units, out);
 }
 
-/* Where a window is of several worlds, those of another one have no number here. */
+/* A window may include ranks of another MPI_COMM_WORLD, which have no number here. */
 static const char *rank_text(int32_t world_rank, char out[TEXT])
 {
     snprintf(out, TEXT, world_rank < 0 ? "elsewhere" : "rank %d", (int)world_rank);
@@ -55,21 +54,21 @@ static void print_sums(FILE *out, const char *title, const struct oriel_counter 
     }
 }
 
-/* Why memory is reached in a slow way: each reason once, with the ranks whose memory it is. */
+/* Why a rank's memory uses a slow path: each reason once, with the ranks whose memory it is. */
 static void print_reasons(FILE *out, const struct oriel_window_sum *window)
 {
     char rank[TEXT];
     for (int32_t i = 0; i < window->n; i++) {
-        const struct oriel_member_told *member = &window->members[i];
-        bool told = member->reason[0] == '\0';
+        const struct oriel_member_sum *member = &window->members[i];
+        bool shown = member->reason[0] == '\0';
         int32_t others = 0;
-        for (int32_t j = 0; j < window->n && !told; j++) {
+        for (int32_t j = 0; j < window->n && !shown; j++) {
             bool same = window->members[j].path == member->path &&
                         strcmp(window->members[j].reason, member->reason) == 0;
-            told = j < i && same;
+            shown = j < i && same;
             others += j > i && same;
         }
-        if (told)
+        if (shown)
             continue;
         fprintf(out, "    %s to %s", oriel_counted_paths[member->path].name,
                 rank_text(member->world_rank, rank));
@@ -112,14 +111,14 @@ static void print_contention(FILE *out, const struct oriel_window_sum *window)
             time_text((lock->waiting_ns + lock_all->waiting_ns) / waited, waiting));
 }
 
-/* Those who were waited for most, the most first. */
+/* The ranks that others waited for longest, in descending order. */
 static void print_cause(FILE *out, const struct oriel_window_sum *window, int cause)
 {
     char time[TEXT], rank[TEXT];
     uint64_t last_ns = UINT64_MAX;
     int32_t last = -1;
     fprintf(out, "    %-16s", oriel_counted_causes[cause].name);
-    for (int told = 0; told < RANKS_TOLD; told++) {
+    for (int shown = 0; shown < RANKS_SHOWN; shown++) {
         int32_t most = -1;
         for (int32_t i = 0; i < window->n; i++) {
             uint64_t ns = window->members[i].caused_ns[cause];
@@ -131,7 +130,7 @@ static void print_cause(FILE *out, const struct oriel_window_sum *window, int ca
             break;
         last = most;
         last_ns = window->members[most].caused_ns[cause];
-        fprintf(out, "%s %s %s", told == 0 ? "" : ",",
+        fprintf(out, "%s %s %s", shown == 0 ? "" : ",",
                 rank_text(window->members[most].world_rank, rank), time_text(last_ns, time));
     }
     fputc('\n', out);
@@ -155,7 +154,7 @@ static void print_pairs(FILE *out, const struct oriel_window_sum *window)
     char bytes[TEXT], pair_text[TEXT];
     if (window->pairs[0].operations > 0)
         fprintf(out, "  %-18s %12s %12s\n", "busiest pairs", "operations", "moved");
-    for (int i = 0; i < ORIEL_PAIRS_TOLD && window->pairs[i].operations > 0; i++) {
+    for (int i = 0; i < ORIEL_PAIRS_SHOWN && window->pairs[i].operations > 0; i++) {
         const struct oriel_pair *pair = &window->pairs[i];
         if (pair->target < 0)
             snprintf(pair_text, sizeof pair_text, "%d -> elsewhere", (int)pair->origin);
@@ -171,8 +170,8 @@ static void print_size(FILE *out, const struct oriel_window_sum *window)
     char least_text[TEXT], most_text[TEXT];
     uint64_t least = UINT64_MAX, most = 0;
     for (int32_t i = 0; i < window->n; i++) {
-        const struct oriel_member_told *member = &window->members[i];
-        if (!member->has_told)
+        const struct oriel_member_sum *member = &window->members[i];
+        if (!member->has_reported)
             continue;
         least = member->size_bytes < least ? member->size_bytes : least;
         most = member->size_bytes > most ? member->size_bytes : most;
@@ -186,7 +185,7 @@ static void print_size(FILE *out, const struct oriel_window_sum *window)
 static void print_window(FILE *out, const struct oriel_window_sum *window, size_t number)
 {
     if (window->shared_by != 0) {
-        fprintf(out, "%" PRIu64 " windows more, which came when %d had been counted one by one\n",
+        fprintf(out, "%" PRIu64 " more windows, which were created after the first %d\n",
                 window->shared_by, ORIEL_RECORDS_MOST);
     } else {
         fprintf(out, "window %zu %s%s%sof %s, %d rank%s", number,
@@ -195,11 +194,11 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
                 (int)window->n, window->n == 1 ? "" : "s");
         if (window->flavour != 3)
             print_size(out, window);
-        fprintf(out, ", made in %s%s\n", window->site[0] == '\0' ? "?" : window->site,
+        fprintf(out, ", created in %s%s\n", window->site[0] == '\0' ? "?" : window->site,
                 window->freed ? "" : ", never freed");
-        if (window->told < window->n)
-            fprintf(out, "  figures of %d of its ranks are missing\n",
-                    (int)(window->n - window->told));
+        if (window->reported < window->n)
+            fprintf(out, "  statistics of %d of its ranks are missing\n",
+                    (int)(window->n - window->reported));
     }
     print_sums(out, "operation", oriel_counted_operations, window->operations,
                ORIEL_COUNTED_OPERATIONS);
@@ -211,19 +210,19 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
     print_pairs(out, window);
 }
 
-static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_has_told what,
+static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_reported_state what,
                         const char *before, const char *after)
 {
     int found = 0;
     for (int32_t i = 0; i < job->head->ranks; i++) {
-        if (job->has_told[i] != what)
+        if (job->has_reported[i] != what)
             continue;
         found++;
-        if (found <= 2 * RANKS_TOLD)
+        if (found <= 2 * RANKS_SHOWN)
             fprintf(out, "%s%d", found == 1 ? before : ", ", (int)i);
     }
-    if (found > 2 * RANKS_TOLD)
-        fprintf(out, " and %d more", found - 2 * RANKS_TOLD);
+    if (found > 2 * RANKS_SHOWN)
+        fprintf(out, " and %d more", found - 2 * RANKS_SHOWN);
     if (found > 0)
         fputs(after, out);
 }
@@ -234,17 +233,16 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n",
             slash == NULL ? job->head->program : slash + 1, (int)job->head->ranks,
             job->head->ranks == 1 ? "" : "s", job->head->host);
-    print_ranks(
-        out, job, ORIEL_TOLD_NOTHING, "oriel: no figures came from rank ",
-        ": it has no ORIEL_STATS or no Oriel, or did not come to MPI_Finalize within 10 s\n");
-    print_ranks(
-        out, job, ORIEL_TOLD_EARLY,
-        "oriel: all ranks did not come to MPI_Finalize within 10 s: figures so far of rank ", "\n");
-    for (size_t i = 0; i < job->windows_count && i < WINDOWS_TOLD; i++)
+    print_ranks(out, job, ORIEL_REPORTED_NOTHING, "oriel: no statistics from rank ",
+                ": it has no ORIEL_STATS or no Oriel, or did not reach MPI_Finalize within 10 s\n");
+    print_ranks(out, job, ORIEL_REPORTED_EARLY,
+                "oriel: not all ranks reached MPI_Finalize within 10 s: statistics so far of rank ",
+                "\n");
+    for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
         print_window(out, &job->windows[i], i + 1);
-    if (job->windows_count > WINDOWS_TOLD)
+    if (job->windows_count > WINDOWS_SHOWN)
         fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n",
-                job->windows_count - WINDOWS_TOLD);
+                job->windows_count - WINDOWS_SHOWN);
     if (job->windows_count == 0)
-        fprintf(out, "oriel: the program made no windows\n");
+        fprintf(out, "oriel: the program created no windows\n");
 }

@@ -1,11 +1,11 @@
-/* Cleans texts in place.  trace_text.h says who may call. */
+/* Cleans text in place. */
 #include "cli/trace_text.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the character at text, of which left are there; 0 where they are none of UTF-8. */
-static size_t character(const unsigned char *text, size_t left)
+/* Length in bytes of the character at text, at most left; 0 when it is not UTF-8. */
+static size_t utf8_len(const unsigned char *text, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t len = text[0] < 0x80       ? 1
@@ -35,10 +35,10 @@ void oriel_trace_text_clean(char *text, size_t room)
     text[room - 1] = '\0';
     size_t end = strlen(text);
     for (size_t at = 0; at < end;) {
-        unsigned char *here = (unsigned char *)text + at;
-        size_t len = character(here, end - at);
-        if (len == 0 || is_control(here, len))
-            memset(here, '?', len = len == 0 ? 1 : len);
+        unsigned char *bytes = (unsigned char *)text + at;
+        size_t len = utf8_len(bytes, end - at);
+        if (len == 0 || is_control(bytes, len))
+            memset(bytes, '?', len = len == 0 ? 1 : len);
         at += len;
     }
 }

@@ -1,11 +1,10 @@
-/* Texts of files and of other processes on their way to terminals and pages.  trace_file.c, found.c, info.c, statistics.c
- * and jobs.c call. */
+/* Cleans text from files and other processes before it is printed or written to a page. */
 #ifndef ORIEL_CLI_TRACE_TEXT_H
 #define ORIEL_CLI_TRACE_TEXT_H
 
 #include <stddef.h>
 
-/* Makes it end within room, and puts '?' in the place of control characters and of what is not UTF-8. */
+/* Terminates the text within room, and replaces control characters and invalid UTF-8 by '?'. */
 void oriel_trace_text_clean(char *text, size_t room);
 
 #endif

@@ -1,10 +1,10 @@
 # Unmodified MPI programs: tests, examples and benchmarks as any user would write them.
 #
-#   oriel_mpi_program(NAME name SOURCES a.c ... [LANGUAGE C|CXX|Fortran] [LINKED] [LIBRARIES ...])
+#   oriel_mpi_program(NAME name SOURCES a.c ... [WITH b.c ...] [LANGUAGE C|CXX|Fortran] [LINKED] [LIBRARIES ...])
 #
 # builds <build>/<this folder>/<host>/<name> once for every host, with the flags that the host's
 # compiler wrapper gives and without any of Oriel's. LINKED places liboriel ahead of the host's
-# library, as pkg-config's flags do. A language that this machine cannot compile for a host
+# library, as pkg-config's flags do. WITH are C sources that programs of this folder share: each is compiled once for a host. A language that this machine cannot compile for a host
 # leaves that host's program out. The target is called by oriel_program_target().
 
 # The name of the target that builds a program of this folder for a host.
@@ -15,10 +15,10 @@ function(oriel_program_target name host out)
 endfunction()
 
 function(oriel_mpi_program)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "LINKED" "NAME;LANGUAGE" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "LINKED" "NAME;LANGUAGE" "SOURCES;WITH;LIBRARIES")
   if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "oriel_mpi_program: NAME and SOURCES are needed, and nothing but "
-                        "LANGUAGE, LINKED and LIBRARIES is known: ${ARGN}")
+                        "WITH, LANGUAGE, LINKED and LIBRARIES is known: ${ARGN}")
   endif()
   set_property(DIRECTORY APPEND PROPERTY ORIEL_PROGRAMS ${arg_NAME}) # also where no host can compile it
   set(flavour "")
@@ -31,6 +31,22 @@ function(oriel_mpi_program)
     endif()
     oriel_program_target(${arg_NAME} ${host} target)
     add_executable(${target} ${arg_SOURCES})
+    foreach(source IN LISTS arg_WITH)
+      get_filename_component(stem "${source}" NAME_WE)
+      oriel_program_target(${stem}_shared ${host} shared)
+      if(NOT TARGET ${shared})
+        add_library(${shared} OBJECT ${source})
+        set_target_properties(${shared} PROPERTIES C_EXTENSIONS ON)
+        target_compile_options(${shared} PRIVATE ${ORIEL_WARNINGS})
+        target_link_libraries(${shared} PRIVATE oriel_host_${host} Threads::Threads)
+        foreach(library IN LISTS arg_LIBRARIES)
+          if(TARGET ${library})
+            target_link_libraries(${shared} PRIVATE ${library}) # for its headers
+          endif()
+        endforeach()
+      endif()
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:${shared}>)
+    endforeach()
     set_target_properties(${target} PROPERTIES
       OUTPUT_NAME ${arg_NAME}
       C_EXTENSIONS ON # gnu17, as the compiler wrapper itself would have it

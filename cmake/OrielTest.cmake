@@ -27,8 +27,9 @@
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.
 #
-#   oriel_unit_test(NAME n SOURCES ... [TIMEOUT s])       cmocka, one process, no MPI
-#   oriel_protocol_test(NAME n SOURCES ... [TIMEOUT s])   the same with processes of its own
+#   oriel_unit_test(folder/n [WITH a.c ...] [OBJECTS stem ...] [VARIANT v] [TIMEOUT s])
+#                            cmocka, one process, no MPI: folder/n.c and WITH, linked with objects of src/ (OrielObjects.cmake)
+#   oriel_protocol_test(...)                              the same with processes of its own, and delays
 #   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL])   any command
 #
 # Status 77 is a skip; its reason is in the output.
@@ -182,29 +183,44 @@ if(NOT ORIEL_CMOCKA)
   message(STATUS "No cmocka: the unit and protocol tests are left out")
 endif()
 
-function(oriel_cmocka_test processors)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;TIMEOUT" "SOURCES")
+function(oriel_cmocka_test path default_variant processors)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "VARIANT;TIMEOUT" "WITH;OBJECTS")
   if(NOT ORIEL_CMOCKA)
     return()
+  endif()
+  if(NOT arg_VARIANT)
+    set(arg_VARIANT ${default_variant})
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
   math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${ORIEL_TEST_SLOWER}")
-  get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
-  set(target ${folder}_${arg_NAME})
-  add_executable(${target} ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME})
+  get_filename_component(area "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  get_filename_component(name "${path}" NAME)
+  set(target ${area}_${name})
+  oriel_objects(objects ${arg_VARIANT} ${arg_OBJECTS})
+  add_executable(${target} ${path}.c ${arg_WITH} ${objects})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
   target_compile_options(${target} PRIVATE ${ORIEL_WARNINGS})
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(TARGET oriel_host_${arg_VARIANT}) # its header alone
+    target_include_directories(${target} SYSTEM PRIVATE
+      $<TARGET_PROPERTY:oriel_host_${arg_VARIANT},INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+  else()
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit/without_mpi")
+  endif()
+  if(arg_VARIANT STREQUAL "delays")
+    target_compile_definitions(${target} PRIVATE ORIEL_DELAYS=1)
+  endif()
   target_link_libraries(${target} PRIVATE oriel_base ${ORIEL_CMOCKA})
-  add_test(NAME ${folder}.${arg_NAME} COMMAND ${target})
-  oriel_test_register(${folder}.${arg_NAME} TRUE ${arg_TIMEOUT} ${processors})
+  add_test(NAME ${area}.${name} COMMAND ${target})
+  oriel_test_register(${area}.${name} TRUE ${arg_TIMEOUT} ${processors})
 endfunction()
 
-function(oriel_unit_test)
-  oriel_cmocka_test(1 ${ARGN})
+function(oriel_unit_test path)
+  oriel_cmocka_test(${path} no_mpi 1 ${ARGN})
 endfunction()
 
-function(oriel_protocol_test)
-  oriel_cmocka_test(2 ${ARGN})
+function(oriel_protocol_test path)
+  oriel_cmocka_test(${path} delays 2 ${ARGN})
 endfunction()

@@ -1,2 +1,2 @@
-# The example programs: plain MPI, they know nothing of Oriel.
+# The example programs: plain MPI, independent of Oriel.
 oriel_mpi_program(NAME wordcount SOURCES wordcount.c words.c)

@@ -1,16 +1,17 @@
-/* Counts the words of a text in a hash table that is spread over all ranks: a plain MPI program.
- * A slot's text is complete before its state says so, and a published slot changes only in its count.
- * Run it as `mpiexec -n N wordcount [options] [FILE]`; it knows nothing of Oriel.
+/* Counts the words of a text in a hash table that is distributed over all ranks: a plain MPI
+ * program. A slot's text is complete before its state shows it, and a published slot changes only
+ * in its count. Run it as `mpiexec -n N wordcount [options] [FILE]`; it does not depend on Oriel.
  *
- * The table is open-addressed: a word belongs to the first slot, from its hash onwards over all ranks, that
- * is free or holds the same text. Only compare-and-swap touches a slot's state and only sums touch its count,
- * as the window's default promise (same_op_no_op) asks:
+ * The table is open-addressed: a word belongs to the first slot, from its hash onwards over all
+ * ranks, that is free or holds the same text. Only compare-and-swap changes a slot's state and only
+ * sums change its count, as the window's default assertion (same_op_no_op) requires:
  *
- *     FREE (0) --CAS--> CLAIMED (hash, bit 0 clear) --text put and flushed, CAS--> PUBLISHED (hash, bit 0 set)
+ *     FREE (0) --CAS--> CLAIMED (hash, bit 0 clear)
+ *     CLAIMED --text put and flushed, CAS--> PUBLISHED (hash, bit 0 set)
  *
- * Who finds its own hash claimed but not published asks again until it is; who finds it published reads the
- * text, since two words may have one hash. The claimant publishes before it does anything else, so the wait
- * is short whatever else goes wrong. */
+ * A rank that finds its own hash claimed but not published asks again until it is published. A rank
+ * that finds it published reads the text, because two words may have the same hash. The claimant
+ * publishes before any other operation, so the wait is short in all cases. */
 #define _POSIX_C_SOURCE 200809L
 #include "words.h"
 
@@ -35,18 +36,19 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
-static const uint64_t FREE = 0, PUBLISHED = 1; /* PUBLISHED is the bit that text_hash() leaves clear */
+/* PUBLISHED is the bit that text_hash() leaves clear */
+static const uint64_t FREE = 0, PUBLISHED = 1;
 
 struct settings {
     const char *path;
-    long repeat, top, slots; /* slots of each rank; 0: as many as the text asks for */
+    long repeat, top, slots; /* slots of each rank; 0: as many as the text needs */
     bool create;
 };
 
 struct table {
     MPI_Win win;
     struct slot *slot; /* this rank's part */
-    void *block;       /* what malloc gave; NULL in a window that MPI allocated */
+    void *block;       /* memory from malloc; NULL in a window that MPI allocated */
     uint64_t slots;    /* of each rank */
     int rank, ranks;
 };
@@ -73,16 +75,18 @@ static void table_open(struct table *table, uint64_t slots, bool create)
     if (create) {
         table->block = malloc((size_t)len_bytes + sizeof(struct slot));
         if (!table->block) {
-            fprintf(stderr, "wordcount: rank %d has no memory for %" PRIu64 " slots\n", table->rank, slots);
+            fprintf(stderr, "wordcount: rank %d has no memory for %" PRIu64 " slots\n", table->rank,
+                    slots);
             refuse();
         }
-        char *block = table->block; /* a slot's words are atomic only where they are aligned */
-        table->slot = (struct slot *)(block + sizeof(struct slot) - (uintptr_t)block % sizeof(struct slot));
+        char *block = table->block; /* a slot's words are atomic only when they are aligned */
+        table->slot =
+            (struct slot *)(block + sizeof(struct slot) - (uintptr_t)block % sizeof(struct slot));
         MPI_Win_create(table->slot, len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &table->win);
     } else {
         MPI_Win_allocate(len_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &table->slot, &table->win);
     }
-    /* The stores that clear the table come before anybody's first access. */
+    /* The stores that clear the table complete before any rank's first access. */
     MPI_Win_lock_all(0, table->win);
     memset(table->slot, 0, (size_t)len_bytes);
     MPI_Win_sync(table->win);
@@ -96,20 +100,22 @@ static void table_close(struct table *table)
     free(table->block);
 }
 
-/* Returns the state found. */
-static uint64_t state_swap(const struct table *table, int target, MPI_Aint at, uint64_t expected, uint64_t desired)
+/* Returns the previous state. */
+static uint64_t state_swap(const struct table *table, int target, MPI_Aint at, uint64_t expected,
+                           uint64_t desired)
 {
     uint64_t found = 0;
-    MPI_Compare_and_swap(&desired, &expected, &found, MPI_UINT64_T, target, at + (MPI_Aint)offsetof(struct slot, state),
-                         table->win);
+    MPI_Compare_and_swap(&desired, &expected, &found, MPI_UINT64_T, target,
+                         at + (MPI_Aint)offsetof(struct slot, state), table->win);
     MPI_Win_flush(target, table->win);
     return found;
 }
 
-static void slot_publish(const struct table *table, int target, MPI_Aint at, const struct word *word)
+static void slot_publish(const struct table *table, int target, MPI_Aint at,
+                         const struct word *word)
 {
-    MPI_Put(word->text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text), WORD_BYTES, MPI_BYTE,
-            table->win);
+    MPI_Put(word->text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text),
+            WORD_BYTES, MPI_BYTE, table->win);
     MPI_Win_flush(target, table->win);
     state_swap(table, target, at, word->hash, word->hash | PUBLISHED);
 }
@@ -120,17 +126,18 @@ static bool slot_claim(const struct table *table, int target, MPI_Aint at, const
     char text[WORD_BYTES];
     uint64_t found;
 
-    for (int tries = 1; (found = state_swap(table, target, at, FREE, word->hash)) == word->hash; tries++)
+    for (int tries = 1; (found = state_swap(table, target, at, FREE, word->hash)) == word->hash;
+         tries++)
         if (tries % PATIENCE == 0)
-            sched_yield(); /* the claimant may want this processor */
+            sched_yield(); /* the claimant may need this processor */
     if (found == FREE) {
         slot_publish(table, target, at, word);
         return true;
     }
     if (found != (word->hash | PUBLISHED))
         return false;
-    MPI_Get(text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text), WORD_BYTES, MPI_BYTE,
-            table->win);
+    MPI_Get(text, WORD_BYTES, MPI_BYTE, target, at + (MPI_Aint)offsetof(struct slot, text),
+            WORD_BYTES, MPI_BYTE, table->win);
     MPI_Win_flush(target, table->win);
     return memcmp(text, word->text, WORD_BYTES) == 0;
 }
@@ -148,16 +155,18 @@ static bool table_count(const struct table *table, const struct word *word)
         MPI_Aint at = (MPI_Aint)(number / (uint64_t)table->ranks * sizeof(struct slot));
         if (!slot_claim(table, target, at, word))
             continue;
-        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, at + (MPI_Aint)offsetof(struct slot, count), MPI_SUM,
-                         table->win);
+        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target,
+                         at + (MPI_Aint)offsetof(struct slot, count), MPI_SUM, table->win);
         MPI_Win_flush(target, table->win);
         return true;
     }
     return false;
 }
 
-/* Every rank counts its own stretch of the words. Returns the seconds, negative when the table was full. */
-static double count_all(const struct table *table, const struct word *words, size_t len_words, long repeat)
+/* Every rank counts its own part of the words. Returns the seconds, negative when the table was
+ * full. */
+static double count_all(const struct table *table, const struct word *words, size_t len_words,
+                        long repeat)
 {
     size_t first = len_words * (size_t)table->rank / (size_t)table->ranks;
     size_t last = len_words * ((size_t)table->rank + 1) / (size_t)table->ranks;
@@ -170,15 +179,17 @@ static double count_all(const struct table *table, const struct word *words, siz
             full = !table_count(table, &words[i]);
     MPI_Allreduce(MPI_IN_PLACE, &full, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     double elapsed_s = MPI_Wtime() - start_s;
-    MPI_Win_sync(table->win); /* all have flushed and met: the local slots are final */
-    /* The first to leave the barrier saw the whole time; some ranks leave it when others have nearly finished. */
+    /* all ranks have flushed and passed the barrier: the local slots are final */
+    MPI_Win_sync(table->win);
+    /* The first rank to leave the barrier measures the whole time; some ranks leave it when others
+     * have nearly finished. */
     MPI_Allreduce(MPI_IN_PLACE, &elapsed_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return full ? -1.0 : elapsed_s;
 }
 
 /* ---- results ---- */
 
-/* Orders by falling count, then by text. */
+/* Orders by descending count, then by text. */
 static int slot_compare(const void *left, const void *right)
 {
     const struct slot *a = left, *b = right;
@@ -187,7 +198,8 @@ static int slot_compare(const void *left, const void *right)
     return memcmp(a->text, b->text, WORD_BYTES);
 }
 
-/* Moves the used slots to the front, sorted. The checksum does not depend on where a word lies. */
+/* Moves the used slots to the front, sorted. The checksum does not depend on the positions of
+ * words. */
 static struct summary slots_summarise(struct slot *slots, uint64_t len_slots)
 {
     struct summary sum = {0};
@@ -223,7 +235,8 @@ static struct summary count_sequentially(const struct word *words, size_t len_wo
     return sum;
 }
 
-/* Each rank's best `top` words meet on rank 0; a rank with fewer sends slots with a count of 0. */
+/* Rank 0 merges each rank's `top` most frequent words; a rank with fewer sends slots with a count
+ * of 0. */
 static void print_top(const struct table *table, uint64_t distinct, long top)
 {
     struct slot *best = calloc((size_t)top * (size_t)(table->ranks + 1), sizeof *best);
@@ -244,8 +257,8 @@ static void print_top(const struct table *table, uint64_t distinct, long top)
 }
 
 /* Returns the exit status, the same on all ranks. */
-static int report(struct table *table, const struct settings *set, double elapsed_s, const struct word *words,
-                  size_t len_words)
+static int report(struct table *table, const struct settings *set, double elapsed_s,
+                  const struct word *words, size_t len_words)
 {
     struct summary sum = slots_summarise(table->slot, table->slots);
     uint64_t mine[3] = {sum.words, sum.distinct, sum.checksum}, all[3];
@@ -256,11 +269,13 @@ static int report(struct table *table, const struct settings *set, double elapse
     if (table->rank == 0) {
         struct summary right = count_sequentially(words, len_words, set->repeat);
         bool same = all[0] == right.words && all[1] == right.distinct && all[2] == right.checksum;
-        printf("words     %" PRIu64 "\ndistinct  %" PRIu64 "\nseconds   %.6f\nchecksum  %016" PRIx64 "  %s\n", all[0],
-               all[1], elapsed_s, all[2], same ? "confirmed by a sequential count" : "WRONG");
+        printf("words     %" PRIu64 "\ndistinct  %" PRIu64 "\nseconds   %.6f\nchecksum  %016" PRIx64
+               "  %s\n",
+               all[0], all[1], elapsed_s, all[2],
+               same ? "confirmed by a sequential count" : "WRONG");
         if (!same) {
-            printf("expected  %" PRIu64 " words, %" PRIu64 " distinct, checksum %016" PRIx64 "\n", right.words,
-                   right.distinct, right.checksum);
+            printf("expected  %" PRIu64 " words, %" PRIu64 " distinct, checksum %016" PRIx64 "\n",
+                   right.words, right.distinct, right.checksum);
             status = EXIT_WRONG;
         }
     }
@@ -270,12 +285,13 @@ static int report(struct table *table, const struct settings *set, double elapse
 
 /* ---- the command line ---- */
 
-static const char usage[] = "usage: wordcount [--create] [--repeat K] [--top N] [--slots N] [FILE]\n"
-                            "  --create     windows over malloc's memory (MPI_Win_create) instead of MPI_Win_allocate\n"
-                            "  --repeat K   count the text K times over (1)\n"
-                            "  --top N      print the N most frequent words (10)\n"
-                            "  --slots N    slots of the table on each rank (enough for the text)\n"
-                            "  FILE         the text (/usr/share/common-licenses/GPL-3)\n";
+static const char usage[] =
+    "usage: wordcount [--create] [--repeat K] [--top N] [--slots N] [FILE]\n"
+    "  --create     windows over malloc's memory (MPI_Win_create) instead of MPI_Win_allocate\n"
+    "  --repeat K   count the text K times over (1)\n"
+    "  --top N      print the N most frequent words (10)\n"
+    "  --slots N    slots of the table on each rank (enough for the text)\n"
+    "  FILE         the text (/usr/share/common-licenses/GPL-3)\n";
 
 static bool parse_number(const char *text, long least, long most, long *out)
 {
@@ -285,7 +301,7 @@ static bool parse_number(const char *text, long least, long most, long *out)
     return errno == 0 && end != text && *end == '\0' && *out >= least && *out <= most;
 }
 
-/* All ranks read the same command line and agree without a message. */
+/* All ranks parse the same command line and agree without a message. */
 static bool parse_arguments(int argc, char **argv, struct settings *set)
 {
     static const struct option options[] = {{"create", no_argument, NULL, 'c'},
@@ -293,7 +309,8 @@ static bool parse_arguments(int argc, char **argv, struct settings *set)
                                             {"top", required_argument, NULL, 't'},
                                             {"slots", required_argument, NULL, 's'},
                                             {0}};
-    *set = (struct settings){.path = "/usr/share/common-licenses/GPL-3", .repeat = 1, .top = TOP_DEFAULT};
+    *set = (struct settings){
+        .path = "/usr/share/common-licenses/GPL-3", .repeat = 1, .top = TOP_DEFAULT};
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         bool good = option == 'c';
@@ -337,7 +354,9 @@ static int run(const struct settings *set, int rank, int ranks)
     if (elapsed_s >= 0)
         status = report(&table, set, elapsed_s, words, len_words);
     else if (rank == 0)
-        fprintf(stderr, "wordcount: the table is full: %" PRIu64 " slots on each of %d ranks do not hold the words\n",
+        fprintf(stderr,
+                "wordcount: the table is full: %" PRIu64
+                " slots on each of %d ranks do not hold the words\n",
                 table.slots, ranks);
     table_close(&table);
     free(words);

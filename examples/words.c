@@ -1,6 +1,5 @@
-/* Reads a text and splits it into words: the part of the word count that has nothing to do with windows.
- * Every rank has the same words in the same order, since all split the same bytes.
- * Called by wordcount.c. */
+/* Reads a text and splits it into words: the part of the word count that does not involve windows.
+ * Every rank has the same words in the same order, because all split the same bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include "words.h"
 
@@ -109,12 +108,14 @@ char *text_load(const char *path, int rank, size_t *len_bytes)
     if (rank != 0)
         text = malloc(head[1] + 1);
     if (!text) {
-        fprintf(stderr, "wordcount: rank %d has no memory for a text of %" PRIu64 " bytes\n", rank, head[1]);
+        fprintf(stderr, "wordcount: rank %d has no memory for a text of %" PRIu64 " bytes\n", rank,
+                head[1]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     for (uint64_t at = 0; at < head[1]; at += BROADCAST_BYTES) {
         uint64_t left = head[1] - at;
-        MPI_Bcast(text + at, left < BROADCAST_BYTES ? (int)left : BROADCAST_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+        MPI_Bcast(text + at, left < BROADCAST_BYTES ? (int)left : BROADCAST_BYTES, MPI_BYTE, 0,
+                  MPI_COMM_WORLD);
     }
     *len_bytes = head[1];
     return text;

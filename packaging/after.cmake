@@ -1,9 +1,9 @@
-# Run last by an installation, and by `make deb`: says in one line that the HTML pages are not in it, which are left out where the
-# build had nothing to make them of (web/CMakeLists.txt).
+# Runs last in an installation and in `make deb`. It prints one line when the HTML pages are missing, because the build lacked
+# their dependencies (web/CMakeLists.txt).
 if(CMAKE_INSTALL_COMPONENT)
-  return() # `make deb` says it for all of them
+  return() # `make deb` prints it once for all
 endif()
 if(NOT EXISTS "${ORIEL_BUILD}/share/oriel/report.html")
-  message(NOTICE "oriel: without the HTML pages of oriel report and oriel bench: scripts/install-deps brings what they are made of, "
-                 "then build again")
+  message(NOTICE "oriel: the HTML pages of oriel report and oriel bench are missing: run scripts/install-deps, then build "
+                 "again")
 endif()

@@ -1,12 +1,12 @@
-# Run first by an installation: refuses a prefix that `oriel run` could not serve from, that no option of a compiler could name or
-# that a list would part, and notes which of the folders that others share do not exist yet, so that `make uninstall` takes them
-# away again. The list grows until then, as several installations may come before.
+# Runs first in an installation. It rejects a prefix that LD_PRELOAD, compiler options or lists cannot hold. It records which
+# shared folders do not exist yet, so that `make uninstall` removes them again. The list grows until then, because several
+# installations may precede it.
 if(CMAKE_INSTALL_PREFIX MATCHES "[ \t\r\n:;,$'\"\\]")
-  message(FATAL_ERROR "oriel: nothing can be preloaded from '${CMAKE_INSTALL_PREFIX}', or linked there: choose a prefix without "
+  message(FATAL_ERROR "oriel: libraries in '${CMAKE_INSTALL_PREFIX}' cannot be preloaded or linked: choose a prefix without "
                       "blanks, colons, semicolons, commas, dollars, quotes and backslashes")
 endif()
 if(CMAKE_INSTALL_COMPONENT)
-  return() # for a package, not for the machine
+  return() # a package, not an installation
 endif()
 function(oriel_note folder)
   if(NOT EXISTS "${folder}")

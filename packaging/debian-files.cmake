@@ -1,6 +1,6 @@
-# What Debian wants of a package beside its files: the licence under its name there, a changelog, the manual compressed, and
+# Debian's additional requirements for a package: the licence under its Debian name, a changelog, a compressed manual, and
 # permissions that do not depend on the umask.
-# Run by CPack once the components lie in their folders, before they are packed; timestamps are left out of what gzip writes.
+# CPack runs this after it has copied the components, before it packs them. gzip omits time stamps.
 
 file(GLOB components LIST_DIRECTORIES TRUE "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*")
 foreach(component IN LISTS components)
@@ -10,7 +10,7 @@ foreach(component IN LISTS components)
   set(folder "${component}/usr/share/doc/${package}")
   file(MAKE_DIRECTORY "${folder}")
   file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/../LICENSE" "${folder}/copyright")
-  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of the build, or SOURCE_DATE_EPOCH
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # time of the build, or SOURCE_DATE_EPOCH
   file(WRITE "${folder}/changelog.gz.in"
        "${package} (${CPACK_PACKAGE_VERSION}) unstable; urgency=low\n\n  * Packaged by Oriel's own build.\n\n"
        " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")

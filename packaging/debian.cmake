@@ -1,6 +1,6 @@
-# Debian packages by CPack: oriel, oriel-mpich and oriel-openmpi, the last two for the hosts that were found.
-# What they are linked to is asked of dpkg-shlibdeps; what is only started, or loaded when it is wanted, is recommended.
-# Whoever builds packages for others names an address in DEBEMAIL, as for Debian's other tools.
+# Debian packages by CPack: oriel, oriel-mpich and oriel-openmpi, the last two for the hosts found.
+# dpkg-shlibdeps determines the dependencies on linked libraries. Programs and libraries used at run time are recommended.
+# Set DEBEMAIL to the maintainer's address, as for Debian's other tools.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME oriel)
@@ -27,10 +27,10 @@ set(CPACK_DEBIAN_ORIEL_PACKAGE_NAME oriel)
 list(TRANSFORM ORIEL_HOSTS PREPEND "oriel-" OUTPUT_VARIABLE host_packages)
 list(JOIN host_packages " | " host_packages)
 set(CPACK_DEBIAN_ORIEL_PACKAGE_RECOMMENDS "${host_packages}, python3")
-set(CPACK_COMPONENT_ORIEL_DESCRIPTION "One-sided communication for MPI programs as they are
-The oriel command, headers and manual. The windows of MPI programs are served
-by a library that slips under them, in front of the MPI that is there;
-oriel-mpich and oriel-openmpi have it.")
+set(CPACK_COMPONENT_ORIEL_DESCRIPTION "One-sided communication for unmodified MPI programs
+The oriel command, headers and manual. The libraries in oriel-mpich and
+oriel-openmpi serve the windows of MPI programs, in front of the installed
+MPI.")
 
 set(launcher_mpich mpich)
 set(launcher_openmpi openmpi-bin)
@@ -43,7 +43,7 @@ foreach(host IN LISTS ORIEL_HOSTS)
   set(CPACK_DEBIAN_${component}_PACKAGE_DEPENDS "oriel (= ${ORIEL_VERSION})")
   set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "${launcher_${host}}, libucx0")
   set(CPACK_COMPONENT_${component}_DESCRIPTION "One-sided communication in front of ${title_${host}}
-The libraries that serve the windows of ${title_${host}}'s programs, check them,
+The libraries that serve and check the windows of ${title_${host}} programs,
 and the benchmark's program.")
 endforeach()
 

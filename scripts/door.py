@@ -1,8 +1,8 @@
-"""The door to a machine of a test network, or to its switch: a socket in the net's folder. Whoever comes gives a command and
-its own stdin, stdout and stderr, and gets the status.
+"""The door to a node of a test network, or to its switch: a socket in the net's folder. A client sends a command with its own
+stdin, stdout and stderr, and receives the exit status.
 
-A command runs as who asks for it, is told when that one has gone, and is never waited for by anybody else.
-Imported by scripts/machines.py, which serves doors, and scripts/testnet, which knocks; standard library only."""
+A command runs as the client's user, gets a signal when the client ends, and no other process waits for it.
+scripts/machines.py has the server, scripts/testnet the client; standard library only."""
 
 import ctypes
 import json
@@ -19,7 +19,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(path, request, files=(0, 1, 2)):
-    """Runs a command behind the door; returns its exit status, or 255 when the machine went away meanwhile."""
+    """Runs a command through the door; returns its exit status, or 255 when the node ended."""
     with socket.socket(socket.AF_UNIX) as door:
         door.connect(path)
         words = json.dumps(request).encode()
@@ -30,7 +30,7 @@ def enter(path, request, files=(0, 1, 2)):
 
 
 class Door:
-    """Serves one machine, or the switch: commands run as who asks for them, in a session of their own."""
+    """Serves one node, or the switch: commands run as the client's user, in a session of their own."""
 
     def __init__(self, folder, name, mode):
         self.listener = socket.socket(socket.AF_UNIX)
@@ -47,7 +47,7 @@ class Door:
         self.wake = wake
 
     def serve(self, others=()):
-        """Returns when one of the other descriptors has something to say."""
+        """Returns when one of the other descriptors is ready."""
         while True:
             poll = select.poll()
             for file in (self.listener.fileno(), self.wake, *others):
@@ -61,7 +61,7 @@ class Door:
                 os.read(self.wake, 4096)
                 self._reap()
             for pid, connection in list(self.guests.items()):
-                if connection.fileno() in ready:  # who asked has gone: as when a terminal is closed
+                if connection.fileno() in ready:  # the client has ended: like a closed terminal
                     self._gone(pid, connection)
             if self.listener.fileno() in ready:
                 self._welcome()
@@ -107,7 +107,7 @@ class Door:
             pid = os.fork()
             if pid == 0:
                 self._guest(request, files, owner)
-            if request.get("stay"):  # nobody waits for it
+            if request.get("stay"):  # the client does not wait for it
                 connection.sendall(struct.pack("=i", 0))
                 connection.close()
             else:

@@ -1,7 +1,7 @@
-"""A guest of QEMU's that runs one command on this machine's own files, with an RDMA device made by its kernel.
+"""A QEMU guest that runs one command on this machine's files, with an RDMA device that its kernel emulates.
 
-QEMU dies with who started it, by whatever signal, and nothing is on the disk: the guest's initial file system is in memory, and
-what the guest writes stays there. Imported by scripts/testrdma; standard library only, as any user."""
+QEMU ends with the process that started it, on any signal, and writes nothing to the disk: the guest's initial file system and
+all its changes are in memory. Standard library only; works for any user."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static"
             "chrt": "util-linux", "pgrep": "procps"}
 PROVIDERS = "/etc/libibverbs.d/rxe.driver"
 PR_SET_PDEATHSIG = 1
-LAST_BYTES = 4000  # of the console, which are shown when the guest fails
+LAST_BYTES = 4000  # of the console, printed when the guest fails
 END_OF_TIME, GUEST_FAILED = 124, 2
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -36,14 +36,14 @@ def _which(tool):
 
 
 def _busybox():
-    """The file, and those of the libraries that it needs, by their paths: none where it is a static one."""
+    """The paths of the file and of the libraries that it needs; a static file needs none."""
     path = _which("busybox")
-    told = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
-    return path, [word for word in told.stdout.split() if word.startswith("/")] if told.returncode == 0 else []
+    listing = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
+    return path, [word for word in listing.stdout.split() if word.startswith("/")] if listing.returncode == 0 else []
 
 
 def check():
-    """The kernel to use; Refused with the reason why there can be no guest."""
+    """The kernel to use; raises Refused when no guest can be started."""
     for tool in PACKAGES:
         _which(tool)
     if not os.path.exists(PROVIDERS):
@@ -108,7 +108,7 @@ def _initial(kernel, command):
 
 
 def script(argv, env, folder):
-    """What the guest's shell runs: the environment, the folder and the command."""
+    """The script of the guest's shell: the environment, the folder and the command."""
     lines = [f"export {name}={shlex.quote(value)}" for name, value in sorted(env.items()) if name.isidentifier() and name.isascii()]
     return "\n".join([*lines, f"cd {shlex.quote(folder)} || exit 127", f"exec {shlex.join(argv)}"]) + "\n"
 
@@ -117,7 +117,7 @@ def script(argv, env, folder):
 
 
 class Guest:
-    """One run: its process, and the near ends of its ports."""
+    """One run: its process, and this end of its ports."""
 
     def __init__(self, kernel, command, cpus, memory, accelerator):
         initial = os.memfd_create("oriel-guest")
@@ -126,7 +126,7 @@ class Guest:
         self.ends, far = {}, {}
         for name in ("console", "status", "out", "err"):
             self.ends[name], far[name] = socket.socketpair()
-        # The processor that QEMU emulates has all that it can; its threads run side by side.
+        # The emulated processor has all features that QEMU supports; its threads run in parallel.
         line = [_which("qemu-system-x86_64"), "-machine", "pc", "-accel", accelerator,
                 "-cpu", "host" if accelerator == "kvm" else "max", "-smp", str(cpus), "-m", memory,
                 "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -157,7 +157,7 @@ class Guest:
         self.process.wait()
 
     def serve(self, patience_s):
-        """Passes on what the command says until it or the guest has ended, or time is over; its status or None, and why not."""
+        """Forwards output until the command or the guest ends, or time is over. Returns the status, or None and the reason."""
         files = {end.fileno(): name for name, end in self.ends.items()}
         files[self.process.stdout.fileno()] = "emulator"
         kept = {"console": b"", "emulator": b"", "status": b""}
@@ -182,7 +182,7 @@ class Guest:
                     _pass_on({"out": 1, "err": 2}[name], data)
             if not ended and (b"ended" in kept["status"] and kept["status"].endswith(b"\n")):
                 ended = True
-                self.process.kill()  # all that the command has said is in the sockets: what is left to do is to read them
+                self.process.kill()  # all output of the command is already in the sockets
         words = kept["status"].split()
         if ended:
             return int(words[-1]), None, kept
@@ -192,7 +192,7 @@ class Guest:
 def _read(file):
     try:
         return os.read(file, 65536)
-    except ConnectionResetError:  # QEMU ended with something unread
+    except ConnectionResetError:  # QEMU ended with unread data
         return b""
 
 
@@ -202,7 +202,7 @@ def _pass_on(file, data):
 
 
 def run(argv, env, folder, timeout_s, cpus, memory, accelerator="tcg"):
-    """Runs the command in a guest; its status, or 124 or 2 with the reason on stderr."""
+    """Runs the command in a guest. Returns its status, or 124 or 2 with the reason on stderr."""
     guest = Guest(check(), script(argv, env, folder), cpus, memory, accelerator)
     try:
         status, reason, kept = guest.serve(timeout_s)

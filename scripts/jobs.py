@@ -1,6 +1,6 @@
-"""Starts MPI jobs for the demo and the benchmark: on a bare host or through `oriel run`, with a time limit.
-Whatever happens to a job, none of its processes is left when launch() returns.
-Imported by scripts/demo, the scripts in bench/ and `oriel bench`, beside which a copy is installed; standard library only."""
+"""Starts MPI jobs for the demo and the benchmark, with or without `oriel run`, with a time limit.
+No process of a job is left when launch() returns.
+`oriel bench` uses an installed copy; standard library only."""
 
 import contextlib
 import os
@@ -15,8 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LABELS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 VERSIONS = {"mpich": r"MPICH Version:\s*(\S+)", "openmpi": r"Open MPI v(\S+?),"}
 GRACE_S = 5
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that a user or the system sends to have an end
-LINES_KEPT, LINE_CHARS_KEPT, ERRORS_KEPT = 10000, 4096, 1 << 16  # of a job that prints for ever
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # termination signals
+LINES_KEPT, LINE_CHARS_KEPT, ERRORS_KEPT = 10000, 4096, 1 << 16  # limits for a job with endless output
 
 # For root, and for more ranks than processors. They go into the job's environment and nowhere else.
 SETTINGS = {
@@ -30,7 +30,7 @@ SETTINGS = {
 
 
 def build_folder():
-    """The build folder that the Makefile names in BUILD, else build/."""
+    """The build folder: BUILD of the Makefile, or build/."""
     return os.path.join(ROOT, os.environ.get("BUILD") or "build")
 
 
@@ -39,7 +39,7 @@ def cores():
 
 
 def launcher(host):
-    """The host's mpiexec, or None. Debian tells them apart by a suffix, elsewhere the only one is asked what it is."""
+    """The host's mpiexec, or None. Debian's have a suffix; elsewhere the version text of the only one identifies it."""
     found = shutil.which("mpiexec." + host)
     if found:
         return found
@@ -82,7 +82,7 @@ class Result:
 
 
 def _marked(mark):
-    """Processes that carry the job's mark in their environment."""
+    """Processes with the job's mark in their environment."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) != os.getpid():
@@ -91,13 +91,13 @@ def _marked(mark):
                     if mark in environ.read().split(b"\0"):
                         found.append(int(entry))
             except OSError:
-                continue  # ended meanwhile, or another user's
+                continue  # ended in the meantime, or another user's
     return found
 
 
 @contextlib.contextmanager
 def _uninterrupted():
-    """Ending signals wait for the end of the block: only then is it said that they came. Yields the mask from before."""
+    """Blocks termination signals until the end of the block. Yields the previous mask."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     try:
         yield before
@@ -106,7 +106,7 @@ def _uninterrupted():
 
 
 def _end(process, mark):
-    """mpiexec first, so that it can end its ranks; then whatever of the job is still there. Signals wait until all is done."""
+    """Ends mpiexec first, so that it can end its ranks, then the rest of the job. Signals are blocked meanwhile."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -125,7 +125,7 @@ def _end(process, mark):
 
 
 class _Lines:
-    """What a job prints: whole lines go to on_line, and a limited number of them is kept."""
+    """A job's output: passes complete lines to on_line, and keeps a limited number of them."""
 
     def __init__(self, on_line):
         self.kept = []
@@ -147,7 +147,7 @@ class _Lines:
 
 
 class _Errors:
-    """The beginning and the end of what a job writes to stderr."""
+    """The beginning and the end of a job's stderr."""
 
     def __init__(self):
         self.first = self.last = b""
@@ -162,14 +162,14 @@ class _Errors:
 
 
 def _listen(process, lines, errors, deadline, quiet_s, start_s):
-    """Reads to the end of the output. Returns whether the job ended by itself in time."""
+    """Reads to the end of the output. Returns true when the job ended in time."""
     heard = time.monotonic() + start_s - quiet_s
     with selectors.DefaultSelector() as selector:
         for file in (process.stdout, process.stderr):
             selector.register(file, selectors.EVENT_READ)
         while selector.get_map():
             left_s = min(deadline, heard + quiet_s) - time.monotonic()
-            ready = selector.select(max(0, left_s)) or selector.select(0)  # said while this process was stopped itself
+            ready = selector.select(max(0, left_s)) or selector.select(0)  # output from a time when this process was stopped
             if not ready:
                 return False
             for key, _ in ready:
@@ -190,7 +190,7 @@ def _listen(process, lines, errors, deadline, quiet_s, start_s):
 
 
 def _rest(process, errors):
-    """What lies in the pipe of stderr after the end: last words of a job that was ended."""
+    """The rest of the stderr pipe after the end of the job."""
     os.set_blocking(process.stderr.fileno(), False)
     try:
         for _ in range(64):
@@ -210,9 +210,10 @@ def command(host, ranks, program, oriel=None, net=None, mark=""):
 
 def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None,
            net=None):
-    """Runs a job to its end, or until limit_s are over or it made no progress for quiet_s, at its start for start_s.
-    Progress is a line for which on_line returns something true; without on_line, any output. Without a host the program is
-    started as it is; with the words that command a net of machines (scripts/testnet) over those. An ending signal that comes while the job is started or ended waits for that."""
+    """Runs a job to its end, to the limit limit_s, or until it makes no progress for quiet_s (start_s at its start).
+    Progress is a line for which on_line returns true; without on_line, any output. Without a host the program runs without a
+    launcher; with net, a command prefix of scripts/testnet, it runs over those nodes. Termination signals are blocked while the
+    job is started or ended."""
     mark = "JOB_MARK=%d.%d" % (os.getpid(), time.monotonic_ns())
     env = dict(os.environ, **SETTINGS.get(host, {}), **(environment or {}))
     env["JOB_MARK"] = mark.partition("=")[2]

@@ -1,8 +1,8 @@
-"""Which Linux kernel the guest of scripts/testrdma runs, and which of its modules: one that the machine itself has, or one that
-was fetched into a cache folder, of which only what the guest needs is kept.
+"""Selects the Linux kernel of scripts/testrdma's guest and its modules: the machine's own, or one in a cache folder, which holds
+only the files that the guest needs.
 
-A kernel is usable when its image can be read and every module is there. Nothing is ever installed: that would change what a
-machine boots. Imported by scripts/guest.py and scripts/testrdma; standard library only."""
+A kernel is usable when its image is readable and every module exists. Nothing is installed, because that would change the
+machine's boot kernel. Standard library only."""
 
 import glob
 import gzip
@@ -21,7 +21,7 @@ META_PACKAGE = "linux-image-amd64"
 
 
 class Refused(Exception):
-    """Why there is no guest here, in words."""
+    """The reason for which a guest cannot be started."""
 
 
 class Kernel:
@@ -63,7 +63,7 @@ def _module_name(path):
 
 
 def module_bytes(path):
-    """A module as the kernel takes it: distributions compress theirs in several ways."""
+    """A module in the kernel's format: distributions use several compressions."""
     with open(path, "rb") as file:
         data = file.read()
     if path.endswith(".xz"):
@@ -89,7 +89,7 @@ def _newest_first(names):
 def find():
     """The newest usable kernel of the machine, else of the cache; Refused with the reason if there is none."""
     if platform.machine() != "x86_64":
-        raise Refused("the guest is made for x86-64 alone")
+        raise Refused("the guest supports only x86-64")
     reasons = []
     for root in ("/", cache_folder()):
         for image in _newest_first(glob.glob(os.path.join(root, "boot", "vmlinuz-*"))):
@@ -107,14 +107,14 @@ def _tool(folder, *words):
     except FileNotFoundError:
         raise Refused(f"no {words[0]}") from None
     except subprocess.CalledProcessError as failed:
-        told = (failed.stderr.strip() or failed.stdout.strip()).splitlines()
-        raise Refused(f"{' '.join(words)}: {told[-1] if told else failed.returncode}") from None
+        output = (failed.stderr.strip() or failed.stdout.strip()).splitlines()
+        raise Refused(f"{' '.join(words)}: {output[-1] if output else failed.returncode}") from None
 
 
 def fetch():
-    """Puts the distribution's current kernel into the cache; Refused if that cannot be. As any user."""
+    """Puts the distribution's current kernel into the cache, or raises Refused. Works for any user."""
     if platform.machine() != "x86_64":
-        raise Refused("the guest is made for x86-64 alone")
+        raise Refused("the guest supports only x86-64")
     cache = cache_folder()
     try:
         os.makedirs(cache, exist_ok=True)
@@ -122,9 +122,9 @@ def fetch():
     except OSError as reason:
         raise Refused(f"{cache}: {reason.strerror}") from None
     try:
-        os.chmod(work, 0o755)  # apt downloads as a user of its own where it can
-        told = _tool(work, "apt-cache", "depends", META_PACKAGE)
-        package = re.search(r"Depends: (linux-image-\S+)", told)
+        os.chmod(work, 0o755)  # apt downloads as its own user if possible
+        output = _tool(work, "apt-cache", "depends", META_PACKAGE)
+        package = re.search(r"Depends: (linux-image-\S+)", output)
         if not package:
             raise Refused(f"apt knows no {META_PACKAGE}")
         _tool(work, "apt-get", "download", "-qq", package[1])
@@ -138,7 +138,7 @@ def fetch():
             shutil.copy(os.path.join(kernel.folder, path), os.path.join(copy.folder, path))
         os.mkdir(os.path.dirname(copy.image))
         shutil.copy(kernel.image, copy.image)
-        for part in ("lib", "boot"):  # the image last: it is what is looked for
+        for part in ("lib", "boot"):  # the image last: its presence marks a complete cache
             shutil.copytree(os.path.join(kept, part), os.path.join(cache, part), dirs_exist_ok=True)
         return Kernel(cache, version).check()
     finally:

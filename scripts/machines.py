@@ -1,8 +1,8 @@
-"""What a test network is made of: namespaces that pass for machines, and a switch between them.
+"""The parts of a test network: namespaces that simulate nodes, and a switch between them.
 
-The switch is the first process of a PID namespace, and all machines' processes are in namespaces below it, so that nothing of a
-net outlives it, however it ends: links and mounts are its namespaces' own, and only a folder remains for it to remove.
-Imported by scripts/testnet; standard library only, as an ordinary user in a user namespace."""
+The switch is the first process of a PID namespace, and the processes of all nodes are in namespaces below it. Nothing of a net
+therefore outlives it: links and mounts belong to its namespaces, and only a folder remains to be removed.
+Standard library only; it works for an ordinary user in a user namespace."""
 
 import ctypes
 import os
@@ -17,8 +17,8 @@ import uuid
 
 from door import Door
 
-INSIDE = "/tmp/.oriel-testnet"  # the net's folder, seen from its machines
-SUBNET = "10.213.47"            # of no consequence outside: no link leads there
+INSIDE = "/tmp/.oriel-testnet"  # the net's folder, as its nodes see it
+SUBNET = "10.213.47"            # not visible outside: no link connects to it
 BRIDGE = "oriel-%s"             # with the net's id
 NAMES = "abcdefgh"
 
@@ -29,7 +29,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(Exception):
-    """What this machine does not let us do, in words."""
+    """An operation that this machine does not allow, with the reason."""
 
 
 def _call(what, function, *arguments):
@@ -66,7 +66,7 @@ def _close_all_but(*files):
             try:
                 os.close(int(file))
             except OSError:
-                pass  # the listing's own
+                pass  # the listing's own descriptor
 
 
 def _write(path, text):
@@ -86,7 +86,7 @@ def port(name):
 
 
 def _furnish(name, net):
-    """Its own /proc, /sys, /dev/shm and /tmp, where only what is shared shows of the real one; names; an identity."""
+    """Sets up its own /proc, /sys, /dev/shm, names, identity, and a /tmp with only the shared folders of the real one."""
     _unshare(NEWNS | NEWUTS | NEWIPC | NEWNET, "mounts, host name, IPC and network")
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     host = host_name(name).encode()
@@ -102,7 +102,7 @@ def _furnish(name, net):
         os.close(file)
     _mount("proc", "/proc", "proc")
     _mount("sysfs", "/sys", "sysfs")
-    if not net.same_boot:  # machines are told apart by it
+    if not net.same_boot:  # nodes are distinguished by it
         _bind(os.path.join(INSIDE, name + ".boot"), "/proc/sys/kernel/random/boot_id")
     for which in ("all", "default"):
         path = f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6"
@@ -111,7 +111,7 @@ def _furnish(name, net):
 
 
 def _machine(name, net, wire):
-    """The first process of a machine, which never returns. The switch says when its cable is there."""
+    """The first process of a node; it never returns. The switch signals when its link exists."""
     try:
         _close_all_but(wire.fileno())
         _furnish(name, net)
@@ -119,7 +119,7 @@ def _machine(name, net, wire):
         if not wire.recv(16):
             os._exit(1)
         address = f"{SUBNET}.{NAMES.index(name) + 1}/24"
-        _ip(["link set lo up", f"addr add {address} dev eth0", "link set eth0 up"], "the machine's link")
+        _ip(["link set lo up", f"addr add {address} dev eth0", "link set eth0 up"], "the node's link")
         door = Door(INSIDE, name, 0o666)
         wire.sendall(b"up")
         wire.close()
@@ -137,7 +137,7 @@ def _machine(name, net, wire):
 
 
 class Net:
-    """A net that is to be made: what it consists of, and which real folders below /tmp its machines see."""
+    """The description of a net: its parts, and the real folders below /tmp that its nodes see."""
 
     def __init__(self, identity, folder, count, shares, same_boot):
         self.identity = identity
@@ -158,11 +158,11 @@ class Net:
 def _expect(wire, word):
     heard = wire.recv(65536).decode()
     if heard != word:
-        raise Refused(heard.partition("refused: ")[2] or "a machine's first process has died")
+        raise Refused(heard.partition("refused: ")[2] or "a node's first process has died")
 
 
 def _build(net):
-    """Machines first, which live in namespaces of their own, then the cables to them."""
+    """Starts the nodes in namespaces of their own, then creates their links."""
     bridge = BRIDGE % net.identity
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
     cables, wires = [f"link add {bridge} type bridge", f"link set {bridge} up", "link set lo up"], []
@@ -189,8 +189,8 @@ def _build(net):
 
 
 def _switch(net, report, commit, owner):
-    """The first process of the net: when it ends, the kernel ends all others. It ends when told to, when who made the net dies
-    before it is complete, or when its owner has gone."""
+    """The first process of the net: when it ends, the kernel ends all others. It ends on request, when its creator dies
+    before the net is complete, or when its owner has ended."""
     end_read, end_write = os.pipe()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: os.write(end_write, b"."))
@@ -211,7 +211,7 @@ def _switch(net, report, commit, owner):
 
 
 def _isolate():
-    """Namespaces for the switch: as root at once, else in a user namespace where the user is called root."""
+    """Creates the switch's namespaces: directly as root, otherwise in a user namespace in which the user is root."""
     user, group = os.geteuid(), os.getegid()
     try:
         _unshare(NEWPID | NEWNET, "process ids and network")
@@ -224,7 +224,7 @@ def _isolate():
 
 
 def start(net, owner_pid):
-    """Makes the net; raises Refused if that cannot be. Returns the process id of its switch, which runs on by itself."""
+    """Creates the net, or raises Refused. Returns the process id of its switch, which continues to run."""
     owner = os.pidfd_open(owner_pid) if owner_pid else None
     heard, report = os.pipe()
     commit, committed = os.pipe()
@@ -248,7 +248,7 @@ def start(net, owner_pid):
     os.close(commit)
     try:
         os.waitpid(helper, 0)
-    except BaseException:  # an interruption: what the helper is about to write down must be there for stop
+    except BaseException:  # after an interruption, stop needs what the helper is about to write
         os.waitpid(helper, 0)
         raise
     words = b""
@@ -262,7 +262,7 @@ def start(net, owner_pid):
 
 
 def stop(folder):
-    """Ends the net of this folder, if there is one, and waits until nothing is left of it."""
+    """Ends the net of this folder, if there is one, and waits until all of it has ended."""
     try:
         with open(os.path.join(folder, "switch"), encoding="utf-8") as file:
             handle = os.pidfd_open(int(file.read()))
@@ -284,7 +284,7 @@ def stop(folder):
 
 
 def _is_switch(folder):
-    """Whether the process that the folder names is its switch: ids are used again."""
+    """True when the process in the folder's file is its switch: process ids are reused."""
     try:
         with open(os.path.join(folder, "switch"), encoding="utf-8") as file:
             pid = file.read()

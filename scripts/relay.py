@@ -1,7 +1,7 @@
-"""A slow cable: what arrives at one of two links leaves by the other, a fixed time later and in order.
+"""A slow link: forwards packets between two links after a fixed delay, in order.
 
-Packets pass as they are, with the header that says what the sender's kernel left for its hardware to do (checksums, segments), so
-that bursts stay whole. Started by scripts/testnet on a net's switch; ends when one of the links is removed."""
+Packets are unchanged, including the header with the work that the sender's kernel left to its hardware (checksums, segments), so
+bursts stay whole. scripts/testnet starts it on a net's switch; it ends when one of the links is removed."""
 
 import collections
 import os
@@ -14,11 +14,11 @@ import time
 ETH_P_ALL, SOL_PACKET = 3, 263
 PACKET_IGNORE_OUTGOING, PACKET_VNET_HDR, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 23, 15, 1, 1
 LONGEST = 10 + 14 + 65536 + 64
-WAITING = 4096  # packets on the way; more are lost, as in any queue
+WAITING = 4096  # packets in the queue; more are dropped
 
 
 def port(name):
-    """The end at the bridge of the cable that is put in between."""
+    """The bridge's end of the inserted link."""
     return "r-" + name
 
 
@@ -48,7 +48,7 @@ def gone(link):
 
 
 def take(file, queue, due):
-    """Everything that has arrived, until nothing is left; False after an error of the link, such as its being down."""
+    """Receives all packets that have arrived; False after an error, for example when the link is down."""
     try:
         while True:
             packet = file.recv(LONGEST)
@@ -65,7 +65,7 @@ def pass_on(queue, file, now):
         try:
             file.send(queue.popleft()[1])
         except OSError:
-            pass  # a link that is down, or full, loses packets
+            pass  # a link that is down, or full, drops packets
 
 
 def main():

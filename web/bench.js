@@ -1,4 +1,4 @@
-/* What the scripts of the benchmark's page find as `library`: the parts of D3 that they use, and what all our pages share. */
+/* The object `library` of the benchmark page's scripts: the used parts of D3, and code shared by all pages. */
 import {extent, leastIndex, max, mean, min} from "d3-array";
 import {scaleLog} from "d3-scale";
 import {pointer, select} from "d3-selection";

@@ -1,7 +1,7 @@
-/* Makes what Oriel's pages are made of, with everything in it that they need, licences included:
+/* Builds the self-contained parts of Oriel's pages, including licences:
  *
  *   node build.mjs bench FILE    the library of the benchmark's page
- *   node build.mjs report FILE   the page of `oriel report`, where only the data are missing
+ *   node build.mjs report FILE   the page of `oriel report`, without data
  *
  * CMake runs it. */
 import {createHash} from "node:crypto";
@@ -12,7 +12,7 @@ import {build} from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-/* The licences of the packages that are in a bundle: each text once, with the packages that it is for. */
+/* The licences of the packages in a bundle: each text once, with its packages. */
 const licences = inputs => {
     const packages = new Set(Object.keys(inputs).map(file => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)).filter(Boolean)
         .map(match => match[1]));
@@ -30,12 +30,12 @@ const bundle = async (entry, options) => {
     return "/*\n" + licences(result.metafile.inputs) + "\n*/\n" + result.outputFiles[0].text.trim();
 };
 
-/* Code that can stand inside a script or style element: nothing in it ends that element or begins a comment of HTML.  Both
- * sequences occur only inside strings, where the backslash changes nothing. */
+/* Makes code safe inside a script or style element: it must not end the element or begin an HTML comment.  Both sequences occur
+ * only in strings, where the added backslash has no effect. */
 const inline = text => text.replace(/<(?=\/(script|style)|!--)/gi, "\\x3c");
 const digest = text => "'sha256-" + createHash("sha256").update(text, "utf8").digest("base64") + "'";
 
-/* The page's own policy allows the script and the style that stand in it and no others, and no loading. */
+/* The page's content security policy allows only its own script and style, and no loading. */
 const report = async () => {
     const script = inline(await bundle("report/report.js", {}));
     const style = inline(["page.css", "report/report.css"].map(name => readFileSync(join(here, name), "utf8")).join("\n"));

@@ -1,16 +1,16 @@
-/* What any plot of Oriel's pages needs: size, axes, the pointer's box.  Text enters by .text() alone, so that nothing in the data
- * can become an element; colours are the style sheet's. */
+/* Shared by all plots of Oriel's pages: size, axes, tooltip.  Text is only set with .text(), so data cannot become an element;
+ * colours are in the style sheet. */
 import {mean} from "d3-array";
 import {select} from "d3-selection";
 
-/* A drawing as wide as its container, emptied first. */
+/* Empties the container and adds a drawing of its width. */
 export const canvas = (container, width, height, label) => select(container).html(null).append("svg")
     .attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height)
     .attr("role", "img").attr("aria-label", label);
 
-/* The box at the pointer: a heading, and rows of [class or null, name, value]. */
+/* The tooltip: a heading, and rows of [class or null, name, value]. */
 const box = select("body").append("div").attr("class", "box").attr("hidden", "");
-export const tell = (event, heading, rows, note) => {
+export const showTooltip = (event, heading, rows, note) => {
     box.html(null).attr("hidden", null);
     box.append("strong").text(heading);
     const table = box.append("table");
@@ -27,13 +27,13 @@ export const tell = (event, heading, rows, note) => {
     box.style("left", Math.max(4, right ? event.clientX + 16 : event.clientX - 16 - size.width) + "px")
         .style("top", Math.max(4, Math.min(event.clientY + 12, window.innerHeight - size.height - 4)) + "px");
 };
-export const hush = () => box.attr("hidden", "");
+export const hideTooltip = () => box.attr("hidden", "");
 
-/* A label as far as there is room for it; bold letters of 12 pixels are some 7.3 wide. */
+/* Cuts a label to the available width; bold letters of 12 pixels are about 7.3 pixels wide. */
 export const shorten = (text, room) =>
     text.length * 7.3 <= room ? text : text.slice(0, Math.max(1, Math.floor(room / 7.3) - 1)) + "…";
 
-/* Ticks [[value, label]] as far as their labels have room: those that come too close to one before them are left out. */
+/* Ticks [[value, label]] without those whose labels are too close to a previous one. */
 export const thin = (ticks, scale, room) => {
     const taken = [];
     return ticks.filter(([value]) => {

@@ -1,1 +1,1 @@
-"""Oriel's HTML pages: page.document() makes the one of `oriel bench`; skeleton has what any page is made of."""
+"""Oriel's HTML pages in Python: page.document() writes the one of `oriel bench`; skeleton has the parts common to all pages."""

@@ -1,6 +1,6 @@
 "use strict";
-/* The page of `oriel bench`: draws every plot at the width that it has, again when that changes, and filters by memory and
- * operation. A filter hides: tables and the plots' data are made once, by the page's writer. Runs when the page is read. */
+/* The page of `oriel bench`: draws every plot with its available width, again when that changes, and filters by memory and
+ * operation. Filters only hide elements; the page's writer made the tables and the data. Runs when the page is loaded. */
 (() => {
     const form = document.getElementById("filters");
     const plots = Array.from(document.querySelectorAll("[data-plot]")).map(container =>
@@ -17,7 +17,7 @@
 
     const draw = plot => {
         const width = Math.floor(plot.container.clientWidth);
-        if (width < 1) /* hidden: drawn when it is shown */
+        if (width < 1) /* hidden: drawn when shown */
             return;
         plot.width = width;
         oriel.draw[plot.spec.kind](plot.container, plot.spec, Math.max(width, 280), chosen());
@@ -45,11 +45,11 @@
         form.addEventListener("change", filter);
         form.addEventListener("submit", event => event.preventDefault());
     }
-    /* Not within the observer's own call: a plot's new height may give the page a scroll bar, and so another width. */
+    /* Outside the observer's callback: a plot's new height may add a scroll bar, and so change the width. */
     const fit = () => plots.filter(plot => Math.floor(plot.container.clientWidth) !== plot.width).forEach(draw);
     const watch = new ResizeObserver(() => setTimeout(fit, 0));
     plots.forEach(plot => watch.observe(plot.container));
-    document.addEventListener("keydown", event => event.key === "Escape" && oriel.hush());
-    document.addEventListener("scroll", oriel.hush, {passive: true});
+    document.addEventListener("keydown", event => event.key === "Escape" && oriel.hideTooltip());
+    document.addEventListener("scroll", oriel.hideTooltip, {passive: true});
     document.documentElement.dataset.drawn = plots.length;
 })();

@@ -1,19 +1,19 @@
-"""What the results of `oriel bench` say: cells, each with the figures of its columns, their ratio and the machine's limit.
+"""The content of `oriel bench` results: cells, each with the figures of its columns, their ratio and the node's limit.
 
-Nothing is invented here: a cell that failed has a word and a reason and no number, and a ratio stands only where a host and
-every column of Oriel have figures. Called by page.py; knows nothing of HTML."""
+A failed cell has a word and a reason and no number. A ratio exists only if a host and every column of Oriel have figures. This
+module does not depend on HTML."""
 
 from . import units
 
 COLUMN_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "oriel-mpich": "Oriel on MPICH", "oriel-openmpi": "Oriel on Open MPI",
                  "raw": "raw operation"}
-MEMORIES = {  # name: (in a heading, in few words)
+MEMORIES = {  # name: (heading, short form)
     "allocate": ("Memory of MPI_Win_allocate", "allocate"),
     "create": ("Memory given to MPI_Win_create", "create"),
     "dynamic": ("Memory attached to a dynamic window", "dynamic"),
     "shared": ("Memory of MPI_Win_allocate_shared", "shared"),
-    "cma": ("Memory given to MPI_Win_create, by copies of the kernel", "cma"),
-    "agent": ("Memory given to MPI_Win_create, by a thread of the target", "agent"),
+    "cma": ("Memory given to MPI_Win_create, copied by the kernel", "cma"),
+    "agent": ("Memory given to MPI_Win_create, copied by a thread of the target", "agent"),
 }
 GROUPS = {"contiguous": "Contiguous transfers", "atomic": "Atomics", "datatype": "Datatypes", "lock": "Locks",
           "active": "Fence and PSCW", "request": "Requests", "window": "Windows", "progress": "Busy target",
@@ -40,7 +40,7 @@ class Figure:
 
 
 class Cell:
-    """One pattern in one memory with its ranks, size and flight."""
+    """One pattern with its memory, ranks, size and number in flight."""
 
     def __init__(self, key, result):
         self.pattern, self.memory, self.ranks, self.bytes, self.in_flight = key
@@ -72,7 +72,7 @@ class Cell:
             self.outcome = "hosts-fail"
 
     def verdict(self):
-        """The comparison in words."""
+        """The comparison as text."""
         if self.ratio is None:
             return {"oriel-fails": "Oriel fails", "hosts-fail": "only Oriel works"}.get(self.outcome, "nothing to compare with")
         if self.outcome == "even":
@@ -86,7 +86,7 @@ class Column:
 
 
 def whole(value, default):
-    """A count from the file: not negative, and no larger than any machine has."""
+    """A count from the file: not negative and of plausible size."""
     return int(value) if isinstance(value, (int, float)) and 0 <= value < 1 << 62 else default
 
 
@@ -95,7 +95,7 @@ def records(value):
 
 
 class Results:
-    """All of a file: columns (without the raw one), cells in the order of the tables, raw figures."""
+    """The contents of a file: columns (without the raw one), cells in the order of the tables, raw figures."""
 
     def __init__(self, results):
         self.machine = results.get("machine") if isinstance(results.get("machine"), dict) else {}
@@ -118,14 +118,14 @@ class Results:
         self.sized = self.varied("bytes")
         self.scaled = self.varied("ranks")
         self.flown = self.varied("in_flight")
-        # Those whose sizes make a plot; places at which data are aligned are compared with each other instead.
+        # Those plotted over sizes; alignments are compared with each other instead.
         self.swept = self.sized - {cell.pattern for cell in self.cells if cell.group == "alignment"}
         self.find_limits()
         for cell in self.cells:
             cell.compare(self.columns)
 
     def read_columns(self, entries):
-        """Those that the file names and that have results, then those that only the results name."""
+        """The columns that the file lists and that have results, then those that only occur in results."""
         used = {name for cell in self.cells for name in cell.figures}
         columns = [Column(str(entry.get("name")), str(entry.get("title") or entry.get("name")), bool(entry.get("oriel")))
                    for entry in entries if str(entry.get("name")) in used]
@@ -134,7 +134,7 @@ class Results:
                           for name in sorted(used - named)]
 
     def sort_cells(self):
-        """What belongs together stands together: by memory, group, pattern and flight in the order measured, then by number."""
+        """Sorts cells by memory, group, pattern and number in flight in the order measured, then by number."""
         orders = [{value: place for place, value in enumerate(self.distinct(name))} for name in ("memory", "group", "pattern")]
         self.cells.sort(key=lambda cell: (orders[0][cell.memory], orders[1][cell.group], cell.in_flight, orders[2][cell.pattern],
                                           cell.ranks, cell.bytes))
@@ -146,27 +146,27 @@ class Results:
             if figure.ns is not None:
                 raw.setdefault((cell.pattern, cell.bytes, cell.ranks), (figure.ns, cell.title))
         for cell in self.cells:
-            if cell.limit_pattern:  # of as many processes, or of one
+            if cell.limit_pattern:  # of the same number of processes, or of one
                 key = (str(cell.limit_pattern), cell.bytes)
                 cell.limit = raw.get((*key, cell.ranks)) or raw.get((*key, 1))
 
     def distinct(self, name):
-        """The values of a cell's attribute, in the order measured."""
+        """The distinct values of a cell's attribute, in the order measured."""
         return list(dict.fromkeys(getattr(cell, name) for cell in self.cells))
 
     def varied(self, name):
-        """The patterns that were measured with more than one value of an attribute of the cell."""
+        """The patterns with more than one measured value of a cell's attribute."""
         values = {}
         for cell in self.cells:
             values.setdefault(cell.pattern, set()).add(getattr(cell, name))
         return {pattern for pattern, found in values.items() if len(found) > 1}
 
     def name(self, cell):
-        """A cell's operation, as its title says it, and how many were in flight where that was varied."""
+        """A cell's title, with the number in flight if that was varied."""
         return f"{cell.title}, {cell.in_flight} in flight" if cell.pattern in self.flown and cell.in_flight > 1 else cell.title
 
     def label(self, cell):
-        """A cell's name among those of its memory."""
+        """A cell's name, unique within its memory."""
         parts = [self.name(cell)]
         if cell.pattern in self.sized:
             parts.append(units.size(cell.bytes))
@@ -175,14 +175,14 @@ class Results:
         return ", ".join(parts)
 
     def key_cells(self):
-        """The cells of the short table: of many sizes those that are usually asked for, and everything else."""
+        """The cells of the short table: the usual ones of many sizes, and all others."""
         many = {}
         for cell in self.cells:
             many.setdefault(cell.pattern, set()).add(cell.bytes)
         return [cell for cell in self.cells if len(many[cell.pattern]) <= len(KEY_SIZES) or cell.bytes in KEY_SIZES]
 
     def single_cells(self):
-        """The cells of the plots of single operations: the fewest ranks, and of those with a plot over sizes the least."""
+        """The cells of the plots of single operations: with the fewest ranks, and the smallest size of plotted sizes."""
         least = {}
         for cell in self.cells:
             key = (cell.pattern, cell.memory, cell.in_flight, cell.pattern in self.swept or cell.bytes)

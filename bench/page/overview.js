@@ -1,7 +1,6 @@
 "use strict";
-/* The overview: one line for each operation, one mark for each measurement, at the better host's time over the slower Oriel's.
- * The shape is the memory, the side of the middle line is the outcome; cells without a ratio stand at the edges.
- * Called by the page's own script. */
+/* The overview: one line for each operation, one mark for each measurement, at the better host's time divided by the slower Oriel's.
+ * The shape is the memory, the side of the middle line is the outcome; cells without a ratio are at the edges. */
 oriel.shapes = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolStar, d3.symbolCross];
 oriel.memoryShape = memory => oriel.shapes[Object.keys(oriel.data.memories).indexOf(memory) % oriel.shapes.length];
 
@@ -13,7 +12,7 @@ oriel.draw.ratios = (container, spec, width, chosen) => {
     const wide = width > 760, step = wide ? 24 : 38, top = 46;
     const longest = Math.max(0, ...rows.map(row => row.label.length)) * 7.3 + 24;
     const left = wide ? Math.min(longest, width * 0.4) : 8;
-    const fails = any(item => item.kind < 0), alone = any(item => item.kind > 0); /* each has a rail beside the plot */
+    const fails = any(item => item.kind < 0), alone = any(item => item.kind > 0); /* each has a rail next to the plot */
     const rail = 74, first = left + (fails ? rail : 0), last = width - (alone ? rail : 0) - (wide ? 118 : 8);
     const memories = Object.keys(oriel.data.memories).filter(name => any(item => item.memory === name));
     const lane = item => memories.length > 1 ? (memories.indexOf(item.memory) / (memories.length - 1) - 0.5) * 10 : 0;
@@ -64,10 +63,10 @@ oriel.draw.ratios = (container, spec, width, chosen) => {
             .attr("d", item => item.kind < 0 ? "M-4-4L4 4M4-4L-4 4"
                 : d3.symbol().type(oriel.memoryShape(item.memory)).size(58)())
             .attr("transform", item => `translate(${at(item)},${y + lane(item)})`)
-            .on("pointermove pointerdown", (event, item) => oriel.tell(event, row.label + (item.where ? ", " + item.where : ""),
+            .on("pointermove pointerdown", (event, item) => oriel.showTooltip(event, row.label + (item.where ? ", " + item.where : ""),
                 item.figures.map(([name, text]) => [oriel.columnClass(name), oriel.columnTitle(name), text]),
                 item.verdict + "; " + oriel.data.memories[item.memory]))
-            .on("pointerleave", oriel.hush);
+            .on("pointerleave", oriel.hideTooltip);
     });
     oriel.shapeLegend(container, memories);
 };

@@ -1,7 +1,7 @@
-"""The HTML page of `oriel bench`: where Oriel wins and where it loses, from the results as the schema has them.
+"""The HTML page of `oriel bench`: comparisons of the hosts with and without Oriel, from results in the documented schema.
 
-Every plot is a table too, and every failure stands where its figure would; the scripts only draw and filter.
-Called by the command through document(); the pieces of any page are skeleton's."""
+Every plot also has a table, and every failure is shown in place of its figure; the scripts only draw and filter. The command
+calls document(); skeleton has the parts common to all pages."""
 
 from . import figures, plots, skeleton, tables, units
 from .skeleton import element, join
@@ -37,7 +37,7 @@ def tile(count, text, kind):
 
 
 def extremes(results):
-    """The largest gains and losses in words: one cell for each pattern, so that one sweep does not fill the list."""
+    """The largest gains and losses as text: one cell for each pattern, so that one sweep does not fill the list."""
     compared = sorted((cell for cell in results.cells if cell.ratio is not None), key=lambda cell: cell.ratio)
     lists = []
     for title, cells in (("Slowest against the better host", [cell for cell in compared if cell.outcome == "slower"]),
@@ -67,7 +67,7 @@ def summary(results):
 
 
 def filters(results):
-    """The controls; without script they do nothing and are not shown."""
+    """The controls; they are hidden without script."""
     memories = [element("label", element("input", type="checkbox", value=name, checked=True, name="memory"),
                         figures.MEMORIES.get(name, (name, name))[1]) for name in results.distinct("memory")]
     by_group = {}
@@ -81,7 +81,7 @@ def filters(results):
 
 
 def section(name, title, intro, *content, legend=None, plots=False):
-    """plots: one that has nothing left when the filters hide its figures."""
+    """plots: the section is empty when the filters hide its figures."""
     return element("section", element("header", element("h2", title), legend), element("p", intro), *content, id=name,
                    class_="plots" if plots else None)
 
@@ -91,8 +91,8 @@ def failures(results):
             if column.name in cell.figures and cell.figures[column.name].failed]
     if not rows:
         return ""
-    return section("failures", "What failed", "No time is shown for these; the other patterns went on without them.",
-                   skeleton.table(["Column", "Operation", "Memory", "Ranks", "What happened", "Reason"], rows))
+    return section("failures", "Failures", "No time is shown for these; they did not affect other patterns.",
+                   skeleton.table(["Column", "Operation", "Memory", "Ranks", "Failure", "Reason"], rows))
 
 
 def overview(results, drawings):
@@ -101,15 +101,15 @@ def overview(results, drawings):
         return ""
     figure = drawings.figure("Each operation's ratios", plots.ratios(rows), None)
     usual = results.key_cells()
-    return section("overview", "Where Oriel wins and where it loses",
+    return section("overview", "Oriel compared with the hosts",
                    "One mark for each measurement: the better host's time divided by the slower Oriel's. Right of the line, "
-                   "Oriel is faster whichever host you have; left of it, slower. The scale is logarithmic.", figure,
+                   "Oriel is faster on every host; left of it, slower. The scale is logarithmic.", figure,
                    tables.details("Ratios as a table" if len(usual) == len(results.cells) else "Ratios of the usual sizes",
                                   tables.cells(results, usual, memory=True), is_open=True))
 
 
 def singles(results, drawings):
-    sheaves = []  # a row of cards for each group, the memories side by side
+    sheaves = []  # a row of cards for each group, one card for each memory
     for group in results.distinct("group"):
         cells = [cell for cell in results.single_cells() if cell.group == group]
         cards = [drawings.figure(f"{plots.group_title(group)}, {tables.memory_name(memory)}", plots.bars(results, chosen, cells),
@@ -122,7 +122,7 @@ def singles(results, drawings):
     rows = [element("div", *cards, class_="cards halves" if memories == 2 else "cards wide") for cards in sheaves]
     return section("singles", "Single operations",
                    "Time of one operation, shorter is better, on a logarithmic scale. The dashed line across the bars is the "
-                   "same bytes moved or computed by plain instructions of this machine, where there is such a loop.",
+                   "time of plain instructions for the same data, if there is such a loop.",
                    *rows, legend=plots.legend(results, "bars"), plots=True)
 
 
@@ -134,20 +134,20 @@ def sweeps(results, drawings, name, title, intro, make, empty):
 
 
 NOTES = [
-    "Best of all runs. Host and Oriel were run in turn, and data were verified: a wrong result has no time.",
-    "“Oriel faster” compares the better of the hosts alone with the slower of Oriel's columns: what is gained at least.",
+    "Best of all runs. Runs with and without Oriel alternated, and data were verified: a wrong result has no time.",
+    "“Oriel faster” compares the better host alone with the slower of Oriel's columns: the minimum gain.",
     "Bandwidth is bytes of data divided by the time of one operation; 1 GB is 10⁹ bytes.",
-    "The limit is a loop of plain instructions, without MPI, that moves or computes as many bytes in the same shape, or what "
-    "as many processes at least have to do in shared memory to wait for each other; where there is neither, there is no limit.",
-    "Figures of different machines, or of a busy one, do not compare.",
+    "The limit is a loop of plain instructions without MPI that moves or computes the same data in the same shape, or the "
+    "minimum synchronisation of the same number of processes in shared memory. Some patterns have no limit.",
+    "Figures of different machines, or of a busy one, are not comparable.",
 ]
 
 
 def body(raw, results, drawings):
-    parts = [element("header", element("h1", "One-sided MPI: each host alone and through Oriel"), machine_facts(results, raw),
+    parts = [element("header", element("h1", "One-sided MPI: each host with and without Oriel"), machine_facts(results, raw),
                      class_="top")]
     if raw.get("complete") is False:
-        parts.append(element("p", "This run was interrupted: what follows was measured until then.", class_="banner"))
+        parts.append(element("p", "This run was interrupted: the page shows the results so far.", class_="banner"))
     if not results.cells:
         parts.append(element("p", "Nothing was measured, so there is nothing to compare.", class_="banner"))
     else:
@@ -156,20 +156,20 @@ def body(raw, results, drawings):
                   summary(results), filters(results), overview(results, drawings), failures(results),
                   singles(results, drawings),
                   sweeps(results, drawings, "latency", "Latency over message size",
-                         "Time of one operation when each waits for the one before, lower is better; both axes are logarithmic.",
+                         "Time of one operation when each waits for the previous one, lower is better; both axes are logarithmic.",
                          plots.latency, "No operation was measured with more than one size."),
                   sweeps(results, drawings, "bandwidth", "Bandwidth over message size",
-                         "Data moved in a second, higher is better, with as many operations in flight as each size was measured "
-                         "with; both axes are logarithmic.", plots.bandwidth,
+                         "Data moved per second, higher is better, with the measured number of operations in flight for each size; "
+                         "both axes are logarithmic.", plots.bandwidth,
                          "No operation was measured with more than one size."),
                   sweeps(results, drawings, "scaling", "Scaling over ranks",
-                         "Time of one operation, lower is better. Where there are more ranks than cores, ranks share cores.",
+                         "Time of one operation, lower is better. With more ranks than cores, ranks share cores.",
                          plots.scaling, "No operation was measured with more than one number of ranks.")]
     if results.raw:
-        parts.append(section("raw", "This machine without MPI", "The limits, and what else this machine does by itself.",
+        parts.append(section("raw", "This node without MPI", "The limits, and other raw operations.",
                              tables.details("Every raw operation", tables.raw(results))))
     if results.cells:
-        parts.append(section("all", "Every figure", "Best time, and the range of the runs where there were several.",
+        parts.append(section("all", "Every figure", "Best time, and the range of several runs.",
                              tables.details(f"All {len(results.cells):,} measurements",
                                             tables.cells(results, results.cells, memory=True, samples=True))))
     parts.append(element("footer", element("h2", "How to read this"), element("ul", *(element("li", note) for note in NOTES))))
@@ -177,8 +177,8 @@ def body(raw, results, drawings):
 
 
 def document(results):
-    """The page's text, of these results (a dict as in the file of --json).
-    Raises RuntimeError where the library that draws is missing."""
+    """The page's text for these results (a dict as in the file of --json).
+    Raises RuntimeError if the drawing library is missing."""
     digested = figures.Results(results)
     drawings = plots.Drawings()
     content = body(results, digested, drawings)
@@ -190,5 +190,5 @@ def document(results):
 
 
 def write(results, path):
-    """Makes the page at path. Raises OSError where that cannot be written, else as document()."""
+    """Writes the page to path. Raises OSError if that fails, and the errors of document()."""
     skeleton.write(path, document(results))

@@ -1,14 +1,13 @@
-"""What the plots of the page of `oriel bench` show: their values, texts, axes and tables, which the scripts only draw.
+"""The content of the plots of the `oriel bench` page: values, texts, axes and tables, which the scripts only draw.
 
-A plot's data are lists of equal length, with null where a figure is missing; words for failures stand beside them.
-Called by page.py."""
+A plot's data are lists of equal length, with null for a missing figure; parallel lists have words for failures."""
 
 import math
 
 from . import figures, tables, units
 from .skeleton import Markup, element
 
-# What a row of the overview gives for each of its marks.
+# The fields of each mark in a row of the overview.
 KINDS = {"hosts-fail": 1, "oriel-fails": -1}
 
 
@@ -36,7 +35,7 @@ class Card:
 
 
 def legend(results, sort):
-    """The columns' marks in words, drawn without script: every page of paper needs them."""
+    """The legend of the columns' marks, drawn without script: every printed page needs it."""
     items = []
     for name, title in [(column.name, column.title) for column in results.columns] + [("raw", results.raw_title)]:
         if name == "raw" and not results.raw:
@@ -86,7 +85,7 @@ def ratios(rows):
     low, high = units.log_domain(values + [0.5, 2.0])
     steps = (1, 2, 5) if high / low < 2e4 else (1,)
     above = [step * 10.0 ** power for power in range(9) for step in steps]
-    # In the order in which they get room for their labels: the middle, then powers of ten, then what stands between.
+    # In order of precedence for label space: the middle, then powers of ten, then values between.
     ticks = sorted((value for value in {*above, *(1 / value for value in above)} if low <= value <= high),
                    key=lambda value: (value != 1, round(math.log10(value), 9) % 1 != 0, value))
     return {"kind": "ratios", "rows": rows,
@@ -99,7 +98,7 @@ def group_title(group):
 
 
 def bars(results, cells, peers):
-    """The plot of some cells; peers are those that share its axis."""
+    """The plot of some cells; peers are the cells that share its axis."""
     rows = []
     for cell in cells:
         rows.append({"label": results.label(cell), "pattern": cell.pattern,
@@ -117,7 +116,7 @@ def bars(results, cells, peers):
 
 
 def spread(figure):
-    """What the pointer is told of one figure beyond its value."""
+    """The tooltip of a figure, in addition to its value."""
     if figure.failed:
         return figure.reason
     if len(figure.samples) > 1:
@@ -152,14 +151,14 @@ def lines(results, cells, x_of, x_text, y_of, y_text):
 
 
 def sweep(results, patterns, flight, x_of, x_text, x_title, y_of, y_text, y_title):
-    """A card for each pattern and memory; one vertical axis for all of them, so that they compare."""
+    """A card for each pattern and memory, with one common vertical axis."""
     chosen = {}
     for cell in results.cells:
         if cell.pattern in patterns and x_of(cell) > 0:
             chosen.setdefault((cell.memory, cell.pattern), []).append(cell)
     cards = []
     for cells in chosen.values():
-        flights = {}  # of each place on the axis: long messages may not have been measured with many in flight
+        flights = {}  # for each position on the axis: long messages may have fewer in flight
         for cell in cells:
             flights[x_of(cell)] = flight(flights.get(x_of(cell), cell.in_flight), cell.in_flight)
         cells = [cell for cell in cells if cell.in_flight == flights[x_of(cell)]]
@@ -167,7 +166,7 @@ def sweep(results, patterns, flight, x_of, x_text, x_title, y_of, y_text, y_titl
         other = "ranks" if x_title == "message size" else "bytes"  # what does not vary within one plot
         cells = sorted((cell for cell in cells if getattr(cell, other) == getattr(least, other)), key=x_of)
         if len(cells) < 2:
-            continue  # a point is no plot: it stands among the single operations
+            continue  # a single point is shown among the single operations
         table = tables.sweep(results, cells, x_title, lambda cell: heading(results, cell, x_text),
                              lambda ns, cell: y_text(y_of(ns, cell)))
         cards.append(Card(f"{least.title}, {tables.memory_name(least.memory)}",

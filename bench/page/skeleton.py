@@ -1,8 +1,7 @@
-"""The skeleton of Oriel's HTML pages: one file each, which holds its scripts and styles and loads nothing when it is opened.
+"""The skeleton of Oriel's HTML pages: each is one file with its scripts and styles, and loads nothing when it is opened.
 
-Text from outside stays text: what is not Markup is escaped where it enters, data cannot end the script that holds them,
-and the page's own policy allows the scripts that stand here and no others.
-Whoever writes a page calls this; page.py is the first of them. Standard library only."""
+External text stays text: everything except Markup is escaped when it is added, data cannot end the script that contains them,
+and the page's content security policy allows only the scripts in it. Standard library only."""
 
 import base64
 import hashlib
@@ -11,19 +10,19 @@ import os
 import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIBRARY = "library.js"  # beside this file in a build and in an installation; with its licences in it
+LIBRARY = "library.js"  # in this folder in a build and in an installation; includes its licences
 
 
 class MissingLibrary(RuntimeError):
-    """The library that draws the plots is not there; the text says why."""
+    """The drawing library is missing; the text has the reason."""
 
 
 class Markup(str):
-    """Text that is HTML already. Everything else is escaped by element()."""
+    """Text that is already HTML. element() escapes everything else."""
 
 
 ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
-# What HTML does not allow: control characters, halves of surrogate pairs, noncharacters.
+# Characters that HTML forbids: control characters, halves of surrogate pairs, noncharacters.
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
@@ -36,13 +35,13 @@ def escape(text):
 
 
 def join(parts):
-    """Text and Markup, one after the other."""
+    """Concatenates text and Markup."""
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts if part is not None))
 
 
 def element(tag, *children, **attributes):
-    """<tag>children</tag>. Attributes are named as in HTML, with _ for - and one at the end where Python has the word itself;
-    True is an attribute without a value, None and False are none."""
+    """<tag>children</tag>. Attributes have their HTML names, with _ for - and a final _ for Python keywords;
+    True is an attribute without a value, None and False omit it."""
     parts = ["<", tag]
     for name, value in attributes.items():
         name = name.rstrip("_").replace("_", "-")
@@ -58,7 +57,7 @@ def element(tag, *children, **attributes):
 
 
 def table(heads, rows, caption=None, classes=None):
-    """A table that scrolls by itself on a narrow screen. heads: text or Markup cells; rows: Markup of whole rows."""
+    """A table that scrolls separately on a narrow screen. heads: text or Markup cells; rows: Markup of complete rows."""
     return element("div", element("table", element("caption", caption) if caption else None,
                                   element("thead", element("tr", *(head if isinstance(head, Markup) else
                                                                    element("th", head, scope="col") for head in heads))),
@@ -72,7 +71,7 @@ def own_file(name):
 
 
 def library():
-    """What draws the plots: the parts of D3 that they use, bundled when Oriel was built (web/)."""
+    """The drawing library: the used parts of D3, bundled when Oriel was built (web/)."""
     try:
         return own_file(LIBRARY)
     except OSError as error:
@@ -81,8 +80,8 @@ def library():
 
 
 def inline(text):
-    """Code that can stand inside a script or style element: nothing in it ends that element or begins a comment of HTML.
-    Both sequences occur only inside strings of JavaScript, where the backslash changes nothing."""
+    """Makes code safe inside a script or style element: it must not end the element or begin an HTML comment.
+    Both sequences occur only in JavaScript strings, where the added backslash has no effect."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return Markup(re.sub(r"<(?=/(script|style)|!--)", r"\\x3c", text, flags=re.IGNORECASE))
 
@@ -92,7 +91,7 @@ def digest(text):
 
 
 def cleaned(value):
-    """The same value where every text can be text of a page: a script would put half a surrogate pair there unchanged."""
+    """The same value with strings that HTML permits: a script would insert half a surrogate pair unchanged."""
     if isinstance(value, dict):
         return {clean(name): cleaned(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -101,13 +100,13 @@ def cleaned(value):
 
 
 def data(value):
-    """JSON that can stand inside a script element, whatever its strings hold."""
+    """JSON that is safe inside a script element for all strings."""
     text = json.dumps(cleaned(value), allow_nan=False, separators=(",", ":"))  # ASCII only
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def document(title, body, values, scripts, styles):
-    """A whole page. values is what the scripts find as JSON in the element "data"; scripts and styles are names of our files."""
+    """A complete page. The element "data" holds values as JSON for the scripts; scripts and styles are names of files here."""
     codes = [inline(library())] + [inline(own_file(name)) for name in scripts]
     style = inline("\n".join(own_file(name) for name in styles))
     policy = ("default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + digest(style)

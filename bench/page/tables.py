@@ -1,7 +1,6 @@
 """The tables of the page of `oriel bench`: one row for each cell, one column for each column of the results.
 
-A failure stands as its word where a time would; rows say their memory and pattern, by which the page filters them.
-Called by page.py and plots.py."""
+A failure is a word in place of a time; rows have attributes for memory and pattern, which the page's filters use."""
 
 from . import figures, units
 from .skeleton import element, table

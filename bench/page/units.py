@@ -1,19 +1,18 @@
-"""Numbers with their units, as the pages show them: times, sizes, rates, ratios, and the ticks of logarithmic axes.
+"""Numbers with units for the pages: times, sizes, rates, ratios, and the ticks of logarithmic axes.
 
-What is shown has three significant digits at most and never loses its unit.
-Called by whatever makes a page; knows nothing of HTML."""
+Numbers have at most three significant digits and always a unit. This module does not depend on HTML."""
 
 import math
 
 TIMES = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")]
 RATES = [(1.0, "GB/s"), (1e-3, "MB/s"), (1e-6, "kB/s"), (1e-9, "B/s")]
 SIZES = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")]
-# Within this of 1 a ratio says nothing: the runs of one program differ by as much.
+# A ratio this close to 1 is noise: runs of one program differ as much.
 EVEN = 0.05
 
 
 def number(value):
-    """A finite number above zero, else None: what a logarithmic axis and a ratio can use."""
+    """A finite number above zero, which a logarithmic axis and a ratio need; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -24,7 +23,7 @@ def number(value):
 
 
 def digits(value):
-    """Three significant digits, with no zeros behind the point that say nothing."""
+    """Three significant digits, without trailing zeros after the point."""
     if value >= 100:
         return f"{value:,.0f}"
     text = f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
@@ -74,7 +73,7 @@ def log_domain(values):
 
 
 def log_ticks(domain, text):
-    """[[value, label]] at powers of ten, and at 2 and 5 of them where the range is short."""
+    """[[value, label]] at powers of ten, and at 2 and 5 times these in a short range."""
     low, high = domain
     decades = math.log10(high / low)
     steps = (1,) if decades > 2.5 else (1, 2, 5) if decades < 1.8 else (1, 3)

@@ -1,6 +1,7 @@
-/* `oriel check`: becomes the program, with the checker in front of Oriel; or explains rules.
- * Its options reach the checker as ORIEL_CHECK_* in the environment; those of a rule are answered here.
- * Called by main, once per rank, and by the checker itself as its helper (helper.c). */
+/* `oriel check`: executes the program with the checker preloaded before Oriel, or explains rules.
+ * Options reach the checker as ORIEL_CHECK_* environment variables; options about rules are
+ * answered here. main calls this once per rank. The checker also starts it as its helper process
+ * (helper.c). */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -35,7 +36,7 @@ enum {
     OPTION_PAGE
 };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t check_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
@@ -48,7 +49,7 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_PAGE: request->page = true; return 0;
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
-        state->next = state->argc; /* the rest is the program's */
+        state->next = state->argc; /* the remaining arguments are the program's */
         return 0;
     case ARGP_KEY_NO_ARGS:
         if (request->explain == NULL && !request->rules && !request->page)
@@ -58,42 +59,37 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void check_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
         {"no-fail", OPTION_NO_FAIL, NULL, 0,
-         "Keep the program's exit status when something is found", 0},
-        {"json", OPTION_JSON, "FILE", 0, "Write the findings to FILE as JSON, too", 0},
-        {"stacks", OPTION_STACKS, NULL, 0,
-         "Show with each finding how the program came to the call", 0},
-        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain the rule with this number, for example C1",
-         0},
+         "Keep the program's exit status when there are findings", 0},
+        {"json", OPTION_JSON, "FILE", 0, "Also write the findings to FILE as JSON", 0},
+        {"stacks", OPTION_STACKS, NULL, 0, "Show the call stack of each finding", 0},
+        {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain a rule, for example C1", 0},
         {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
         {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = check_option_parse,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
-        /* Two more ways, which argp would have take all options. */
-        .doc = "  or:  oriel check --explain RULE\n"
-               "  or:  oriel check --rules\n"
-               "Run an MPI program and tell what is wrong with its one-sided communication.\v"
-               "Under any launcher: mpiexec -n 4 oriel check ./app. The program goes on after a "
-               "finding; at its end there is a "
-               "summary, and status 86 if anything was found and the program itself ended with 0. "
-               "Compile it with -g for lines, "
-               "and with -fsanitize=thread to have its own loads and stores watched. "
-               "docs/checker.md tells what is found.",
+        /* Two more usage lines; argp would add "[OPTION...]" to each. */
+        .doc = "  or:  oriel check --explain RULE\n  or:  oriel check --rules\nRun an MPI program "
+               "and report errors in its one-sided communication.\vWorks with any launcher: "
+               "mpiexec -n 4 oriel check ./app. The program continues after a finding. A summary "
+               "follows at its end; the exit status is 86 if there are findings and the program's "
+               "own status is 0. Compile with -g to see source lines, and with -fsanitize=thread "
+               "to check the program's own loads and stores. docs/checker.md describes the checks.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
-/* A question is answered, and nothing run. */
-static bool is_mixed(const struct request *request)
+/* Options that ask about rules exclude those that run a program. */
+static bool options_conflict(const struct request *request)
 {
     int questions = (request->explain != NULL) + request->rules + request->page;
     bool runs = request->program != NULL || request->host != NULL || request->json != NULL ||
@@ -101,8 +97,8 @@ static bool is_mixed(const struct request *request)
     return questions > 1 || (questions == 1 && runs);
 }
 
-/* Whether the file is where a standard stream goes, which others write, too. */
-static bool is_output(int fd)
+/* True when the file is also standard output or standard error. */
+static bool is_standard_stream(int fd)
 {
     struct stat file, stream;
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
@@ -114,8 +110,9 @@ static bool is_output(int fd)
     return false;
 }
 
-/* By opening it; but to the reader of a pipe, what opens it and closes it again is its writer and has come to its end. */
-static void json_file_look(const char *file)
+/* Checks the file by opening it. A FIFO is not opened: its reader would see an end of file when
+ * this process closes it. */
+static void json_file_check(const char *file)
 {
     struct stat status;
     if (stat(file, &status) == 0 && S_ISFIFO(status.st_mode)) {
@@ -126,24 +123,24 @@ static void json_file_look(const char *file)
     int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         oriel_die("--json: %s: %s", file, strerror(errno));
-    if (is_output(fd))
-        oriel_die("--json: %s is where the program's own output goes; name another file", file);
+    if (is_standard_stream(fd))
+        oriel_die("--json: %s also receives the program's output; choose another file", file);
     close(fd);
 }
 
-/* The file is written at the end of the job, when the program may be in another folder; whether it can be is better known now.
- * What is in it from an earlier job goes when nothing is left that refuses this one (become.c). */
+/* The file is written at the end of the job, when the current folder may be another one. Errors are
+ * better reported now. Findings of an earlier job are removed only once nothing else can refuse
+ * this one (exec_program.c). */
 static void json_file_set(const char *file)
 {
     if (file[0] == '\0')
-        oriel_die("--json: no file is named");
-    json_file_look(file);
+        oriel_die("--json: the file's name is empty");
+    json_file_check(file);
     char *path = realpath(file, NULL);
-    if (path ==
-        NULL) /* a pipe of the shell's, or a file that was deleted: known by a descriptor alone */
-        oriel_die("--json: %s has no name that leads to it at the end of the job; name a file",
+    if (path == NULL) /* A pipe of the shell, or a deleted file, has only a descriptor. */
+        oriel_die("--json: %s has no path that is valid at the end of the job; choose a file",
                   file);
-    oriel_variable_set("ORIEL_CHECK_JSON", path);
+    oriel_env_set("ORIEL_CHECK_JSON", path);
     free(path);
 }
 
@@ -153,9 +150,9 @@ int oriel_command_check(int argc, char **argv)
         return oriel_helper_serve(argv[2]);
 
     struct request request;
-    request_parse(argc, argv, &request);
-    if (is_mixed(&request))
-        oriel_die("nothing else goes with --explain or --rules");
+    check_request_parse(argc, argv, &request);
+    if (options_conflict(&request))
+        oriel_die("--explain and --rules allow no other arguments");
     if (request.explain != NULL)
         return oriel_explain_rule(request.explain);
     if (request.rules || request.page)
@@ -163,12 +160,15 @@ int oriel_command_check(int argc, char **argv)
 
     if (request.json != NULL)
         json_file_set(request.json);
-    oriel_variable_set(
+    oriel_env_set(
         "ORIEL_LOCK",
-        "awaited"); /* who has a lock when the call returns can be told of who had it before */
+        /* The call returns only when the lock is acquired, so the checker can order it after the
+         * previous holder's release. */
+        "awaited");
     if (request.no_fail)
-        oriel_variable_set("ORIEL_CHECK_FAIL", "0");
+        oriel_env_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)
-        oriel_variable_set("ORIEL_CHECK_STACKS", "1");
-    oriel_become(&(struct oriel_exec_plan){.host = request.host, .checked = true}, request.program);
+        oriel_env_set("ORIEL_CHECK_STACKS", "1");
+    oriel_exec_program(&(struct oriel_exec_plan){.host = request.host, .checked = true},
+                       request.program);
 }

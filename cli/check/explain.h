@@ -1,10 +1,9 @@
-/* The rules of the checker, for people: one explained, all listed, and docs/rules.md.
- * All of it comes from src/check/rules/rules.def.
- * Only files in cli/ include this. */
+/* The checker's rules as text: one explained, all listed, and docs/rules.md. The texts come from
+ * src/check/rules/rules.def. */
 #ifndef ORIEL_CLI_CHECK_EXPLAIN_H
 #define ORIEL_CLI_CHECK_EXPLAIN_H
 
-/* Each prints to stdout and returns the exit status. */
+/* These print to stdout and return the exit status. */
 int oriel_explain_rule(const char *number);
 int oriel_explain_list(void);
 int oriel_explain_page(void);

@@ -1,6 +1,5 @@
-/* Writes the findings of a job as one JSON object; docs/checker.md describes it.
- * Texts of the program that are not UTF-8 are written with their odd bytes replaced.
- * Called by helper.c, in a process of its own. */
+/* Writes the findings of a job as one JSON object; docs/checker.md describes it. In strings that
+ * are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
 #include "cli/helper.h"
 
 #include <errno.h>
@@ -31,13 +30,13 @@ static json_t *number_or_null(int64_t number)
     return oriel_json_checked(number < 0 ? json_null() : json_integer(number));
 }
 
-/* How many there are from a first one on, which may not be known. */
-static json_t *count_from(int64_t first, uint64_t count)
+/* The count, or null when the first item is unknown. */
+static json_t *count_or_null(int64_t first, uint64_t count)
 {
     return oriel_json_checked(first < 0 ? json_null() : json_integer((json_int_t)count));
 }
 
-static json_t *site(const struct oriel_record_site *site)
+static json_t *site_json(const struct oriel_record_site *site)
 {
     if (site->call[0] == '\0')
         return oriel_json_checked(json_null());
@@ -50,7 +49,7 @@ static json_t *site(const struct oriel_record_site *site)
                   TEXT(place->module), "offset", (json_int_t)place->offset));
 }
 
-static json_t *ranks(const struct oriel_record_finding *record)
+static json_t *ranks_json(const struct oriel_record_finding *record)
 {
     json_t *list = oriel_json_checked(json_array());
     for (int rank = 0; rank < ORIEL_RECORD_RANKS; rank++)
@@ -59,7 +58,7 @@ static json_t *ranks(const struct oriel_record_finding *record)
     return list;
 }
 
-static json_t *stack(const struct oriel_record_finding *record)
+static json_t *stack_json(const struct oriel_record_finding *record)
 {
     json_t *list = oriel_json_checked(json_array());
     const char *at = record->stack;
@@ -74,7 +73,7 @@ static json_t *stack(const struct oriel_record_finding *record)
     return list;
 }
 
-static json_t *finding(const struct oriel_record_finding *record)
+static json_t *finding_json(const struct oriel_record_finding *record)
 {
     uint32_t rule = record->rule < RULES ? record->rule : 0;
     return oriel_json_checked(json_pack(
@@ -82,23 +81,24 @@ static json_t *finding(const struct oriel_record_finding *record)
         "s:o}",
         "rule", rules[rule].number, "title", rules[rule].title, "window", TEXT(record->window),
         "flavour", TEXT(record->flavour), "target", number_or_null(record->target), "offset",
-        number_or_null(record->offset), "bytes", count_from(record->offset, record->len_bytes),
+        number_or_null(record->offset), "bytes", count_or_null(record->offset, record->len_bytes),
         "element", number_or_null(record->element), "elements",
-        count_from(record->element, record->elements), "call", site(&record->here), "other",
-        site(&record->other), "opening", site(&record->opening), "missing", TEXT(record->missing),
-        "detail", TEXT(record->detail), "remedy", rules[rule].remedy, "count",
-        (json_int_t)record->count, "ranks", ranks(record), "stack", stack(record)));
+        count_or_null(record->element, record->elements), "call", site_json(&record->here), "other",
+        site_json(&record->other), "opening", site_json(&record->opening), "missing",
+        TEXT(record->missing), "detail", TEXT(record->detail), "remedy", rules[rule].remedy,
+        "count", (json_int_t)record->count, "ranks", ranks_json(record), "stack",
+        stack_json(record)));
 }
 
-/* The whole object; the request has been measured. */
-static json_t *job(const struct oriel_helper_json *head)
+/* The complete object; the request's size has been checked. */
+static json_t *job_json(const struct oriel_helper_json *head)
 {
     const struct oriel_record_finding *records = (const void *)(head + 1);
     const struct oriel_record_count *counts = (const void *)(records + head->findings);
     json_t *findings = oriel_json_checked(json_array());
     json_t *unseen = oriel_json_checked(json_array());
     for (uint32_t i = 0; i < head->findings; i++)
-        json_array_append_new(findings, finding(&records[i]));
+        json_array_append_new(findings, finding_json(&records[i]));
     for (uint32_t i = 0; i < head->counts; i++)
         json_array_append_new(
             unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what),
@@ -117,8 +117,8 @@ char *oriel_findings_write(const void *request, size_t len_bytes)
     if (len_bytes < sizeof *head ||
         len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
                          head->counts * sizeof(struct oriel_record_count))
-        return oriel_format("%s", "the request was not understood");
-    json_t *value = job(head);
+        return oriel_format("%s", "the request is invalid");
+    json_t *value = job_json(head);
     char *refusal = oriel_json_write(head->file, value);
     json_decref(value);
     return refusal;

@@ -1,6 +1,6 @@
-/* `oriel info`: what this machine offers, and what Oriel makes of it.
- * Everything is gathered into one JSON value first; the text is printed from that value, so both forms say the same.
- * Called by main; needs no launcher and no privileges. */
+/* `oriel info`: shows what this node offers and how Oriel uses it. All data is collected in one
+ * JSON value first, and the text is printed from that value. Both forms have the same content. It
+ * needs no launcher and no privileges. */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -20,8 +20,9 @@
 #include "memory/promote/promote.h"
 #include "oriel/oriel.h"
 
-/* Paths and values of variables are any bytes, and details that were too long have been cut between any two. */
-static json_t *text(const char *bytes)
+/* Paths and environment values may hold any bytes, and long details may be cut inside a
+ * character. */
+static json_t *json_clean_text(const char *bytes)
 {
     char *clean = oriel_format("%s", bytes);
     oriel_trace_text_clean(clean, strlen(clean) + 1);
@@ -30,10 +31,10 @@ static json_t *text(const char *bytes)
     return value;
 }
 
-/* A null where the text is empty. */
-static json_t *text_or_null(const char *bytes)
+/* Returns null for an empty string. */
+static json_t *json_clean_text_or_null(const char *bytes)
 {
-    return bytes[0] == '\0' ? oriel_json_checked(json_null()) : text(bytes);
+    return bytes[0] == '\0' ? oriel_json_checked(json_null()) : json_clean_text(bytes);
 }
 
 static json_t *hosts_gather(void)
@@ -42,13 +43,13 @@ static json_t *hosts_gather(void)
     for (size_t i = 0; i < oriel_hosts_count; i++) {
         struct oriel_installed installed;
         oriel_installed_find(&oriel_hosts[i], &installed);
-        oriel_json_append(list,
-                          json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name",
-                                    oriel_hosts[i].name, "title", oriel_hosts[i].title, "found",
-                                    installed.found, "version", text_or_null(installed.version),
-                                    "library", text_or_null(installed.library), "reason",
-                                    text_or_null(installed.refused), "served", installed.served,
-                                    "liboriel", text(installed.liboriel)));
+        oriel_json_append(
+            list, json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:b, s:o}", "name", oriel_hosts[i].name,
+                            "title", oriel_hosts[i].title, "found", installed.found, "version",
+                            json_clean_text_or_null(installed.version), "library",
+                            json_clean_text_or_null(installed.library), "reason",
+                            json_clean_text_or_null(installed.refused), "served", installed.served,
+                            "liboriel", json_clean_text(installed.liboriel)));
     }
     return list;
 }
@@ -58,13 +59,13 @@ static void mechanism_gather(json_t *list, void (*try)(struct oriel_probe *out))
     struct oriel_probe probe;
     try(&probe);
     oriel_json_append(list, json_pack("{s:s, s:b, s:o}", "name", probe.name, "available",
-                                      probe.available, "detail", text(probe.detail)));
+                                      probe.available, "detail", json_clean_text(probe.detail)));
 }
 
 static json_t *mechanisms_gather(void)
 {
     json_t *list = oriel_json_checked(json_array());
-    setenv("UCX_LOG_LEVEL", "fatal", 0); /* it writes to stdout what the probes tell anyway */
+    setenv("UCX_LOG_LEVEL", "fatal", 0); /* UCX would print the probes' results to stdout */
     for (size_t i = 0; i < oriel_probes_count; i++)
         mechanism_gather(list, oriel_probes[i]);
     mechanism_gather(list, oriel_probe_promotion);
@@ -78,21 +79,21 @@ static json_t *options_gather(void)
     json_t *list = oriel_json_checked(json_array());
     struct oriel_option_description option;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        oriel_json_append(list,
-                          json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name,
-                                    "kind", option.kind, "value", text(oriel_option_value(&option)),
-                                    "default", option.initial, "set", option.is_set, "words",
-                                    text_or_null(option.words), "meaning", option.meaning));
+        oriel_json_append(
+            list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind",
+                            option.kind, "value", json_clean_text(oriel_option_value(&option)),
+                            "default", option.initial, "set", option.is_set, "words",
+                            json_clean_text_or_null(option.words), "meaning", option.meaning));
     return list;
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *member_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text == NULL ? "" : text;
 }
 
-static bool is_true(const json_t *object, const char *key)
+static bool member_is_true(const json_t *object, const char *key)
 {
     return json_is_true(json_object_get(object, key));
 }
@@ -104,14 +105,15 @@ static void hosts_print(const json_t *hosts)
     printf("\nHosts\n");
     json_array_foreach(hosts, i, host)
     {
-        if (is_true(host, "found"))
-            printf("  %-12s %s (%s)\n", text_of(host, "name"), text_of(host, "version"),
-                   text_of(host, "library"));
+        if (member_is_true(host, "found"))
+            printf("  %-12s %s (%s)\n", member_text(host, "name"), member_text(host, "version"),
+                   member_text(host, "library"));
         else
-            printf("  %-12s not found: %s\n", text_of(host, "name"), text_of(host, "reason"));
+            printf("  %-12s not found: %s\n", member_text(host, "name"),
+                   member_text(host, "reason"));
         printf("  %-12s %s %s\n", "",
-               is_true(host, "served") ? "served by" : "not served: there is no",
-               text_of(host, "liboriel"));
+               member_is_true(host, "served") ? "served by" : "not served: cannot find",
+               member_text(host, "liboriel"));
     }
 }
 
@@ -122,8 +124,9 @@ static void mechanisms_print(const json_t *mechanisms)
     printf("\nMechanisms\n");
     json_array_foreach(mechanisms, i, mechanism)
     {
-        printf("  %-12s %-3s  %s\n", text_of(mechanism, "name"),
-               is_true(mechanism, "available") ? "yes" : "no", text_of(mechanism, "detail"));
+        printf("  %-12s %-3s  %s\n", member_text(mechanism, "name"),
+               member_is_true(mechanism, "available") ? "yes" : "no",
+               member_text(mechanism, "detail"));
     }
 }
 
@@ -134,16 +137,17 @@ static void options_print(const json_t *options)
     printf("\nOptions\n");
     json_array_foreach(options, i, option)
     {
-        printf("  %s=%s  (default %s%s%s)\n", text_of(option, "name"), text_of(option, "value"),
-               text_of(option, "default"), text_of(option, "words")[0] == '\0' ? "" : "; one of ",
-               text_of(option, "words"));
-        printf("      %s\n", text_of(option, "meaning"));
+        printf("  %s=%s  (default %s%s%s)\n", member_text(option, "name"),
+               member_text(option, "value"), member_text(option, "default"),
+               member_text(option, "words")[0] == '\0' ? "" : "; one of ",
+               member_text(option, "words"));
+        printf("      %s\n", member_text(option, "meaning"));
     }
 }
 
 enum { OPTION_JSON = 256 };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t info_option_parse(int key, char *argument, struct argp_state *state)
 {
     (void)argument;
     if (key == OPTION_JSON) {
@@ -163,9 +167,9 @@ int oriel_command_info(int argc, char **argv)
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
-        .doc = "Show Oriel's version, the hosts found, what each mechanism's probe found, and "
-               "every option.",
+        .parser = info_option_parse,
+        .doc = "Show Oriel's version, the hosts found, the result of each mechanism's probe, and "
+               "all options.",
     };
     bool as_json = false;
     argp_parse(&argp, argc, argv, 0, NULL, &as_json);

@@ -1,6 +1,5 @@
-/* Asks a host's library for its version in a child process.
- * The child writes one fixed record to a pipe at its end; a child that ends without one is reported as what it is.
- * Called by `oriel info` through installed.h. */
+/* Gets the version of a host's library in a child process. The child writes one record of fixed
+ * size to a pipe. If it ends without one, its exit is reported. */
 #include "cli/info/installed.h"
 
 #include <dlfcn.h>
@@ -12,28 +11,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The size of the text that any MPI hands out: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
-enum { VERSION_BYTES_MAX = 16384, PATIENCE_S = 10 };
+/* Size of the version buffer: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
+enum { VERSION_BYTES_MAX = 16384, CHILD_TIMEOUT_S = 10 };
 
-/* What the child reports. */
+/* The child's report. */
 struct record {
     bool found;
     char library[PIPE_BUF - 512];
     char text[256]; /* the version, or why there is none */
 };
-_Static_assert(sizeof(struct record) <= PIPE_BUF, "a pipe takes a record whole or not at all");
+_Static_assert(sizeof(struct record) <= PIPE_BUF, "writes of a record to a pipe are atomic");
 
-static void record_refuse(struct record *record, const char *reason)
+static void record_set_error(struct record *record, const char *reason)
 {
     snprintf(record->text, sizeof record->text, "%s", reason);
 }
 
-static void version_ask(const char *soname, struct record *out)
+static void library_version_read(const char *soname, struct record *out)
 {
     static char version[VERSION_BYTES_MAX];
     void *library = dlopen(soname, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL) {
-        record_refuse(out, dlerror());
+        record_set_error(out, dlerror());
         return;
     }
     struct link_map *map = NULL;
@@ -42,10 +41,11 @@ static void version_ask(const char *soname, struct record *out)
     int (*get_version)(char *, int *) = NULL;
     void *symbol = dlsym(library, "MPI_Get_library_version");
     memcpy(&get_version, &symbol,
-           sizeof get_version); /* ISO C has no cast from an object to a function pointer */
+           /* ISO C has no cast from an object pointer to a function pointer. */
+           sizeof get_version);
     int len = 0;
     if (get_version == NULL || get_version(version, &len) != 0) {
-        record_refuse(out, "the library does not tell its version");
+        record_set_error(out, "the library does not return its version");
         return;
     }
     snprintf(out->text, sizeof out->text, "%.*s", (int)strcspn(version, "\r\n"), version);
@@ -55,30 +55,30 @@ static void version_ask(const char *soname, struct record *out)
     out->found = true;
 }
 
-/* The child: quiet, and ended by the kernel when the library hangs. */
-static _Noreturn void child_report(const char *soname, int fd)
+/* Runs in the child: silent, and ended by an alarm when the library hangs. */
+static _Noreturn void child_main(const char *soname, int fd)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(nothing, STDOUT_FILENO);
     dup2(nothing, STDERR_FILENO);
-    alarm(PATIENCE_S);
+    alarm(CHILD_TIMEOUT_S);
     struct record record = {.found = false};
-    version_ask(soname, &record);
+    library_version_read(soname, &record);
     ssize_t written = write(fd, &record, sizeof record);
     _exit(written == (ssize_t)sizeof record ? 0 : 1);
 }
 
-static void library_ask(const char *soname, struct record *out)
+static void child_version_read(const char *soname, struct record *out)
 {
     memset(out, 0, sizeof *out);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        record_refuse(out, strerror(errno));
+        record_set_error(out, strerror(errno));
         return;
     }
     pid_t child = fork();
     if (child == 0)
-        child_report(soname, ends[1]);
+        child_main(soname, ends[1]);
     close(ends[1]);
     bool reported = child > 0 && read(ends[0], out, sizeof *out) == (ssize_t)sizeof *out;
     close(ends[0]);
@@ -89,13 +89,13 @@ static void library_ask(const char *soname, struct record *out)
         return;
     memset(out, 0, sizeof *out);
     if (child < 0)
-        snprintf(out->text, sizeof out->text, "%s could not be asked: no child process", soname);
+        snprintf(out->text, sizeof out->text, "%s could not be queried: no child process", soname);
     else if (WIFSIGNALED(status))
-        snprintf(out->text, sizeof out->text, "%s could not be asked: %s", soname,
+        snprintf(out->text, sizeof out->text, "%s could not be queried: %s", soname,
                  strsignal(WTERMSIG(status)));
     else
         snprintf(out->text, sizeof out->text,
-                 "%s could not be asked: it ended the process that loaded it", soname);
+                 "%s could not be queried: it ended the process that loaded it", soname);
 }
 
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out)
@@ -103,9 +103,9 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
     memset(out, 0, sizeof *out);
     struct record record = {.found = false};
     for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
-        library_ask(*soname, &record);
+        child_version_read(*soname, &record);
         if (out->refused[0] ==
-            '\0') /* the first name is the host's own, the others are derivatives' */
+            '\0') /* The first soname is the host's own; the others belong to derivatives. */
             snprintf(out->refused, sizeof out->refused, "%s", record.text);
     }
     out->found = record.found;

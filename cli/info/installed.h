@@ -1,6 +1,5 @@
-/* What of a host MPI this machine has: its library as the loader finds it, and Oriel's library for it.
- * A host's library is only ever loaded in a child process, which may crash or hang without harm.
- * Only files in cli/ include this. */
+/* The installed parts for a host MPI: its library as the loader finds it, and Oriel's library for
+ * it. A host's library is only loaded in a child process, whose crash or hang does no harm. */
 #ifndef ORIEL_CLI_INFO_INSTALLED_H
 #define ORIEL_CLI_INFO_INSTALLED_H
 
@@ -10,12 +9,12 @@
 #include "cli/hosts.h"
 
 struct oriel_installed {
-    bool found;             /* the loader finds the host's library and its version could be asked */
-    char library[PATH_MAX]; /* its path */
-    char version[256];      /* the first line of what MPI_Get_library_version says */
-    char refused[256];      /* why it was not found, in the loader's words */
-    bool served;            /* liboriel.so for the host can be read */
-    char liboriel[PATH_MAX]; /* where it is, or would be */
+    bool found;             /* the loader finds the host's library, and it returned its version */
+    char library[PATH_MAX]; /* path of the host's library */
+    char version[256];      /* first line of MPI_Get_library_version */
+    char refused[256];      /* the loader's or library's error when found is false */
+    bool served;            /* liboriel.so for the host is readable */
+    char liboriel[PATH_MAX]; /* path of liboriel.so, whether it exists or not */
 };
 
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out);

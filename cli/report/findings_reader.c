@@ -1,6 +1,6 @@
-/* Reads what `oriel check --json` has written and tells it as text, in the words that the checker itself uses
- * (src/check/report/report_text.c). What a key lacks, or has of another type than docs/checker.md tells, is left out; only a file that is
- * none of the checker's at all is refused.  report.c and page.c call. */
+/* Reads the output of `oriel check --json` and prints it with the checker's own wording
+ * (src/check/report/report_text.c). A missing key, or one with another type than docs/checker.md
+ * describes, is omitted. Only a file that does not come from the checker is refused. */
 #include "cli/report/findings_reader.h"
 
 #include <inttypes.h>
@@ -9,39 +9,41 @@
 
 #include "cli/trace_text.h"
 
-static const char *text(const json_t *object, const char *key)
+static const char *member_text(const json_t *object, const char *key)
 {
-    return json_string_value(json_object_get(object, key)); /* NULL for what is no text */
+    /* NULL for a value that is not a string */
+    return json_string_value(json_object_get(object, key));
 }
 
-static bool number(const json_t *object, const char *key, int64_t *out)
+static bool member_number(const json_t *object, const char *key, int64_t *out)
 {
     const json_t *value = json_object_get(object, key);
     *out = json_integer_value(value);
     return json_is_integer(value);
 }
 
-/* What is wrong with it, or NULL. */
-static const char *wrong(const json_t *job)
+/* The problem with the file, or NULL. */
+static const char *format_error(const json_t *job)
 {
     int64_t version;
     size_t i;
     json_t *finding;
-    const char *format = text(job, "format");
+    const char *format = member_text(job, "format");
     if (format == NULL || strcmp(format, "oriel-check") != 0)
-        return "no findings of oriel check";
-    if (!number(job, "version", &version) || version != 1)
+        return "not a findings file of oriel check";
+    if (!member_number(job, "version", &version) || version != 1)
         return "findings of another version of oriel check";
     if (!json_is_array(json_object_get(job, "findings")))
         return "it has no list of findings";
     json_array_foreach(json_object_get(job, "findings"), i,
-                       finding) if (text(finding, "rule") == NULL ||
-                                    text(finding, "title") == NULL) return "a finding has no rule";
+                       finding) if (member_text(finding, "rule") == NULL ||
+                                    member_text(finding, "title") ==
+                                        NULL) return "a finding has no rule";
     return NULL;
 }
 
-/* What a file has from elsewhere steers no terminal. */
-static void texts_clean(json_t *value)
+/* Strings from the file must not control the terminal. */
+static void strings_clean(json_t *value)
 {
     size_t i;
     const char *key;
@@ -49,58 +51,56 @@ static void texts_clean(json_t *value)
     if (json_is_string(value))
         oriel_trace_text_clean((char *)(uintptr_t)json_string_value(value),
                                json_string_length(value) + 1);
-    json_array_foreach(value, i, inner) texts_clean(inner);
-    json_object_foreach(value, key, inner) texts_clean(inner);
+    json_array_foreach(value, i, inner) strings_clean(inner);
+    json_object_foreach(value, key, inner) strings_clean(inner);
 }
 
-static bool is_empty(const char *path)
+static bool file_is_empty(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
 }
 
-bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *out)
+bool oriel_findings_file_open(const char *path, FILE *complaints, struct oriel_findings_file *out)
 {
     json_error_t error;
-    if (is_empty(path)) {
-        fprintf(complaints,
-                "oriel: %s is empty: the job that was to write it has not come to its end\n", path);
+    if (file_is_empty(path)) {
+        fprintf(complaints, "oriel: %s is empty: the job that writes it has not finished\n", path);
         return false;
     }
     out->job = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (out->job == NULL) {
-        oriel_trace_text_clean(error.text,
-                               sizeof error.text); /* has of the file what was not understood */
+        oriel_trace_text_clean(error.text, sizeof error.text); /* The message quotes the file. */
         if (error.line > 0)
             fprintf(complaints, "oriel: %s: line %d: %s\n", path, error.line, error.text);
         else
-            fprintf(complaints, "oriel: %s\n", error.text); /* names the file */
+            fprintf(complaints, "oriel: %s\n", error.text); /* the message names the file */
         return false;
     }
-    const char *trouble = wrong(out->job);
+    const char *trouble = format_error(out->job);
     if (trouble != NULL) {
         fprintf(complaints, "oriel: %s: %s\n", path, trouble);
-        oriel_found_close(out);
+        oriel_findings_file_close(out);
         return false;
     }
-    texts_clean(out->job);
+    strings_clean(out->job);
     return true;
 }
 
-void oriel_found_close(struct oriel_found *found)
+void oriel_findings_file_close(struct oriel_findings_file *found)
 {
     json_decref(found->job);
     found->job = NULL;
 }
 
-/* "bytes 16 to 23", from keys that say where it begins and how much it is. */
+/* Prints "bytes 16 to 23", from keys with the first item and the count. */
 static void range_print(const json_t *finding, const char *first_key, const char *count_key,
                         const char *unit, FILE *out)
 {
     int64_t first, count;
-    if (!number(finding, first_key, &first))
+    if (!member_number(finding, first_key, &first))
         return;
-    if (number(finding, count_key, &count) && count > 1 && first <= INT64_MAX - count)
+    if (member_number(finding, count_key, &count) && count > 1 && first <= INT64_MAX - count)
         fprintf(out, ", %ss %" PRId64 " to %" PRId64, unit, first, first + count - 1);
     else
         fprintf(out, ", %s %" PRId64, unit, first);
@@ -108,14 +108,14 @@ static void range_print(const json_t *finding, const char *first_key, const char
 
 static void window_print(const json_t *finding, FILE *out)
 {
-    const char *name = text(finding, "window"), *flavour = text(finding, "flavour");
+    const char *name = member_text(finding, "window"), *flavour = member_text(finding, "flavour");
     int64_t target;
     if (name == NULL && flavour == NULL)
         return;
     fprintf(out, name != NULL ? "    window \"%s\"" : "    window without a name", name);
     if (flavour != NULL)
         fprintf(out, " (%s)", flavour);
-    if (number(finding, "target", &target))
+    if (member_number(finding, "target", &target))
         fprintf(out, ", target rank %" PRId64, target);
     range_print(finding, "offset", "bytes", "byte", out);
     range_print(finding, "element", "elements", "element", out);
@@ -124,21 +124,21 @@ static void window_print(const json_t *finding, FILE *out)
 
 static void site_print(const json_t *site, const char *before, const char *after, FILE *out)
 {
-    const char *call = text(site, "call"), *file = text(site, "file"),
-               *function = text(site, "function");
-    const char *module = text(site, "module");
+    const char *call = member_text(site, "call"), *file = member_text(site, "file"),
+               *function = member_text(site, "function");
+    const char *module = member_text(site, "module");
     int64_t rank, line, offset;
     if (call == NULL)
         return;
     fprintf(out, "    %s", before);
-    if (number(site, "rank", &rank))
+    if (member_number(site, "rank", &rank))
         fprintf(out, "rank %" PRId64 ": ", rank);
     fputs(call, out);
-    if (file != NULL && number(site, "line", &line))
+    if (file != NULL && member_number(site, "line", &line))
         fprintf(out, " at %s:%" PRId64, file, line);
     else if (file != NULL)
         fprintf(out, " at %s", file);
-    else if (module != NULL && number(site, "offset", &offset))
+    else if (module != NULL && member_number(site, "offset", &offset))
         fprintf(out, " at offset 0x%" PRIx64 " of %s", (uint64_t)offset, module);
     if (function != NULL)
         fprintf(out, " in %s", function);
@@ -147,8 +147,8 @@ static void site_print(const json_t *site, const char *before, const char *after
 
 static void line_print(const json_t *finding, const char *key, const char *before, FILE *out)
 {
-    if (text(finding, key) != NULL)
-        fprintf(out, "    %s%s\n", before, text(finding, key));
+    if (member_text(finding, key) != NULL)
+        fprintf(out, "    %s%s\n", before, member_text(finding, key));
 }
 
 static void count_print(const json_t *finding, FILE *out)
@@ -156,7 +156,7 @@ static void count_print(const json_t *finding, FILE *out)
     int64_t count;
     size_t i;
     json_t *rank;
-    if (!number(finding, "count", &count))
+    if (!member_number(finding, "count", &count))
         return;
     fprintf(out, "    %" PRId64 " time%s", count, count == 1 ? "" : "s");
     json_array_foreach(json_object_get(finding, "ranks"), i, rank)
@@ -164,19 +164,19 @@ static void count_print(const json_t *finding, FILE *out)
     fputs("\n", out);
 }
 
-void oriel_found_print(const struct oriel_found *found, FILE *out)
+void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *out)
 {
     size_t i;
     int64_t lost;
     json_t *finding, *unseen, *frame;
     json_t *findings = json_object_get(found->job, "findings");
-    const char *program = text(found->job, "program");
+    const char *program = member_text(found->job, "program");
     fprintf(out, "%s: %zu finding%s\n", program != NULL ? program : "a program",
             json_array_size(findings), json_array_size(findings) == 1 ? "" : "s");
     json_array_foreach(findings, i, finding)
     {
         size_t depth;
-        fprintf(out, "\n%s: %s\n", text(finding, "rule"), text(finding, "title"));
+        fprintf(out, "\n%s: %s\n", member_text(finding, "rule"), member_text(finding, "title"));
         window_print(finding, out);
         json_t *call = json_object_get(finding, "call");
         site_print(call, "", "", out);
@@ -192,19 +192,18 @@ void oriel_found_print(const struct oriel_found *found, FILE *out)
             fprintf(out, "    %s %s\n", depth == 0 ? "stack:" : "      ", json_string_value(frame));
     }
     if (!json_is_true(json_object_get(found->job, "complete")))
-        fputs("\nNot all ranks came to MPI_Finalize: these are the findings of one machine.\n",
-              out);
+        fputs("\nNot all ranks reached MPI_Finalize: these are the findings of one node.\n", out);
     if (!json_is_true(json_object_get(found->job, "local_accesses_watched")))
         fputs("\nThe program's own loads and stores were not watched (compile with "
               "-fsanitize=thread).\n",
               out);
-    if (number(found->job, "findings_lost", &lost) && lost > 0)
+    if (member_number(found->job, "findings_lost", &lost) && lost > 0)
         fprintf(out, "\n%" PRId64 " more findings than there was room for.\n", lost);
     json_array_foreach(json_object_get(found->job, "not_looked_at"), i, unseen)
     {
         int64_t count;
-        if (text(unseen, "what") != NULL && number(unseen, "count", &count))
+        if (member_text(unseen, "what") != NULL && member_number(unseen, "count", &count))
             fprintf(out, "%sNot looked at: %s (%" PRId64 ")\n", i == 0 ? "\n" : "",
-                    text(unseen, "what"), count);
+                    member_text(unseen, "what"), count);
     }
 }

@@ -1,5 +1,5 @@
-/* Reads what `oriel check --json FILE` has written (docs/checker.md), for `oriel report`: as text, and for the page.
- * report.c and page*.c call. */
+/* Reads the output of `oriel check --json FILE` (docs/checker.md) for `oriel report`, as text and
+ * for the HTML page. */
 #ifndef ORIEL_CLI_REPORT_FINDINGS_READER_H
 #define ORIEL_CLI_REPORT_FINDINGS_READER_H
 
@@ -7,15 +7,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct oriel_found {
-    json_t *
-        job; /* the whole object; every finding has the keys and types that docs/checker.md tells */
+struct oriel_findings_file {
+    /* The complete object; every finding has the keys and types that docs/checker.md
+     * describes. */
+    json_t *job;
 };
 
-/* False, with a line on complaints that names the file, for what is no such file. */
-bool oriel_found_open(const char *path, FILE *complaints, struct oriel_found *out);
+/* Returns false for any other file, with a line on complaints that names it. */
+bool oriel_findings_file_open(const char *path, FILE *complaints, struct oriel_findings_file *out);
 
-void oriel_found_print(const struct oriel_found *found, FILE *out);
-void oriel_found_close(struct oriel_found *found);
+void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *out);
+void oriel_findings_file_close(struct oriel_findings_file *found);
 
 #endif

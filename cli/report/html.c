@@ -1,7 +1,6 @@
-/* Writes a page: goes over the events of a run once, gives them to the page's parts, and puts what these make of them, with the
- * findings, as JSON into the page that the build has made (share/oriel/report.html).  A page has at most some 10 MB: the limits
- * are in page_parts.h.
- * report.c calls. */
+/* Writes a page. It reads the events of a run once and passes them to the page's parts. Their
+ * results and the findings are inserted as JSON into the page that the build made
+ * (share/oriel/report.html).  A page has at most about 10 MB: the limits are in html_parts.h. */
 #include "cli/report/html.h"
 
 #include <errno.h>
@@ -13,10 +12,11 @@
 #include "cli/report/html_facts.h"
 #include "cli/report/html_parts.h"
 
-static const char mark[] = "@DATA@"; /* in the page as it is built: where the data come */
+static const char data_marker[] = "@DATA@"; /* the position of the data in the built page */
 
-/* How long each window's calls took, and a little for each call, so that windows with many short ones come before idle ones. */
-static bool weigh(const struct oriel_trace_record *event, void *context)
+/* The total time of each window's calls, plus a little for each call. Windows with many short calls
+ * then rank above idle ones. */
+static bool event_weight_add(const struct oriel_trace_record *event, void *context)
 {
     uint64_t *weights = context;
     weights[event->window] += event->event->duration_ns + 100;
@@ -28,7 +28,7 @@ struct weight {
     uint32_t window;
 };
 
-static int heaviest_first(const void *left, const void *right)
+static int compare_weights(const void *left, const void *right)
 {
     const struct weight *a = left, *b = right;
     if (a->weight != b->weight)
@@ -36,18 +36,19 @@ static int heaviest_first(const void *left, const void *right)
     return a->window < b->window ? -1 : 1;
 }
 
-/* Gives the windows that most is to be told of their places, by creation, and all others the last one. */
-static void windows_choose(struct oriel_page_run *run)
+/* Gives the windows with the largest weights an index on the page, in order of creation, and all
+ * others the last index. */
+static void windows_select(struct oriel_html_run *run)
 {
     uint32_t all = (uint32_t)run->traces->windows_count;
     uint64_t *weights = oriel_alloc((all + 1) * sizeof *weights);
     struct weight *order = oriel_alloc((all + 1) * sizeof *order);
-    oriel_traces_each(run->traces, weigh, weights);
+    oriel_traces_each(run->traces, event_weight_add, weights);
     for (uint32_t i = 0; i < all; i++)
         order[i] = (struct weight){.weight = weights[i], .window = i};
-    qsort(order, all, sizeof *order, heaviest_first);
+    qsort(order, all, sizeof *order, compare_weights);
 
-    uint32_t own = all <= ORIEL_PAGE_WINDOWS + 1 ? all : ORIEL_PAGE_WINDOWS;
+    uint32_t own = all <= ORIEL_HTML_WINDOWS + 1 ? all : ORIEL_HTML_WINDOWS;
     run->windows = own < all ? own + 1 : own;
     run->window = oriel_alloc((run->windows + 1) * sizeof *run->window);
     run->place = oriel_alloc((all + 1) * sizeof *run->place);
@@ -70,19 +71,20 @@ static void windows_choose(struct oriel_page_run *run)
     free(weights);
 }
 
-static void ranks_arrange(struct oriel_page_run *run)
+static void rows_arrange(struct oriel_html_run *run)
 {
     int32_t ranks = 1;
-    for (size_t i = 0; i < run->traces->ranks_count; i++) /* each is below its own file's size */
+    /* each is less than its own file's size */
+    for (size_t i = 0; i < run->traces->ranks_count; i++)
         if (run->traces->ranks[i].header.world_size > ranks)
             ranks = run->traces->ranks[i].header.world_size;
     run->ranks = (uint32_t)ranks;
-    run->ranks_per_row = (run->ranks + ORIEL_PAGE_ROWS - 1) / ORIEL_PAGE_ROWS;
+    run->ranks_per_row = (run->ranks + ORIEL_HTML_ROWS - 1) / ORIEL_HTML_ROWS;
     run->rows = (run->ranks + run->ranks_per_row - 1) / run->ranks_per_row;
 }
 
-static int32_t world_rank(const struct oriel_page_run *run,
-                          const struct oriel_traced_window *window, int32_t win_rank)
+static int32_t member_world_rank(const struct oriel_html_run *run,
+                                 const struct oriel_traced_window *window, int32_t win_rank)
 {
     if (win_rank < 0 || win_rank >= window->n)
         return -1;
@@ -90,29 +92,29 @@ static int32_t world_rank(const struct oriel_page_run *run,
     return rank >= 0 && (uint32_t)rank < run->ranks ? rank : -1;
 }
 
-struct going {
-    struct oriel_page_run *run;
-    uint32_t rank; /* index of the one whose events come */
+struct reading {
+    struct oriel_html_run *run;
+    uint32_t rank; /* index of the rank whose events are being read */
 };
 
-static void rank_end(const struct going *going)
+static void rank_finish(const struct reading *reading)
 {
-    if (going->rank != UINT32_MAX)
-        oriel_page_time_rank_end(going->run->time,
-                                 going->run->traces->ranks[going->rank].world_rank);
+    if (reading->rank != UINT32_MAX)
+        oriel_html_time_rank_end(reading->run->time,
+                                 reading->run->traces->ranks[reading->rank].world_rank);
 }
 
 static bool event_add(const struct oriel_trace_record *traced, void *context)
 {
-    struct going *going = context;
-    struct oriel_page_run *run = going->run;
+    struct reading *reading = context;
+    struct oriel_html_run *run = reading->run;
     const struct oriel_trace_event *event = traced->event;
     const struct oriel_traced_window *window = &run->traces->windows[traced->window];
-    if (traced->rank != going->rank) {
-        rank_end(going);
-        going->rank = traced->rank;
+    if (traced->rank != reading->rank) {
+        rank_finish(reading);
+        reading->rank = traced->rank;
     }
-    struct oriel_page_event made = {
+    struct oriel_html_event made = {
         .begin_ns = traced->begin_ns > 0 ? (uint64_t)traced->begin_ns : 0,
         .duration_ns = event->duration_ns,
         .waiting_ns =
@@ -120,53 +122,53 @@ static bool event_add(const struct oriel_trace_record *traced, void *context)
         .bytes = event->bytes,
         .window = run->place[traced->window],
         .rank = run->traces->ranks[traced->rank].world_rank,
-        .target = world_rank(run, window, event->target),
-        .cause_rank = world_rank(run, window, event->cause_rank),
+        .target = member_world_rank(run, window, event->target),
+        .cause_rank = member_world_rank(run, window, event->cause_rank),
         .operation = event->kind < ORIEL_COUNTED_OPERATIONS ? event->kind : -1,
         .call = event->kind >= ORIEL_TRACE_CALL ? event->kind - ORIEL_TRACE_CALL : -1,
         .path = event->path < ORIEL_COUNTED_PATHS ? event->path : 0,
         .cause = event->waiting_ns != 0 && event->cause < ORIEL_COUNTED_CAUSES ? event->cause : 0,
     };
     if (made.operation < 0 && (made.call < 0 || made.call >= ORIEL_COUNTED_CALLS))
-        return true; /* of a kind that this version does not know */
-    oriel_page_sums_add(run->sums, &made);
-    oriel_page_pairs_add(run->pairs, &made);
-    oriel_page_time_add(run->time, &made);
+        return true; /* a kind that this version does not know */
+    oriel_html_sums_add(run->sums, &made);
+    oriel_html_pairs_add(run->pairs, &made);
+    oriel_html_time_add(run->time, &made);
     return true;
 }
 
-static void run_add(const struct oriel_traces *traces, json_t *out)
+static void run_json_add(const struct oriel_traces *traces, json_t *out)
 {
-    struct oriel_page_run run = {.traces = traces};
-    windows_choose(&run);
-    ranks_arrange(&run);
-    run.sums = oriel_page_sums_new(run.windows);
-    run.pairs = oriel_page_pairs_new(&run);
-    run.time = oriel_page_time_new(&run);
-    struct going going = {.run = &run, .rank = UINT32_MAX};
-    oriel_traces_each(traces, event_add, &going);
-    rank_end(&going);
+    struct oriel_html_run run = {.traces = traces};
+    windows_select(&run);
+    rows_arrange(&run);
+    run.sums = oriel_html_sums_new(run.windows);
+    run.pairs = oriel_html_pairs_new(&run);
+    run.time = oriel_html_time_new(&run);
+    struct reading reading = {.run = &run, .rank = UINT32_MAX};
+    oriel_traces_each(traces, event_add, &reading);
+    rank_finish(&reading);
 
-    oriel_json_set(out, "run", oriel_page_facts(&run));
-    oriel_json_set(out, "pairs_ranks_per_row", json_integer(oriel_page_pairs_fit(run.pairs)));
-    oriel_page_time_json(run.time, out);
+    oriel_json_set(out, "run", oriel_html_facts(&run));
+    oriel_json_set(out, "pairs_ranks_per_row", json_integer(oriel_html_pairs_fit(run.pairs)));
+    oriel_html_time_json(run.time, out);
     json_t *windows = oriel_json_checked(json_array());
     for (uint32_t i = 0; i < run.windows; i++) {
-        json_t *window = oriel_page_window_facts(&run, i);
-        oriel_page_sums_json(run.sums, i, window);
-        oriel_page_pairs_json(run.pairs, i, window);
-        oriel_page_time_window_json(run.time, i, window);
+        json_t *window = oriel_html_window_facts(&run, i);
+        oriel_html_sums_json(run.sums, i, window);
+        oriel_html_pairs_json(run.pairs, i, window);
+        oriel_html_time_window_json(run.time, i, window);
         oriel_json_append(windows, window);
     }
     oriel_json_set(out, "windows", windows);
-    oriel_page_sums_free(run.sums);
-    oriel_page_pairs_free(run.pairs);
-    oriel_page_time_free(run.time);
+    oriel_html_sums_free(run.sums);
+    oriel_html_pairs_free(run.pairs);
+    oriel_html_time_free(run.time);
     free(run.window);
     free(run.place);
 }
 
-static char *file_read(FILE *file)
+static char *file_read_text(FILE *file)
 {
     long len;
     if (fseek(file, 0, SEEK_END) != 0 || (len = ftell(file)) < 0 || fseek(file, 0, SEEK_SET) != 0)
@@ -176,11 +178,11 @@ static char *file_read(FILE *file)
     return text;
 }
 
-/* The page as it was built; NULL, with a line on complaints, when it was not. */
-static char *page_read(FILE *complaints)
+/* The built page; NULL, with a line on complaints, when there is none. */
+static char *template_read(FILE *complaints)
 {
-    /* bin/oriel and share/oriel share a parent, in the build folder and where installed. */
-    char *folder = oriel_format("%s", oriel_self());
+    /* bin/oriel and share/oriel have the same parent, in the build folder and when installed. */
+    char *folder = oriel_format("%s", oriel_executable_path());
     for (int up = 0; up < 2; up++)
         *strrchr(folder, '/') = '\0';
     char *path = oriel_format("%s/share/oriel/report.html", folder);
@@ -189,15 +191,15 @@ static char *page_read(FILE *complaints)
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         fprintf(complaints,
-                "oriel: pages were not built in: %s: %s; scripts/install-deps installs what they "
-                "need\n",
+                "oriel: this build has no HTML pages: %s: %s; scripts/install-deps installs the "
+                "dependencies\n",
                 path, strerror(errno));
     } else {
-        text = file_read(file);
+        text = file_read_text(file);
         fclose(file);
     }
-    if (file != NULL && (text == NULL || strstr(text, mark) == NULL)) {
-        fprintf(complaints, "oriel: %s is not the page that the build makes\n", path);
+    if (file != NULL && (text == NULL || strstr(text, data_marker) == NULL)) {
+        fprintf(complaints, "oriel: %s is not the page of this build\n", path);
         free(text);
         text = NULL;
     }
@@ -205,8 +207,9 @@ static char *page_read(FILE *complaints)
     return text;
 }
 
-/* JSON of ASCII that can stand inside a script element: the letter that could end it occurs only inside strings. */
-static int data_write(const char *text, size_t len, void *context)
+/* Writes ASCII JSON that is safe inside a script element: '<' occurs only in strings and is
+ * escaped. */
+static int json_escaped_write(const char *text, size_t len, void *context)
 {
     FILE *out = context;
     for (size_t from = 0; from < len;) {
@@ -220,42 +223,43 @@ static int data_write(const char *text, size_t len, void *context)
     return 0;
 }
 
-static bool file_write(const char *path, char *page, const json_t *data, FILE *complaints)
+static bool page_file_write(const char *path, char *page, const json_t *data, FILE *complaints)
 {
-    char *rest = strstr(page, mark);
+    char *rest = strstr(page, data_marker);
     *rest = '\0';
     errno = 0;
     FILE *out = fopen(path, "we");
     bool fine = out != NULL;
     if (fine) {
         fine = fputs(page, out) >= 0 &&
-               json_dump_callback(data, data_write, out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
-               fputs(rest + sizeof mark - 1, out) >= 0;
+               json_dump_callback(data, json_escaped_write, out,
+                                  JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
+               fputs(rest + sizeof data_marker - 1, out) >= 0;
         fine = fclose(out) == 0 && fine;
     }
     if (!fine) {
         int error = errno;
         fprintf(complaints, "oriel: the page could not be written: %s: %s\n", path,
-                error != 0 ? strerror(error) : "it could not be written whole");
+                error != 0 ? strerror(error) : "the write was incomplete");
         if (out != NULL)
-            oriel_take_away(path);
+            oriel_file_discard(path);
     }
     return fine;
 }
 
-bool oriel_page_write(const char *path, const struct oriel_traces *traces,
-                      const struct oriel_found *found, FILE *complaints)
+bool oriel_html_write(const char *path, const struct oriel_traces *traces,
+                      const struct oriel_findings_file *found, FILE *complaints)
 {
-    char *page = page_read(complaints);
+    char *page = template_read(complaints);
     if (page == NULL)
         return false;
     json_t *data = oriel_json_checked(json_object());
-    oriel_page_names(data);
+    oriel_html_names(data);
     if (traces != NULL)
-        run_add(traces, data);
+        run_json_add(traces, data);
     if (found != NULL)
         oriel_json_set(data, "check", json_incref(found->job));
-    bool fine = file_write(path, page, data, complaints);
+    bool fine = page_file_write(path, page, data, complaints);
     json_decref(data);
     free(page);
     return fine;

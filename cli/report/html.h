@@ -1,5 +1,6 @@
-/* The HTML page of `oriel report -o`: what the traces of a run, the findings of a checked one, or both show, as one file that
- * loads nothing.  What is in it is bounded, however long the run was (page.c says how). report.c calls. */
+/* The HTML page of `oriel report -o`: the traces of a run, the findings of a checked run, or both.
+ * It is one file that loads nothing else, and its size is bounded for runs of any length (html.c).
+ */
 #ifndef ORIEL_CLI_REPORT_HTML_H
 #define ORIEL_CLI_REPORT_HTML_H
 
@@ -9,8 +10,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Either may be NULL.  False, with a line on complaints, when the page could not be written; then there is none. */
-bool oriel_page_write(const char *path, const struct oriel_traces *traces,
-                      const struct oriel_found *found, FILE *complaints);
+/* Either input may be NULL.  When the page cannot be written, returns false with a line on
+ * complaints and leaves no file. */
+bool oriel_html_write(const char *path, const struct oriel_traces *traces,
+                      const struct oriel_findings_file *found, FILE *complaints);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a page tells of a run and its windows beside what was counted: who ran it and where, what is missing in the traces,
- * what the windows are, which way their memory is reached on how many ranks, and why. page.c calls. */
+/* General facts of a run and its windows for the page: program and host, what is missing in the
+ * traces, the windows' attributes, and the path to each rank's memory, with reasons. */
 #include "cli/report/html_facts.h"
 
 #include <stdlib.h>
@@ -9,9 +9,10 @@
 #include "cli/counters.h"
 #include "cli/json.h"
 
-enum { TOLD_MOST = 64 }; /* ranks that something is wrong with, and ways of a window */
+enum { LIST_MAX = 64 }; /* limit of reported ranks and of paths of a window */
 
-static void names(json_t *out, const char *key, const struct oriel_counter *rows, size_t count)
+static void counter_names_add(json_t *out, const char *key, const struct oriel_counter *rows,
+                              size_t count)
 {
     json_t *list = oriel_json_checked(json_array());
     for (size_t i = 0; i < count; i++)
@@ -20,17 +21,17 @@ static void names(json_t *out, const char *key, const struct oriel_counter *rows
     oriel_json_set(out, key, list);
 }
 
-void oriel_page_names(json_t *out)
+void oriel_html_names(json_t *out)
 {
-    names(out, "operations", oriel_counted_operations, ORIEL_COUNTED_OPERATIONS);
-    names(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
-    names(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
-    names(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
+    counter_names_add(out, "operations", oriel_counted_operations, ORIEL_COUNTED_OPERATIONS);
+    counter_names_add(out, "paths", oriel_counted_paths, ORIEL_COUNTED_PATHS);
+    counter_names_add(out, "calls", oriel_counted_calls, ORIEL_COUNTED_CALLS);
+    counter_names_add(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
 }
 
 #define TEXT(field) oriel_json_text(field, sizeof(field))
 
-static size_t machines(const struct oriel_traces *traces)
+static size_t nodes_count(const struct oriel_traces *traces)
 {
     size_t count = 0;
     for (size_t i = 0; i < traces->ranks_count; i++) {
@@ -44,8 +45,8 @@ static size_t machines(const struct oriel_traces *traces)
     return count;
 }
 
-/* A rank that the reader should know something of. */
-static json_t *odd_rank(const struct oriel_traced_rank *rank)
+/* A rank with a problem that the reader should know. */
+static json_t *problem_rank_json(const struct oriel_traced_rank *rank)
 {
     const char *trouble = rank->trouble != NULL ? rank->trouble : "";
     return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank,
@@ -54,29 +55,29 @@ static json_t *odd_rank(const struct oriel_traced_rank *rank)
                                         "trouble", oriel_json_text(trouble, strlen(trouble))));
 }
 
-static void date(uint64_t real_ns, char out[32])
+static void date_format(uint64_t real_ns, char out[32])
 {
     time_t seconds = (time_t)(real_ns / 1000000000);
     struct tm parts;
     strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC",
-             gmtime_r(&seconds, &parts)); /* nanoseconds end in the year 2554 */
+             gmtime_r(&seconds, &parts)); /* nanoseconds reach to the year 2554 */
 }
 
-json_t *oriel_page_facts(const struct oriel_page_run *run)
+json_t *oriel_html_facts(const struct oriel_html_run *run)
 {
     const struct oriel_traces *traces = run->traces;
     const struct oriel_trace_header *header = &traces->ranks[0].header;
     uint64_t events = 0, dropped = 0, error_ns = 0, odd = 0;
     json_t *list = oriel_json_checked(json_array());
     char began[32];
-    date(header->begin_real_ns, began);
+    date_format(header->begin_real_ns, began);
     for (size_t i = 0; i < traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &traces->ranks[i];
         events += rank->events;
         dropped += rank->dropped;
         error_ns = rank->error_ns > error_ns ? rank->error_ns : error_ns;
-        if ((!rank->ended || rank->dropped != 0 || rank->trouble != NULL) && ++odd <= TOLD_MOST)
-            oriel_json_append(list, odd_rank(rank));
+        if ((!rank->ended || rank->dropped != 0 || rank->trouble != NULL) && ++odd <= LIST_MAX)
+            oriel_json_append(list, problem_rank_json(rank));
     }
     json_t *out = oriel_json_checked(json_object());
     const struct {
@@ -85,7 +86,7 @@ json_t *oriel_page_facts(const struct oriel_page_run *run)
     } numbers[] = {
         {"ranks", run->ranks},
         {"traced", traces->ranks_count},
-        {"machines", machines(traces)},
+        {"machines", nodes_count(traces)},
         {"windows", traces->windows_count},
         {"events", events},
         {"dropped", dropped},
@@ -98,23 +99,24 @@ json_t *oriel_page_facts(const struct oriel_page_run *run)
     oriel_json_set(out, "began", TEXT(began));
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         oriel_json_set(out, numbers[i].key, json_integer((json_int_t)numbers[i].value));
-    /* null: nobody compared the clocks of some ranks */
+    /* null: the clocks of some ranks were not compared */
     oriel_json_set(out, "clock_error_ns",
                    error_ns == UINT64_MAX ? json_null() : json_integer((json_int_t)error_ns));
     oriel_json_set(out, "odd_ranks", list);
     return out;
 }
 
-struct way {
+struct path_use {
     uint8_t path;
     const char *reason;
     uint64_t ranks;
 };
 
-/* How others reach the window's memory: each path and reason once, with on how many ranks; the most common first. */
-static json_t *ways(const struct oriel_traced_window *window)
+/* The paths to the window's memory: each path and reason once, with the number of ranks, the most
+ * common first. */
+static json_t *window_paths_json(const struct oriel_traced_window *window)
 {
-    struct way found[TOLD_MOST];
+    struct path_use found[LIST_MAX];
     size_t count = 0;
     for (int32_t i = 0; i < window->n; i++) {
         size_t at = 0;
@@ -124,13 +126,14 @@ static json_t *ways(const struct oriel_traced_window *window)
                (found[at].path != window->paths[i] ||
                 strncmp(found[at].reason, window->reasons[i], sizeof window->reasons[i]) != 0))
             at++;
-        if (at == TOLD_MOST)
+        if (at == LIST_MAX)
             continue;
         if (at == count)
-            found[count++] = (struct way){.path = window->paths[i], .reason = window->reasons[i]};
+            found[count++] =
+                (struct path_use){.path = window->paths[i], .reason = window->reasons[i]};
         found[at].ranks++;
         for (; at > 0 && found[at - 1].ranks < found[at].ranks; at--) {
-            struct way other = found[at - 1];
+            struct path_use other = found[at - 1];
             found[at - 1] = found[at];
             found[at] = other;
         }
@@ -144,21 +147,22 @@ static json_t *ways(const struct oriel_traced_window *window)
     return list;
 }
 
-/* The rows of ranks that belong to it. */
-static json_t *members(const struct oriel_page_run *run, const struct oriel_traced_window *window)
+/* The rows of the window's ranks. */
+static json_t *window_rows_json(const struct oriel_html_run *run,
+                                const struct oriel_traced_window *window)
 {
-    bool in[ORIEL_PAGE_ROWS] = {false};
+    bool in[ORIEL_HTML_ROWS] = {false};
     json_t *list = oriel_json_checked(json_array());
     for (int32_t i = 0; i < window->n; i++)
         if (window->world_ranks[i] >= 0 && (uint32_t)window->world_ranks[i] < run->ranks)
             in[(uint32_t)window->world_ranks[i] / run->ranks_per_row] = true;
     for (uint32_t row = 0; row < run->rows; row++)
         if (in[row])
-            oriel_json_add(list, row);
+            oriel_json_append_number(list, row);
     return list;
 }
 
-json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place)
+json_t *oriel_html_window_facts(const struct oriel_html_run *run, uint32_t place)
 {
     json_t *out = oriel_json_checked(json_object());
     if (run->window[place] == UINT32_MAX) {
@@ -182,7 +186,7 @@ json_t *oriel_page_window_facts(const struct oriel_page_run *run, uint32_t place
     least = window->n > 0 ? least : 0;
     oriel_json_set(out, "size",
                    json_pack("[I, I, I]", (json_int_t)least, (json_int_t)most, (json_int_t)all));
-    oriel_json_set(out, "ways", ways(window));
-    oriel_json_set(out, "rows", members(run, window));
+    oriel_json_set(out, "memory_paths", window_paths_json(window));
+    oriel_json_set(out, "rows", window_rows_json(run, window));
     return out;
 }

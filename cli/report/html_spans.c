@@ -1,5 +1,5 @@
-/* The longest spans that came, as a heap of bounded size whose first is the shortest: what is longer takes its place.
- * page_time.c and page_epochs.c call. */
+/* The longest spans, in a heap of bounded size with the shortest first: a longer span replaces
+ * it. */
 #include "cli/report/html_spans.h"
 
 #include <stdlib.h>
@@ -7,21 +7,22 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 
-void oriel_page_spans_init(struct oriel_page_spans *spans, size_t most)
+void oriel_html_spans_init(struct oriel_html_spans *spans, size_t most)
 {
     *spans =
-        (struct oriel_page_spans){.most = most, .spans = oriel_alloc(most * sizeof *spans->spans)};
+        (struct oriel_html_spans){.most = most, .spans = oriel_alloc(most * sizeof *spans->spans)};
 }
 
-void oriel_page_spans_stop(struct oriel_page_spans *spans)
+void oriel_html_spans_free(struct oriel_html_spans *spans)
 {
     free(spans->spans);
 }
 
-/* Puts a span where its place is, from there upwards or downwards. */
-static void settle(struct oriel_page_spans *spans, size_t at, const struct oriel_page_span *span)
+/* Inserts a span at index at, and moves it up or down to restore the heap order. */
+static void heap_place(struct oriel_html_spans *spans, size_t at,
+                       const struct oriel_html_span *span)
 {
-    struct oriel_page_span *all = spans->spans;
+    struct oriel_html_span *all = spans->spans;
     while (at > 0 && all[(at - 1) / 2].duration_ns > span->duration_ns) {
         all[at] = all[(at - 1) / 2];
         at = (at - 1) / 2;
@@ -36,36 +37,37 @@ static void settle(struct oriel_page_spans *spans, size_t at, const struct oriel
     all[at] = *span;
 }
 
-static void leave_out(struct oriel_page_spans *spans, uint64_t duration_ns)
+static void left_out_add(struct oriel_html_spans *spans, uint64_t duration_ns)
 {
     spans->left_out++;
     if (duration_ns > spans->longest_left_out_ns)
         spans->longest_left_out_ns = duration_ns;
 }
 
-void oriel_page_spans_add(struct oriel_page_spans *spans, const struct oriel_page_span *span)
+void oriel_html_spans_add(struct oriel_html_spans *spans, const struct oriel_html_span *span)
 {
     if (spans->count < spans->most) {
-        settle(spans, spans->count, span); /* not counted yet: nothing lies below it */
+        heap_place(spans, spans->count, span); /* not counted yet: it has no children */
         spans->count++;
     } else if (span->duration_ns <= spans->spans[0].duration_ns) {
-        leave_out(spans, span->duration_ns);
+        left_out_add(spans, span->duration_ns);
     } else {
-        leave_out(spans, spans->spans[0].duration_ns);
-        settle(spans, 0, span);
+        left_out_add(spans, spans->spans[0].duration_ns);
+        heap_place(spans, 0, span);
     }
 }
 
 static int by_rank_and_time(const void *left, const void *right)
 {
-    const struct oriel_page_span *a = left, *b = right;
+    const struct oriel_html_span *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
-/* Of spans that took as long as one that was left out, who came first stayed: none of them does, so that all ranks are alike. */
-static void ties_drop(struct oriel_page_spans *spans)
+/* Drops all spans that are as long as one that was left out. Otherwise the order of arrival would
+ * favour some ranks. */
+static void ties_drop(struct oriel_html_spans *spans)
 {
     size_t kept = 0;
     for (size_t i = 0; i < spans->count; i++)
@@ -75,7 +77,7 @@ static void ties_drop(struct oriel_page_spans *spans)
     spans->count = kept;
 }
 
-json_t *oriel_page_spans_json(struct oriel_page_spans *spans)
+json_t *oriel_html_spans_json(struct oriel_html_spans *spans)
 {
     static const char *const keys[] = {"rank",     "window",  "kind",       "begin",
                                        "duration", "waiting", "target",     "cause_rank",
@@ -88,7 +90,7 @@ json_t *oriel_page_spans_json(struct oriel_page_spans *spans)
     ties_drop(spans);
     qsort(spans->spans, spans->count, sizeof *spans->spans, by_rank_and_time);
     for (size_t i = 0; i < spans->count; i++) {
-        const struct oriel_page_span *span = &spans->spans[i];
+        const struct oriel_html_span *span = &spans->spans[i];
         const int64_t row[KEYS] = {span->rank,
                                    span->window,
                                    span->kind,

@@ -1,7 +1,6 @@
-/* `oriel report`: reads the traces that a run has left in a folder, the findings of a checked run, or both, and shows them: as
- * text, or in the form that an option asks for.  What is wrong with files is said on standard error, and what can be read of them
- * is shown.
- * Called by main. */
+/* `oriel report`: reads the traces of a run, the findings of a checked run, or both, and shows them
+ * as text or in the format that an option selects.  Problems with files are reported on standard
+ * error, and the readable parts are shown. */
 #include "cli/report/report.h"
 
 #include <argp.h>
@@ -30,35 +29,37 @@ static bool is_named_as_trace(const char *path)
     return len >= sizeof ending && strcmp(path + len - (sizeof ending - 1), ending) == 0;
 }
 
-/* What is no folder are findings: one of each at the most. */
-static bool argument_take(struct request *request, const char *argument)
+/* An argument that is not a folder is a findings file. There is at most one of each. */
+static bool argument_set(struct request *request, const char *argument)
 {
     struct stat status;
     bool is_findings = stat(argument, &status) == 0 && !S_ISDIR(status.st_mode);
     if (is_findings && is_named_as_trace(argument))
-        oriel_die("%s is one rank's trace: give the folder that it is in", argument);
+        oriel_die("%s is one rank's trace: name its folder instead", argument);
     const char **place = is_findings ? &request->findings : &request->folder;
     bool is_first = *place == NULL;
     *place = argument;
     return is_first;
 }
 
-static const char *named(const char *option, const char *what, const char *argument)
+static const char *nonempty_argument(const char *option, const char *what, const char *argument)
 {
     if (argument[0] == '\0')
-        oriel_die("%s: no %s is named", option, what);
+        oriel_die("%s: the name of the %s is empty", option, what);
     return argument;
 }
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t report_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
-    case OPTION_PERFETTO: request->perfetto = named("--perfetto", "file", argument); return 0;
-    case OPTION_OTF2: request->otf2 = named("--otf2", "folder", argument); return 0;
-    case 'o': request->page = named("--output", "file", argument); return 0;
+    case OPTION_PERFETTO:
+        request->perfetto = nonempty_argument("--perfetto", "file", argument);
+        return 0;
+    case OPTION_OTF2: request->otf2 = nonempty_argument("--otf2", "folder", argument); return 0;
+    case 'o': request->page = nonempty_argument("--output", "file", argument); return 0;
     case ARGP_KEY_ARG:
-        if (!argument_take(request, named("report", "folder or file", argument)))
+        if (!argument_set(request, nonempty_argument("report", "folder or file", argument)))
             argp_usage(state);
         return 0;
     case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
@@ -66,54 +67,51 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void report_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"output", 'o', "PAGE", 0, "Write an HTML page that holds all it needs", 0},
+        {"output", 'o', "PAGE", 0, "Write a self-contained HTML page", 0},
         {"perfetto", OPTION_PERFETTO, "FILE", 0,
-         "Write the events to FILE as JSON that the Perfetto viewer opens", 0},
+         "Write the events to FILE as JSON for the Perfetto viewer", 0},
         {"otf2", OPTION_OTF2, "FOLDER", 0,
-         "Write the events to FOLDER, which must not be there yet, as an OTF2 archive", 0},
+         "Write the events as an OTF2 archive to FOLDER, which must not exist", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = report_option_parse,
         .args_doc = "[FOLDER] [FINDINGS]",
-        .doc = "Show the traces that oriel run --trace FOLDER has written, the findings that oriel "
-               "check --json FINDINGS "
-               "has written, or both.\v"
-               "Without options a summary is printed: for each window the operations, their paths, "
-               "the time in each call and "
-               "what of it was waiting, who waited for whom, and the busiest pairs of ranks. "
-               "Traces of a run that is "
-               "still going, or that was killed, are read up to what was written last. "
-               "docs/traces.md tells more.",
+        .doc =
+            "Show the traces of oriel run --trace FOLDER, the findings of oriel check --json "
+            "FINDINGS, or both.\vWithout options it prints a summary. For each window: the "
+            "operations, their paths, the time in each call and how much of it was waiting, which "
+            "ranks waited for which, and the busiest pairs of ranks. Traces of a running or killed "
+            "program are read up to the last complete block. docs/traces.md has the details.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, 0, NULL, out);
 }
 
-/* What is shown is not written over. */
-static void spare_input(const struct request *request, const char *output)
+/* Refuses to overwrite an input. */
+static void output_path_check(const struct request *request, const char *output)
 {
     struct stat in, out;
     if (output == NULL)
         return;
     if (is_named_as_trace(output))
-        oriel_die("%s has the name of a trace: choose another for what is written", output);
+        oriel_die("%s has the name of a trace: choose another output file", output);
     if (request->findings != NULL && stat(request->findings, &in) == 0 && stat(output, &out) == 0 &&
         in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-        oriel_die("%s has the findings: choose another name for what is written", output);
+        oriel_die("%s is the findings file: choose another output file", output);
 }
 
-/* What the options ask for; without them all of it as text. */
-static bool show(const struct request *request, const struct oriel_traces *traces,
-                 const struct oriel_found *found)
+/* Writes the requested formats, or prints text when no option selects one. */
+static bool report_write(const struct request *request, const struct oriel_traces *traces,
+                         const struct oriel_findings_file *found)
 {
     bool done = true;
     if (request->page != NULL)
-        done = oriel_page_write(request->page, traces, found, stderr);
+        done = oriel_html_write(request->page, traces, found, stderr);
     if (request->perfetto != NULL)
         done = oriel_report_perfetto(traces, request->perfetto) && done;
     if (request->otf2 != NULL)
@@ -124,7 +122,7 @@ static bool show(const struct request *request, const struct oriel_traces *trace
         if (traces != NULL && found != NULL)
             putchar('\n');
         if (found != NULL)
-            oriel_found_print(found, stdout);
+            oriel_findings_file_print(found, stdout);
     }
     return done;
 }
@@ -133,21 +131,22 @@ int oriel_command_report(int argc, char **argv)
 {
     struct request request;
     struct oriel_traces *traces = NULL;
-    struct oriel_found found = {.job = NULL};
-    request_parse(argc, argv, &request);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is told, like a disk that is full */
+    struct oriel_findings_file found = {.job = NULL};
+    report_request_parse(argc, argv, &request);
+    /* a write beyond the file size limit fails with an error, as on a full disk */
+    signal(SIGXFSZ, SIG_IGN);
     if (request.folder == NULL && (request.perfetto != NULL || request.otf2 != NULL))
         oriel_die("--perfetto and --otf2 need the folder of a run's traces");
-    spare_input(&request, request.page);
-    spare_input(&request, request.perfetto);
-    if (request.findings != NULL && !oriel_found_open(request.findings, stderr, &found))
+    output_path_check(&request, request.page);
+    output_path_check(&request, request.perfetto);
+    if (request.findings != NULL && !oriel_findings_file_open(request.findings, stderr, &found))
         return ORIEL_EXIT_REFUSED;
     if (request.folder != NULL && !oriel_traces_open(request.folder, stderr, &traces))
         return ORIEL_EXIT_REFUSED;
-    bool done = show(&request, traces, request.findings != NULL ? &found : NULL);
+    bool done = report_write(&request, traces, request.findings != NULL ? &found : NULL);
     if (traces != NULL)
         oriel_traces_close(traces);
     if (found.job != NULL)
-        oriel_found_close(&found);
+        oriel_findings_file_close(&found);
     return done ? 0 : ORIEL_EXIT_REFUSED;
 }

@@ -1,5 +1,4 @@
-/* What the parts of `oriel report` share: sums of a run's traces, and the forms that it is written in.
- * Only report*.c include this. */
+/* Shared by the parts of `oriel report`: sums of a run's traces, and the output formats. */
 #ifndef ORIEL_CLI_REPORT_REPORT_H
 #define ORIEL_CLI_REPORT_REPORT_H
 
@@ -10,21 +9,22 @@
 #include <stdio.h>
 
 struct oriel_report_sum {
-    uint64_t count, bytes, time_ns, waiting_ns, longest_ns; /* the longest waiting of one call */
+    /* the longest waiting time of one call */
+    uint64_t count, bytes, time_ns, waiting_ns, longest_ns;
 };
 
-/* Between two ranks of a window, win_ranks: of operations, or of waiting for each other. */
+/* Between two win_ranks of a window: operations, or waits. */
 struct oriel_report_pair {
     int32_t from, to;
-    uint8_t cause; /* of waiting */
+    uint8_t cause; /* of a wait */
     struct oriel_report_sum sum;
 };
 
 struct oriel_pairs {
     struct oriel_report_pair *pairs;
     size_t count, room;
-    uint32_t *places; /* of a hash table: index in pairs, plus 1 */
-    size_t places_count;
+    uint32_t *slots; /* Slots of a hash table: index in pairs, plus 1. */
+    size_t slots_count;
 };
 
 struct oriel_window_sums {
@@ -35,20 +35,21 @@ struct oriel_window_sums {
     struct oriel_pairs busy, waits;
 };
 
-/* One for each window of the traces; sorted: pairs with most first. */
-struct oriel_window_sums *oriel_sums_make(const struct oriel_traces *traces);
+/* One for each window of the traces, with pairs sorted in descending order. */
+struct oriel_window_sums *oriel_sums_compute(const struct oriel_traces *traces);
 void oriel_sums_free(struct oriel_window_sums *sums, const struct oriel_traces *traces);
 
-/* The rank of MPI_COMM_WORLD behind a win_rank; -1 where no file tells. */
+/* The rank in MPI_COMM_WORLD of a win_rank; -1 when no file contains it. */
 int32_t oriel_world_rank(const struct oriel_traces *traces, uint32_t window, int32_t win_rank);
 
-/* The win_rank of one of the traces' ranks; -1 where it is not known. */
+/* The win_rank of a traced rank; -1 when unknown. */
 int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint32_t rank);
 
-/* The summary for a terminal. */
+/* Prints the summary. */
 void oriel_report_print(const struct oriel_traces *traces, FILE *out);
 
-/* The events for the Perfetto viewer, and as an OTF2 archive; false, with a line on standard error, where that cannot be. */
+/* Write the events for the Perfetto viewer and as an OTF2 archive. On failure they return false
+ * with a line on standard error. */
 bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path);
 bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder);
 

@@ -1,9 +1,9 @@
-/* The events in the JSON form of Chrome's trace viewer, which Perfetto opens: a process for each rank, in it a track for each
- * thread, on it a slice for each call and, at its end, one for the waiting in it.  It is written as it is read, however long it
- * is.
+/* Writes the events in the JSON format of Chrome's trace viewer, which Perfetto opens: a process
+ * for each rank, a track for each thread, a slice for each call and, at its end, one for its
+ * waiting.  The output is streamed, with bounded memory.
  *
- * Perfetto takes process and thread 0 for the idle task, and threads to have numbers of their own: rank r is process r + 1, and
- * its first thread has the same number, as on Linux.  report.c calls. */
+ * Perfetto treats process and thread 0 as the idle task, and thread numbers as global. Rank r is
+ * process r + 1, and its first thread has the same number, as on Linux. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -21,16 +21,16 @@ enum { THREADS = 256, THREADS_APART = 1 << 24 /* above any rank */ };
 struct writing {
     const struct oriel_traces *traces;
     FILE *out;
-    char **windows;     /* their names as JSON */
+    char **windows;     /* window names as JSON */
     bool seen[THREADS]; /* of the rank that is being written */
     uint32_t rank;
 };
 
-/* With its quotes; to be freed. */
-static char *quoted(const char *text)
+/* Returns a JSON string with its quotes, to be freed. */
+static char *json_quoted(const char *text)
 {
     json_t *value = oriel_json_text(text, strlen(text));
-    char *out = oriel_needed(json_dumps(value, JSON_ENCODE_ANY));
+    char *out = oriel_alloc_checked(json_dumps(value, JSON_ENCODE_ANY));
     json_decref(value);
     return out;
 }
@@ -42,7 +42,7 @@ static char *window_text(const struct oriel_traces *traces, size_t index)
         window->name[0] != '\0'
             ? oriel_format("%s", window->name)
             : oriel_format("%s %zu", oriel_flavour_name(window->flavour, "window"), index + 1);
-    char *out = quoted(plain);
+    char *out = json_quoted(plain);
     free(plain);
     return out;
 }
@@ -52,7 +52,7 @@ static int process_of(const struct writing *writing, uint32_t rank)
     return writing->traces->ranks[rank].world_rank + 1;
 }
 
-/* All but the arguments and the end. */
+/* Writes a metadata event up to its arguments. */
 static void write_metadata(const struct writing *writing, const char *name, int process,
                            int64_t track)
 {
@@ -65,7 +65,7 @@ static void write_rank(const struct writing *writing, uint32_t rank)
     const struct oriel_traced_rank *of = &writing->traces->ranks[rank];
     int process = process_of(writing, rank);
     char *plain = oriel_format("rank %d (%s)", (int)of->world_rank, of->header.machine_name);
-    char *name = quoted(plain);
+    char *name = json_quoted(plain);
     write_metadata(writing, "process_name", process, process);
     fprintf(writing->out, ",\"args\":{\"name\":%s}}", name);
     write_metadata(writing, "process_sort_index", process, process);
@@ -91,13 +91,13 @@ static int64_t track_of(struct writing *writing, const struct oriel_trace_record
     return track;
 }
 
-/* Microseconds. */
+/* Writes microseconds. */
 static void write_time(FILE *out, const char *key, int64_t ns)
 {
     fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
 
-/* From begin_ns to the event's end; all but the other arguments and the end. */
+/* Writes a slice from begin_ns to the event's end, up to the remaining arguments. */
 static void write_slice(struct writing *writing, const struct oriel_trace_record *traced,
                         int64_t track, int64_t begin_ns, const char *category, const char *name)
 {
@@ -150,7 +150,7 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
 static void write_all(struct writing *writing)
 {
     const struct oriel_traces *traces = writing->traces;
-    char *program = quoted(traces->ranks[0].header.program);
+    char *program = json_quoted(traces->ranks[0].header.program);
     int process = process_of(writing, 0);
     fprintf(writing->out, "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n");
     fprintf(
@@ -182,6 +182,6 @@ bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path)
     if (fclose(writing.out) == 0 && whole)
         return true;
     fprintf(stderr, "oriel: %s: %s\n", path, strerror(errno));
-    oriel_take_away(path);
+    oriel_file_discard(path);
     return false;
 }

@@ -1,5 +1,5 @@
-/* The summary of `oriel report` for a terminal: the run, what is missing of it, and each window's operations, ways, waits and
- * busiest pairs.  Times are sums over all ranks.  report.c calls. */
+/* The text summary of `oriel report`: the run, its missing parts, and each window's operations,
+ * paths, waits and busiest pairs.  Times are sums over all ranks. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -12,7 +12,7 @@
 
 enum { PAIRS_SHOWN = 5, TEXT = 32, REASONS_SHOWN = 3, RANKS_SHOWN = 5, BILLION = 1000000000 };
 
-/* --- numbers as people read them --- */
+/* --- numbers --- */
 
 static const char *count_text(char text[TEXT], uint64_t count)
 {
@@ -28,7 +28,7 @@ static const char *count_text(char text[TEXT], uint64_t count)
     return text;
 }
 
-/* Three digits and a unit of the row, each so many times the one before. */
+/* Three digits and a unit; each unit is step times the previous one. */
 static const char *scaled_text(char text[TEXT], double value, double step,
                                const char *const units[], unsigned count)
 {
@@ -73,52 +73,52 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
     time_t begin = (time_t)(traces->ranks[0].header.begin_real_ns / BILLION);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
-    fprintf(out, "  begun %s; %s from the first event to the last\n", date,
+    fprintf(out, "  began %s; %s from the first event to the last\n", date,
             time_text(took, (uint64_t)traces->last_ns));
 }
 
-static bool same_machine(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
+static bool same_node(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
 {
     return memcmp(one->header.machine, other->header.machine, sizeof one->header.machine) == 0;
 }
 
-/* How many clocks there are, and how well they go together. */
+/* Prints the number of clocks, and how precisely they are aligned. */
 static void print_clocks(const struct oriel_traces *traces, FILE *out)
 {
-    size_t machines = 0;
+    size_t nodes = 0;
     size_t unknown = 0;
     uint64_t error_ns = 0;
     char text[TEXT];
     for (size_t i = 0; i < traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &traces->ranks[i];
         size_t first = 0;
-        while (!same_machine(&traces->ranks[first], rank))
+        while (!same_node(&traces->ranks[first], rank))
             first++;
-        machines += first == i;
+        nodes += first == i;
         unknown += rank->error_ns == UINT64_MAX;
         if (rank->error_ns != UINT64_MAX && rank->error_ns > error_ns)
             error_ns = rank->error_ns;
     }
-    if (machines == 1 && unknown == 0)
+    if (nodes == 1 && unknown == 0)
         fprintf(out, "  all ranks on one clock\n");
-    else if (machines > 1)
-        fprintf(out, "  %zu clocks, which are compared to within %s\n", machines,
-                time_text(text, error_ns));
+    else if (nodes > 1)
+        fprintf(out, "  %zu clocks, aligned to within %s\n", nodes, time_text(text, error_ns));
     if (unknown > 0)
         fprintf(out,
-                "  the clocks of %zu ranks have not been compared: their times may be off by as "
-                "much as their dates are\n",
+                "  the clocks of %zu ranks were not compared: their times are as precise as the "
+                "system dates\n",
                 unknown);
 }
 
-/* The first ranks for which it holds, "rank 3", "ranks 3, 5 and 12 more"; NULL where there are none.  To be freed. */
+/* The first ranks for which holds is true, "3" or "3, 5 and 12 more"; NULL for none.  The caller
+ * frees it. */
 static char *ranks_text(const struct oriel_traces *traces,
                         bool (*holds)(const struct oriel_traced_rank *rank))
 {
     char *text = NULL;
     size_t len_bytes;
     size_t count = 0;
-    FILE *out = oriel_needed(open_memstream(&text, &len_bytes));
+    FILE *out = oriel_alloc_checked(open_memstream(&text, &len_bytes));
     for (size_t i = 0; i < traces->ranks_count; i++)
         if (holds(&traces->ranks[i]) && count++ < RANKS_SHOWN)
             fprintf(out, "%s%d", count == 1 ? "" : ", ", (int)traces->ranks[i].world_rank);
@@ -156,13 +156,13 @@ static void print_losses(const struct oriel_traces *traces, FILE *out)
     } else {
         char *who = ranks_text(traces, has_dropped);
         fprintf(out, ", and %s dropped (", count_text(text, dropped));
-        fprintf(out, "%s of all), by ranks %s: too fast for the writer, or no room left\n",
+        fprintf(out, "%s of all), by ranks %s: the writer was too slow, or no space was left\n",
                 share_text(text, dropped, events + dropped), who);
         free(who);
     }
     char *open = ranks_text(traces, has_not_ended);
     if (open != NULL)
-        fprintf(out, "  ranks that did not come to MPI_Finalize: %s\n", open);
+        fprintf(out, "  ranks that did not reach MPI_Finalize: %s\n", open);
     free(open);
 }
 
@@ -203,11 +203,12 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
             window->n == 1 ? "" : "s");
     print_sizes(window, out);
     if (window->site[0] != '\0')
-        fprintf(out, ", made in %s", window->site);
+        fprintf(out, ", created in %s", window->site);
     fprintf(out, "\n");
 }
 
-/* Which way each rank's memory is reached, where that is not the first of all, with the reasons. */
+/* Prints the path to each rank's memory that has a reason, which means that it is not the fastest
+ * path. */
 static void print_reasons(const struct oriel_traced_window *window, FILE *out)
 {
     unsigned shown = 0;
@@ -228,7 +229,7 @@ static void print_reasons(const struct oriel_traced_window *window, FILE *out)
     }
 }
 
-static bool any(const struct oriel_report_sum *sums, size_t count)
+static bool any_count(const struct oriel_report_sum *sums, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (sums[i].count > 0)
@@ -240,7 +241,7 @@ static void print_operations(const struct oriel_window_sums *sums,
                              const struct oriel_traced_window *window, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
-    if (!any(sums->operations, ORIEL_COUNTED_OPERATIONS))
+    if (!any_count(sums->operations, ORIEL_COUNTED_OPERATIONS))
         return;
     fprintf(out, "  %-18s %15s %12s %12s %12s\n", "operation", "count", "bytes", "mean size",
             "mean time");
@@ -266,7 +267,7 @@ static void print_operations(const struct oriel_window_sums *sums,
 static void print_calls(const struct oriel_window_sums *sums, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT];
-    if (!any(sums->calls, ORIEL_COUNTED_CALLS))
+    if (!any_count(sums->calls, ORIEL_COUNTED_CALLS))
         return;
     fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "call", "count", "time", "waiting",
             "of the time", "longest wait");
@@ -280,7 +281,7 @@ static void print_calls(const struct oriel_window_sums *sums, FILE *out)
     }
 }
 
-/* "0", or "[0]" for a win_rank whose rank in MPI_COMM_WORLD is not known. */
+/* "0", or "[0]" for a win_rank whose rank in MPI_COMM_WORLD is unknown. */
 static const char *rank_text(char text[TEXT], const struct oriel_traces *traces, uint32_t window,
                              int32_t win_rank)
 {
@@ -334,10 +335,10 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
 
 void oriel_report_print(const struct oriel_traces *traces, FILE *out)
 {
-    struct oriel_window_sums *sums = oriel_sums_make(traces);
+    struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
     if (traces->windows_count == 0)
-        fprintf(out, "\nNo window was made.\n");
+        fprintf(out, "\nNo window was created.\n");
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         print_window_head(traces, i, out);
         print_operations(&sums[i], &traces->windows[i], out);

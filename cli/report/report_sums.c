@@ -1,5 +1,5 @@
-/* Adds up a run's events, window by window.  Pairs of ranks are kept in a table that grows: most pairs never meet.
- * report_print.c calls. */
+/* Sums a run's events for each window.  Pairs of ranks are in a hash table that grows, because most
+ * pairs do not occur. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(struct oriel_report_sum *sum, const struct oriel_trace_event *event)
+static void sum_add_event(struct oriel_report_sum *sum, const struct oriel_trace_event *event)
 {
     sum->count++;
     sum->bytes += event->bytes;
@@ -19,46 +19,48 @@ static void add(struct oriel_report_sum *sum, const struct oriel_trace_event *ev
 
 /* --- pairs --- */
 
-static size_t place_of(const struct oriel_pairs *pairs, int32_t from, int32_t to, uint8_t cause)
+static size_t pair_slot_find(const struct oriel_pairs *pairs, int32_t from, int32_t to,
+                             uint8_t cause)
 {
     uint64_t key =
         ((uint64_t)(uint32_t)from << 32 | (uint32_t)to) * UINT64_C(0x9e3779b97f4a7c15) + cause;
-    size_t place = (size_t)(key ^ key >> 29) & (pairs->places_count - 1);
-    for (;; place = (place + 1) & (pairs->places_count - 1)) {
-        if (pairs->places[place] == 0)
-            return place;
-        const struct oriel_report_pair *pair = &pairs->pairs[pairs->places[place] - 1];
+    size_t slot = (size_t)(key ^ key >> 29) & (pairs->slots_count - 1);
+    for (;; slot = (slot + 1) & (pairs->slots_count - 1)) {
+        if (pairs->slots[slot] == 0)
+            return slot;
+        const struct oriel_report_pair *pair = &pairs->pairs[pairs->slots[slot] - 1];
         if (pair->from == from && pair->to == to && pair->cause == cause)
-            return place;
+            return slot;
     }
 }
 
-static void grow(struct oriel_pairs *pairs)
+static void pairs_grow(struct oriel_pairs *pairs)
 {
     if (pairs->count < pairs->room)
         return;
     pairs->room = pairs->room == 0 ? 64 : 2 * pairs->room;
-    pairs->pairs = oriel_needed(reallocarray(pairs->pairs, pairs->room, sizeof *pairs->pairs));
-    free(pairs->places);
-    pairs->places_count = 2 * pairs->room;
-    pairs->places = oriel_alloc(pairs->places_count * sizeof *pairs->places);
+    pairs->pairs =
+        oriel_alloc_checked(reallocarray(pairs->pairs, pairs->room, sizeof *pairs->pairs));
+    free(pairs->slots);
+    pairs->slots_count = 2 * pairs->room;
+    pairs->slots = oriel_alloc(pairs->slots_count * sizeof *pairs->slots);
     for (size_t i = 0; i < pairs->count; i++) {
         const struct oriel_report_pair *pair = &pairs->pairs[i];
-        pairs->places[place_of(pairs, pair->from, pair->to, pair->cause)] = (uint32_t)i + 1;
+        pairs->slots[pair_slot_find(pairs, pair->from, pair->to, pair->cause)] = (uint32_t)i + 1;
     }
 }
 
-static struct oriel_report_sum *sum_of(struct oriel_pairs *pairs, int32_t from, int32_t to,
-                                       uint8_t cause)
+static struct oriel_report_sum *pair_sum_get(struct oriel_pairs *pairs, int32_t from, int32_t to,
+                                             uint8_t cause)
 {
-    grow(pairs);
-    size_t place = place_of(pairs, from, to, cause);
-    if (pairs->places[place] == 0) {
+    pairs_grow(pairs);
+    size_t slot = pair_slot_find(pairs, from, to, cause);
+    if (pairs->slots[slot] == 0) {
         pairs->pairs[pairs->count++] =
             (struct oriel_report_pair){.from = from, .to = to, .cause = cause};
-        pairs->places[place] = (uint32_t)pairs->count;
+        pairs->slots[slot] = (uint32_t)pairs->count;
     }
-    return &pairs->pairs[pairs->places[place] - 1].sum;
+    return &pairs->pairs[pairs->slots[slot] - 1].sum;
 }
 
 static int more_bytes_first(const void *a, const void *b)
@@ -90,20 +92,20 @@ int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint3
     const struct oriel_traced_window *of = &traces->windows[window];
     int32_t world_rank = traces->ranks[rank].world_rank;
     if (world_rank < of->n && of->world_ranks[world_rank] == world_rank)
-        return world_rank; /* all of MPI_COMM_WORLD, or its first ranks */
+        return world_rank; /* the window has all of MPI_COMM_WORLD, or its first ranks */
     for (int32_t i = 0; i < of->n; i++)
         if (of->world_ranks[i] == world_rank)
             return i;
     return -1;
 }
 
-/* --- all --- */
+/* --- all events --- */
 
 struct adding {
     const struct oriel_traces *traces;
     struct oriel_window_sums *sums;
-    uint32_t rank, window; /* of own */
-    int32_t own;           /* the rank's win_rank there */
+    uint32_t rank, window; /* for which own is valid */
+    int32_t own;           /* the rank's win_rank in the window */
 };
 
 static bool add_event(const struct oriel_trace_record *traced, void *context)
@@ -117,20 +119,21 @@ static bool add_event(const struct oriel_trace_record *traced, void *context)
         adding->own = oriel_win_rank(adding->traces, traced->window, traced->rank);
     }
     if (event->kind < ORIEL_TRACE_CALL) {
-        add(&sums->operations[event->kind], event);
-        add(&sums->paths[event->path], event);
-        add(sum_of(&sums->busy, adding->own, event->target, 0), event);
+        sum_add_event(&sums->operations[event->kind], event);
+        sum_add_event(&sums->paths[event->path], event);
+        sum_add_event(pair_sum_get(&sums->busy, adding->own, event->target, 0), event);
     } else {
-        add(&sums->calls[event->kind - ORIEL_TRACE_CALL], event);
+        sum_add_event(&sums->calls[event->kind - ORIEL_TRACE_CALL], event);
     }
     if (event->waiting_ns != 0) {
-        add(&sums->causes[event->cause], event);
-        add(sum_of(&sums->waits, adding->own, event->cause_rank, event->cause), event);
+        sum_add_event(&sums->causes[event->cause], event);
+        sum_add_event(pair_sum_get(&sums->waits, adding->own, event->cause_rank, event->cause),
+                      event);
     }
     return true;
 }
 
-struct oriel_window_sums *oriel_sums_make(const struct oriel_traces *traces)
+struct oriel_window_sums *oriel_sums_compute(const struct oriel_traces *traces)
 {
     struct adding adding = {.traces = traces, .rank = UINT32_MAX, .window = UINT32_MAX};
     adding.sums = oriel_alloc((traces->windows_count + 1) * sizeof *adding.sums);
@@ -150,9 +153,9 @@ void oriel_sums_free(struct oriel_window_sums *sums, const struct oriel_traces *
 {
     for (size_t i = 0; i < traces->windows_count; i++) {
         free(sums[i].busy.pairs);
-        free(sums[i].busy.places);
+        free(sums[i].busy.slots);
         free(sums[i].waits.pairs);
-        free(sums[i].waits.places);
+        free(sums[i].waits.slots);
     }
     free(sums);
 }

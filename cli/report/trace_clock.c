@@ -1,6 +1,6 @@
-/* Between two measurements a clock is taken to run evenly, and so before and behind them.  With one measurement only nothing is
- * known of its pace: then it may be off by DRIFT_PPM besides, which is more than the clocks of computers are.  trace_clock.h says
- * who may call. */
+/* A clock is assumed to run evenly between two measurements, and at the same rate before and after
+ * them.  With a single measurement its rate is unknown. The error bound then grows by DRIFT_PPM,
+ * which is more than the drift of computer clocks. */
 #include "cli/report/trace_clock.h"
 
 enum { DRIFT_PPM = 100, MILLION = 1000000, BEST_APART_NS = 1000000 };
@@ -18,7 +18,8 @@ void oriel_trace_alignment_add(struct oriel_trace_alignment *alignment,
     }
 }
 
-/* Two that are apart too little to tell a pace, or that tell one which no clock has, are one. */
+/* Two measurements count as one when they are too close together, or give a rate that no clock
+ * has. */
 static bool has_pace(const struct oriel_trace_alignment *alignment)
 {
     int64_t own_ns = (int64_t)(alignment->last.own_ns - alignment->first.own_ns);

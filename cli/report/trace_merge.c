@@ -1,5 +1,5 @@
-/* Puts the files of a folder together.  The run is the one that most files are of; files are read twice or more, never kept.
- * trace.h says who may call. */
+/* Merges the files of a folder.  The run is the one of most files. Files are read two or more
+ * times, and never kept in memory. */
 #include "cli/report/trace_merge.h"
 
 #include "base/checked_open.h"
@@ -24,12 +24,13 @@ struct file {
     int32_t named_rank;
     struct oriel_trace_parsed parsed;
     struct oriel_trace_alignment *alignment;
-    uint32_t *windows; /* by number: index in the run's; UINT32_MAX where it is not there */
+    /* From the file's window number to the run's index; UINT32_MAX when left out. */
+    uint32_t *windows;
 };
 
 struct run {
     struct oriel_traces traces;
-    struct file *files; /* as traces.ranks */
+    struct file *files; /* same order as traces.ranks */
     size_t files_count;
     struct oriel_trace_alignment *alignments;
     int64_t base_ns;
@@ -50,12 +51,12 @@ static bool source_open(const char *path, struct oriel_trace_source *out, const 
     int seen = oriel_seen_file(AT_FDCWD, path, &info);
     out->fd = seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
     if (out->fd < 0)
-        *trouble = errno == 0 ? "is no file" : strerror(errno);
+        *trouble = errno == 0 ? "is not a regular file" : strerror(errno);
     return out->fd >= 0;
 }
 
-/* "rank-N.oriel", as the library writes N; -1 otherwise. */
-static int32_t rank_of(const char *name)
+/* "rank-N.oriel", as the library writes N; otherwise -1. */
+static int32_t rank_from_file_name(const char *name)
 {
     char again[64];
     long rank = strncmp(name, "rank-", 5) == 0 ? strtol(name + 5, NULL, 10) : -1;
@@ -63,7 +64,7 @@ static int32_t rank_of(const char *name)
     return rank >= 0 && rank < INT32_MAX && strcmp(name, again) == 0 ? (int32_t)rank : -1;
 }
 
-static void read_file(struct run *run, char *path, int32_t named_rank, FILE *complaints)
+static void trace_file_read(struct run *run, char *path, int32_t named_rank, FILE *complaints)
 {
     struct oriel_trace_source source;
     struct file file = {.path = path, .named_rank = named_rank};
@@ -78,20 +79,21 @@ static void read_file(struct run *run, char *path, int32_t named_rank, FILE *com
     if (file.parsed.trouble[0] != '\0')
         fprintf(complaints, "oriel: %s %s\n", path, file.parsed.trouble);
     if (readable && file.parsed.header.world_rank != named_rank) {
-        fprintf(complaints, "oriel: %s says that it is rank %d's, and is left out\n", path,
-                (int)file.parsed.header.world_rank);
+        fprintf(complaints, "oriel: %s is rank %d's according to its header, and is ignored\n",
+                path, (int)file.parsed.header.world_rank);
         readable = false;
     }
     if (!readable) {
         file_free(&file);
         return;
     }
-    struct file *more = oriel_needed(reallocarray(run->files, run->files_count + 1, sizeof *more));
+    struct file *more =
+        oriel_alloc_checked(reallocarray(run->files, run->files_count + 1, sizeof *more));
     run->files = more;
     run->files[run->files_count++] = file;
 }
 
-static bool read_folder(struct run *run, const char *folder, FILE *complaints)
+static bool trace_folder_read(struct run *run, const char *folder, FILE *complaints)
 {
     DIR *open_folder = opendir(folder);
     if (open_folder == NULL) {
@@ -100,24 +102,23 @@ static bool read_folder(struct run *run, const char *folder, FILE *complaints)
     }
     unsigned seen = 0;
     for (const struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
-        int32_t rank = rank_of(entry->d_name);
+        int32_t rank = rank_from_file_name(entry->d_name);
         if (rank < 0)
             continue;
         seen++;
-        read_file(run, oriel_format("%s/%s", folder, entry->d_name), rank, complaints);
+        trace_file_read(run, oriel_format("%s/%s", folder, entry->d_name), rank, complaints);
     }
     closedir(open_folder);
     if (seen == 0)
-        fprintf(
-            complaints,
-            "oriel: %s: there is no trace in it (rank-0.oriel and so on, of oriel run --trace)\n",
-            folder);
+        fprintf(complaints,
+                "oriel: %s: contains no traces of oriel run --trace (rank-0.oriel and so on)\n",
+                folder);
     return run->files_count > 0;
 }
 
 /* --- one run --- */
 
-static int by_rank(const void *a, const void *b)
+static int compare_files_by_rank(const void *a, const void *b)
 {
     const struct file *one = a;
     const struct file *other = b;
@@ -130,8 +131,9 @@ static bool same_job(const struct file *one, const struct file *other)
                   sizeof one->parsed.header.job) == 0;
 }
 
-/* Of the run that most are of; the lowest rank's where it is a tie.  A majority, if there is one, is found in one pass. */
-static const struct file *find_most(const struct run *run)
+/* A file of the run with the most files, or the first file when there is no majority.  The first
+ * pass finds the only possible majority candidate. */
+static const struct file *majority_file_find(const struct run *run)
 {
     const struct file *candidate = &run->files[0];
     size_t lead = 0;
@@ -146,40 +148,39 @@ static const struct file *find_most(const struct run *run)
     return 2 * count > run->files_count ? candidate : &run->files[0];
 }
 
-static void keep_one_run(struct run *run, FILE *complaints)
+static void other_runs_drop(struct run *run, FILE *complaints)
 {
-    qsort(run->files, run->files_count, sizeof *run->files, by_rank);
-    const struct file most = *find_most(run);
+    qsort(run->files, run->files_count, sizeof *run->files, compare_files_by_rank);
+    const struct file most = *majority_file_find(run);
     size_t kept = 0;
     for (size_t i = 0; i < run->files_count; i++) {
         if (same_job(&most, &run->files[i])) {
             run->files[kept++] = run->files[i];
             continue;
         }
-        fprintf(complaints, "oriel: %s is of another run than most files here, and is left out\n",
+        fprintf(complaints, "oriel: %s is from another run than most files here, and is ignored\n",
                 run->files[i].path);
         file_free(&run->files[i]);
     }
     run->files_count = kept;
 }
 
-static void tell_missing(const struct run *run, const char *folder, FILE *complaints)
+static void missing_ranks_report(const struct run *run, const char *folder, FILE *complaints)
 {
     int32_t world_size = run->files[0].parsed.header.world_size;
     int32_t first = 0;
     while (first < (int32_t)run->files_count && run->files[first].named_rank == first)
         first++;
     if ((int32_t)run->files_count < world_size)
-        fprintf(
-            complaints,
-            "oriel: %s: of %d ranks, %d have no trace here that can be read, rank %d the first\n",
-            folder, (int)world_size, (int)(world_size - (int32_t)run->files_count), (int)first);
+        fprintf(complaints,
+                "oriel: %s: %d of %d ranks have no readable trace here, the first is rank %d\n",
+                folder, (int)(world_size - (int32_t)run->files_count), (int)world_size, (int)first);
 }
 
 /* --- times --- */
 
-/* In one pass for each machine, of which there are few. */
-static void align(struct run *run)
+/* One pass for each node; there are few. */
+static void clocks_align(struct run *run)
 {
     size_t used = 0;
     run->alignments = oriel_alloc(run->files_count * sizeof *run->alignments);
@@ -198,13 +199,13 @@ static void align(struct run *run)
     }
 }
 
-/* Dates and clocks that were made up stay so near that differences are numbers, too. */
+/* Bounds forged dates and clocks, so that differences do not overflow. */
 static int64_t bounded_ns(int64_t ns)
 {
     return ns < -most_ns ? -most_ns : ns > most_ns ? most_ns : ns;
 }
 
-/* Where nobody has compared the clocks, the dates tell. */
+/* Without compared clocks, the system dates determine the offset. */
 static int64_t aligned_ns(const struct run *run, const struct file *file, uint64_t own_ns)
 {
     const struct oriel_trace_header *own = &file->parsed.header;
@@ -217,7 +218,7 @@ static int64_t aligned_ns(const struct run *run, const struct file *file, uint64
                       bounded_ns((int64_t)(own_ns - own->begin_ns)));
 }
 
-static void find_span(struct run *run)
+static void start_time_find(struct run *run)
 {
     bool found = false;
     run->base_ns = 0;
@@ -231,7 +232,7 @@ static void find_span(struct run *run)
     }
 }
 
-static void fill_ranks(struct run *run)
+static void ranks_fill(struct run *run)
 {
     struct oriel_traces *traces = &run->traces;
     traces->ranks_count = run->files_count;
@@ -275,15 +276,15 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
     memset(window->paths, 0xff, n);
 }
 
-/* As it is before a rank, the first of the window, has asked for function and line. */
-static bool is_offset(const char *site)
+/* True for a call site before a rank, the first of the window, has looked up function and line. */
+static bool site_is_unresolved(const char *site)
 {
     const char *plus = strrchr(site, '+');
     return site[0] == '\0' || (plus != NULL && strncmp(plus, "+0x", 3) == 0);
 }
 
 static void window_add(struct oriel_traced_window *window,
-                       const struct oriel_trace_described *described, int32_t world_size)
+                       const struct oriel_trace_file_window *described, int32_t world_size)
 {
     const struct oriel_trace_window *head = &described->head;
     for (uint32_t i = 0; i < described->ranks_count; i++)
@@ -294,34 +295,35 @@ static void window_add(struct oriel_traced_window *window,
     memcpy(window->reasons[head->rank], head->reason, sizeof head->reason);
     if (window->name[0] == '\0')
         memcpy(window->name, head->name, sizeof head->name);
-    if (window->site[0] == '\0' || (is_offset(window->site) && !is_offset(head->site)))
+    if (window->site[0] == '\0' ||
+        (site_is_unresolved(window->site) && !site_is_unresolved(head->site)))
         memcpy(window->site, head->site, sizeof head->site);
 }
 
-static struct oriel_traced_window *window_next(struct oriel_traces *traces)
+static struct oriel_traced_window *window_append(struct oriel_traces *traces)
 {
     struct oriel_traced_window *more =
-        oriel_needed(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
+        oriel_alloc_checked(reallocarray(traces->windows, traces->windows_count + 1, sizeof *more));
     traces->windows = more;
     return &traces->windows[traces->windows_count++];
 }
 
-/* Where two files differ about how many ranks a window has, the first one is believed. */
+/* When two files disagree about a window's number of ranks, the first file is used. */
 static void merge_windows(struct run *run, FILE *complaints)
 {
     struct oriel_traces *traces = &run->traces;
-    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from an id to its index, plus 1 */
+    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from window id to index, plus 1 */
     for (size_t i = 0; i < run->files_count; i++) {
         struct file *file = &run->files[i];
         file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
         for (uint32_t number = 0; number < file->parsed.windows_count; number++) {
-            const struct oriel_trace_described *described = file->parsed.windows[number];
+            const struct oriel_trace_file_window *described = file->parsed.windows[number];
             file->windows[number] = UINT32_MAX;
             if (described == NULL)
                 continue;
             uintptr_t index = (uintptr_t)oriel_hash_table_find(&known, described->head.window_id);
             if (index == 0) {
-                window_make(window_next(traces), &described->head);
+                window_make(window_append(traces), &described->head);
                 index = traces->windows_count;
                 if (!oriel_hash_table_set(&known, described->head.window_id, (void *)index))
                     oriel_die("out of memory");
@@ -330,7 +332,7 @@ static void merge_windows(struct run *run, FILE *complaints)
             if (window->n != described->head.n) {
                 fprintf(complaints,
                         "oriel: %s: window %" PRIu32
-                        " has other ranks than in other files, and is left out\n",
+                        " has different ranks than in other files, and is ignored\n",
                         file->path, number);
                 continue;
             }
@@ -341,20 +343,20 @@ static void merge_windows(struct run *run, FILE *complaints)
     oriel_hash_table_close(&known);
 }
 
-/* --- what others call --- */
+/* --- interface --- */
 
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out)
 {
     struct run *run = oriel_alloc(sizeof *run);
-    if (!read_folder(run, folder, complaints)) {
+    if (!trace_folder_read(run, folder, complaints)) {
         free(run);
         return false;
     }
-    keep_one_run(run, complaints);
-    tell_missing(run, folder, complaints);
-    align(run);
-    find_span(run);
-    fill_ranks(run);
+    other_runs_drop(run, complaints);
+    missing_ranks_report(run, folder, complaints);
+    clocks_align(run);
+    start_time_find(run);
+    ranks_fill(run);
     merge_windows(run, complaints);
     *out = &run->traces;
     return true;
@@ -368,7 +370,7 @@ struct visiting {
     void *context;
 };
 
-static bool visit_one(const struct oriel_trace_event *event, void *context)
+static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
     visiting->event.window = visiting->file->windows[event->window];
@@ -388,16 +390,17 @@ void oriel_traces_each(const struct oriel_traces *traces,
                        void *context)
 {
     const struct run *run = (const struct run *)traces;
-    bool goes_on = true;
-    for (size_t i = 0; i < run->files_count && goes_on; i++) {
+    bool is_running = true;
+    for (size_t i = 0; i < run->files_count && is_running; i++) {
         struct visiting visiting = {
             .run = run, .file = &run->files[i], .visit = visit, .context = context};
         struct oriel_trace_source source;
         const char *trouble;
         visiting.event.rank = (uint32_t)i;
         if (!source_open(run->files[i].path, &source, &trouble))
-            continue; /* gone since it was read first */
-        goes_on = oriel_trace_events_visit(&source, &run->files[i].parsed, visit_one, &visiting);
+            continue; /* removed since the first pass */
+        is_running =
+            oriel_trace_events_visit(&source, &run->files[i].parsed, event_visit, &visiting);
         close(source.fd);
     }
 }

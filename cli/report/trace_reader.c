@@ -1,5 +1,5 @@
-/* Walks a file block by block, through a buffer of one block: no part of it is mapped, so that one that is cut while it is read
- * is a short one and no more.  Each walk checks each block.  trace_file.h says who may call. */
+/* Reads a file block by block, through a buffer of one block. The file is never mapped, so a file
+ * that shrinks while it is read only looks shorter.  Each pass checks each block. */
 #include "cli/report/trace_reader.h"
 
 #include "base/crc32.h"
@@ -22,7 +22,7 @@ struct walk {
     unsigned char *payload; /* of ORIEL_BLOCK_BYTES_MOST */
 };
 
-/* Less than len_bytes only where the source ends, or cannot be read further. */
+/* Returns less than len_bytes only at the end of the source or after a read error. */
 static size_t read_at(const struct oriel_trace_source *source, uint64_t position, void *out,
                       size_t len_bytes)
 {
@@ -47,7 +47,7 @@ static size_t read_at(const struct oriel_trace_source *source, uint64_t position
     return got;
 }
 
-/* NULL and a block; or why there is none: "" at the end. */
+/* Reads the next block and returns NULL; otherwise returns why there is none, "" at the end. */
 static const char *next_block(struct walk *walk)
 {
     size_t got = walk->position < walk->end
@@ -68,7 +68,7 @@ static const char *next_block(struct walk *walk)
     return NULL;
 }
 
-static bool refuse(struct oriel_trace_parsed *parsed, const char *trouble)
+static bool parse_fail(struct oriel_trace_parsed *parsed, const char *trouble)
 {
     snprintf(parsed->trouble, sizeof parsed->trouble, "%s", trouble);
     return false;
@@ -79,22 +79,22 @@ static bool parse_header(const struct oriel_trace_source *source, struct oriel_t
     struct oriel_trace_header *header = &out->header;
     size_t got = read_at(source, 0, header, sizeof *header);
     if (got < sizeof header->magic || header->magic != ORIEL_TRACE_MAGIC)
-        return refuse(out, got == 0 ? "is empty" : "is no trace of Oriel's");
+        return parse_fail(out, got == 0 ? "is empty" : "is not an Oriel trace");
     if (got >= offsetof(struct oriel_trace_header, header_bytes) &&
         header->version != ORIEL_TRACE_VERSION) {
         snprintf(out->trouble, sizeof out->trouble,
-                 "has version %" PRIu32 " of the format, and this command reads version %d",
+                 "has version %" PRIu32 " of the format; this command reads version %d",
                  header->version, ORIEL_TRACE_VERSION);
         return false;
     }
     if (got < sizeof *header)
-        return refuse(out, "ends within its header");
+        return parse_fail(out, "ends within its header");
     if (header->checksum != oriel_crc32(0, header, offsetof(struct oriel_trace_header, checksum)) ||
         header->header_bytes != sizeof *header ||
         header->event_bytes != sizeof(struct oriel_trace_event) || header->world_size < 1 ||
         header->world_size > WORLD_MOST || header->world_rank < 0 ||
         header->world_rank >= header->world_size || header->begin_ns >> SENSIBLE_BITS != 0)
-        return refuse(out, "has a damaged header");
+        return parse_fail(out, "has a damaged header");
     oriel_trace_text_clean(header->machine_name, sizeof header->machine_name);
     oriel_trace_text_clean(header->host, sizeof header->host);
     oriel_trace_text_clean(header->oriel, sizeof header->oriel);
@@ -102,7 +102,7 @@ static bool parse_header(const struct oriel_trace_source *source, struct oriel_t
     return true;
 }
 
-static void window_free(struct oriel_trace_described *window)
+static void window_free(struct oriel_trace_file_window *window)
 {
     if (window != NULL)
         free(window->world_ranks);
@@ -115,7 +115,7 @@ static void grow_windows(struct oriel_trace_parsed *out, uint32_t number)
     if (number < count)
         return;
     uint32_t room = number < 8 ? 8 : number + number / 2;
-    struct oriel_trace_described **more = oriel_alloc(room * sizeof *more);
+    struct oriel_trace_file_window **more = oriel_alloc(room * sizeof *more);
     if (count > 0)
         memcpy(more, out->windows, count * sizeof *more);
     free(out->windows);
@@ -124,7 +124,7 @@ static void grow_windows(struct oriel_trace_parsed *out, uint32_t number)
 }
 
 static bool is_window(const struct oriel_trace_window *head,
-                      const struct oriel_trace_described *before, size_t ranks_count)
+                      const struct oriel_trace_file_window *before, size_t ranks_count)
 {
     return head->number < ORIEL_TRACE_WINDOWS_MOST && head->n >= 1 &&
            head->n <= ORIEL_TRACE_RANKS_MOST && head->rank >= 0 && head->rank < head->n &&
@@ -133,8 +133,9 @@ static bool is_window(const struct oriel_trace_window *head,
             (before->head.n == head->n && before->head.window_id == head->window_id));
 }
 
-/* Where there are more windows than records the later ones share one, which has no ranks: they are one window over all. */
-static void spread(struct oriel_trace_window *head, int32_t world_size)
+/* When there are more windows than records, the later ones share a record without ranks. They
+ * appear as one window over all ranks. */
+static void shared_window_expand(struct oriel_trace_window *head, int32_t world_size)
 {
     if (head->n != 0)
         return;
@@ -142,21 +143,21 @@ static void spread(struct oriel_trace_window *head, int32_t world_size)
     snprintf(head->name, sizeof head->name, "later windows");
 }
 
-/* A window that is described again has changed, but is the same one. */
+/* A second description of a window updates it. */
 static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out)
 {
     struct oriel_trace_window head;
     if (walk->block.len_bytes < sizeof head)
         return false;
     memcpy(&head, walk->payload, sizeof head);
-    spread(&head, out->header.world_size);
+    shared_window_expand(&head, out->header.world_size);
     size_t ranks_count = (walk->block.len_bytes - sizeof head) / sizeof(int32_t);
-    struct oriel_trace_described *before =
+    struct oriel_trace_file_window *before =
         head.number < out->windows_count ? out->windows[head.number] : NULL;
     if (!is_window(&head, before, ranks_count))
         return false;
     grow_windows(out, head.number);
-    struct oriel_trace_described *window = oriel_alloc(sizeof *window);
+    struct oriel_trace_file_window *window = oriel_alloc(sizeof *window);
     window->world_ranks = oriel_alloc(ranks_count * sizeof(int32_t) + 1);
     memcpy(window->world_ranks, walk->payload + sizeof head, ranks_count * sizeof(int32_t));
     window->ranks_count = (uint32_t)ranks_count;
@@ -170,14 +171,15 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
     return true;
 }
 
-/* What is left of an event has all its indices in bounds, and no time below another that it is part of. */
-static bool makes_sense(const struct walk *walk, const struct oriel_trace_parsed *parsed,
-                        const struct oriel_trace_event *event)
+/* An accepted event has all indices in bounds, and no time larger than the time that contains
+ * it. */
+static bool event_is_valid(const struct walk *walk, const struct oriel_trace_parsed *parsed,
+                           const struct oriel_trace_event *event)
 {
     bool is_operation = event->kind < ORIEL_TRACE_CALL;
     unsigned most =
         is_operation ? ORIEL_COUNTED_OPERATIONS : ORIEL_TRACE_CALL + (unsigned)ORIEL_COUNTED_CALLS;
-    const struct oriel_trace_described *window =
+    const struct oriel_trace_file_window *window =
         event->window < parsed->windows_count ? parsed->windows[event->window] : NULL;
     if (window == NULL || window->since_bytes > walk->position || event->kind >= most)
         return false;
@@ -189,7 +191,7 @@ static bool makes_sense(const struct walk *walk, const struct oriel_trace_parsed
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
 }
 
-/* How many there are in the block, whole. */
+/* The number of complete events in the block. */
 static size_t events_in(const struct walk *walk)
 {
     return walk->block.type == ORIEL_BLOCK_EVENTS
@@ -209,8 +211,8 @@ static void parse_events(const struct walk *walk, struct oriel_trace_parsed *out
     for (size_t i = 0; i < events_in(walk); i++) {
         struct oriel_trace_event event = event_at(walk, i);
         uint64_t end_ns = event.begin_ns + event.duration_ns;
-        if (!makes_sense(walk, out, &event)) {
-            out->odd++;
+        if (!event_is_valid(walk, out, &event)) {
+            out->invalid++;
             continue;
         }
         if (out->events == 0 || event.begin_ns < out->first_ns)
@@ -242,10 +244,10 @@ static bool parse_end(const struct walk *walk, struct oriel_trace_parsed *out)
     memcpy(&end, walk->payload, sizeof end);
     out->ended = true;
     out->dropped = end.dropped;
-    return end.events == out->events + out->odd;
+    return end.events == out->events + out->invalid;
 }
 
-/* Blocks of kinds that are not known here are left out: that is what kinds are for. */
+/* Blocks of unknown types are skipped, for compatibility with later versions. */
 static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
 {
     if (walk->block.dropped > out->dropped)
@@ -261,16 +263,16 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
     }
 }
 
-static void note_trouble(struct oriel_trace_parsed *out, const char *stop, unsigned bad_blocks)
+static void trouble_record(struct oriel_trace_parsed *out, const char *stop, unsigned bad_blocks)
 {
     if (stop[0] != '\0')
         snprintf(out->trouble, sizeof out->trouble,
                  "%s at byte %" PRIu64 "; the %" PRIu64 " events before that are read", stop,
                  out->end_bytes, out->events);
-    else if (bad_blocks > 0 || out->odd > 0)
+    else if (bad_blocks > 0 || out->invalid > 0)
         snprintf(out->trouble, sizeof out->trouble,
-                 "has %u blocks and %" PRIu64 " events that make no sense and are left out",
-                 bad_blocks, out->odd);
+                 "has %u blocks and %" PRIu64 " events that are invalid and ignored", bad_blocks,
+                 out->invalid);
 }
 
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out)
@@ -285,7 +287,7 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
     while ((stop = next_block(&walk)) == NULL)
         bad_blocks += !parse_block(&walk, out);
     out->end_bytes = walk.position;
-    note_trouble(out, stop, bad_blocks);
+    trouble_record(out, stop, bad_blocks);
     free(walk.payload);
     return true;
 }
@@ -305,14 +307,14 @@ bool oriel_trace_events_visit(const struct oriel_trace_source *source,
 {
     struct walk walk = {
         .source = source, .position = sizeof parsed->header, .end = parsed->end_bytes};
-    bool goes_on = true;
+    bool is_running = true;
     walk.payload = oriel_alloc(ORIEL_BLOCK_BYTES_MOST);
-    while (goes_on && next_block(&walk) == NULL)
-        for (size_t i = 0; i < events_in(&walk) && goes_on; i++) {
+    while (is_running && next_block(&walk) == NULL)
+        for (size_t i = 0; i < events_in(&walk) && is_running; i++) {
             struct oriel_trace_event event = event_at(&walk, i);
-            if (makes_sense(&walk, parsed, &event))
-                goes_on = visit(&event, context);
+            if (event_is_valid(&walk, parsed, &event))
+                is_running = visit(&event, context);
         }
     free(walk.payload);
-    return goes_on;
+    return is_running;
 }

@@ -1,5 +1,5 @@
-/* Reads one trace file (observe/trace/trace_format.h), taking nothing in it for granted: what comes out of here has been checked, and
- * what has not is said.  trace.c puts the files of a run together. */
+/* Reads one trace file (observe/trace/trace_format.h) and validates everything in it. All returned
+ * data has been checked, and the rest is reported.  trace_merge.c merges the files of a run. */
 #ifndef ORIEL_CLI_REPORT_TRACE_READER_H
 #define ORIEL_CLI_REPORT_TRACE_READER_H
 
@@ -11,41 +11,44 @@
 
 enum { ORIEL_TRACE_WINDOWS_MOST = 1 << 20, ORIEL_TRACE_RANKS_MOST = 1 << 20 };
 
-/* Where the bytes are: a file, or memory where fd is -1. */
+/* The source of bytes: a file, or memory when fd is -1. */
 struct oriel_trace_source {
     int fd;
     const unsigned char *bytes;
     uint64_t len_bytes;
 };
 
-/* A window of one file.  The texts of head are whole, UTF-8 and without control characters. */
-struct oriel_trace_described {
-    uint64_t since_bytes; /* where it was described first: no event before that is its */
+/* A window of one file.  The strings of head are terminated, UTF-8 and without control
+ * characters. */
+struct oriel_trace_file_window {
+    uint64_t since_bytes; /* position of its first description; earlier events cannot refer to it */
     uint32_t ranks_count; /* at most head.n */
     int32_t *world_ranks;
     struct oriel_trace_window head; /* without its ranks */
 };
 
 struct oriel_trace_parsed {
-    struct oriel_trace_header header;       /* its texts as above */
-    struct oriel_trace_described **windows; /* by number; NULL: not described */
+    struct oriel_trace_header header;         /* with strings cleaned in the same way */
+    struct oriel_trace_file_window **windows; /* by window number; NULL when not described */
     uint32_t windows_count;
-    struct oriel_trace_clock clocks[2]; /* the first and the last one */
+    struct oriel_trace_clock clocks[2]; /* the first and the last measurement */
     uint32_t clocks_count;
     bool ended;
-    uint64_t events; /* that make sense */
-    uint64_t odd;    /* that do not, and are left out */
+    uint64_t events;  /* number of valid events */
+    uint64_t invalid; /* number of invalid events, which are left out */
     uint64_t dropped;
-    uint64_t first_ns, last_ns; /* of the process's clock, of events; 0 where there are none */
-    uint64_t end_bytes;         /* what comes behind is not read */
-    char trouble[200];          /* "": none */
+    uint64_t first_ns, last_ns; /* on the process's clock, from events; 0 without events */
+    uint64_t end_bytes;         /* the file is not read beyond this position */
+    char trouble[200];          /* "" or the problem with the file */
 };
 
-/* False where nothing can be read of it, with the reason in trouble.  To be freed in any case. */
+/* Returns false when nothing can be read, with the reason in trouble.  The result must be freed in
+ * both cases. */
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out);
 void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed);
 
-/* Calls visit for each event that makes sense, in the order of the file; false from visit ends it, and is returned. */
+/* Calls visit for each valid event, in the order of the file. Stops when visit returns false, and
+ * returns that. */
 bool oriel_trace_events_visit(const struct oriel_trace_source *source,
                               const struct oriel_trace_parsed *parsed,
                               bool (*visit)(const struct oriel_trace_event *event, void *context),

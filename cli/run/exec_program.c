@@ -1,6 +1,5 @@
-/* Turns this process into a program with Oriel's libraries preloaded.
- * The process itself becomes the program, so launchers see the process that they started.
- * Called by `oriel run` and `oriel check` through become.h, once per rank. */
+/* Executes a program with Oriel's libraries preloaded. The process replaces itself by the program,
+ * so the launcher sees the process that it started. */
 #include "cli/run/exec_program.h"
 
 #include <errno.h>
@@ -16,10 +15,9 @@
 #include "cli/run/preload.h"
 #include "cli/run/program.h"
 
-static _Noreturn void become(const struct oriel_program *program, char **argv)
+static _Noreturn void program_exec(const struct oriel_program *program, char **argv)
 {
-    execvp(program->path,
-           argv); /* execvp, since it also runs scripts that have no first line for it */
+    execvp(program->path, argv); /* execvp also runs scripts without an interpreter line. */
     oriel_die("%s: %s", program->path, strerror(errno));
 }
 
@@ -27,7 +25,7 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
 {
     const struct oriel_host *chosen = wanted == NULL ? NULL : oriel_host_named(wanted);
     if (wanted != NULL && chosen == NULL)
-        oriel_die("there is no host MPI called \"%s\"; Oriel knows mpich and openmpi", wanted);
+        oriel_die("unknown host MPI \"%s\"; Oriel supports mpich and openmpi", wanted);
 
     const struct oriel_host *linked = oriel_host_of_program(program);
     if (chosen != NULL && linked != NULL && chosen != linked)
@@ -40,57 +38,60 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     if (chosen == NULL)
         chosen = oriel_host_only_built();
     if (chosen == NULL)
-        oriel_die("cannot tell which MPI %s uses: %s; choose with --host mpich or --host openmpi",
-                  program->path,
-                  access(program->path, R_OK) == 0
-                      ? "neither its libraries nor a launcher's environment say so"
-                      : "the file cannot be read, and no launcher's environment says so");
+        oriel_die(
+            "cannot determine which MPI %s uses: %s; choose with --host mpich or --host openmpi",
+            program->path,
+            access(program->path, R_OK) == 0
+                ? "neither its libraries nor a launcher's variables identify it"
+                : "the file cannot be read, and no launcher's variables identify it");
     return chosen;
 }
 
-/* Each process would be a job of its own, which the checker would find nothing in.  To run is allowed, since such jobs may be
- * what is wanted; the first process says what they are. */
-static void launcher_check(const struct oriel_exec_plan *way, const struct oriel_host *host,
+/* Each process would be a separate job, in which the checker could find nothing. `oriel run` is
+ * allowed to continue, because such jobs may be intended; the first process prints a warning. */
+static void launcher_check(const struct oriel_exec_plan *plan, const struct oriel_host *host,
                            const struct oriel_program *program)
 {
     struct oriel_launcher launcher;
     if (!oriel_launcher_is_foreign(host, program, &launcher))
         return;
-    static const char line[] =
-        "%s uses %s, but %s's launcher has started it: each process %s a job of its own; "
-        "use %s's mpiexec (on Debian mpiexec.%s)";
-    if (way->checked)
+    static const char line[] = "%s uses %s, but %s's launcher started it: each process %s a "
+                               "separate job; use %s's mpiexec (on Debian mpiexec.%s)";
+    if (plan->checked)
         oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title,
                   host->name);
     if (launcher.rank == 0)
-        oriel_say(line, program->path, host->title, launcher.host->title, "is", host->title,
-                  host->name);
+        oriel_warning_print(line, program->path, host->title, launcher.host->title, "is",
+                            host->title, host->name);
 }
 
-/* Whether the program is this very command, as in `oriel run oriel run app`: then the inner one does the work. */
+/* True when the program is this command, as in `oriel run oriel run app`: the inner one then does
+ * the work. */
 static bool is_oriel(const struct oriel_program *program)
 {
     struct stat theirs;
     struct stat ours;
-    return stat(program->path, &theirs) == 0 && stat(oriel_self(), &ours) == 0 &&
+    return stat(program->path, &theirs) == 0 && stat(oriel_executable_path(), &ours) == 0 &&
            theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
-/* The inner command decides what is preloaded: one that does not check would undo what the outer one was asked for. */
-static void inner_command_refuse(const struct oriel_exec_plan *way, char *const *command)
+/* The inner command decides what is preloaded. One that does not check would undo the outer `oriel
+ * check`. */
+static void inner_command_check(const struct oriel_exec_plan *plan, char *const *command)
 {
-    if (way->checked && (command[1] == NULL || strcmp(command[1], "check") != 0))
-        oriel_die("oriel check takes the program itself: leave out the inner oriel%s%s",
+    if (plan->checked && (command[1] == NULL || strcmp(command[1], "check") != 0))
+        oriel_die("oriel check expects the program itself: remove the inner oriel%s%s",
                   command[1] == NULL ? "" : " ", command[1] == NULL ? "" : command[1]);
 }
 
-static void host_library_find(const struct oriel_host *host, const char *name, char out[PATH_MAX])
+static void host_library_require(const struct oriel_host *host, const char *name,
+                                 char out[PATH_MAX])
 {
     if (!oriel_host_library(host, name, out))
-        oriel_die("Oriel is not built for %s: %s is not there or cannot be read", host->title, out);
+        oriel_die("Oriel is not built for %s: %s is missing or not readable", host->title, out);
 }
 
-/* The first of the program's libraries whose name begins with one of these; NULL for none. */
+/* The first of the program's libraries whose name begins with one of the prefixes, or NULL. */
 static const struct oriel_library *library_find(const struct oriel_program *program,
                                                 const char *const *beginnings)
 {
@@ -101,28 +102,29 @@ static const struct oriel_library *library_find(const struct oriel_program *prog
     return NULL;
 }
 
-/* The stand-in for a compiler's runtime of -fsanitize=thread, for a program that would load that: gcc's, or clang's where it is
- * shared (-shared-libsan).  Its file has the name by which the program asks for it. */
-static bool sanitizer_find(const struct oriel_program *program, const struct oriel_host *host,
-                           char out[PATH_MAX])
+/* Finds the replacement for the -fsanitize=thread runtime, for a program that loads one: gcc's, or
+ * clang's shared one (-shared-libsan).  The replacement's file has the name of the original. */
+static bool tsan_replacement_find(const struct oriel_program *program,
+                                  const struct oriel_host *host, char out[PATH_MAX])
 {
     static const char *const beginnings[] = {"libtsan.so.2", "libclang_rt.tsan-", NULL};
     const struct oriel_library *library = library_find(program, beginnings);
     return library != NULL && oriel_host_library(host, library->soname, out);
 }
 
-/* The runtime of -fsanitize=address that the program loads, which ends the program where another library comes before it; by the
- * names that it knows itself by.  One that is linked statically is part of the program, and so first. */
-static const char *first_find(const struct oriel_program *program)
+/* The -fsanitize=address runtime that the program loads. It ends the program when another library
+ * is loaded before it. A statically linked runtime is part of the program, and therefore first. */
+static const char *asan_runtime_find(const struct oriel_program *program)
 {
     static const char *const beginnings[] = {"libasan.so", "libclang_rt.asan", NULL};
     const struct oriel_library *library = library_find(program, beginnings);
     return library == NULL ? NULL : library->path;
 }
 
-/* Should the job die, the findings of an earlier one are not to be taken for its own: a file of them is empty from now on.  Each
- * rank does it, and none writes before all have come to MPI_Init.  A device or a pipe has nothing from earlier. */
-static void findings_empty(const char *path)
+/* Empties the findings file, so that findings of an earlier job are not mistaken for this job's if
+ * it dies.  Every rank does this, and none writes before all have reached MPI_Init.  Devices and
+ * pipes hold nothing from earlier. */
+static void findings_file_truncate(const char *path)
 {
     struct stat status;
     if (path == NULL || path[0] != '/' || stat(path, &status) != 0 || !S_ISREG(status.st_mode))
@@ -134,46 +136,48 @@ static void findings_empty(const char *path)
         close(fd);
 }
 
-/* `oriel check` does not bypass: a program that is not checked is started by itself. */
-static const char *way_out(const struct oriel_exec_plan *way)
+/* `oriel check` does not support ORIEL_BYPASS; a program that cannot be checked must be started
+ * without it. */
+static const char *bypass_advice(const struct oriel_exec_plan *plan)
 {
-    return way->checked ? "start the program without oriel"
-                        : "ORIEL_BYPASS=1 runs the program without Oriel";
+    return plan->checked ? "start the program without oriel"
+                         : "ORIEL_BYPASS=1 runs the program without Oriel";
 }
 
-_Noreturn void oriel_become(const struct oriel_exec_plan *way, char **command)
+_Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **command)
 {
     struct oriel_options options;
-    oriel_options_read(NULL, &options); /* quietly: the library complains in the program itself */
+    /* quiet: the library reports errors in the program itself */
+    oriel_options_read(NULL, &options);
     struct oriel_program program;
-    oriel_program_find(command[0], way_out(way), &program);
-    if (options.bypass && way->checked)
-        oriel_die(
-            "ORIEL_BYPASS=1 leaves the program as it is, which cannot be checked then; unset it");
+    oriel_program_find(command[0], bypass_advice(plan), &program);
+    if (options.bypass && plan->checked)
+        oriel_die("ORIEL_BYPASS=1 disables the checker; unset it to use oriel check");
     if (is_oriel(&program)) {
-        inner_command_refuse(way, command);
-        become(&program, command);
+        inner_command_check(plan, command);
+        program_exec(&program, command);
     }
     bool is_observed = options.stats != NULL || options.trace != NULL ||
-                       options.watch; /* windows of the host can be, too */
+                       options.watch; /* windows of the host can be observed too */
     if (options.bypass && !is_observed)
-        become(&program, command);
+        program_exec(&program, command);
 
     oriel_program_inspect(&program);
-    const struct oriel_host *host = host_choose(way->host, &program);
-    launcher_check(way, host, &program);
+    const struct oriel_host *host = host_choose(plan->host, &program);
+    launcher_check(plan, host, &program);
     char sanitizer[PATH_MAX];
     char checker[PATH_MAX];
     char liboriel[PATH_MAX];
-    struct oriel_preload preload = {.first = first_find(&program), .liboriel = liboriel};
-    host_library_find(host, "liboriel.so", liboriel);
-    if (way->checked) {
-        host_library_find(host, "liboriel_check.so", checker);
+    struct oriel_preload preload = {.asan_runtime = asan_runtime_find(&program),
+                                    .liboriel = liboriel};
+    host_library_require(host, "liboriel.so", liboriel);
+    if (plan->checked) {
+        host_library_require(host, "liboriel_check.so", checker);
         preload.checker = checker;
-        preload.sanitizer = sanitizer_find(&program, host, sanitizer) ? sanitizer : NULL;
+        preload.tsan_runtime = tsan_replacement_find(&program, host, sanitizer) ? sanitizer : NULL;
     }
     oriel_preload_set(&program, &preload);
-    if (way->checked)
-        findings_empty(options.check_json);
-    become(&program, command);
+    if (plan->checked)
+        findings_file_truncate(options.check_json);
+    program_exec(&program, command);
 }

@@ -1,7 +1,7 @@
-/* Finds out who has started this process, for which variables alone are not enough: jobs start scripts, scripts start jobs and
- * programs that are to be alone, and variables go through all of them.  So the launcher itself must be the parent, by what the
- * kernel says of it; where it says nothing no launcher is foreign.
- * Called by become.c through launcher.h. */
+/* Determines which launcher started this process. Variables alone are not enough: jobs start
+ * scripts, scripts start jobs and single programs, and variables pass through all of them. The
+ * launcher must therefore be the parent process according to the kernel. Without that evidence no
+ * launcher is foreign. */
 #include "cli/run/launcher.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool number_read(const char *variable, long *out)
+static bool variable_read_number(const char *variable, long *out)
 {
     const char *text = getenv(variable);
     if (text == NULL || !isdigit((unsigned char)text[0]))
@@ -21,7 +21,8 @@ static bool number_read(const char *variable, long *out)
     return true;
 }
 
-/* Hydra gives each process a socket that it has made itself.  The PMI of others (Slurm) comes without Hydra's variables. */
+/* Hydra gives each process a socket that it created.  The PMI of other launchers (Slurm) has none
+ * of Hydra's variables. */
 static bool is_child_of_hydra(void)
 {
     const char *socket_text = getenv("PMI_FD");
@@ -32,7 +33,8 @@ static bool is_child_of_hydra(void)
            other.pid > 0 && other.pid == getppid();
 }
 
-/* Open MPI's launchers give a process nothing that only they could have made: they go by their names, with Debian's endings. */
+/* Open MPI's launchers pass nothing that only they could have created. They are recognised by name,
+ * with Debian's suffixes. */
 static bool is_child_of_orte(void)
 {
     static const char *const names[] = {"mpiexec", "mpirun", "orterun", "orted",
@@ -69,9 +71,11 @@ static bool program_has(const struct oriel_program *program, const char *beginni
     return false;
 }
 
-/* Whether the environment has something by which programs of this host may find each other: variables of its own launcher, or
- * PMIx, which Open MPI speaks always, MPICH where it was built so, and a program whose libraries are not known perhaps. */
-static bool may_join(const struct oriel_host *host, const struct oriel_program *program)
+/* True when the environment has something with which programs of this host may connect: variables
+ * of its own launcher, or PMIx. Open MPI always uses PMIx; MPICH does when built with it, and a
+ * program with unknown libraries might. */
+static bool environment_may_connect(const struct oriel_host *host,
+                                    const struct oriel_program *program)
 {
     for (const char *const *name = host->variables; *name != NULL; name++)
         if (getenv(*name) != NULL)
@@ -84,12 +88,12 @@ static bool may_join(const struct oriel_host *host, const struct oriel_program *
 bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program,
                                struct oriel_launcher *out)
 {
-    if (may_join(host, program))
+    if (environment_may_connect(host, program))
         return false;
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
         if (strcmp(launchers[i].host, host->name) != 0 &&
-            number_read(launchers[i].rank, &out->rank) &&
-            number_read(launchers[i].size, &out->size) && out->size > 1 &&
+            variable_read_number(launchers[i].rank, &out->rank) &&
+            variable_read_number(launchers[i].size, &out->size) && out->size > 1 &&
             launchers[i].is_parent()) {
             out->host = oriel_host_named(launchers[i].host);
             return true;

@@ -1,7 +1,6 @@
-/* Composes LD_PRELOAD.
- * A linked library that defines MPI functions itself (a tool between the program and its MPI) must stay ahead of Oriel,
- * which a preload would otherwise put in front of it; so it is preloaded too, before Oriel.
- * Called by become.c through preload.h. */
+/* Composes LD_PRELOAD. A linked library that defines MPI functions (a tool between the program and
+ * its MPI) must stay before Oriel. A preload alone would put Oriel before it, so the tool is
+ * preloaded too. */
 #include "cli/run/preload.h"
 
 #include <stdbool.h>
@@ -12,7 +11,7 @@
 #include "cli/elf_file.h"
 #include "cli/hosts.h"
 
-/* Entries are parted by colons in what Oriel writes; the loader takes blanks too. */
+/* Oriel writes colons between entries; the loader also accepts spaces. */
 static const char separators[] = ": ";
 
 static bool list_has(const char *list, const char *entry, size_t entry_len)
@@ -60,13 +59,14 @@ static bool is_mpi_name(const char *name)
     return strncmp(name, "MPI_", 4) == 0;
 }
 
-static bool names_collect(const char *name, const GElf_Sym *symbol, void *context)
+static bool mpi_name_collect(const char *name, const GElf_Sym *symbol, void *context)
 {
     (void)symbol;
     struct names *names = context;
     if (!is_mpi_name(name))
         return true;
-    names->names = oriel_needed(realloc(names->names, (names->count + 1) * sizeof *names->names));
+    names->names =
+        oriel_alloc_checked(realloc(names->names, (names->count + 1) * sizeof *names->names));
     names->names[names->count++] = oriel_format("%s", name);
     return true;
 }
@@ -104,22 +104,22 @@ static bool is_tool(const struct oriel_library *library, const struct names *nam
     return search.found;
 }
 
-static void names_read(const char *liboriel, struct names *out)
+static void mpi_names_read(const char *liboriel, struct names *out)
 {
     struct oriel_elf_file file;
     memset(out, 0, sizeof *out);
     if (!oriel_elf_open(liboriel, &file))
-        oriel_die("%s is no library", liboriel);
-    oriel_elf_exports_visit(&file, names_collect, out);
+        oriel_die("%s is not a library", liboriel);
+    oriel_elf_exports_visit(&file, mpi_name_collect, out);
     oriel_elf_close(&file);
     if (out->count > 0)
         qsort(out->names, out->count, sizeof *out->names, names_compare);
 }
 
-static void entry_add(const char *path, char **preload, char **added)
+static void preload_entry_add(const char *path, char **preload, char **added)
 {
     if (strpbrk(path, separators) != NULL)
-        oriel_die("%s cannot be preloaded: its path holds a blank or a colon", path);
+        oriel_die("%s cannot be preloaded: its path contains a space or a colon", path);
     if (list_has(*preload, path, strlen(path)))
         return;
     list_append(preload, path, strlen(path));
@@ -134,20 +134,21 @@ void oriel_preload_set(const struct oriel_program *program, const struct oriel_p
     char *preload = oriel_format("%s", "");
     char *added = oriel_format("%s", "");
     struct names names;
-    names_read(libraries->liboriel, &names);
-    if (libraries->first != NULL && !list_has(users, libraries->first, strlen(libraries->first)))
-        entry_add(libraries->first, &preload, &added);
+    mpi_names_read(libraries->liboriel, &names);
+    if (libraries->asan_runtime != NULL &&
+        !list_has(users, libraries->asan_runtime, strlen(libraries->asan_runtime)))
+        preload_entry_add(libraries->asan_runtime, &preload, &added);
     if (users[0] != '\0')
         list_append(&preload, users, strlen(users));
-    if (libraries->sanitizer != NULL)
-        entry_add(libraries->sanitizer, &preload, &added);
+    if (libraries->tsan_runtime != NULL)
+        preload_entry_add(libraries->tsan_runtime, &preload, &added);
     for (size_t i = 0; i < program->libraries_count; i++)
         if (is_tool(&program->libraries[i], &names))
-            entry_add(program->libraries[i].path, &preload, &added);
+            preload_entry_add(program->libraries[i].path, &preload, &added);
     if (libraries->checker != NULL)
-        entry_add(libraries->checker, &preload, &added);
-    entry_add(libraries->liboriel, &preload, &added);
-    oriel_variable_set("LD_PRELOAD", preload);
-    oriel_variable_set("ORIEL_PRELOADED", added);
-    /* The process is about to be replaced; what it holds goes with it. */
+        preload_entry_add(libraries->checker, &preload, &added);
+    preload_entry_add(libraries->liboriel, &preload, &added);
+    oriel_env_set("LD_PRELOAD", preload);
+    oriel_env_set("ORIEL_PRELOADED", added);
+    /* Nothing is freed: the process is about to be replaced. */
 }

@@ -1,6 +1,5 @@
-/* Looks at a program before it is started.
- * The libraries are listed by the program's own loader, which knows every path and rule, in its list mode.
- * Called by become.c through program.h. */
+/* Inspects a program before it is started. The program's own loader lists the libraries, because it
+ * knows every path and rule. */
 #include "cli/run/program.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/elf_file.h"
 
-/* 0, or the errno that executing path would give. */
+/* Returns 0, or the errno of executing path. */
 static int executable_check(const char *path)
 {
     struct stat status;
@@ -27,10 +26,10 @@ static int executable_check(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out)
+void oriel_program_find(const char *name, const char *advice, struct oriel_program *out)
 {
     memset(out, 0, sizeof *out);
-    out->way_out = way_out;
+    out->advice = advice;
     if (name[0] == '\0')
         oriel_die("the program's name is empty");
     const char *search = strchr(name, '/') != NULL ? "" : getenv("PATH");
@@ -39,7 +38,7 @@ void oriel_program_find(const char *name, const char *way_out, struct oriel_prog
     int reason = ENOENT;
     for (const char *folder = search;; folder++) {
         size_t len = strcspn(folder, ":");
-        const char *slash = len == 0 ? "" : "/"; /* an empty entry is the current folder */
+        const char *slash = len == 0 ? "" : "/"; /* an empty entry means the current folder */
         int used = snprintf(out->path, sizeof out->path, "%.*s%s%s", (int)len, folder, slash, name);
         int refusal = used < (int)sizeof out->path ? executable_check(out->path) : ENAMETOOLONG;
         if (refusal == 0)
@@ -55,29 +54,30 @@ void oriel_program_find(const char *name, const char *way_out, struct oriel_prog
     oriel_die("%s: %s", name, reason == ENOENT ? "program not found" : strerror(reason));
 }
 
-static void privileges_refuse(const char *path, const char *way_out)
+static void privileges_check(const char *path, const char *advice)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
-        oriel_die("%s is a %s program, for which the loader ignores every preload; %s", path,
-                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", way_out);
+        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s", path,
+                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities, for which the loader ignores every preload; %s", path,
-                  way_out);
+        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s", path,
+                  advice);
 }
 
-static void machine_refuse(const char *path, const struct oriel_elf_file *file, const char *way_out)
+static void architecture_check(const char *path, const struct oriel_elf_file *file,
+                               const char *advice)
 {
     struct oriel_elf_file self;
-    if (!oriel_elf_open(oriel_self(), &self))
-        oriel_die("%s cannot be read: %s", oriel_self(), strerror(errno));
+    if (!oriel_elf_open(oriel_executable_path(), &self))
+        oriel_die("%s cannot be read: %s", oriel_executable_path(), strerror(errno));
     bool same = oriel_elf_same_machine(file, &self);
     oriel_elf_close(&self);
     if (!same)
-        oriel_die("%s is for another architecture than this oriel; %s", path, way_out);
+        oriel_die("%s is for another architecture than this oriel; %s", path, advice);
 }
 
-/* The interpreter that the first line of a script names; false for a file that is no script. */
+/* The interpreter in the first line of a script; false for a file that is not a script. */
 static bool script_interpreter(const char *path, char out[PATH_MAX])
 {
     char line[PATH_MAX] = "";
@@ -93,7 +93,8 @@ static bool script_interpreter(const char *path, char out[PATH_MAX])
     return out[0] != '\0';
 }
 
-/* Adds the library of one line of the loader's list, "soname => path (address)" or "path (address)". */
+/* Adds the library of one line of the loader's list, "soname => path (address)" or "path
+ * (address)". */
 static void library_add(struct oriel_program *program, char *line)
 {
     line += strspn(line, " \t");
@@ -112,13 +113,13 @@ static void library_add(struct oriel_program *program, char *line)
     program->libraries_count += library->soname[0] != '\0';
 }
 
-/* The listing stays in memory: the libraries point into it. */
+/* The listing is not freed: the libraries point into it. */
 static void libraries_list(struct oriel_program *program, const char *loader, const char *path)
 {
     char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
-    char *listing = oriel_output_of(listing_command);
+    char *listing = oriel_command_output(listing_command);
     if (listing == NULL)
-        return; /* a loader without a list mode: the host is then found by other means */
+        return; /* The loader has no list mode; the host is then found by other means. */
     size_t lines = 1;
     for (const char *at = listing; *at != '\0'; at++)
         lines += *at == '\n';
@@ -130,7 +131,7 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
 
 void oriel_program_inspect(struct oriel_program *program)
 {
-    enum { SCRIPTS_MAX = 4 }; /* as many as the kernel follows */
+    enum { SCRIPTS_MAX = 4 }; /* the kernel's limit */
     char path[PATH_MAX];
     char next[PATH_MAX];
     snprintf(path, sizeof path, "%s", program->path);
@@ -139,18 +140,18 @@ void oriel_program_inspect(struct oriel_program *program)
 
     struct oriel_elf_file file;
     if (!oriel_elf_open(path, &file))
-        return; /* a script without a first line that says so: the shell's, as execvp has it */
-    machine_refuse(path, &file, program->way_out);
-    privileges_refuse(path, program->way_out);
+        return; /* a script without an interpreter line, which execvp gives to the shell */
+    architecture_check(path, &file, program->advice);
+    privileges_check(path, program->advice);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
     bool has_mpi = oriel_elf_defines(
-        &file, "PMPI_Init"); /* not MPI_Init, which a program may define in front of its MPI's */
+        &file, "PMPI_Init"); /* Not MPI_Init, which a program may define as a wrapper. */
     oriel_elf_close(&file);
     if (!is_dynamic)
-        oriel_die("%s is a static program, which loads no libraries; %s", path, program->way_out);
+        oriel_die("%s is a static program and loads no libraries; %s", path, program->advice);
     if (has_mpi)
-        oriel_die("%s has an MPI linked into it, in front of which no library comes; %s", path,
-                  program->way_out);
+        oriel_die("%s has MPI linked into it, where a preload has no effect; %s", path,
+                  program->advice);
     libraries_list(program, loader, path);
 }

@@ -1,6 +1,5 @@
-/* A program that is to be started: where it is, whether a preload can reach it, and which libraries it will load.
- * Nothing of the program has run when this is known.
- * Only files in cli/ include this. */
+/* A program to start: its path, whether a preload works for it, and the libraries it will load. All
+ * of this is known before any of the program's code runs. */
 #ifndef ORIEL_CLI_RUN_PROGRAM_H
 #define ORIEL_CLI_RUN_PROGRAM_H
 
@@ -13,19 +12,19 @@ struct oriel_library {
 };
 
 struct oriel_program {
-    char path[PATH_MAX]; /* as execve takes it */
-    const char *way_out; /* ends the refusal of a program that Oriel cannot serve */
+    char path[PATH_MAX]; /* as passed to execve */
+    const char *advice;  /* last part of the error message for a program that Oriel cannot serve */
     struct oriel_library *libraries;
     size_t libraries_count;
 };
 
-/* Finds the program as a shell would, by PATH unless the name has a slash. Refuses what is not there or cannot be
- * executed. */
-void oriel_program_find(const char *name, const char *way_out, struct oriel_program *out);
+/* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message
+ * when it is missing or not executable. */
+void oriel_program_find(const char *name, const char *advice, struct oriel_program *out);
 
-/* Refuses a program that a preload does not reach: static, with an MPI linked into it, with privileges of its own, for another
- * architecture.
- * Otherwise lists the libraries it needs, and those that they need. Those of a script are its interpreter's. */
+/* Exits with a message for a program that a preload does not affect: static, with MPI linked into
+ * it, with privileges of its own, or for another architecture. Otherwise lists the libraries it
+ * needs, directly and indirectly. For a script, these are its interpreter's. */
 void oriel_program_inspect(struct oriel_program *program);
 
 #endif

@@ -1,6 +1,5 @@
-/* `oriel run`: becomes the program, with liboriel.so preloaded.
- * Only the options are read here; become.c does the rest.
- * Called by main, once per rank. */
+/* `oriel run`: executes the program with liboriel.so preloaded. This file parses the options;
+ * exec_program.c does the rest. main calls it once per rank. */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -25,7 +24,7 @@ struct request {
 
 enum { OPTION_HOST = 256, OPTION_STATS, OPTION_COUNTERS, OPTION_TRACE, OPTION_WATCH };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t run_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
@@ -36,43 +35,42 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     case OPTION_COUNTERS: oriel_counters_print(stdout); exit(0);
     case ARGP_KEY_ARG:
         request->program = &state->argv[state->next - 1];
-        state->next = state->argc; /* the rest is the program's */
+        state->next = state->argc; /* the remaining arguments are the program's */
         return 0;
     case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void run_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
         {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
         {"stats", OPTION_STATS, "FILE.json", OPTION_ARG_OPTIONAL,
-         "At the end print what was done with each window, or write it to FILE.json", 0},
-        {"counters", OPTION_COUNTERS, NULL, 0, "Print what --stats counts, and what its names mean",
+         "Print statistics of each window at the end, or write them to FILE.json", 0},
+        {"counters", OPTION_COUNTERS, NULL, 0, "List the counters of --stats with their meanings",
          0},
         {"trace", OPTION_TRACE, "FOLDER", 0,
-         "Each rank writes a trace of its calls to FOLDER, for oriel report", 0},
+         "Write a trace of each rank's calls to FOLDER, for oriel report", 0},
         {"watch", OPTION_WATCH, NULL, 0,
-         "Show what the ranks do while they run, in a line on the launcher's terminal", 0},
+         "Show what the ranks do in a line on the launcher's terminal", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = run_option_parse,
         .args_doc = "[--] PROGRAM [ARGUMENT...]",
-        .doc = "Run an MPI program with its windows served by Oriel.\v"
-               "Under any launcher: mpiexec -n 4 oriel run ./app. Without --host, the program's "
-               "libraries tell which MPI "
-               "it uses, and for scripts the launcher's environment. ORIEL_BYPASS=1 runs the "
-               "program as it is.",
+        .doc = "Run an MPI program with its windows served by Oriel.\vWorks with any launcher: "
+               "mpiexec -n 4 oriel run ./app. Without --host, Oriel detects the MPI from the "
+               "program's libraries or, for scripts, from the launcher's variables. ORIEL_BYPASS=1 "
+               "runs the program without Oriel.",
     };
     memset(out, 0, sizeof *out);
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
 
-/* From the root on: the program may go to another folder before MPI_Init reads it. */
-static char *absolute(const char *path)
+/* Returns an absolute path: the program may change its folder before MPI_Init reads it. */
+static char *absolute_path(const char *path)
 {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     char *whole = oriel_format("%s%s%s", here == NULL ? "" : here, here == NULL ? "" : "/", path);
@@ -80,37 +78,37 @@ static char *absolute(const char *path)
     return whole;
 }
 
-static void stats_set(const char *file)
+static void stats_option_set(const char *file)
 {
     const char *end = strrchr(file, '.');
     if (file[0] != '\0' && (end == NULL || strcmp(end, ".json") != 0))
-        oriel_die("--stats=%s: a file's name that ends in .json is wanted", file);
-    char *path = file[0] == '\0' ? oriel_format("1") : absolute(file);
-    oriel_variable_set("ORIEL_STATS", path);
+        oriel_die("--stats=%s: the file's name must end in .json", file);
+    char *path = file[0] == '\0' ? oriel_format("1") : absolute_path(file);
+    oriel_env_set("ORIEL_STATS", path);
     free(path);
 }
 
-/* The folder is opened in MPI_Init, when the program may be in another one.  What is wrong with it is told then, once for all
- * ranks, and the program runs all the same. */
-static void trace_set(const char *folder)
+/* The folder is opened in MPI_Init, when the current folder may be another one.  Errors are
+ * reported then, once for all ranks, and the program continues. */
+static void trace_option_set(const char *folder)
 {
     if (folder[0] == '\0')
-        oriel_die("--trace: no folder is named");
+        oriel_die("--trace: the folder's name is empty");
     (void)mkdir(folder, 0777);
-    char *path = absolute(folder);
-    oriel_variable_set("ORIEL_TRACE", path);
+    char *path = absolute_path(folder);
+    oriel_env_set("ORIEL_TRACE", path);
     free(path);
 }
 
 int oriel_command_run(int argc, char **argv)
 {
     struct request request;
-    request_parse(argc, argv, &request);
+    run_request_parse(argc, argv, &request);
     if (request.stats != NULL)
-        stats_set(request.stats);
+        stats_option_set(request.stats);
     if (request.trace != NULL)
-        trace_set(request.trace);
+        trace_option_set(request.trace);
     if (request.watch)
         oriel_watch_start();
-    oriel_become(&(struct oriel_exec_plan){.host = request.host}, request.program);
+    oriel_exec_program(&(struct oriel_exec_plan){.host = request.host}, request.program);
 }

@@ -1,10 +1,11 @@
-/* The watcher: reads the pages of the ranks on its machine once a second, as `oriel top` does, and shows one line of it.
+/* The watcher: once a second it reads the state of this node's ranks, as `oriel top` does, and
+ * shows one line.
  *
- * It is started by rank 0's `oriel run` before that becomes the program, as a child of a child, in a session of its own: the
- * program has no child that it did not start, and signals to the job's process group do not reach the watcher.  It ends when the
- * process that has become the program ends, which a descriptor of it tells at once.  It keeps none of the launcher's descriptors,
- * but standard error where the line goes there: a launcher waits until its ranks' are closed.
- * watch.h says who calls. */
+ * Rank 0's `oriel run` starts it before that process becomes the program, through an intermediate
+ * child and in a session of its own. The program therefore has no unexpected child, and signals to
+ * the job's process group do not reach the watcher.  It ends when the process that became the
+ * program ends, which its pidfd reports at once.  It closes all descriptors of the launcher, except
+ * standard error when the line goes there: a launcher waits until those of its ranks are closed. */
 #include "cli/run/watch.h"
 
 #include <errno.h>
@@ -23,13 +24,13 @@
 #include "cli/top/top.h"
 #include "observe/state/job.h"
 
-enum { PICTURE_MS = 1000, LINES_MOST_S = 60, LOOKS = 10 };
+enum { REFRESH_MS = 1000, LINE_INTERVAL_MAX_S = 60, SEARCH_READINGS = 10 };
 
 static const uint64_t second_ns = UINT64_C(1000000000);
 
 /* --- the line --- */
 
-static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t *ranks)
+static bool waits_equal(const struct oriel_waits *waits, size_t a, size_t b, int32_t *ranks)
 {
     const struct oriel_wait_seen *one = &waits->processes[a].wait,
                                  *other = &waits->processes[b].wait;
@@ -42,8 +43,9 @@ static bool is_same(const struct oriel_waits *waits, size_t a, size_t b, int32_t
            memcmp(ranks, theirs, count * sizeof *ranks) == 0;
 }
 
-/* Who has waited longest, with all that wait alike; nobody before a second is over. */
-static void say_longest(const struct oriel_waits *waits, const char *before, FILE *out)
+/* Prints the rank that has waited longest, and all ranks in the same wait. Waits of less than a
+ * second are not shown. */
+static void longest_wait_print(const struct oriel_waits *waits, const char *before, FILE *out)
 {
     int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
     int32_t *alike = ranks + 2 * (size_t)ORIEL_STATE_RANKS;
@@ -55,7 +57,7 @@ static void say_longest(const struct oriel_waits *waits, const char *before, FIL
             longest = i;
     }
     for (size_t i = 0; longest < waits->count && i < waits->count && count < ORIEL_STATE_RANKS; i++)
-        if (is_same(waits, longest, i, ranks))
+        if (waits_equal(waits, longest, i, ranks))
             alike[count++] = waits->processes[i].world_rank;
     if (count > 0) {
         fputs(before, out);
@@ -71,7 +73,7 @@ struct rings {
     size_t count;
 };
 
-static void say_ring(const int32_t *ranks, size_t count, void *context)
+static void deadlock_print(const int32_t *ranks, size_t count, void *context)
 {
     struct rings *rings = context;
     fputs(rings->count++ == 0 ? ", deadlock: " : ", ", rings->out);
@@ -80,20 +82,21 @@ static void say_ring(const int32_t *ranks, size_t count, void *context)
     fprintf(rings->out, "%d", (int)ranks[0]);
 }
 
-/* What there is to say, and whether there is a deadlock. */
-static char *compose(struct oriel_waits *waits, bool *is_deadlock)
+/* Returns the line, and whether there is a deadlock. */
+static char *line_compose(struct oriel_waits *waits, bool *is_deadlock)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *out = oriel_needed(open_memstream(&text, &len));
+    FILE *out = oriel_alloc_checked(open_memstream(&text, &len));
     struct rings rings = {.out = out};
     fputs("oriel: ", out);
     if (waits->count == 0) {
         fputs("no window yet", out);
     } else {
         oriel_top_title(waits, out);
-        oriel_waits_rings(waits, say_ring, &rings); /* first: lines are cut where a terminal ends */
-        say_longest(waits, rings.count > 0 ? "; " : ": ", out);
+        /* First, because lines are cut at the terminal's width. */
+        oriel_waits_rings(waits, deadlock_print, &rings);
+        longest_wait_print(waits, rings.count > 0 ? "; " : ": ", out);
     }
     fclose(out);
     *is_deadlock = rings.count > 0;
@@ -104,28 +107,29 @@ static char *compose(struct oriel_waits *waits, bool *is_deadlock)
 
 struct watcher {
     int32_t pid; /* of the process that becomes the program */
-    int ended;   /* readable when it has ended */
+    int ended;   /* pidfd of that process, readable when it has ended */
     bool on_terminal;
     struct oriel_jobs jobs;
     struct oriel_waits waits;
-    unsigned looks;           /* for ranks that are not known yet */
-    unsigned next_s, every_s; /* of lines */
+    unsigned readings;        /* number of readings so far */
+    unsigned next_s, every_s; /* for lines on standard error */
     bool was_deadlock;
 };
 
-static volatile sig_atomic_t is_to_end;
+static volatile sig_atomic_t stop_requested;
 
-static void note_end(int number)
+static void stop_request(int number)
 {
     (void)number;
-    is_to_end = 1;
+    stop_requested = 1;
 }
 
-/* The job's processes on this machine.  All that there are to be are looked for often at first, and now and then later. */
-static void look(struct watcher *watcher)
+/* Reads the job's processes on this node.  New processes are searched for in each of the first
+ * readings, and then in every LOOKS-th. */
+static void job_read(struct watcher *watcher)
 {
     size_t first = 0, end = 0;
-    if (watcher->looks++ < LOOKS || watcher->looks % LOOKS == 0)
+    if (watcher->readings++ < SEARCH_READINGS || watcher->readings % SEARCH_READINGS == 0)
         oriel_jobs_find(&watcher->jobs);
     oriel_jobs_read(&watcher->jobs);
     for (bool found = false; end < watcher->jobs.count && !found;) {
@@ -140,20 +144,20 @@ static void look(struct watcher *watcher)
                      watcher->jobs.processes + (watcher->jobs.count > 0 ? first : 0), end - first);
 }
 
-/* False when there is nobody to show it to. */
-static bool show(struct watcher *watcher, unsigned now_s)
+/* Returns false when the line can no longer be shown. */
+static bool line_show(struct watcher *watcher, unsigned now_s)
 {
     bool is_deadlock;
-    char *text = compose(&watcher->waits, &is_deadlock);
+    char *text = line_compose(&watcher->waits, &is_deadlock);
     bool shown = true;
     if (watcher->on_terminal) {
         shown = oriel_line_show(text);
     } else if (now_s >= watcher->next_s || (is_deadlock && !watcher->was_deadlock)) {
         size_t len = strlen(text);
-        text[len] = '\n'; /* in the place of the end, which write does not need */
+        text[len] = '\n'; /* Replaces the terminating NUL, which write does not need. */
         shown = write(STDERR_FILENO, text, len + 1) >= 0;
         watcher->every_s =
-            watcher->every_s * 2 < LINES_MOST_S ? watcher->every_s * 2 : LINES_MOST_S;
+            watcher->every_s * 2 < LINE_INTERVAL_MAX_S ? watcher->every_s * 2 : LINE_INTERVAL_MAX_S;
         watcher->next_s = now_s + watcher->every_s;
     }
     watcher->was_deadlock = is_deadlock;
@@ -161,7 +165,7 @@ static bool show(struct watcher *watcher, unsigned now_s)
     return shown;
 }
 
-static void keep_descriptors(const struct watcher *watcher)
+static void standard_streams_set(const struct watcher *watcher)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
@@ -171,9 +175,9 @@ static void keep_descriptors(const struct watcher *watcher)
     close(nothing);
 }
 
-static _Noreturn void serve(struct watcher *watcher)
+static _Noreturn void watcher_run(struct watcher *watcher)
 {
-    struct sigaction action = {.sa_handler = note_end};
+    struct sigaction action = {.sa_handler = stop_request};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGHUP, SIG_IGN);
@@ -181,12 +185,12 @@ static _Noreturn void serve(struct watcher *watcher)
     signal(SIGTTOU, SIG_IGN);
     prctl(PR_SET_NAME, "oriel-watch");
     struct pollfd ended = {.fd = watcher->ended, .events = POLLIN};
-    for (unsigned now_s = 1; !is_to_end; now_s++) {
-        int count = poll(&ended, 1, PICTURE_MS);
+    for (unsigned now_s = 1; !stop_requested; now_s++) {
+        int count = poll(&ended, 1, REFRESH_MS);
         if (count != 0 && !(count < 0 && errno == EINTR))
             break;
-        look(watcher);
-        if (!show(watcher, now_s))
+        job_read(watcher);
+        if (!line_show(watcher, now_s))
             break;
     }
     if (watcher->on_terminal)
@@ -194,8 +198,8 @@ static _Noreturn void serve(struct watcher *watcher)
     _exit(0);
 }
 
-/* What the launcher has given to this process is not for the watcher. */
-static void start_watcher(int ended)
+/* Closes the descriptors that the launcher gave to this process. */
+static void watcher_start(int ended)
 {
     struct watcher *watcher = oriel_alloc(sizeof *watcher);
     watcher->pid = (int32_t)getppid();
@@ -205,15 +209,15 @@ static void start_watcher(int ended)
     (void)syscall(SYS_close_range, ended + 1, ~0U, 0);
     watcher->ended = ended;
     watcher->on_terminal = oriel_line_open(watcher->pid);
-    keep_descriptors(watcher);
+    standard_streams_set(watcher);
     if (fork() == 0)
-        serve(watcher);
+        watcher_run(watcher);
     _exit(0);
 }
 
 void oriel_watch_start(void)
 {
-    oriel_variable_set("ORIEL_WATCH", "1");
+    oriel_env_set("ORIEL_WATCH", "1");
     if (oriel_job_rank() > 0)
         return;
     int ended = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -221,7 +225,7 @@ void oriel_watch_start(void)
         oriel_die("--watch: cannot watch this process: %s", strerror(errno));
     pid_t child = fork();
     if (child == 0)
-        start_watcher(ended);
+        watcher_start(ended);
     if (child < 0)
         oriel_die("--watch: cannot start the watcher: %s", strerror(errno));
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

@@ -1,8 +1,8 @@
-/* The last row of a terminal that others write to.  The rows above become the terminal's scrolling region, so that what the
- * program prints goes on above the line and never into it; the cursor stays with the program.  A launcher pipes its ranks'
- * standard error, and may have put them in sessions of their own: so the terminal is found by the launcher's own standard error,
- * through /proc, and is not made anybody's controlling terminal.
- * watch_line.h says who calls. */
+/* The last row of a terminal to which other processes write.  The rows above it become the
+ * scrolling region, so the program's output continues above the line; the cursor stays with the
+ * program. A launcher pipes its ranks' standard error and may put them in sessions of their own.
+ * The terminal is therefore found from the launcher's own standard error, through /proc, and opened
+ * with O_NOCTTY. */
 #include "cli/run/watch_line.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 static struct {
     int fd;
     int32_t launcher;
-    int rows; /* of the terminal while its last one is the line's; 0: it is not */
+    int rows; /* Rows of the terminal while the line uses the last one; otherwise 0. */
 } line = {.fd = -1};
 
 static bool is_launcher(int32_t pid)
@@ -39,7 +39,8 @@ static bool is_launcher(int32_t pid)
     return false;
 }
 
-/* The one that the user has started: it may have one of its own on each machine.  The process itself where there is none. */
+/* The outermost launcher, which the user started; a launcher may have helpers of its own on each
+ * node.  The process itself when there is no launcher. */
 static int32_t launcher_of(int32_t pid)
 {
     int32_t found = pid;
@@ -49,7 +50,7 @@ static int32_t launcher_of(int32_t pid)
     return found;
 }
 
-/* Another job may have the terminal meanwhile. */
+/* Another job may be in the terminal's foreground. */
 static bool is_in_foreground(int32_t pid)
 {
     char path[64];
@@ -90,35 +91,35 @@ bool oriel_line_open(int32_t pid)
     return false;
 }
 
-/* A terminal that takes nothing (Ctrl-S) misses a picture, and is not waited for. */
-static bool put(const char *text)
+/* A stopped terminal (Ctrl-S) misses an update; the write does not wait. */
+static bool terminal_write(const char *text)
 {
     size_t len = strlen(text);
     ssize_t written = write(line.fd, text, len);
     return written == (ssize_t)len || written >= 0 || errno == EAGAIN;
 }
 
-/* Makes room below the cursor, and keeps it where it is. */
-static bool take_row(int rows)
+/* Makes room below the cursor and keeps its position. */
+static bool row_reserve(int rows)
 {
     char text[64];
     snprintf(text, sizeof text, "\n\0337\033[1;%dr\0338\033[1A", rows - 1);
     line.rows = rows;
-    return put(text);
+    return terminal_write(text);
 }
 
-static void give_row_back(void)
+static void row_release(void)
 {
     char text[64];
     if (line.rows > 0) {
         snprintf(text, sizeof text, "\0337\033[%d;1H\033[K\033[r\0338", line.rows);
-        (void)put(text);
+        (void)terminal_write(text);
     }
     line.rows = 0;
 }
 
-/* As many characters as there are columns. */
-static int fitting(const char *text, int columns)
+/* The length in bytes of at most columns characters. */
+static int prefix_len_bytes(const char *text, int columns)
 {
     int len = 0;
     for (int used = 0; text[len] != '\0'; len++) {
@@ -137,19 +138,19 @@ bool oriel_line_show(const char *text)
         return false;
     bool shows = size.ws_row > 2 && size.ws_col > 10 && is_in_foreground(line.launcher);
     if (line.rows > 0 && (!shows || size.ws_row != line.rows))
-        give_row_back();
+        row_release();
     if (!shows)
         return true;
-    if (line.rows == 0 && !take_row(size.ws_row))
+    if (line.rows == 0 && !row_reserve(size.ws_row))
         return false;
     snprintf(whole, sizeof whole, "\0337\033[%d;1H\033[K\033[7m%.*s\033[0m\0338", line.rows,
-             fitting(text, size.ws_col), text);
-    return put(whole);
+             prefix_len_bytes(text, size.ws_col), text);
+    return terminal_write(whole);
 }
 
 void oriel_line_close(void)
 {
-    give_row_back();
+    row_release();
     close(line.fd);
     line.fd = -1;
 }

@@ -1,19 +1,20 @@
-/* Where `oriel run --watch` shows its line: in the last row of the launcher's terminal, or as lines on standard error.
- * watch.c calls. */
+/* The output of `oriel run --watch`: the last row of the launcher's terminal, or lines on standard
+ * error. */
 #ifndef ORIEL_CLI_RUN_WATCH_LINE_H
 #define ORIEL_CLI_RUN_WATCH_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds the terminal of the launcher that has started the process.  False: there is none, or it is not in the foreground, or its
- * standard error goes elsewhere; then lines are for standard error. */
+/* Finds the terminal of the launcher that started the process.  Returns false when there is none,
+ * it is not in the foreground, or its standard error goes elsewhere. The caller then writes lines
+ * to standard error. */
 bool oriel_line_open(int32_t pid);
 
-/* Shows the text in the place of the one before; false when the terminal has gone. */
+/* Replaces the line by the text; false when the terminal is closed. */
 bool oriel_line_show(const char *text);
 
-/* The row is the terminal's again. */
+/* Returns the row to the terminal. */
 void oriel_line_close(void);
 
 #endif

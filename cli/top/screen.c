@@ -1,7 +1,7 @@
-/* The alternate screen of the terminal, by the control sequences that all of today's have (xterm, Linux's console, screen, tmux).
- * Nothing of a curses library is needed but these few, and the line of `oriel run --watch` (watch_line.c), on a terminal that
- * others write to, could not be drawn by one.
- * screen.h says who calls. */
+/* The terminal's alternate screen, drawn with control sequences that all current terminals support
+ * (xterm, the Linux console, screen, tmux). A curses library would add a dependency for these few
+ * sequences. It also could not draw the line of `oriel run --watch` (watch_line.c), on a terminal
+ * to which other processes write. */
 #include "cli/top/screen.h"
 
 #include <errno.h>
@@ -17,17 +17,17 @@
 static struct termios before;
 static volatile sig_atomic_t ended_by;
 
-static void note_end(int number)
+static void signal_record(int number)
 {
     ended_by = number;
 }
 
-static void note_size(int number)
+static void size_change_ignore(int number)
 {
-    (void)number; /* that it has interrupted the wait suffices */
+    (void)number; /* interrupting the wait is enough */
 }
 
-bool oriel_screen_is_there(void)
+bool oriel_screen_available(void)
 {
     const char *term = getenv("TERM");
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term != NULL && term[0] != '\0' &&
@@ -37,14 +37,14 @@ bool oriel_screen_is_there(void)
 void oriel_screen_open(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = note_end};
+    struct sigaction action = {.sa_handler = signal_record};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         sigaction(ends[i], &action, NULL);
-    action.sa_handler = note_size;
+    action.sa_handler = size_change_ignore;
     sigaction(SIGWINCH, &action, NULL);
     tcgetattr(STDIN_FILENO, &before);
     struct termios raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG); /* Ctrl-C and Ctrl-Z come as keys */
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG); /* Ctrl-C and Ctrl-Z arrive as keys */
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
@@ -61,7 +61,7 @@ void oriel_screen_show(const char *text)
     for (int row = 0; row < size.ws_row; row++) {
         int len = (int)strcspn(text, "\n");
         int shown = 0;
-        for (int columns = 0; shown < len; shown++) { /* whole characters of UTF-8 */
+        for (int columns = 0; shown < len; shown++) { /* whole UTF-8 characters */
             columns += (text[shown] & 0xc0) != 0x80;
             if (columns > size.ws_col)
                 break;

@@ -1,21 +1,22 @@
-/* A full screen of text on a terminal, which is as it was when that ends, however it ends.  top.c calls. */
+/* The full-screen mode of `oriel top`. The terminal is restored when it ends, however it ends. */
 #ifndef ORIEL_CLI_TOP_SCREEN_H
 #define ORIEL_CLI_TOP_SCREEN_H
 
 #include <stdbool.h>
 
-/* Whether standard input and output are a terminal that can do it. */
-bool oriel_screen_is_there(void);
+/* True when standard input and output are a terminal with the necessary features. */
+bool oriel_screen_available(void);
 
 void oriel_screen_open(void);
 
-/* Shows the text, as much as there is room for. */
+/* Shows as much of the text as fits. */
 void oriel_screen_show(const char *text);
 
-/* Waits until it is time for the next picture, or the window has another size; false when the user, or a signal, wants an end. */
+/* Waits until the next update is due or the terminal's size changes. Returns false when the user
+ * quits or a signal arrives. */
 bool oriel_screen_wait(int ms);
 
-/* The terminal as it was.  A signal that has ended it ends the process now. */
+/* Restores the terminal.  If a signal ended the screen, raises it again with its default action. */
 void oriel_screen_close(void);
 
 #endif

@@ -1,6 +1,5 @@
-/* `oriel top`: what the jobs of this machine do, and who waits for whom.
- * Looks from outside: no job is asked to do anything for it, and none is slower for it but by the processor's time.
- * Called by main. */
+/* `oriel top`: shows the jobs on this node, and which ranks wait for which. It observes from
+ * outside: no job takes part, and the only cost is processor time. */
 #include "cli/top/top.h"
 
 #include <argp.h>
@@ -16,16 +15,16 @@
 #include "cli/top/screen.h"
 #include "oriel/oriel.h"
 
-enum { PICTURE_MS = 1000 };
+enum { REFRESH_MS = 1000 };
 
 struct request {
-    const char *job; /* NULL: all */
+    const char *job; /* NULL: all jobs */
     bool once, json;
 };
 
 enum { OPTION_ONCE = 256, OPTION_JSON };
 
-static error_t option_take(int key, char *argument, struct argp_state *state)
+static error_t top_option_parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
@@ -40,40 +39,39 @@ static error_t option_take(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void request_parse(int argc, char **argv, struct request *out)
+static void top_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"once", OPTION_ONCE, NULL, 0, "Print once, and end", 0},
-        {"json", OPTION_JSON, NULL, 0, "The same as JSON", 0},
+        {"once", OPTION_ONCE, NULL, 0, "Print once and exit", 0},
+        {"json", OPTION_JSON, NULL, 0, "Print once as JSON", 0},
         {0},
     };
     static const struct argp argp = {
         .options = options,
-        .parser = option_take,
+        .parser = top_option_parse,
         .args_doc = "[JOB|PROCESS]",
-        .doc = "Show what the jobs of this machine do, and who waits for whom.\v"
-               "Without an argument all jobs of the user, for root those of all; else the one with "
-               "this number, or with this "
-               "process, which may be a rank or the launcher. A full screen, anew each second, "
-               "until q is pressed; text where "
-               "that is no terminal. Rates are known where operations are counted: under oriel run "
-               "--watch or --stats. "
-               "docs/watching.md tells what is shown.",
+        .doc = "Show what the jobs on this node do, and which ranks wait for which.\vWithout an "
+               "argument it shows all jobs of the user, or of all users for root. An argument "
+               "selects a job by its number, or by a process, which may be a rank or the launcher. "
+               "On a terminal the display is updated every second until q is pressed; otherwise it "
+               "is printed once. Rates require counters: start the job with oriel run --watch or "
+               "--stats. docs/watching.md describes the display.",
     };
     *out = (struct request){.job = NULL};
     argp_parse(&argp, argc, argv, 0, NULL, out);
 }
 
-/* --- which jobs --- */
+/* --- selecting jobs --- */
 
 static bool is_number(const char *text)
 {
     return text[0] != '\0' && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
 }
 
-/* What is asked for by a process goes by the job's number from then on: launchers may end before their ranks. */
-static bool is_wanted(const struct oriel_jobs *jobs, size_t first, size_t end,
-                      const struct request *request)
+/* A job that was named by a process is identified by the job's number from then on, because
+ * launchers may end before their ranks. */
+static bool job_is_selected(const struct oriel_jobs *jobs, size_t first, size_t end,
+                            const struct request *request)
 {
     char name[16];
     if (!jobs->processes[first].has_state)
@@ -84,31 +82,31 @@ static bool is_wanted(const struct oriel_jobs *jobs, size_t first, size_t end,
             oriel_jobs_has(jobs, first, end, (int32_t)atoi(request->job)));
 }
 
-static _Noreturn void refuse(const struct request *request)
+static _Noreturn void no_job_die(const struct request *request)
 {
     struct stat owner;
     char path[64];
     if (request->job == NULL)
-        oriel_die("no process of %s has a window of Oriel",
-                  geteuid() == 0 ? "this machine" : "yours");
+        oriel_die("no process of %s has an Oriel window", geteuid() == 0 ? "this node" : "yours");
     snprintf(path, sizeof path, "/proc/%d", is_number(request->job) ? atoi(request->job) : 0);
     if (stat(path, &owner) != 0)
-        oriel_die("there is no job and no process %s with windows of Oriel here", request->job);
+        oriel_die("there is no job or process %s with Oriel windows here", request->job);
     if (geteuid() != 0 && owner.st_uid != geteuid())
-        oriel_die("process %s is another user's: only root can look at it", request->job);
-    oriel_die("neither process %s nor one that it has started has a window of Oriel", request->job);
+        oriel_die("process %s belongs to another user: only root can inspect it", request->job);
+    oriel_die("neither process %s nor its descendants have an Oriel window", request->job);
 }
 
-static void open_waits(struct oriel_waits *waits, const struct oriel_jobs *jobs, size_t first,
-                       size_t end)
+static void job_waits_open(struct oriel_waits *waits, const struct oriel_jobs *jobs, size_t first,
+                           size_t end)
 {
     oriel_waits_open(waits, &jobs->processes[first], end - first);
 }
 
-/* Processes that cannot be read belong to no job that could be named.  How many. */
-static size_t each_unreadable(const struct oriel_jobs *jobs, const struct request *request,
-                              void (*tell)(const struct oriel_process *process, void *context),
-                              void *context)
+/* Calls report for each process that cannot be read; its job is unknown. Returns the number of
+ * them. */
+static size_t unreadable_visit(const struct oriel_jobs *jobs, const struct request *request,
+                               void (*report)(const struct oriel_process *process, void *context),
+                               void *context)
 {
     size_t count = 0;
     for (size_t i = 0; i < jobs->count; i++) {
@@ -118,56 +116,56 @@ static size_t each_unreadable(const struct oriel_jobs *jobs, const struct reques
              !(is_number(request->job) &&
                oriel_jobs_has(jobs, i, i + 1, (int32_t)atoi(request->job)))))
             continue;
-        tell(process, context);
+        report(process, context);
         count++;
     }
     return count;
 }
 
-/* --- what is shown of them --- */
+/* --- output --- */
 
-static void print_unreadable(const struct oriel_process *process, void *context)
+static void unreadable_print(const struct oriel_process *process, void *context)
 {
     fprintf(context, "process %d: %s\n", (int)process->pid, process->why);
 }
 
-static size_t print(const struct oriel_jobs *jobs, const struct request *request,
-                    struct oriel_waits *waits, FILE *out)
+static size_t jobs_print(const struct oriel_jobs *jobs, const struct request *request,
+                         struct oriel_waits *waits, FILE *out)
 {
     size_t shown = 0;
     for (size_t first = 0, end; first < jobs->count; first = end) {
         end = oriel_jobs_end(jobs, first);
-        if (!is_wanted(jobs, first, end, request))
+        if (!job_is_selected(jobs, first, end, request))
             continue;
-        open_waits(waits, jobs, first, end);
+        job_waits_open(waits, jobs, first, end);
         oriel_top_print(waits, out);
         shown++;
     }
-    return shown + each_unreadable(jobs, request, print_unreadable, out);
+    return shown + unreadable_visit(jobs, request, unreadable_print, out);
 }
 
-static void add_unreadable(const struct oriel_process *process, void *context)
+static void unreadable_append(const struct oriel_process *process, void *context)
 {
     oriel_json_append(context,
                       json_pack("{s:i, s:s}", "process", (int)process->pid, "why", process->why));
 }
 
-static size_t print_json(const struct oriel_jobs *jobs, const struct request *request,
-                         struct oriel_waits *waits)
+static size_t jobs_print_json(const struct oriel_jobs *jobs, const struct request *request,
+                              struct oriel_waits *waits)
 {
     json_t *list = json_array();
     json_t *unreadable = json_array();
     for (size_t first = 0, end; first < jobs->count; first = end) {
         end = oriel_jobs_end(jobs, first);
-        if (!is_wanted(jobs, first, end, request))
+        if (!job_is_selected(jobs, first, end, request))
             continue;
-        open_waits(waits, jobs, first, end);
+        job_waits_open(waits, jobs, first, end);
         oriel_json_append(list, oriel_top_json(waits));
     }
-    each_unreadable(jobs, request, add_unreadable, unreadable);
+    unreadable_visit(jobs, request, unreadable_append, unreadable);
     size_t shown = json_array_size(list) + json_array_size(unreadable);
-    json_t *all = oriel_needed(json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs", list,
-                                         "unreadable", unreadable));
+    json_t *all = oriel_alloc_checked(json_pack("{s:s, s:o, s:o}", "oriel", ORIEL_VERSION, "jobs",
+                                                list, "unreadable", unreadable));
     if (shown > 0) {
         json_dumpf(all, stdout, JSON_INDENT(2));
         putchar('\n');
@@ -184,45 +182,45 @@ static bool any_counts(const struct oriel_jobs *jobs)
     return false;
 }
 
-/* Rates take two looks. */
-static int show_once(struct oriel_jobs *jobs, const struct request *request,
-                     struct oriel_waits *waits)
+/* Rates need two readings. */
+static int jobs_print_once(struct oriel_jobs *jobs, const struct request *request,
+                           struct oriel_waits *waits)
 {
     oriel_jobs_find(jobs);
     oriel_jobs_read(jobs);
     if (any_counts(jobs)) {
-        usleep(PICTURE_MS * 1000);
+        usleep(REFRESH_MS * 1000);
         oriel_jobs_read(jobs);
     }
-    size_t shown =
-        request->json ? print_json(jobs, request, waits) : print(jobs, request, waits, stdout);
+    size_t shown = request->json ? jobs_print_json(jobs, request, waits)
+                                 : jobs_print(jobs, request, waits, stdout);
     if (shown == 0)
-        refuse(request);
+        no_job_die(request);
     return 0;
 }
 
-/* --- the full screen --- */
+/* --- full screen --- */
 
-static size_t show_picture(struct oriel_jobs *jobs, const struct request *request,
-                           struct oriel_waits *waits)
+static size_t screen_update(struct oriel_jobs *jobs, const struct request *request,
+                            struct oriel_waits *waits)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *memory = oriel_needed(open_memstream(&text, &len));
+    FILE *memory = oriel_alloc_checked(open_memstream(&text, &len));
     oriel_jobs_find(jobs);
     oriel_jobs_read(jobs);
-    fputs("oriel top: q ends it\n\n", memory);
-    size_t shown = print(jobs, request, waits, memory);
+    fputs("oriel top: press q to quit\n\n", memory);
+    size_t shown = jobs_print(jobs, request, waits, memory);
     if (shown == 0)
         fputs("no job\n", memory);
     fclose(memory);
     oriel_screen_show(text);
     free(text);
-    oriel_jobs_forget(jobs);
+    oriel_jobs_remove_ended(jobs);
     return shown;
 }
 
-static int show_screen(struct oriel_jobs *jobs, struct request *request, struct oriel_waits *waits)
+static int screen_run(struct oriel_jobs *jobs, struct request *request, struct oriel_waits *waits)
 {
     oriel_jobs_find(jobs);
     oriel_jobs_read(jobs);
@@ -230,23 +228,23 @@ static int show_screen(struct oriel_jobs *jobs, struct request *request, struct 
     static char name[16];
     for (size_t first = 0, end; first < jobs->count; first = end) {
         end = oriel_jobs_end(jobs, first);
-        if (!is_wanted(jobs, first, end, request))
+        if (!job_is_selected(jobs, first, end, request))
             continue;
         any = true;
         if (request->job !=
-            NULL) { /* launchers may end before their ranks, and processes before their job */
+            NULL) { /* Launchers may end before their ranks, and processes before their job. */
             snprintf(name, sizeof name, "%08" PRIx32, (uint32_t)(jobs->processes[first].job >> 32));
             request->job = name;
         }
     }
     if (!any && request->job != NULL)
-        refuse(request);
+        no_job_die(request);
     oriel_screen_open();
-    bool goes_on = true;
-    while (goes_on && (show_picture(jobs, request, waits) > 0 || request->job == NULL))
-        goes_on = oriel_screen_wait(PICTURE_MS);
+    bool is_running = true;
+    while (is_running && (screen_update(jobs, request, waits) > 0 || request->job == NULL))
+        is_running = oriel_screen_wait(REFRESH_MS);
     oriel_screen_close();
-    if (goes_on)
+    if (is_running)
         printf("job %s has ended\n", request->job);
     return 0;
 }
@@ -255,11 +253,11 @@ int oriel_command_top(int argc, char **argv)
 {
     struct request request;
     struct oriel_jobs jobs = {.count = 0};
-    request_parse(argc, argv, &request);
+    top_request_parse(argc, argv, &request);
     struct oriel_waits *waits = oriel_alloc(sizeof *waits);
-    bool on_screen = !request.once && !request.json && oriel_screen_is_there();
+    bool on_screen = !request.once && !request.json && oriel_screen_available();
     int status =
-        on_screen ? show_screen(&jobs, &request, waits) : show_once(&jobs, &request, waits);
+        on_screen ? screen_run(&jobs, &request, waits) : jobs_print_once(&jobs, &request, waits);
     oriel_jobs_close(&jobs);
     free(waits);
     return status;

@@ -1,6 +1,5 @@
-/* One job as text for people and as JSON for scripts; both say the same.
- * A rank whose rates are not known has none: nothing is counted in a run that nobody asked to.
- * top.h says who calls. */
+/* Prints one job as text and as JSON, with the same content. A rank has no rates unless operations
+ * are counted, which the user must request. */
 #include "cli/top/top.h"
 
 #include <inttypes.h>
@@ -15,7 +14,7 @@ static const char *host_title(const char *name)
     return strcmp(name, "mpich") == 0 ? "MPICH" : strcmp(name, "openmpi") == 0 ? "Open MPI" : name;
 }
 
-void oriel_rate_say(double rate, const char *unit, FILE *out)
+void oriel_rate_print(double rate, const char *unit, FILE *out)
 {
     static const char prefixes[] = " kMGTP";
     int at = 0;
@@ -28,19 +27,19 @@ void oriel_rate_say(double rate, const char *unit, FILE *out)
 }
 
 struct totals {
-    size_t here, waiting;
+    size_t present, waiting;
     bool counts;
     double operations_rate, bytes_rate;
 };
 
-static struct totals total(const struct oriel_waits *waits)
+static struct totals totals_compute(const struct oriel_waits *waits)
 {
-    struct totals totals = {.here = 0};
+    struct totals totals = {.present = 0};
     for (size_t i = 0; i < waits->count; i++) {
         const struct oriel_process *process = &waits->processes[i];
         if (process->has_ended || process->why[0] != '\0')
             continue;
-        totals.here++;
+        totals.present++;
         totals.waiting += process->wait.what != ORIEL_WAITING_NOTHING;
         if (process->counts && process->operations_rate >= 0) {
             totals.counts = true;
@@ -53,22 +52,23 @@ static struct totals total(const struct oriel_waits *waits)
 
 void oriel_top_title(const struct oriel_waits *waits, FILE *out)
 {
-    struct totals totals = total(waits);
+    struct totals totals = totals_compute(waits);
     const struct oriel_process *first = &waits->processes[0];
     int32_t size = first->world_size;
-    fprintf(out, "%d rank%s", (int)(size > 0 ? size : (int32_t)totals.here), size == 1 ? "" : "s");
-    if (size > 0 && totals.here != (size_t)size)
-        fprintf(out, " (%zu here)", totals.here);
+    fprintf(out, "%d rank%s", (int)(size > 0 ? size : (int32_t)totals.present),
+            size == 1 ? "" : "s");
+    if (size > 0 && totals.present != (size_t)size)
+        fprintf(out, " (%zu here)", totals.present);
     if (totals.counts) {
         fputs(", ", out);
-        oriel_rate_say(totals.operations_rate, " operations/s", out);
+        oriel_rate_print(totals.operations_rate, " operations/s", out);
         fputs(", ", out);
-        oriel_rate_say(totals.bytes_rate, "B/s", out);
+        oriel_rate_print(totals.bytes_rate, "B/s", out);
     }
     fprintf(out, ", %zu wait%s", totals.waiting, totals.waiting == 1 ? "s" : "");
 }
 
-static void print_ring(const int32_t *ranks, size_t count, void *context)
+static void deadlock_print(const int32_t *ranks, size_t count, void *context)
 {
     FILE *out = context;
     fputs("  deadlock: ", out);
@@ -81,9 +81,9 @@ static void print_rate(bool counts, double rate, const char *unit, FILE *out)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *memory = oriel_needed(open_memstream(&text, &len));
+    FILE *memory = oriel_alloc_checked(open_memstream(&text, &len));
     if (counts && rate >= 0)
-        oriel_rate_say(rate, unit, memory);
+        oriel_rate_print(rate, unit, memory);
     else
         fputc('-', memory);
     fclose(memory);
@@ -91,8 +91,8 @@ static void print_rate(bool counts, double rate, const char *unit, FILE *out)
     free(text);
 }
 
-/* Ranks that are not among the processes; how many. */
-static size_t find_missing(const struct oriel_waits *waits, int32_t *ranks)
+/* Stores the ranks with no process in the list, and returns their number. */
+static size_t missing_ranks_find(const struct oriel_waits *waits, int32_t *ranks)
 {
     size_t count = 0;
     for (int32_t rank = 0; rank < waits->processes[0].world_size && rank < ORIEL_STATE_RANKS;
@@ -102,14 +102,14 @@ static size_t find_missing(const struct oriel_waits *waits, int32_t *ranks)
     return count;
 }
 
-static void print_missing(const struct oriel_waits *waits, FILE *out)
+static void missing_ranks_print(const struct oriel_waits *waits, FILE *out)
 {
     int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
-    size_t count = find_missing(waits, ranks);
+    size_t count = missing_ranks_find(waits, ranks);
     if (count > 0) {
         fprintf(out, "  %s ", count == 1 ? "rank" : "ranks");
         oriel_ranks_say(ranks, count, out);
-        fprintf(out, " %s made no window yet, %s ended, or %s on another machine\n",
+        fprintf(out, " %s created no window yet, %s ended, or %s on another node\n",
                 count == 1 ? "has" : "have", count == 1 ? "has" : "have",
                 count == 1 ? "is" : "are");
     }
@@ -123,7 +123,7 @@ void oriel_top_print(const struct oriel_waits *waits, FILE *out)
             host_title(first->host));
     oriel_top_title(waits, out);
     fputc('\n', out);
-    oriel_waits_rings(waits, print_ring, out);
+    oriel_waits_rings(waits, deadlock_print, out);
     fprintf(out, "  %5s  %7s  %10s  %10s\n", "rank", "process", "operations", "bytes");
     for (size_t i = 0; i < waits->count; i++) {
         const struct oriel_process *process = &waits->processes[i];
@@ -139,7 +139,7 @@ void oriel_top_print(const struct oriel_waits *waits, FILE *out)
             oriel_waits_say(waits, i, out);
         fputc('\n', out);
     }
-    print_missing(waits, out);
+    missing_ranks_print(waits, out);
 }
 
 /* --- JSON --- */
@@ -152,12 +152,12 @@ static json_t *ranks_json(const int32_t *ranks, size_t count)
     return array;
 }
 
-static void add_ring(const int32_t *ranks, size_t count, void *context)
+static void deadlock_append(const int32_t *ranks, size_t count, void *context)
 {
     oriel_json_append(context, ranks_json(ranks, count));
 }
 
-static void add_wait(json_t *rank, const struct oriel_waits *waits, size_t i)
+static void wait_json_add(json_t *rank, const struct oriel_waits *waits, size_t i)
 {
     const struct oriel_process *process = &waits->processes[i];
     const struct oriel_wait_seen *wait = &process->wait;
@@ -192,7 +192,7 @@ static json_t *rank_json(const struct oriel_waits *waits, size_t i)
     if (process->why[0] != '\0')
         oriel_json_set(rank, "unreadable", json_string(process->why));
     if (process->wait.what != ORIEL_WAITING_NOTHING && !process->has_ended)
-        add_wait(rank, waits, i);
+        wait_json_add(rank, waits, i);
     return rank;
 }
 
@@ -212,9 +212,9 @@ json_t *oriel_top_json(const struct oriel_waits *waits)
     for (size_t i = 0; i < waits->count; i++)
         oriel_json_append(ranks, rank_json(waits, i));
     oriel_json_set(job, "ranks", ranks);
-    oriel_waits_rings(waits, add_ring, rings);
+    oriel_waits_rings(waits, deadlock_append, rings);
     oriel_json_set(job, "deadlocks", rings);
-    oriel_json_set(job, "missing", ranks_json(missing, find_missing(waits, missing)));
+    oriel_json_set(job, "missing", ranks_json(missing, missing_ranks_find(waits, missing)));
     free(missing);
     return job;
 }

@@ -1,5 +1,6 @@
-/* MPI_Accumulate, MPI_Get_accumulate and their request-based and large-count forms (MPI-4.1, 13.3.3, 13.3.4, 13.3.6).  One
- * element is the fast path; all others share one body.  Programs call, through entries.c. */
+/* MPI_Accumulate, MPI_Get_accumulate and their request-based and large-count forms (MPI-4.1,
+ * 13.3.3, 13.3.4, 13.3.6). Accumulate of one element has the fast path; all others share one body.
+ */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
@@ -15,21 +16,21 @@ struct form {
     bool has_request;
 };
 
-/* What the program gave. */
-struct given {
+/* The arguments of the call. */
+struct accumulate_arguments {
     const void *origin;
-    void *result; /* this and the next two: of get_accumulate */
+    void *result; /* this and the next two: get_accumulate only */
     MPI_Count result_count;
     MPI_Datatype result_datatype;
     struct oriel_sides sides;
     MPI_Op op;
 };
 
-static enum oriel_status update(struct oriel_window *window, const struct form *form,
-                                const struct given *given)
+static enum oriel_status accumulate_execute(struct oriel_window *window, const struct form *form,
+                                            const struct accumulate_arguments *given)
 {
     struct oriel_elements elements;
-    enum oriel_operator operator;
+    enum oriel_operator oriel_op;
     struct oriel_span target;
     struct oriel_operand from = {.here = (char *)(uintptr_t)given->origin};
     struct oriel_operand to = {.here = given->result};
@@ -40,7 +41,7 @@ static enum oriel_status update(struct oriel_window *window, const struct form *
         oriel_check_accumulate(window, &given->sides, given->op, &target, &from.side, &elements);
     if (status == ORIEL_OK)
         status = oriel_check_operator(
-            given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &operator);
+            given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &oriel_op);
     if (status == ORIEL_OK && form->has_result)
         status = oriel_check_result(&target.side, elements, given->result_count,
                                     given->result_datatype, &to.side);
@@ -51,21 +52,21 @@ static enum oriel_status update(struct oriel_window *window, const struct form *
     if (status != ORIEL_OK)
         return status;
     oriel_check_passed(window);
-    oriel_element_keep(target.side.type, given->sides.target_datatype, given->op, operator);
-    return oriel_accumulate(window, &target, elements, operator, & from,
+    oriel_element_remember(target.side.type, given->sides.target_datatype, given->op, oriel_op);
+    return oriel_accumulate(window, &target, elements, oriel_op, &from,
                             form->has_result ? &to : NULL);
 }
 
-static int accumulate(struct oriel_window *window, const struct form *form,
-                      const struct given *given)
+static int accumulate_checked(struct oriel_window *window, const struct form *form,
+                              const struct accumulate_arguments *given)
 {
     if (given->sides.target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    return oriel_error_raise(window, form->call, update(window, form, given));
+    return oriel_error_raise(window, form->call, accumulate_execute(window, form, given));
 }
 
-static int host_counts(const struct form *form, const struct given *g, MPI_Win win,
-                       MPI_Request *request)
+static int host_accumulate_large(const struct form *form, const struct accumulate_arguments *g,
+                                 MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_sides *s = &g->sides;
@@ -87,8 +88,8 @@ static int host_counts(const struct form *form, const struct given *g, MPI_Win w
                                                   s->target_datatype, g->op, win);
 }
 
-static int host_ints(const struct form *form, const struct given *g, MPI_Win win,
-                     MPI_Request *request)
+static int host_accumulate_int(const struct form *form, const struct accumulate_arguments *g,
+                               MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_sides *s = &g->sides;
@@ -110,7 +111,7 @@ static int host_ints(const struct form *form, const struct given *g, MPI_Win win
                                   s->target_disp, there, s->target_datatype, g->op, win);
 }
 
-static bool host_has(const struct form *form)
+static bool host_has_large_accumulate(const struct form *form)
 {
     const struct oriel_host_calls *host = oriel_host();
     if (form->has_result)
@@ -118,36 +119,37 @@ static bool host_has(const struct form *form)
     return form->has_request ? host->Raccumulate_c != NULL : host->Accumulate_c != NULL;
 }
 
-/* A window of the host, or none. */
-static int forward(const struct form *form, const struct given *given, MPI_Win win,
-                   MPI_Request *request)
+/* A window of the host, or no window. */
+static int accumulate_forward(const struct form *form, const struct accumulate_arguments *given,
+                              MPI_Win win, MPI_Request *request)
 {
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window(form->call);
-    if (form->large && host_has(form))
-        return host_counts(form, given, win, request);
+    if (form->large && host_has_large_accumulate(form))
+        return host_accumulate_large(form, given, win, request);
     if (form->large && !oriel_counts_fit_int(given->sides.origin_count, given->sides.target_count,
                                              given->result_count))
         return oriel_error_large_count(form->call);
-    return host_ints(form, given, win, request);
+    return host_accumulate_int(form, given, win, request);
 }
 
-static int general(const struct form *form, const struct given *given, MPI_Win win,
-                   MPI_Request *request)
+static int accumulate_dispatch(const struct form *form, const struct accumulate_arguments *given,
+                               MPI_Win win, MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
-        return forward(form, given, win, request);
+        return accumulate_forward(form, given, win, request);
     if (!form->has_request)
-        return accumulate(window, form, given);
+        return accumulate_checked(window, form, given);
     if (oriel_unlikely(request == NULL))
         return oriel_error_no_request(window, form->call);
-    struct oriel_asked *asked;
+    struct oriel_request_state *asked;
     int code =
         oriel_request_begin(window, form->call, given->sides.target_rank, form->has_result, &asked);
     if (code != MPI_SUCCESS)
         return code;
-    return oriel_request_give(window, form->call, asked, accumulate(window, form, given), request);
+    return oriel_request_give(window, form->call, asked, accumulate_checked(window, form, given),
+                              request);
 }
 
 static const struct form accumulate_form = {"MPI_Accumulate", false, false, false};
@@ -169,7 +171,7 @@ accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origi
                    int target_rank, MPI_Aint target_disp, int target_count,
                    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
@@ -180,20 +182,20 @@ accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origi
         origin_count == target_count && op != MPI_NO_OP &&
         oriel_element_bulk(origin_addr, origin_count, target_rank, target_disp, &there))
         return accumulate_bulk(there, origin_addr, origin_count, target_rank);
-    return general(&accumulate_form, &given, win, NULL);
+    return accumulate_dispatch(&accumulate_form, &given, win, NULL);
 }
 
-/* With the recent window, operator and datatype. */
+/* With the most recent window, operator and datatype. */
 static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr, int target_rank,
                                                         MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_element_datatype();
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {1, datatype, target_rank, target_disp, 1, datatype},
         .op = oriel_element_operator(),
     };
-    return accumulate(oriel_tls_cache.window, &accumulate_form, &given);
+    return accumulate_checked(oriel_tls_cache.window, &accumulate_form, &given);
 }
 
 int oriel_entry_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -216,13 +218,13 @@ int oriel_entry_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
                              MPI_Win win)
 {
     static const struct form form = {"MPI_Accumulate_c", false, true, false};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, NULL);
+    return accumulate_dispatch(&form, &given, win, NULL);
 }
 
 int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
@@ -231,13 +233,13 @@ int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datat
                             MPI_Request *request)
 {
     static const struct form form = {"MPI_Raccumulate", false, false, true};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, request);
+    return accumulate_dispatch(&form, &given, win, request);
 }
 
 int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
@@ -246,13 +248,13 @@ int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
                               MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Raccumulate_c", false, true, true};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, request);
+    return accumulate_dispatch(&form, &given, win, request);
 }
 
 int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count,
@@ -262,7 +264,7 @@ int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count,
                                MPI_Win win)
 {
     static const struct form form = {"MPI_Get_accumulate", true, false, false};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -271,7 +273,7 @@ int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count,
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, NULL);
+    return accumulate_dispatch(&form, &given, win, NULL);
 }
 
 int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count,
@@ -281,7 +283,7 @@ int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count
                                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     static const struct form form = {"MPI_Get_accumulate_c", true, true, false};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -290,7 +292,7 @@ int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, NULL);
+    return accumulate_dispatch(&form, &given, win, NULL);
 }
 
 int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count,
@@ -300,7 +302,7 @@ int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count,
                                 MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_accumulate", true, false, true};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -309,7 +311,7 @@ int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count,
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, request);
+    return accumulate_dispatch(&form, &given, win, request);
 }
 
 int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count,
@@ -320,7 +322,7 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
                                   MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_accumulate_c", true, true, true};
-    struct given given = {
+    struct accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -329,5 +331,5 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
                   target_datatype},
         .op = op,
     };
-    return general(&form, &given, win, request);
+    return accumulate_dispatch(&form, &given, win, request);
 }

@@ -1,6 +1,7 @@
-/* The functions that programs call: Oriel's own (oriel_entry_*), one per FUNCTION row of functions.def, and the table through
- * which the exported names reach them.  A tool of Oriel's (checker, observer) stacks itself by replacing slots before the
- * first window is made; a quiet run pays one indirect jump. */
+/* The functions that programs call: Oriel's own (oriel_entry_*), one per FUNCTION row of
+ * functions.def, and the table that the exported names jump through. A tool of Oriel's (checker,
+ * observation) replaces entries of the table before the first window is created. A run without one
+ * pays one indirect jump. */
 #ifndef ORIEL_API_API_H
 #define ORIEL_API_API_H
 
@@ -8,7 +9,7 @@
 #include "host/host.h"
 #include "window/window.h"
 
-/* Everything else stays inside the library. */
+/* All other symbols are hidden. */
 #define ORIEL_EXPORT __attribute__((visibility("default")))
 
 extern struct oriel_api oriel_api;
@@ -24,8 +25,8 @@ extern struct oriel_api oriel_api;
 int oriel_error_raise_failed(struct oriel_window *window, const char *call,
                              enum oriel_status status) __attribute__((cold, noinline));
 
-/* Raises status on the window's error handler, with "call: message" for the user, and returns the MPI error class.
- * ORIEL_OK raises nothing and is MPI_SUCCESS. */
+/* Raises status on the window's error handler, with "call: message" for the user, and returns the
+ * MPI error class. ORIEL_OK raises nothing and is MPI_SUCCESS. */
 static inline int oriel_error_raise(struct oriel_window *window, const char *call,
                                     enum oriel_status status)
 {
@@ -36,11 +37,11 @@ static inline int oriel_error_raise(struct oriel_window *window, const char *cal
 /* The same on a communicator's error handler, for creation. */
 int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status);
 
-/* The same on the handler that the standard names for errors of no object. */
+/* The same on the handler that the standard defines for errors without an object. */
 int oriel_error_raise_nowhere(const char *call, enum oriel_status status);
 
-/* A handle that is no window (MPI_WIN_NULL, freed): MPI_ERR_WIN, raised nowhere.  In a forked child: MPI_ERR_OTHER, with the
- * message, and no handler called. */
+/* A handle that is no window (MPI_WIN_NULL, freed): MPI_ERR_WIN, raised without an object. In a
+ * forked child: MPI_ERR_OTHER with the message, and no handler is called. */
 int oriel_error_not_a_window(const char *call);
 
 #endif

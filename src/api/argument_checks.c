@@ -1,5 +1,5 @@
-/* The checks of operations in full; put_get_fast.h has the short form of those that pass most often.  The entry points of the
- * operations call. */
+/* The full checks of operations; put_get_fast.h has the short form of the checks that usually
+ * pass. */
 #include "api/argument_checks.h"
 
 #include "internode/internode.h"
@@ -9,7 +9,7 @@ static enum oriel_status out_of_range(const struct oriel_target *there, MPI_Aint
                                       const struct oriel_span *target)
 {
     return oriel_fail(ORIEL_E_RANGE,
-                      "displacement %ld in units of %ld with %lu items of %lu bytes leaves rank "
+                      "displacement %ld in units of %ld with %lu items of %lu bytes exceeds rank "
                       "%d's window of %lu bytes",
                       (long)target_disp, (long)there->disp_unit, (unsigned long)target->side.count,
                       (unsigned long)target->side.type->size_bytes, target->rank,
@@ -22,7 +22,8 @@ static enum oriel_status not_attached(uint64_t address, uint64_t len_bytes, int3
                       (unsigned long)len_bytes, (unsigned long)address, (int)target);
 }
 
-/* Every run of the target's items by itself: what lies in the holes between them need not be attached. */
+/* Checks every run of the target's items separately: the holes between them need not be
+ * attached. */
 static enum oriel_status check_runs(const struct oriel_window *window, uint64_t address,
                                     const struct oriel_span *target)
 {
@@ -43,7 +44,8 @@ static enum oriel_status check_runs(const struct oriel_window *window, uint64_t 
     return status;
 }
 
-/* A dynamic window: the displacement is an address, and all that is touched must be attached (MPI-4.1, 13.2.4). */
+/* For a dynamic window: the displacement is an address, and all accessed bytes must be attached
+ * (MPI-4.1, 13.2.4). */
 static enum oriel_status check_attached(const struct oriel_window *window, MPI_Aint target_disp,
                                         struct oriel_span *target)
 {
@@ -52,8 +54,8 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
     const struct oriel_type *type = target->side.type;
     uint64_t address = (uint64_t)target_disp;
     target->offset_bytes = address;
-    if (oriel_is_far(window, target->rank))
-        return ORIEL_OK; /* its table is there, and it looks itself */
+    if (oriel_is_internode(window, target->rank))
+        return ORIEL_OK; /* the target has the table and checks it */
     if (!oriel_layout_bounds(type->layout, target->side.count, type->extent_bytes, &low_bytes,
                              &high_bytes))
         return not_attached(address, type->size_bytes, target->rank);
@@ -107,8 +109,8 @@ static enum oriel_status find_side(const char *which, MPI_Count count, MPI_Datat
     return oriel_type_find(datatype, &out->type);
 }
 
-/* What count items have of something; UINT64_MAX, which nothing has room for, when that overflows. */
-static uint64_t times(uint64_t count, uint64_t each)
+/* count * each; on overflow UINT64_MAX, which no buffer can hold. */
+static uint64_t multiply_saturated(uint64_t count, uint64_t each)
 {
     uint64_t product;
     return __builtin_mul_overflow(count, each, &product) ? UINT64_MAX : product;
@@ -132,8 +134,8 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
-    uint64_t at_origin = times(origin->count, origin->type->size_bytes);
-    uint64_t at_target = times(target->side.count, target->side.type->size_bytes);
+    uint64_t at_origin = multiply_saturated(origin->count, origin->type->size_bytes);
+    uint64_t at_target = multiply_saturated(target->side.count, target->side.type->size_bytes);
     status =
         check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
     return status != ORIEL_OK
@@ -141,23 +143,23 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
                : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
 }
 
-static uint64_t elements_of(const struct oriel_side *side)
+static uint64_t side_elements(const struct oriel_side *side)
 {
-    return times(side->count, side->type->elements);
+    return multiply_saturated(side->count, side->type->elements);
 }
 
-static uint64_t bytes_of(const struct oriel_side *side)
+static uint64_t side_bytes(const struct oriel_side *side)
 {
-    return times(side->count, side->type->size_bytes);
+    return multiply_saturated(side->count, side->type->size_bytes);
 }
 
-static bool are_alike(const struct oriel_type *here, const struct oriel_type *target)
+static bool have_one_kind(const struct oriel_type *here, const struct oriel_type *target)
 {
     return here->kind != ORIEL_KIND_NONE && here->kind == target->kind;
 }
 
 /* Bytes can be moved one by one between the types. */
-static bool move_as_bytes(const struct oriel_type *here, const struct oriel_type *target)
+static bool can_move_as_bytes(const struct oriel_type *here, const struct oriel_type *target)
 {
     return !here->layout->padded && !target->layout->padded;
 }
@@ -175,14 +177,15 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
-    uint64_t at_target = elements_of(&target->side);
-    *elements = (struct oriel_elements){target->side.type->kind, elements_of(source)};
-    if (elements->count > 0 && at_target > 0 && !are_alike(source->type, target->side.type)) {
+    uint64_t at_target = side_elements(&target->side);
+    *elements = (struct oriel_elements){target->side.type->kind, side_elements(source)};
+    if (elements->count > 0 && at_target > 0 && !have_one_kind(source->type, target->side.type)) {
         if ((op != MPI_REPLACE && op != MPI_NO_OP) ||
-            !move_as_bytes(source->type, target->side.type))
-            return oriel_fail(ORIEL_E_TYPE, "origin and target are not of one predefined datatype");
-        *elements = (struct oriel_elements){ORIEL_KIND_CHAR, bytes_of(source)};
-        at_target = bytes_of(&target->side);
+            !can_move_as_bytes(source->type, target->side.type))
+            return oriel_fail(ORIEL_E_TYPE,
+                              "origin and target do not have one predefined datatype");
+        *elements = (struct oriel_elements){ORIEL_KIND_CHAR, side_bytes(source)};
+        at_target = side_bytes(&target->side);
     }
     status = check_fits(elements->count, at_target,
                         elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
@@ -200,7 +203,7 @@ enum oriel_status oriel_check_buffer(const char *which, const void *address,
         return ORIEL_OK;
     if (!oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes,
                              &high_bytes))
-        return oriel_fail(ORIEL_E_BUFFER, "the %s buffer reaches farther than any memory", which);
+        return oriel_fail(ORIEL_E_BUFFER, "the %s buffer exceeds the address space", which);
     if (address == NULL && low_bytes <= 0)
         return oriel_fail(ORIEL_E_BUFFER, "the %s buffer is NULL", which);
     return ORIEL_OK;
@@ -213,11 +216,11 @@ enum oriel_status oriel_check_result(const struct oriel_side *target,
     enum oriel_status status = find_side("result", count, datatype, result);
     if (status != ORIEL_OK || elements.count == 0)
         return status;
-    if (are_alike(result->type, target->type))
-        return check_fits(elements_of(target), elements_of(result), "elements of the target");
-    status = check_fits(bytes_of(target), bytes_of(result), "bytes of the target");
-    if (status == ORIEL_OK && !move_as_bytes(result->type, target->type))
-        return oriel_fail(ORIEL_E_TYPE, "result and target are not of one predefined datatype");
+    if (have_one_kind(result->type, target->type))
+        return check_fits(side_elements(target), side_elements(result), "elements of the target");
+    status = check_fits(side_bytes(target), side_bytes(result), "bytes of the target");
+    if (status == ORIEL_OK && !can_move_as_bytes(result->type, target->type))
+        return oriel_fail(ORIEL_E_TYPE, "result and target do not have one predefined datatype");
     return status;
 }
 
@@ -235,5 +238,5 @@ enum oriel_status oriel_check_assert(int assert, int taken)
 {
     return (assert & ~taken) == 0
                ? ORIEL_OK
-               : oriel_fail(ORIEL_E_ASSERT, "assertion %d is none that this call takes", assert);
+               : oriel_fail(ORIEL_E_ASSERT, "assertion %d is not valid for this call", assert);
 }

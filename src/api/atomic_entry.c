@@ -1,4 +1,4 @@
-/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5).  Programs call, through entries.c. */
+/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5). */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
@@ -16,32 +16,33 @@ static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype 
     if (status != ORIEL_OK)
         return status;
     if (!target->side.type->predefined)
-        return oriel_fail(ORIEL_E_TYPE, "the datatype must be a predefined one");
+        return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
     return oriel_check_target(window, target_rank, target_disp, target);
 }
 
-static int fetch_and_op(struct oriel_window *window, const void *origin_addr, void *result_addr,
-                        MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op)
+static int fetch_and_op_checked(struct oriel_window *window, const void *origin_addr,
+                                void *result_addr, MPI_Datatype datatype, int target_rank,
+                                MPI_Aint target_disp, MPI_Op op)
 {
     struct oriel_span target;
-    enum oriel_operator operator;
+    enum oriel_operator oriel_op;
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
     struct oriel_operand from = {(char *)(uintptr_t)origin_addr, target.side};
     struct oriel_operand to = {result_addr, target.side};
     if (status == ORIEL_OK)
-        status = oriel_check_operator(op, target.side.type->kind, &operator);
-    if (status == ORIEL_OK && operator!= ORIEL_OPERATOR_NO_OP)
+        status = oriel_check_operator(op, target.side.type->kind, &oriel_op);
+    if (status == ORIEL_OK && oriel_op != ORIEL_OPERATOR_NO_OP)
         status = oriel_check_buffer("origin", origin_addr, &target.side);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("result", result_addr, &target.side);
     if (status == ORIEL_OK) {
         oriel_check_passed(window);
-        oriel_element_keep(target.side.type, datatype, op, operator);
-        status = oriel_accumulate(
-            window, &target, (struct oriel_elements){target.side.type->kind, 1}, operator, & from,
-            &to);
+        oriel_element_remember(target.side.type, datatype, op, oriel_op);
+        status =
+            oriel_accumulate(window, &target, (struct oriel_elements){target.side.type->kind, 1},
+                             oriel_op, &from, &to);
     }
     return oriel_error_raise(window, "MPI_Fetch_and_op", status);
 }
@@ -57,16 +58,18 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
                    ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank,
                                                 target_disp, op, win)
                    : oriel_error_not_a_window("MPI_Fetch_and_op");
-    return fetch_and_op(window, origin_addr, result_addr, datatype, target_rank, target_disp, op);
+    return fetch_and_op_checked(window, origin_addr, result_addr, datatype, target_rank,
+                                target_disp, op);
 }
 
-/* With the recent window, operator and datatype. */
+/* With the most recent window, operator and datatype. */
 static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_addr,
                                                           void *result_addr, int target_rank,
                                                           MPI_Aint target_disp)
 {
-    return fetch_and_op(oriel_tls_cache.window, origin_addr, result_addr, oriel_element_datatype(),
-                        target_rank, target_disp, oriel_element_operator());
+    return fetch_and_op_checked(oriel_tls_cache.window, origin_addr, result_addr,
+                                oriel_element_datatype(), target_rank, target_disp,
+                                oriel_element_operator());
 }
 
 int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
@@ -84,7 +87,7 @@ int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Dat
 }
 
 /* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
-static inline bool may_swap(enum oriel_kind kind)
+static inline bool is_swap_kind(enum oriel_kind kind)
 {
     return oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] != NULL ||
            oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
@@ -104,7 +107,7 @@ compare_and_swap_general(const void *origin_addr, const void *compare_addr, void
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
-    if (status == ORIEL_OK && !may_swap(target.side.type->kind))
+    if (status == ORIEL_OK && !is_swap_kind(target.side.type->kind))
         status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", origin_addr, &target.side);
@@ -128,7 +131,7 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
     char *there = NULL;
     bool missing = origin_addr == NULL || compare_addr == NULL || result_addr == NULL;
     if (oriel_likely(!missing) && oriel_likely(oriel_fast_find(win, datatype, &window, &type)) &&
-        oriel_likely(type->predefined) && oriel_likely(may_swap(type->kind)) &&
+        oriel_likely(type->predefined) && oriel_likely(is_swap_kind(type->kind)) &&
         oriel_likely(type->extent_bytes <= ORIEL_SWAP_NATIVE_BYTES))
         there =
             oriel_element_place(window, target_rank, target_disp, (uint64_t)type->extent_bytes - 1);

@@ -1,6 +1,6 @@
-/* The branch ahead of everything for elements that the CPU updates: one by accumulate, fetch_and_op or compare_and_swap, or many
- * in one run by accumulate.  All checks are made; whatever does not pass, wrong or merely unusual, takes the general way.
- * accumulate.c and atomics.c call. */
+/* The fast path for elements that the CPU updates: one by accumulate, fetch_and_op or
+ * compare_and_swap, or many in one run by accumulate. It makes all checks. A call that fails one,
+ * invalid or merely unusual, takes the general path. */
 #ifndef ORIEL_API_ATOMIC_FAST_H
 #define ORIEL_API_ATOMIC_FAST_H
 
@@ -8,22 +8,23 @@
 #include "rma/rma.h"
 #include "sync/atomic_mode.h"
 
-/* For the fast path: elements of target's datatype have been updated so. */
-static inline void oriel_element_keep(const struct oriel_type *type, MPI_Datatype datatype,
-                                      MPI_Op op, enum oriel_operator operator)
+/* Records for the fast path that elements of target's datatype were updated with this operator. */
+static inline void oriel_element_remember(const struct oriel_type *type, MPI_Datatype datatype,
+                                          MPI_Op op, enum oriel_operator oriel_op)
 {
-    oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[operator] : NULL;
+    oriel_element *kernel = type->predefined ? oriel_kinds[type->kind].native[oriel_op] : NULL;
     oriel_atomic_mode_claim();
     if (kernel == NULL || oriel_tls_cache.single == NULL)
         return;
     oriel_tls_cache.operator_key = (uint64_t)(uintptr_t)op;
     oriel_tls_cache.element_key = oriel_type_key(datatype);
     oriel_tls_cache.kernel = (void (*)(void))kernel;
-    oriel_tls_cache.plain = (void (*)(void))oriel_kinds[type->kind].plain[operator];
+    oriel_tls_cache.plain = (void (*)(void))oriel_kinds[type->kind].plain[oriel_op];
     oriel_tls_cache.element_mask = (uint64_t)type->extent_bytes - 1;
 }
 
-/* Where the CPU updates an element of mask + 1 bytes, a power of two; NULL for the general way.  All checks are made. */
+/* The address of an element of mask + 1 bytes, a power of two, that the CPU may update; NULL for
+ * the general path. It makes all checks. */
 static inline __attribute__((always_inline)) char *
 oriel_element_place(const struct oriel_window *window, int target_rank, int64_t target_disp,
                     uint64_t mask)
@@ -44,12 +45,12 @@ oriel_element_place(const struct oriel_window *window, int target_rank, int64_t 
     if (oriel_unlikely(((uintptr_t)there & mask) != 0))
         return NULL;
     if (there == NULL)
-        __builtin_unreachable(); /* saves the callers' comparison */
+        __builtin_unreachable(); /* removes the callers' comparison */
     return there;
 }
 
-/* Whether these are the window, the operator and the datatype of one element that the thread used last, so that they need not be
- * kept. */
+/* Whether these are the window, operator and datatype that the thread last updated an element with.
+ * Then the caller need not preserve them. */
 static inline __attribute__((always_inline)) bool oriel_element_known(MPI_Win win, MPI_Op op,
                                                                       MPI_Datatype datatype)
 {
@@ -59,7 +60,7 @@ static inline __attribute__((always_inline)) bool oriel_element_known(MPI_Win wi
            oriel_likely(oriel_tls_cache.element_key == oriel_type_key(datatype));
 }
 
-/* Where the last kernel may update an element now, and must; else NULL. */
+/* The address of an element that the last kernel may update now, and then must; else NULL. */
 static inline __attribute__((always_inline)) char *
 oriel_element_enter(const void *origin_addr, int target_rank, MPI_Aint target_disp)
 {
@@ -74,8 +75,9 @@ oriel_element_enter(const void *origin_addr, int target_rank, MPI_Aint target_di
     return there;
 }
 
-/* Whether count elements from a place of the recent window on may be updated in bulk, by the recent plain kernel: at there.  The
- * flush behind them needs no mark (base/tls_cache.h), since the lock is given back by a locked instruction. */
+/* Whether the last plain kernel may update count elements in bulk, from a displacement of the
+ * recent window on: at there. The flush after them needs no mark (base/tls_cache.h), since a locked
+ * instruction releases the lock. */
 static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank,
                                       MPI_Aint target_disp, char **there)
 {
@@ -86,7 +88,7 @@ static inline bool oriel_element_bulk(const void *origin_addr, int count, int ta
            len_bytes <= ORIEL_BULK_BYTES && ((uintptr_t)*there & oriel_tls_cache.element_mask) == 0;
 }
 
-/* S4 (sync/atomic_mode.h) is the kernel's. */
+/* The kernel does S4 (sync/atomic_mode.h). */
 static inline __attribute__((always_inline)) int
 oriel_element_update(char *there, const void *origin_addr, void *result_addr)
 {
@@ -95,7 +97,7 @@ oriel_element_update(char *there, const void *origin_addr, void *result_addr)
                                                      &slot->inside);
 }
 
-/* The recent window's datatype and operator, where those that the program gave need not be kept. */
+/* The recent datatype and operator, where the caller did not preserve the program's. */
 static inline MPI_Datatype oriel_element_datatype(void)
 {
     return (MPI_Datatype)(uintptr_t)oriel_tls_cache.element_key;

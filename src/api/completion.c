@@ -1,9 +1,10 @@
-/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6).  As long as no operation of this process is outstanding they
- * are the host's at once.  Else what comes from other machines is taken first, and the host is asked by its functions that do not
- * wait, again and again, so that its requests and those of operations may stand side by side.  Programs call, through entries.c.
+/* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6). While this process has no
+ * outstanding operation, they call the host directly. Else they first process messages from other
+ * nodes. Then they poll the host by its functions that do not wait, so requests of the host and of
+ * operations can be mixed.
  *
- * Failures of operations are Oriel's to tell: on the window's handler, by the function that completes the request, which returns
- * the class, or MPI_ERR_IN_STATUS where it has many statuses. */
+ * Oriel reports failures of operations: on the window's handler, by the function that completes the
+ * request. It returns the class, or MPI_ERR_IN_STATUS if it has several statuses. */
 #include "api/progress_hook.h"
 #include "api/requests.h"
 #include "base/options.h"
@@ -17,11 +18,11 @@
 enum {
     YIELD_NS = 1000000,
     NAP_NS = 50000,
-    MANY = 64, /* requests that are looked through in about the time of a turn of the net */
+    MANY = 64, /* requests that the host tests in about the time of one poll of the net */
 };
 
-/* The host's functions, without a call once they are known. */
-static inline const struct oriel_host_calls *host(void)
+/* The host's functions, cached to save a call. */
+static inline const struct oriel_host_calls *completion_host(void)
 {
     static _Atomic(const struct oriel_host_calls *) known;
     const struct oriel_host_calls *calls = atomic_load_explicit(&known, memory_order_acquire);
@@ -34,14 +35,15 @@ static inline const struct oriel_host_calls *host(void)
 
 /* --- waiting --- */
 
-struct patience {
+struct poll_state {
     uint64_t begin_ns; /* 0 at first */
-    int skipped;       /* turns since the host was asked */
+    int skipped;       /* polls since the host was last asked */
     bool napped;
 };
 
-/* Spins, yields, then naps: not on UCX's descriptor, since what is waited for may be the host's. */
-static void wait_a_little(struct patience *patience)
+/* Spins, yields, then naps. It does not sleep on UCX's descriptor, since the wait may be for the
+ * host. */
+static void poll_backoff(struct poll_state *patience)
 {
     uint64_t now_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
@@ -55,8 +57,8 @@ static void wait_a_little(struct patience *patience)
         sched_yield();
 }
 
-/* Whether the host is to be asked in this turn: the seldomer the more requests it looks through. */
-static bool is_time(struct patience *patience, int count)
+/* Whether to ask the host in this poll: less often the more requests it must test. */
+static bool host_poll_is_due(struct poll_state *patience, int count)
 {
     if (patience->begin_ns != 0 && !patience->napped && patience->skipped++ < count / MANY)
         return false;
@@ -66,8 +68,8 @@ static bool is_time(struct patience *patience, int count)
 
 /* --- failures --- */
 
-/* For functions of one status. */
-static int tell_one(const char *call, int code)
+/* For functions with one status. */
+static int report_failure(const char *call, int code)
 {
     MPI_Request request;
     int error_class;
@@ -77,8 +79,8 @@ static int tell_one(const char *call, int code)
     return error_class;
 }
 
-/* An array of requests as it was before the host took some of them out; NULL when memory is exhausted. */
-static MPI_Request *copy_of(int count, const MPI_Request requests[])
+/* A copy of the requests before the host removes some of them; NULL without memory. */
+static MPI_Request *copy_requests(int count, const MPI_Request requests[])
 {
     MPI_Request *copy = count > 0 && requests != NULL ? malloc((size_t)count * sizeof *copy) : NULL;
     if (copy != NULL)
@@ -86,20 +88,21 @@ static MPI_Request *copy_of(int count, const MPI_Request requests[])
     return copy;
 }
 
-/* The statuses of a function of many: one for each request, or one for each that indices names. */
-struct outcome {
+/* The statuses of a function with many: one per request, or one per entry of indices. */
+struct completion_statuses {
     const MPI_Request *before;
     int count;
     const int *indices;
     MPI_Status *statuses;
 };
 
-static MPI_Request request_at(const struct outcome *outcome, int i)
+static MPI_Request request_at(const struct completion_statuses *outcome, int i)
 {
     return outcome->before[outcome->indices != NULL ? outcome->indices[i] : i];
 }
 
-static void note_error(const struct outcome *outcome, MPI_Request request, int error_class)
+static void set_status_error(const struct completion_statuses *outcome, MPI_Request request,
+                             int error_class)
 {
     if (outcome->statuses == MPI_STATUSES_IGNORE || outcome->before == NULL)
         return;
@@ -108,7 +111,7 @@ static void note_error(const struct outcome *outcome, MPI_Request request, int e
             outcome->statuses[i].MPI_ERROR = error_class;
 }
 
-static int tell_many(const char *call, int code, const struct outcome *outcome)
+static int report_failures(const char *call, int code, const struct completion_statuses *outcome)
 {
     MPI_Request request;
     int error_class;
@@ -117,7 +120,7 @@ static int tell_many(const char *call, int code, const struct outcome *outcome)
         if (!any && code == MPI_SUCCESS && outcome->statuses != MPI_STATUSES_IGNORE)
             for (int i = 0; i < outcome->count; i++)
                 outcome->statuses[i].MPI_ERROR = MPI_SUCCESS;
-        note_error(outcome, request, error_class);
+        set_status_error(outcome, request, error_class);
         any = true;
     }
     return any ? MPI_ERR_IN_STATUS : code;
@@ -127,43 +130,44 @@ static int tell_many(const char *call, int code, const struct outcome *outcome)
 
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
 {
-    struct patience patience = {0};
+    struct poll_state patience = {0};
     for (;;) {
         int done = 0;
         oriel_requests_progress();
         if (!oriel_requests_are_open())
-            return host()->Wait(request, status);
-        int code = host()->Test(request, &done, status);
+            return completion_host()->Wait(request, status);
+        int code = completion_host()->Test(request, &done, status);
         if (done || code != MPI_SUCCESS)
-            return tell_one("MPI_Wait", code);
-        wait_a_little(&patience);
+            return report_failure("MPI_Wait", code);
+        poll_backoff(&patience);
     }
 }
 
 int oriel_entry_Wait(MPI_Request *request, MPI_Status *status)
 {
-    return oriel_requests_are_open() ? wait_one(request, status) : host()->Wait(request, status);
+    return oriel_requests_are_open() ? wait_one(request, status)
+                                     : completion_host()->Wait(request, status);
 }
 
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 {
     oriel_requests_progress();
-    return tell_one("MPI_Test", host()->Test(request, flag, status));
+    return report_failure("MPI_Test", completion_host()->Test(request, flag, status));
 }
 
 int oriel_entry_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     return oriel_requests_are_open() ? test_one(request, flag, status)
-                                     : host()->Test(request, flag, status);
+                                     : completion_host()->Test(request, flag, status);
 }
 
 int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     if (!oriel_requests_are_open())
-        return host()->Request_get_status(request, flag, status);
+        return completion_host()->Request_get_status(request, flag, status);
     oriel_requests_progress();
-    int code = host()->Request_get_status(request, flag, status);
-    oriel_requests_ignore_failed(); /* who completes it is told */
+    int code = completion_host()->Request_get_status(request, flag, status);
+    oriel_requests_ignore_failed(); /* the function that completes it reports it */
     return code;
 }
 
@@ -172,32 +176,34 @@ int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *s
 static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[], int *index,
                                               MPI_Status *status)
 {
-    struct patience patience = {0};
+    struct poll_state patience = {0};
     for (;;) {
         int done = 0;
         oriel_requests_progress();
         if (!oriel_requests_are_open())
-            return host()->Waitany(count, requests, index, status);
-        int code = is_time(&patience, count)
-                       ? host()->Testany(count, requests, index, &done, status)
+            return completion_host()->Waitany(count, requests, index, status);
+        int code = host_poll_is_due(&patience, count)
+                       ? completion_host()->Testany(count, requests, index, &done, status)
                        : MPI_SUCCESS;
         if (done || code != MPI_SUCCESS)
-            return tell_one("MPI_Waitany", code);
-        wait_a_little(&patience);
+            return report_failure("MPI_Waitany", code);
+        poll_backoff(&patience);
     }
 }
 
 int oriel_entry_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
 {
-    return oriel_requests_are_open() ? wait_any(count, array_of_requests, index, status)
-                                     : host()->Waitany(count, array_of_requests, index, status);
+    return oriel_requests_are_open()
+               ? wait_any(count, array_of_requests, index, status)
+               : completion_host()->Waitany(count, array_of_requests, index, status);
 }
 
 static __attribute__((noinline)) int test_any(int count, MPI_Request requests[], int *index,
                                               int *flag, MPI_Status *status)
 {
     oriel_requests_progress();
-    return tell_one("MPI_Testany", host()->Testany(count, requests, index, flag, status));
+    return report_failure("MPI_Testany",
+                          completion_host()->Testany(count, requests, index, flag, status));
 }
 
 int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag,
@@ -205,37 +211,37 @@ int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, 
 {
     return oriel_requests_are_open()
                ? test_any(count, array_of_requests, index, flag, status)
-               : host()->Testany(count, array_of_requests, index, flag, status);
+               : completion_host()->Testany(count, array_of_requests, index, flag, status);
 }
 
 /* --- all --- */
 
 /* Asks the host until all are done, or once. */
-static int test_all_until(const struct outcome *outcome, MPI_Request requests[], int *flag,
-                          bool waits)
+static int test_all_until(const struct completion_statuses *outcome, MPI_Request requests[],
+                          int *flag, bool waits)
 {
-    struct patience patience = {0};
+    struct poll_state patience = {0};
     for (;;) {
         int code = MPI_SUCCESS;
         oriel_requests_progress();
         if (waits && !oriel_requests_are_open()) {
             *flag = 1;
-            return host()->Waitall(outcome->count, requests, outcome->statuses);
+            return completion_host()->Waitall(outcome->count, requests, outcome->statuses);
         }
-        if (is_time(&patience, outcome->count))
-            code = host()->Testall(outcome->count, requests, flag, outcome->statuses);
+        if (host_poll_is_due(&patience, outcome->count))
+            code = completion_host()->Testall(outcome->count, requests, flag, outcome->statuses);
         if (!waits || *flag || code != MPI_SUCCESS)
             return code;
-        wait_a_little(&patience);
+        poll_backoff(&patience);
     }
 }
 
-static int all(const char *call, int count, MPI_Request requests[], int *flag,
-               MPI_Status statuses[], bool waits)
+static int complete_all(const char *call, int count, MPI_Request requests[], int *flag,
+                        MPI_Status statuses[], bool waits)
 {
-    MPI_Request *before = copy_of(count, requests);
-    struct outcome outcome = {before, count, NULL, statuses};
-    int code = tell_many(call, test_all_until(&outcome, requests, flag, waits), &outcome);
+    MPI_Request *before = copy_requests(count, requests);
+    struct completion_statuses outcome = {before, count, NULL, statuses};
+    int code = report_failures(call, test_all_until(&outcome, requests, flag, waits), &outcome);
     free(before);
     return code;
 }
@@ -244,52 +250,55 @@ static __attribute__((noinline)) int wait_all(int count, MPI_Request requests[],
                                               MPI_Status statuses[])
 {
     int flag = 0;
-    return all("MPI_Waitall", count, requests, &flag, statuses, true);
+    return complete_all("MPI_Waitall", count, requests, &flag, statuses, true);
 }
 
 int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open() ? wait_all(count, array_of_requests, array_of_statuses)
-                                     : host()->Waitall(count, array_of_requests, array_of_statuses);
+    return oriel_requests_are_open()
+               ? wait_all(count, array_of_requests, array_of_statuses)
+               : completion_host()->Waitall(count, array_of_requests, array_of_statuses);
 }
 
 int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag,
                         MPI_Status array_of_statuses[])
 {
     return oriel_requests_are_open()
-               ? all("MPI_Testall", count, array_of_requests, flag, array_of_statuses, false)
-               : host()->Testall(count, array_of_requests, flag, array_of_statuses);
+               ? complete_all("MPI_Testall", count, array_of_requests, flag, array_of_statuses,
+                              false)
+               : completion_host()->Testall(count, array_of_requests, flag, array_of_statuses);
 }
 
 /* --- some --- */
 
-/* *found is 0 when none is done, MPI_UNDEFINED when none is there. */
+/* *found is 0 if none is done, MPI_UNDEFINED if there is none. */
 static int test_some_until(int count, MPI_Request requests[], int *found, int indices[],
                            MPI_Status statuses[], bool waits)
 {
-    struct patience patience = {0};
+    struct poll_state patience = {0};
     for (;;) {
         int code = MPI_SUCCESS;
         oriel_requests_progress();
         if (waits && !oriel_requests_are_open())
-            return host()->Waitsome(count, requests, found, indices, statuses);
+            return completion_host()->Waitsome(count, requests, found, indices, statuses);
         *found = 0;
-        if (is_time(&patience, count))
-            code = host()->Testsome(count, requests, found, indices, statuses);
+        if (host_poll_is_due(&patience, count))
+            code = completion_host()->Testsome(count, requests, found, indices, statuses);
         if (!waits || *found != 0 || code != MPI_SUCCESS)
             return code;
-        wait_a_little(&patience);
+        poll_backoff(&patience);
     }
 }
 
-static __attribute__((noinline)) int some(const char *call, int count, MPI_Request requests[],
-                                          int *found, int indices[], MPI_Status statuses[],
-                                          bool waits)
+static __attribute__((noinline)) int complete_some(const char *call, int count,
+                                                   MPI_Request requests[], int *found,
+                                                   int indices[], MPI_Status statuses[], bool waits)
 {
-    MPI_Request *before = copy_of(count, requests);
+    MPI_Request *before = copy_requests(count, requests);
     int code = test_some_until(count, requests, found, indices, statuses, waits);
-    struct outcome outcome = {before, *found == MPI_UNDEFINED ? 0 : *found, indices, statuses};
-    code = tell_many(call, code, &outcome);
+    struct completion_statuses outcome = {before, *found == MPI_UNDEFINED ? 0 : *found, indices,
+                                          statuses};
+    code = report_failures(call, code, &outcome);
     free(before);
     return code;
 }
@@ -297,17 +306,19 @@ static __attribute__((noinline)) int some(const char *call, int count, MPI_Reque
 int oriel_entry_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
                          int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open() ? some("MPI_Waitsome", incount, array_of_requests, outcount,
-                                            array_of_indices, array_of_statuses, true)
-                                     : host()->Waitsome(incount, array_of_requests, outcount,
-                                                        array_of_indices, array_of_statuses);
+    return oriel_requests_are_open()
+               ? complete_some("MPI_Waitsome", incount, array_of_requests, outcount,
+                               array_of_indices, array_of_statuses, true)
+               : completion_host()->Waitsome(incount, array_of_requests, outcount, array_of_indices,
+                                             array_of_statuses);
 }
 
 int oriel_entry_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
                          int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open() ? some("MPI_Testsome", incount, array_of_requests, outcount,
-                                            array_of_indices, array_of_statuses, false)
-                                     : host()->Testsome(incount, array_of_requests, outcount,
-                                                        array_of_indices, array_of_statuses);
+    return oriel_requests_are_open()
+               ? complete_some("MPI_Testsome", incount, array_of_requests, outcount,
+                               array_of_indices, array_of_statuses, false)
+               : completion_host()->Testsome(incount, array_of_requests, outcount, array_of_indices,
+                                             array_of_statuses);
 }

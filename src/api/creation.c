@@ -1,6 +1,6 @@
-/* MPI_Win_create, _allocate, _allocate_shared, _create_dynamic, their large-count forms, attach and detach, and MPI_Win_free
- * (MPI-4.1, 13.2).  A window that Oriel cannot serve is made by the host and known as forwarded.  Programs call, through
- * entries.c. */
+/* MPI_Win_create, _allocate, _allocate_shared, _create_dynamic, their large-count forms, attach and
+ * detach, and MPI_Win_free (MPI-4.1, 13.2). If Oriel cannot serve a window, the host creates it and
+ * Oriel records its handle as forwarded. */
 #include "api/api.h"
 #include "api/unserved_calls.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 
 #include <limits.h>
 
-/* Whether Oriel shall make windows on this communicator at all; raises what is wrong with it. */
+/* Whether Oriel may create windows on this communicator; raises an error of the communicator. */
 static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
 {
     int inter = 0;
@@ -28,20 +28,22 @@ static int check_comm(const char *call, MPI_Comm comm, bool *to_host)
     if (oriel_handle_in_child())
         return oriel_error_not_a_window(call);
     oriel_host_confirm_once();
-    oriel_past_look();
+    oriel_unserved_calls_check();
     if (comm == MPI_COMM_NULL)
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_COMM, "the communicator is MPI_COMM_NULL"));
-    int code =
-        oriel_host()->Comm_test_inter(comm, &inter); /* the host raises what it does not like */
+    /* the host raises other errors */
+    int code = oriel_host()->Comm_test_inter(comm, &inter);
     if (code == MPI_SUCCESS && inter)
         return oriel_error_raise_comm(
             comm, call, oriel_fail(ORIEL_E_COMM, "the communicator is an intercommunicator"));
     return code;
 }
 
-/* Makes the window.  *to_host: the caller shall call the host's function and then note_forwarded. */
-static int create(const struct oriel_creation *creation, void *baseptr, MPI_Win *win, bool *to_host)
+/* Creates the window. *to_host: the caller must call the host's function and then
+ * note_forwarded. */
+static int create_or_forward(const struct oriel_creation *creation, void *baseptr, MPI_Win *win,
+                             bool *to_host)
 {
     struct oriel_window *window = NULL;
     int code = check_comm(creation->call, creation->comm, to_host);
@@ -64,8 +66,8 @@ static int note_forwarded(int code, MPI_Win *win)
     return code;
 }
 
-/* The host's narrow function takes the displacement unit of a large-count call when it has no other. */
-static int narrow(MPI_Aint disp_unit)
+/* The displacement unit of a large-count call for a host that has only the int function. */
+static int disp_unit_to_int(MPI_Aint disp_unit)
 {
     return disp_unit > INT_MAX ? -1 : (int)disp_unit;
 }
@@ -76,12 +78,12 @@ int oriel_entry_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_create", ORIEL_FLAVOUR_CREATE, base, size, disp_unit, info, comm};
-    int code = create(&creation, NULL, win, &to_host);
+    int code = create_or_forward(&creation, NULL, win, &to_host);
     if (!to_host)
         return code;
     code = oriel_host()->Win_create_c != NULL
                ? oriel_host()->Win_create_c(base, size, disp_unit, info, comm, win)
-               : oriel_host()->Win_create(base, size, narrow(disp_unit), info, comm, win);
+               : oriel_host()->Win_create(base, size, disp_unit_to_int(disp_unit), info, comm, win);
     return note_forwarded(code, win);
 }
 
@@ -97,12 +99,13 @@ int oriel_entry_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_allocate", ORIEL_FLAVOUR_ALLOCATE, NULL, size, disp_unit, info, comm};
-    int code = create(&creation, baseptr, win, &to_host);
+    int code = create_or_forward(&creation, baseptr, win, &to_host);
     if (!to_host)
         return code;
     code = oriel_host()->Win_allocate_c != NULL
                ? oriel_host()->Win_allocate_c(size, disp_unit, info, comm, baseptr, win)
-               : oriel_host()->Win_allocate(size, narrow(disp_unit), info, comm, baseptr, win);
+               : oriel_host()->Win_allocate(size, disp_unit_to_int(disp_unit), info, comm, baseptr,
+                                            win);
     return note_forwarded(code, win);
 }
 
@@ -118,13 +121,13 @@ int oriel_entry_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_allocate_shared", ORIEL_FLAVOUR_SHARED, NULL, size, disp_unit, info, comm};
-    int code = create(&creation, baseptr, win, &to_host);
+    int code = create_or_forward(&creation, baseptr, win, &to_host);
     if (!to_host)
         return code;
-    code =
-        oriel_host()->Win_allocate_shared_c != NULL
-            ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
-            : oriel_host()->Win_allocate_shared(size, narrow(disp_unit), info, comm, baseptr, win);
+    code = oriel_host()->Win_allocate_shared_c != NULL
+               ? oriel_host()->Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win)
+               : oriel_host()->Win_allocate_shared(size, disp_unit_to_int(disp_unit), info, comm,
+                                                   baseptr, win);
     return note_forwarded(code, win);
 }
 
@@ -134,7 +137,8 @@ int oriel_entry_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
     return oriel_entry_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
 }
 
-/* One that has died, or of whom others have told; or -1.  The thread's message names it. */
+/* A rank that has died, as far as this process or others have found; or -1. The thread's message
+ * names it. */
 static int32_t dead_member(const struct oriel_window *window)
 {
     uint32_t broken = oriel_load_acquire(&window->common->broken);
@@ -145,7 +149,7 @@ static int32_t dead_member(const struct oriel_window *window)
     return (int32_t)broken - 1;
 }
 
-/* The error is told while there is a window, which goes all the same. */
+/* Raises the error while the window exists, and then frees the window. */
 static int free_after_death(MPI_Win *win, struct oriel_window *window, int32_t dead)
 {
     bool gone;
@@ -163,8 +167,8 @@ int oriel_entry_Win_free(MPI_Win *win)
         MPI_Win handle = *win;
         if (!oriel_handle_is_forwarded(handle))
             return oriel_error_not_a_window("MPI_Win_free");
-        struct oriel_window *forwarded =
-            oriel_handle_forwarded(handle); /* NULL when Oriel is bypassed */
+        /* NULL when Oriel is bypassed */
+        struct oriel_window *forwarded = oriel_handle_forwarded(handle);
         int code = oriel_host()->Win_free(win);
         if (code == MPI_SUCCESS && forwarded != NULL)
             oriel_handle_remove(handle, forwarded);
@@ -177,8 +181,8 @@ int oriel_entry_Win_free(MPI_Win *win)
         status = oriel_barrier(window);
     }
     bool gone;
-    if (status == ORIEL_E_PEER ||
-        status == ORIEL_E_SYNC) { /* epochs that a death keeps open are no error of the program's */
+    /* a death may keep epochs open, which is no error of the program */
+    if (status == ORIEL_E_PEER || status == ORIEL_E_SYNC) {
         int32_t dead = dead_member(window);
         if (dead >= 0)
             return free_after_death(win, window, dead);
@@ -198,14 +202,15 @@ int oriel_entry_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
     bool to_host;
     struct oriel_creation creation = {
         "MPI_Win_create_dynamic", ORIEL_FLAVOUR_DYNAMIC, NULL, 0, 1, info, comm};
-    int code = create(&creation, NULL, win, &to_host);
+    int code = create_or_forward(&creation, NULL, win, &to_host);
     return to_host ? note_forwarded(oriel_host()->Win_create_dynamic(info, comm, win), win) : code;
 }
 
-static enum oriel_status attach(struct oriel_window *window, const void *base, MPI_Aint size)
+static enum oriel_status attach_checked(struct oriel_window *window, const void *base,
+                                        MPI_Aint size)
 {
     if (window->flavour != ORIEL_FLAVOUR_DYNAMIC)
-        return oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
+        return oriel_fail(ORIEL_E_FLAVOR, "the window is not dynamic");
     if (size < 0)
         return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size);
     if (base == NULL && size > 0)
@@ -222,7 +227,7 @@ int oriel_entry_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_attach(win, base, size)
                                               : oriel_error_not_a_window("MPI_Win_attach");
-    return oriel_error_raise(window, "MPI_Win_attach", attach(window, base, size));
+    return oriel_error_raise(window, "MPI_Win_attach", attach_checked(window, base, size));
 }
 
 int oriel_entry_Win_detach(MPI_Win win, const void *base)
@@ -233,6 +238,6 @@ int oriel_entry_Win_detach(MPI_Win win, const void *base)
                                               : oriel_error_not_a_window("MPI_Win_detach");
     enum oriel_status status = window->flavour == ORIEL_FLAVOUR_DYNAMIC
                                    ? oriel_detach(window, (uint64_t)(uintptr_t)base)
-                                   : oriel_fail(ORIEL_E_FLAVOR, "the window is not a dynamic one");
+                                   : oriel_fail(ORIEL_E_FLAVOR, "the window is not dynamic");
     return oriel_error_raise(window, "MPI_Win_detach", status);
 }

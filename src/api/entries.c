@@ -1,5 +1,5 @@
-/* The exported names: each function as PMPI_X with MPI_X a weak alias, as an MPI library has them, made from functions.def.
- * They only jump through the table.  Programs, the host's Fortran wrappers and PMPI tools call. */
+/* The exported names, generated from functions.def: each function as PMPI_X with MPI_X as a weak
+ * alias, as in an MPI library. They only jump through the table. */
 #include "api/api.h"
 
 #define FUNCTION(name, parameters, arguments)

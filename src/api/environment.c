@@ -1,6 +1,6 @@
-/* What Oriel does around windows: it takes itself out of the environment when MPI starts, runs spawned programs under itself,
- * leaves the boards of communicators that are to be freed, and says in the library version that it is there.  Programs call,
- * through entries.c. */
+/* Entry points around windows. MPI_Init removes Oriel from the environment. MPI_Comm_spawn runs
+ * programs under Oriel. MPI_Comm_free leaves the cached rendezvous of a communicator.
+ * MPI_Get_library_version names Oriel. */
 #include "api/api.h"
 #include "api/spawn_env.h"
 #include "base/options.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host's MPI_Init has returned. */
-static int begin(int code)
+/* After the host's MPI_Init. */
+static int after_host_init(int code)
 {
     if (code == MPI_SUCCESS && !oriel_options()->bypass)
         oriel_window_attach_finaliser();
@@ -25,17 +25,17 @@ static int begin(int code)
 
 int oriel_entry_Init(int *argc, char ***argv)
 {
-    oriel_launch_enter(ORIEL_CALLER);
-    return begin(oriel_host()->Init(argc, argv));
+    oriel_spawn_env_enter(ORIEL_CALLER);
+    return after_host_init(oriel_host()->Init(argc, argv));
 }
 
 int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    oriel_launch_enter(ORIEL_CALLER);
-    return begin(oriel_host()->Init_thread(argc, argv, required, provided));
+    oriel_spawn_env_enter(ORIEL_CALLER);
+    return after_host_init(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 
-/* A NULL is the host's to refuse. */
+/* The host refuses a NULL. */
 int oriel_entry_Comm_free(MPI_Comm *comm)
 {
     struct oriel_freeing freeing;
@@ -76,12 +76,12 @@ int oriel_entry_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_
     struct oriel_spawn spawn;
     int rank;
     if (oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root ||
-        !oriel_launch_wrap(command, argv, &spawn))
+        !oriel_spawn_env_wrap(command, argv, &spawn))
         return oriel_host()->Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
                                         array_of_errcodes);
     int code = oriel_host()->Comm_spawn(spawn.command, spawn.argv, maxprocs, info, root, comm,
                                         intercomm, array_of_errcodes);
-    oriel_launch_unwrap(&spawn);
+    oriel_spawn_env_unwrap(&spawn);
     return code;
 }
 
@@ -96,11 +96,11 @@ int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char *
     char **commands = is_root ? calloc((unsigned)count, sizeof *commands) : NULL;
     char ***arguments = is_root ? calloc((unsigned)count, sizeof *arguments) : NULL;
     int wrapped = 0;
-    while (
-        spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
-        oriel_launch_wrap(array_of_commands[wrapped],
-                          array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[wrapped],
-                          &spawns[wrapped])) {
+    while (spawns != NULL && commands != NULL && arguments != NULL && wrapped < count &&
+           oriel_spawn_env_wrap(array_of_commands[wrapped],
+                                array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL
+                                                                : array_of_argv[wrapped],
+                                &spawns[wrapped])) {
         commands[wrapped] = spawns[wrapped].command;
         arguments[wrapped] = spawns[wrapped].argv;
         wrapped++;
@@ -110,7 +110,7 @@ int oriel_entry_Comm_spawn_multiple(int count, char *array_of_commands[], char *
         count, all ? commands : array_of_commands, all ? arguments : array_of_argv,
         array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
     while (wrapped > 0)
-        oriel_launch_unwrap(&spawns[--wrapped]);
+        oriel_spawn_env_unwrap(&spawns[--wrapped]);
     free(spawns);
     free(commands);
     free(arguments);

@@ -1,5 +1,6 @@
-/* From Oriel's statuses to MPI's error classes and handlers.  The message goes to standard error when the handler is about
- * to end the job, else only with ORIEL_VERBOSE; oriel_last_error gives it to the program in any case.  api/ calls. */
+/* Translates Oriel's statuses to MPI's error classes and handlers. The message is printed to
+ * standard error if the handler ends the job, else only with ORIEL_VERBOSE. oriel_last_error
+ * returns it to the program in any case. */
 #include "api/api.h"
 #include "base/log.h"
 #include "oriel/oriel.h"
@@ -15,7 +16,7 @@ ORIEL_EXPORT const char *oriel_last_error(void)
     return last_error;
 }
 
-static int class_of(enum oriel_status status)
+static int status_error_class(enum oriel_status status)
 {
     switch (status) {
 #define STATUS(name, mpi_class)                                                                    \
@@ -29,7 +30,7 @@ static int class_of(enum oriel_status status)
     return MPI_SUCCESS;
 }
 
-static void tell(const char *call, const char *where, bool fatal)
+static void error_report(const char *call, const char *where, bool fatal)
 {
     snprintf(last_error, sizeof last_error, "%s%s: %s", call, where, oriel_fail_message());
     if (fatal)
@@ -38,7 +39,7 @@ static void tell(const char *call, const char *where, bool fatal)
         oriel_note("%s", last_error);
 }
 
-/* Whether this handler ends the job; gives the handler back. */
+/* Whether this handler ends the job; frees the handler. */
 static bool is_fatal(MPI_Errhandler handler)
 {
     bool fatal = handler == MPI_ERRORS_ARE_FATAL;
@@ -58,20 +59,22 @@ int oriel_error_raise_failed(struct oriel_window *window, const char *call,
         oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS && is_fatal(handler);
     if (oriel_host()->Win_get_name(win, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
         snprintf(where + room, sizeof where - (size_t)room, " on window %s", name);
-    tell(call, where, fatal);
-    oriel_host()->Win_call_errhandler(win, class_of(status));
-    return class_of(status);
+    error_report(call, where, fatal);
+    oriel_host()->Win_call_errhandler(win, status_error_class(status));
+    return status_error_class(status);
 }
 
-static int raise_on(MPI_Comm comm, const char *call, const char *where, enum oriel_status status)
+static int raise_on_comm(MPI_Comm comm, const char *call, const char *where,
+                         enum oriel_status status)
 {
     MPI_Errhandler handler;
     if (status == ORIEL_OK)
         return MPI_SUCCESS;
-    tell(call, where,
-         oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && is_fatal(handler));
-    oriel_host()->Comm_call_errhandler(comm, class_of(status));
-    return class_of(status);
+    error_report(call, where,
+                 oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS &&
+                     is_fatal(handler));
+    oriel_host()->Comm_call_errhandler(comm, status_error_class(status));
+    return status_error_class(status);
 }
 
 int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status status)
@@ -82,13 +85,14 @@ int oriel_error_raise_comm(MPI_Comm comm, const char *call, enum oriel_status st
     if (status != ORIEL_OK && oriel_host()->Comm_get_name(comm, name, &name_bytes) == MPI_SUCCESS &&
         name[0] != '\0')
         snprintf(where, sizeof where, " on communicator %s", name);
-    return raise_on(comm, call, where, status);
+    return raise_on_comm(comm, call, where, status);
 }
 
-/* MPI-4.1, 9.3: errors of no object are raised on MPI_COMM_SELF; MPI-3.1 said MPI_COMM_WORLD. */
+/* MPI-4.1, 9.3: errors without an object are raised on MPI_COMM_SELF; MPI-3.1 had
+ * MPI_COMM_WORLD. */
 int oriel_error_raise_nowhere(const char *call, enum oriel_status status)
 {
-    return raise_on(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, call, "", status);
+    return raise_on_comm(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, call, "", status);
 }
 
 int oriel_error_not_a_window(const char *call)
@@ -96,8 +100,8 @@ int oriel_error_not_a_window(const char *call)
     if (!oriel_handle_in_child())
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
-    /* a child must not touch the host, whose connections are its parent's: no handler is called */
+    /* a child must not use the host's connections, which are its parent's: no handler is called */
     oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child");
-    tell(call, "", true);
+    error_report(call, "", true);
     return MPI_ERR_OTHER;
 }

@@ -1,8 +1,8 @@
-/* madvise and mremap in front of libc's, since promoted memory is the kernel's shared memory and the
- * program's private memory (memory/promote/discard.h).  Programs and allocators call, from their first
- * instruction on: before this library's constructor has run, and where the loader knows no others,
- * the kernel is called directly.  libc's posix_madvise gives up nothing, and process_madvise only
- * where it reaches other processes or newer kernels. */
+/* madvise and mremap in front of libc's, since promoted memory is shared memory to the kernel and
+ * private memory to the program (memory/promote/discard.h). Programs and allocators call them from
+ * their first instruction on. Before this library's constructor has run, and if the loader finds no
+ * other definitions, they call the kernel directly. libc's posix_madvise discards nothing.
+ * process_madvise does so only for other processes or on newer kernels. */
 #include "api/api.h"
 #include "base/atomic.h"
 #include "memory/promote/discard.h"
@@ -19,7 +19,7 @@ static int advise_kernel(void *start, size_t len_bytes, int advice)
 
 typedef void *remap_fn(void *start, size_t old_bytes, size_t new_bytes, int flags, ...);
 
-static void *place_of(int flags, va_list arguments)
+static void *remap_target(int flags, va_list arguments)
 {
     return (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void *) : NULL;
 }
@@ -28,7 +28,7 @@ static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int f
 {
     va_list arguments;
     va_start(arguments, flags);
-    void *place = place_of(flags, arguments);
+    void *place = remap_target(flags, arguments);
     va_end(arguments);
     return (void *)syscall(SYS_mremap, start, old_bytes, new_bytes, flags, place);
 }
@@ -36,8 +36,8 @@ static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int f
 static _Atomic(oriel_advise *) next = advise_kernel;
 static _Atomic(remap_fn *) next_remap = remap_kernel;
 
-/* Libraries that keep memory registered with a device watch libc's functions: these are called where
- * they can be. */
+/* Libraries that register memory with a device intercept libc's functions, so those are called if
+ * possible. */
 __attribute__((constructor)) static void find_next(void)
 {
     oriel_advise *advise = (oriel_advise *)oriel_host_symbol("madvise");
@@ -48,9 +48,9 @@ __attribute__((constructor)) static void find_next(void)
         atomic_store_explicit(&next_remap, remap, memory_order_relaxed);
 }
 
-/* With libc's version, and not as the default: programs that were linked to libc's functions find
- * these, dlsym does not.  UCX and Open MPI look for libc's functions by dlsym and change their code in
- * order to watch them; what they put there calls the kernel. */
+/* These symbols have libc's version and are not the default version. So programs linked to libc's
+ * functions bind to them, and dlsym does not find them. UCX and Open MPI find libc's functions by
+ * dlsym and patch their code to intercept them; the patched code calls the kernel. */
 #if defined(__x86_64__)
 #define LIBC_VERSION "GLIBC_2.2.5"
 #else
@@ -73,7 +73,7 @@ ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes,
 {
     va_list arguments;
     va_start(arguments, flags);
-    void *place = place_of(flags, arguments);
+    void *place = remap_target(flags, arguments);
     va_end(arguments);
     if (!oriel_discard_may_remap(start, old_bytes, new_bytes))
         return MAP_FAILED;

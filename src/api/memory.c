@@ -1,5 +1,5 @@
-/* MPI_Alloc_mem and MPI_Free_mem (MPI-4.1, 10.2): memory from the own file, which windows made over it reach by load and store.
- * What Oriel did not allocate goes to the host.  Programs call, through entries.c. */
+/* MPI_Alloc_mem and MPI_Free_mem (MPI-4.1, 10.2): memory from this process's memory file, which
+ * windows over it access by load and store. Other memory is the host's. */
 #include "api/api.h"
 #include "base/hash_table.h"
 #include "base/log.h"
@@ -10,11 +10,12 @@
 #include "window/handle.h"
 #include "window/hints.h"
 
-static struct oriel_hash_table host_blocks =
-    ORIEL_HASH_TABLE_INIT; /* of the host, by the address that was given out inside */
+/* of the host, by the aligned address inside that the program got */
+static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT;
 
-/* A host that does not align as asked (Open MPI 4.1) is asked for more: from what it has given already the sum cannot overflow. */
-static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)
+/* Some hosts ignore the alignment (Open MPI 4.1), so this asks for more. The host has already
+ * allocated size bytes, so the sum cannot overflow. */
+static int host_alloc_aligned(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)
 {
     const struct oriel_host_calls *host = oriel_host();
     oriel_note("MPI_Alloc_mem: the memory comes from the host: %s", oriel_fail_message());
@@ -34,7 +35,7 @@ static int alloc_of_host(MPI_Aint size, MPI_Info info, uint64_t align_bytes, voi
         "MPI_Alloc_mem", oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations"));
 }
 
-static int free_of_host(void *base)
+static int host_free_aligned(void *base)
 {
     void *block = oriel_hash_table_find(&host_blocks, (uintptr_t)base);
     if (block == NULL)
@@ -62,7 +63,7 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
                      ? oriel_file_alloc_given((uint64_t)size, align_bytes, &offset)
                      : ORIEL_E_OTHER;
         if (status == ORIEL_E_OTHER)
-            return alloc_of_host(size, info, align_bytes, baseptr);
+            return host_alloc_aligned(size, info, align_bytes, baseptr);
     }
     if (status != ORIEL_OK)
         return oriel_error_raise_nowhere("MPI_Alloc_mem", status);
@@ -74,10 +75,11 @@ int oriel_entry_Free_mem(void *base)
 {
     uint64_t offset;
     if (!oriel_file_find(base, 1, &offset))
-        return free_of_host(base);
+        return host_free_aligned(base);
     if (oriel_handle_in_child() || oriel_file_free_given(offset))
         return MPI_SUCCESS;
     return oriel_error_raise_nowhere(
         "MPI_Free_mem",
-        oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is free already", base));
+        oriel_fail(ORIEL_E_BASE, "%p was not returned by MPI_Alloc_mem, or is already freed",
+                   base));
 }

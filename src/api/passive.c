@@ -1,7 +1,8 @@
-/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4).  On one node, operations are complete when they return,
- * but for short ones that are deferred (rma/deferred.c), which a flush does.  Apart from these a flush is the memory barrier that
- * its callers rely on (a later get must not pass an earlier put: base/tls_cache.h), and a local flush is nothing.
- * Programs poll with flush, unlock and sync: now and then the host gets its turn there.  Programs call, through entries.c. */
+/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4). On one node operations are complete when they
+ * return, except short ones that are deferred (rma/deferred.c); a flush executes those. Otherwise a
+ * flush is the memory barrier that its callers rely on (a later get must not pass an earlier put:
+ * base/tls_cache.h). A local flush has no effect. Programs poll with flush, unlock and sync, so
+ * these calls let the host make progress from time to time. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
@@ -18,8 +19,8 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
     return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
 }
 
-/* A lock that may be held later would be another thread's to wait for. */
-static bool awaits_locks(void)
+/* With several threads, another thread might have to wait for a lazy lock. */
+static bool locks_are_awaited(void)
 {
     return oriel_host_has_threads() || oriel_options()->lock == ORIEL_LOCKS_AWAITED;
 }
@@ -30,7 +31,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     if (oriel_unlikely(window == NULL) && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock");
     if (oriel_unlikely(window == NULL)) {
-        oriel_internode_settle(); /* internode/origin/lazy_lock.c, K4 */
+        oriel_lazy_lock_await(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock(lock_type, rank, assert, win);
     }
     if (rank == MPI_PROC_NULL)
@@ -42,12 +43,12 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
         status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = assert &MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
-                                          : (awaits_locks() ? oriel_lock : oriel_lock_later)(
+                                          : (locks_are_awaited() ? oriel_lock : oriel_lock_later)(
                                                 window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }
 
-/* An exclusive lock of the recent window that is not simply there to be taken. */
+/* An exclusive lock of the recent window that was not uncontended. */
 static __attribute__((noinline)) int lock_finish(int rank, enum oriel_lock_step step,
                                                  uint64_t place)
 {
@@ -61,7 +62,7 @@ int oriel_entry_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
     if (oriel_unlikely(!oriel_fast_window(win)) ||
         oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
         oriel_unlikely(lock_type != MPI_LOCK_EXCLUSIVE) ||
-        oriel_unlikely(((uint32_t)assert | oriel_internode_rides) != 0))
+        oriel_unlikely(((uint32_t)assert | oriel_lazy_lock_outstanding) != 0))
         return lock_general(lock_type, rank, assert, win);
     enum oriel_lock_step step = oriel_lock_begin(oriel_tls_cache.window, rank, &place);
     return oriel_likely(step == ORIEL_LOCK_TAKEN) ? MPI_SUCCESS : lock_finish(rank, step, place);
@@ -114,7 +115,7 @@ int oriel_entry_Win_lock_all(int assert, MPI_Win win)
     if (window == NULL && !oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_lock_all");
     if (window == NULL) {
-        oriel_internode_settle(); /* internode/origin/lazy_lock.c, K4 */
+        oriel_lazy_lock_await(); /* internode/origin/lazy_lock.c, K4 */
         return oriel_host()->Win_lock_all(assert, win);
     }
     enum oriel_status status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
@@ -132,20 +133,21 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_unlock_all", oriel_unlock_all(window));
 }
 
-/* The same where some ranks are on other machines; done: of those on this one. */
-static enum oriel_status flush_far(struct oriel_window *window, int32_t target, bool remote,
-                                   enum oriel_status done)
+/* The same for a window that spans nodes; done: the status of this node's operations. */
+static enum oriel_status flush_internode(struct oriel_window *window, int32_t target, bool remote,
+                                         enum oriel_status done)
 {
     oriel_tls_cache_flush();
-    if (target >= 0 && !oriel_is_far(window, target))
+    if (target >= 0 && !oriel_is_internode(window, target))
         return done;
-    const enum oriel_status far = remote ? oriel_internode_flush(window, target)
-                                         : oriel_internode_flush_local(window, target);
-    return far == ORIEL_OK ? done : far;
+    const enum oriel_status flushed = remote ? oriel_internode_flush(window, target)
+                                             : oriel_internode_flush_local(window, target);
+    return flushed == ORIEL_OK ? done : flushed;
 }
 
-/* Any of the four flushes; target is -1 for all.  Local completion needs nothing. */
-static inline enum oriel_status flush(struct oriel_window *window, int32_t target, bool remote)
+/* Any of the four flushes; target is -1 for all. Local completion needs no step. */
+static inline enum oriel_status flush_target(struct oriel_window *window, int32_t target,
+                                             bool remote)
 {
     if (oriel_unlikely(!oriel_passive_epoch(window, target)))
         return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
@@ -153,7 +155,7 @@ static inline enum oriel_status flush(struct oriel_window *window, int32_t targe
     if (oriel_unlikely(window->deferred != NULL) && remote)
         done = oriel_deferred_complete_all(window, target);
     if (oriel_unlikely(window->far != NULL))
-        return flush_far(window, target, remote, done);
+        return flush_internode(window, target, remote, done);
     if (remote)
         oriel_tls_cache_flush();
     else
@@ -166,7 +168,7 @@ static inline enum oriel_status flush_rank(struct oriel_window *window, int rank
     if (oriel_unlikely(rank == MPI_PROC_NULL))
         return ORIEL_OK;
     enum oriel_status status = check_rank(window, rank);
-    return oriel_likely(status == ORIEL_OK) ? flush(window, rank, remote) : status;
+    return oriel_likely(status == ORIEL_OK) ? flush_target(window, rank, remote) : status;
 }
 
 static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
@@ -203,7 +205,7 @@ int oriel_entry_Win_flush_all(MPI_Win win)
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_all(win)
                                               : oriel_error_not_a_window("MPI_Win_flush_all");
-    return oriel_error_raise(window, "MPI_Win_flush_all", flush(window, -1, true));
+    return oriel_error_raise(window, "MPI_Win_flush_all", flush_target(window, -1, true));
 }
 
 int oriel_entry_Win_flush_local_all(MPI_Win win)
@@ -212,10 +214,10 @@ int oriel_entry_Win_flush_local_all(MPI_Win win)
     if (oriel_unlikely(window == NULL))
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_local_all(win)
                                               : oriel_error_not_a_window("MPI_Win_flush_local_all");
-    return oriel_error_raise(window, "MPI_Win_flush_local_all", flush(window, -1, false));
+    return oriel_error_raise(window, "MPI_Win_flush_local_all", flush_target(window, -1, false));
 }
 
-/* Accepted outside of epochs too: programs use it so. */
+/* Accepted outside of epochs, since programs do that. */
 int oriel_entry_Win_sync(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);

@@ -1,6 +1,6 @@
-/* The branch ahead of everything: an operation whose target is memory that the CPU reaches, with one datatype without holes
- * on both sides.  All checks are made, in few instructions; whatever does not pass, wrong or merely unusual, takes the general
- * way, which finds out what it is.  put_get.c and accumulate.c call. */
+/* The fast path: an operation on target memory that the CPU reaches, with one datatype without
+ * holes on both sides. It makes all checks, in few instructions. A call that fails one, invalid or
+ * merely unusual, takes the general path, which reports the reason. */
 #ifndef ORIEL_API_PUT_GET_FAST_H
 #define ORIEL_API_PUT_GET_FAST_H
 
@@ -8,14 +8,14 @@
 #include "sync/sync.h"
 #include "window/handle.h"
 
-/* Whether the window that the thread used last is this one. */
+/* Whether this is the window that the thread used last. */
 static inline __attribute__((always_inline)) bool oriel_fast_window(MPI_Win win)
 {
     return oriel_likely(oriel_tls_cache_is_valid()) &&
            oriel_likely(oriel_tls_cache.window_key == oriel_handle_key(win));
 }
 
-/* And whether the datatype is. */
+/* And whether this is the datatype that it used last. */
 static inline __attribute__((always_inline)) bool oriel_fast_known(MPI_Win win,
                                                                    MPI_Datatype datatype)
 {
@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) bool oriel_fast_known(MPI_Win win,
            oriel_likely(oriel_tls_cache.type_key == oriel_type_key(datatype));
 }
 
-/* The same, with both. */
+/* The same, returning both. */
 static inline __attribute__((always_inline)) bool oriel_fast_find(MPI_Win win,
                                                                   MPI_Datatype datatype,
                                                                   struct oriel_window **window,
@@ -34,14 +34,14 @@ static inline __attribute__((always_inline)) bool oriel_fast_find(MPI_Win win,
     return oriel_fast_known(win, datatype);
 }
 
-/* The recent datatype, where win and all else that the program gave need not be kept. */
+/* The recent datatype, where the caller did not preserve the arguments. */
 static inline MPI_Datatype oriel_fast_datatype(void)
 {
     return (MPI_Datatype)(uintptr_t)oriel_tls_cache.type_key;
 }
 
-/* Whether an epoch to this rank of the recent window is open.  Not the first operation of a fence epoch, which must mark it as
- * used. */
+/* Whether an epoch to this rank of the recent window is open. False for the first operation of a
+ * fence epoch, which must mark the epoch as used. */
 static inline __attribute__((always_inline)) bool
 oriel_fast_allowed(const struct oriel_window *window, uint32_t rank)
 {
@@ -50,9 +50,10 @@ oriel_fast_allowed(const struct oriel_window *window, uint32_t rank)
                ORIEL_ACCESS_SHARED;
 }
 
-/* Where a displacement of a target of the recent window is, if count times each_bytes from low_bytes around it, at most 0, on are
- * loaded and stored; false for the general way.  A negative displacement is above direct_bytes as an unsigned number, and so is a
- * negative length.  That each_bytes is loaded late spares a register. */
+/* The address of a displacement at a target of the recent window, if all of count * each_bytes from
+ * low_bytes around it (at most 0) is loaded and stored. False for the general path. A negative
+ * displacement or length exceeds direct_bytes as an unsigned number. each_bytes is loaded late to
+ * save a register. */
 static inline __attribute__((always_inline)) bool
 oriel_fast_range(int target_rank, int64_t target_disp, int64_t low_bytes, int64_t count,
                  const int64_t *each_bytes, char **there, uint64_t *len_bytes)
@@ -78,7 +79,8 @@ oriel_fast_range(int target_rank, int64_t target_disp, int64_t low_bytes, int64_
     return true;
 }
 
-/* The same for count items of the recent datatype; one with holes or padding has INT64_MAX plain_bytes. */
+/* The same for count items of the recent datatype. A datatype with holes or padding has plain_bytes
+ * INT64_MAX. */
 static inline __attribute__((always_inline)) bool oriel_fast_place(int64_t count, int target_rank,
                                                                    int64_t target_disp,
                                                                    char **there,

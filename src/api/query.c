@@ -1,5 +1,5 @@
-/* What a window tells about itself: group, info, predefined attributes, shared addresses (MPI-4.1, 13.2).  Everything else
- * about the handle is the host's.  Programs call, through entries.c; host/ calls the attributes for Fortran. */
+/* Queries of a window: group, info, predefined attributes, shared addresses (MPI-4.1, 13.2). The
+ * host answers all other queries of the handle. */
 #include "api/api.h"
 #include "api/query.h"
 #include "create/path_info.h"
@@ -86,8 +86,9 @@ static bool is_shared(const struct oriel_window *window, int rank)
     return window->targets[rank].mechanism == ORIEL_BY_ARENA || rank == window->rank;
 }
 
-/* In shared memory a part of no bytes has an address, too: its own rank got it from MPI_Win_allocate_shared, and in one
- * contiguous block all ranks know it.  Elsewhere memory of no bytes has none. */
+/* In shared memory a part of no bytes has an address, too: MPI_Win_allocate_shared returned it to
+ * its own rank, and in one contiguous block all ranks know it. Other memory of no bytes has none.
+ */
 static bool has_address(const struct oriel_window *window, int rank)
 {
     return window->targets[rank].size_bytes > 0 ||
@@ -95,9 +96,10 @@ static bool has_address(const struct oriel_window *window, int rank)
             (rank == window->rank || !oriel_hint_is_true(window->host->hints.noncontig)));
 }
 
-/* MPI_PROC_NULL asks for the lowest rank with memory, or rank 0 when none has any (MPI-4.1, 13.2.4). */
-static enum oriel_status query(const struct oriel_window *window, int rank, MPI_Aint *size,
-                               MPI_Aint *disp_unit, void *baseptr)
+/* MPI_PROC_NULL selects the lowest rank with memory, or rank 0 if none has any (MPI-4.1,
+ * 13.2.4). */
+static enum oriel_status shared_query(const struct oriel_window *window, int rank, MPI_Aint *size,
+                                      MPI_Aint *disp_unit, void *baseptr)
 {
     if (rank == MPI_PROC_NULL) {
         rank = 0;
@@ -130,7 +132,7 @@ int oriel_entry_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Ai
     struct oriel_window *window = oriel_handle_find(win);
     if (window != NULL)
         return oriel_error_raise(window, "MPI_Win_shared_query",
-                                 query(window, rank, size, disp_unit, baseptr));
+                                 shared_query(window, rank, size, disp_unit, baseptr));
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window("MPI_Win_shared_query");
     if (oriel_host()->Win_shared_query_c != NULL)

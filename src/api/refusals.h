@@ -1,4 +1,5 @@
-/* What the operations share beyond the checks: refused requests, and large counts on windows that are the host's.  api/ calls. */
+/* Errors common to the operations, apart from the checks: missing requests, and large counts on
+ * windows of the host. */
 #ifndef ORIEL_API_REFUSALS_H
 #define ORIEL_API_REFUSALS_H
 
@@ -6,10 +7,10 @@
 
 #include <limits.h>
 
-/* The place for a request is NULL: ORIEL_E_ARG, before anything moves. */
+/* The request argument is NULL: ORIEL_E_ARG, before any data moves. */
 int oriel_error_no_request(struct oriel_window *window, const char *call);
 
-/* A window of a host without large counts was given counts that its functions cannot take. */
+/* A window of a host without large counts got counts that do not fit its functions. */
 int oriel_error_large_count(const char *call);
 
 static inline bool oriel_counts_fit_int(MPI_Count a, MPI_Count b, MPI_Count c)

@@ -1,6 +1,7 @@
-/* Requests of operations.  What is kept of a pending one (struct oriel_asked) has two owners: the host, until it drops the
- * request, which some do when the program frees it, whether or not it is complete; and the operation, until its end has been
- * told.  Where it has failed, the thread that completes the request is the third until it has raised that.  Entry points call. */
+/* Requests of operations. The record of an outstanding one (struct oriel_request_state) has two owners. One
+ * is the host, until it frees the request; some hosts do so when the program frees it, complete or
+ * not. The other is the operation, until the host has been notified of its end. After a failure,
+ * the thread that completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
 #include "internode/origin/origin_sync.h"
@@ -10,20 +11,20 @@
 
 #include <stdlib.h>
 
-struct oriel_asked {
+struct oriel_request_state {
     struct oriel_rma_request pending; /* first */
     _Atomic uint32_t owners;
     MPI_Request handle;
     MPI_Win win;
     uint64_t window_id;
-    bool noted; /* among this thread's failures */
-    struct oriel_asked *next_failed;
+    bool noted; /* in this thread's list of failures */
+    struct oriel_request_state *next_failed;
 };
 
 _Atomic uint32_t oriel_requests_open;
-static _Thread_local struct oriel_asked *failed;
+static _Thread_local struct oriel_request_state *failed;
 
-static void disown(struct oriel_asked *asked)
+static void request_drop_owner(struct oriel_request_state *asked)
 {
     if (atomic_fetch_sub_explicit(&asked->owners, 1, memory_order_acq_rel) != 1)
         return;
@@ -32,11 +33,11 @@ static void disown(struct oriel_asked *asked)
     free(asked);
 }
 
-/* --- what the host calls --- */
+/* --- callbacks of the host --- */
 
-static int query(void *whose, MPI_Status *status)
+static int request_query_callback(void *whose, MPI_Status *status)
 {
-    struct oriel_asked *asked = whose;
+    struct oriel_request_state *asked = whose;
     oriel_host_fill_status(status);
     if (asked->pending.status == ORIEL_OK || asked->noted)
         return MPI_SUCCESS;
@@ -44,41 +45,43 @@ static int query(void *whose, MPI_Status *status)
     asked->noted = true;
     asked->next_failed = failed;
     failed = asked;
-    return MPI_SUCCESS; /* an error would go to a handler of the host's choice */
+    return MPI_SUCCESS; /* an error would be raised on a handler that the host chooses */
 }
 
-static int drop(void *whose)
+static int request_free_callback(void *whose)
 {
-    disown(whose);
+    request_drop_owner(whose);
     return MPI_SUCCESS;
 }
 
-/* Tells the host of the operations that have ended. */
-static void collect(void)
+/* Notifies the host of the operations that have ended. */
+static void report_ended_requests(void)
 {
     struct oriel_rma_request *next = oriel_rma_request_take_ended();
     while (next != NULL) {
-        struct oriel_asked *asked = (struct oriel_asked *)next;
+        struct oriel_request_state *asked = (struct oriel_request_state *)next;
         bool well = next->status == ORIEL_OK;
         next = next->next_ended;
         oriel_host_request_end(asked->handle);
         if (well)
             atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
-        disown(asked);
+        request_drop_owner(asked);
     }
 }
 
 /* --- making --- */
 
-static enum oriel_status make(struct oriel_window *window, struct oriel_asked **out)
+static enum oriel_status request_create(struct oriel_window *window,
+                                        struct oriel_request_state **out)
 {
-    struct oriel_asked *asked = calloc(1, sizeof *asked);
+    struct oriel_request_state *asked = calloc(1, sizeof *asked);
     if (asked == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     atomic_init(&asked->owners, 2);
     asked->win = window->host->handle;
     asked->window_id = window->far->id;
-    enum oriel_status status = oriel_host_open_request(query, drop, asked, &asked->handle);
+    enum oriel_status status = oriel_host_open_request(
+        request_query_callback, request_free_callback, asked, &asked->handle);
     if (status != ORIEL_OK)
         free(asked);
     else
@@ -87,15 +90,15 @@ static enum oriel_status make(struct oriel_window *window, struct oriel_asked **
 }
 
 int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,
-                        struct oriel_asked **asked)
+                        struct oriel_request_state **asked)
 {
     *asked = NULL;
     if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n ||
-        !oriel_is_far(window, target_rank))
+        !oriel_is_internode(window, target_rank))
         return MPI_SUCCESS;
     if (oriel_requests_are_open())
-        collect();
-    enum oriel_status status = make(window, asked);
+        report_ended_requests();
+    enum oriel_status status = request_create(window, asked);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, call, status);
     atomic_fetch_add_explicit(&oriel_requests_open, 1, memory_order_relaxed);
@@ -103,8 +106,8 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
     return MPI_SUCCESS;
 }
 
-/* What was asked before the operation failed goes on without a request. */
-static int give_up(struct oriel_asked *asked, int code)
+/* Requests sent before the operation failed continue without an MPI request. */
+static int request_abandon(struct oriel_request_state *asked, int code)
 {
     if (asked == NULL)
         return code;
@@ -114,11 +117,11 @@ static int give_up(struct oriel_asked *asked, int code)
     return code;
 }
 
-int oriel_request_give(struct oriel_window *window, const char *call, struct oriel_asked *asked,
-                       int code, MPI_Request *request)
+int oriel_request_give(struct oriel_window *window, const char *call,
+                       struct oriel_request_state *asked, int code, MPI_Request *request)
 {
     if (code != MPI_SUCCESS)
-        return give_up(asked, code);
+        return request_abandon(asked, code);
     if (asked == NULL)
         return oriel_error_raise(window, call, oriel_host_completed_request(request));
     *request = asked->handle;
@@ -131,11 +134,11 @@ int oriel_request_give(struct oriel_window *window, const char *call, struct ori
 void oriel_requests_progress(void)
 {
     oriel_rma_request_progress();
-    collect();
+    report_ended_requests();
 }
 
-/* The window that the operation was on, if it still lives. */
-static struct oriel_window *window_of(const struct oriel_asked *asked)
+/* The window of the operation, if it still exists. */
+static struct oriel_window *window_of(const struct oriel_request_state *asked)
 {
     struct oriel_window *window = oriel_handle_find(asked->win);
     return window != NULL && window->far != NULL && window->far->id == asked->window_id ? window
@@ -144,7 +147,7 @@ static struct oriel_window *window_of(const struct oriel_asked *asked)
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)
 {
-    struct oriel_asked *asked = failed;
+    struct oriel_request_state *asked = failed;
     if (asked == NULL)
         return false;
     failed = asked->next_failed;
@@ -152,7 +155,7 @@ bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *requ
     struct oriel_window *window = window_of(asked);
     enum oriel_status status = oriel_rma_request_tell(&asked->pending, window);
     *request = asked->handle;
-    disown(asked);
+    request_drop_owner(asked);
     *error_class = window != NULL ? oriel_error_raise(window, call, status)
                                   : oriel_error_raise_nowhere(call, status);
     return true;
@@ -161,9 +164,9 @@ bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *requ
 void oriel_requests_ignore_failed(void)
 {
     while (failed != NULL) {
-        struct oriel_asked *asked = failed;
+        struct oriel_request_state *asked = failed;
         failed = asked->next_failed;
         asked->noted = false;
-        disown(asked);
+        request_drop_owner(asked);
     }
 }

@@ -1,5 +1,6 @@
-/* The environment and spawned programs.  The `oriel` command is found from the library's own path, since both are installed
- * together: <prefix>/lib/oriel/<host>/liboriel.so and <prefix>/bin/oriel.  environment.c calls. */
+/* The environment and spawned programs. The path of the `oriel` command is derived from the
+ * library's own path, since both are installed together: <prefix>/lib/oriel/<host>/liboriel.so and
+ * <prefix>/bin/oriel. */
 #include "api/spawn_env.h"
 
 #include "base/log.h"
@@ -55,7 +56,7 @@ static void clean_environment(void)
     free(kept);
 }
 
-/* Those that are set: the others are at their defaults, which oriel(5) has. */
+/* Prints the options that are set; oriel(5) has the defaults of the others. */
 static void print_options(void)
 {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
@@ -67,7 +68,7 @@ static void print_options(void)
             oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 
-void oriel_launch_enter(const void *caller)
+void oriel_spawn_env_enter(const void *caller)
 {
     entered = true;
     oriel_options(); /* read before the environment changes */
@@ -77,12 +78,12 @@ void oriel_launch_enter(const void *caller)
     print_options();
 }
 
-bool oriel_launch_has_entered(void)
+bool oriel_spawn_env_has_entered(void)
 {
     return entered;
 }
 
-/* The path of the `oriel` command, to be freed; NULL when it is not there. */
+/* The path of the `oriel` command, to be freed; NULL if it does not exist. */
 static char *find_command(void)
 {
     Dl_info library;
@@ -109,7 +110,7 @@ static char *find_command(void)
     return command;
 }
 
-bool oriel_launch_wrap(const char *command, char **argv, struct oriel_spawn *out)
+bool oriel_spawn_env_wrap(const char *command, char **argv, struct oriel_spawn *out)
 {
     size_t count = 0;
     char *oriel = by_oriel_run && !oriel_options()->bypass ? find_command() : NULL;
@@ -134,7 +135,7 @@ bool oriel_launch_wrap(const char *command, char **argv, struct oriel_spawn *out
     return true;
 }
 
-void oriel_launch_unwrap(struct oriel_spawn *spawn)
+void oriel_spawn_env_unwrap(struct oriel_spawn *spawn)
 {
     free(spawn->command);
     free(spawn->argv);

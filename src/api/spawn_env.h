@@ -1,19 +1,21 @@
-/* How a program got Oriel and how its children do or do not get it.  environment.c calls. */
+/* How Oriel was loaded into a program, and whether its children load it. */
 #ifndef ORIEL_API_SPAWN_ENV_H
 #define ORIEL_API_SPAWN_ENV_H
 
 #include <stdbool.h>
 
-/* What every way of starting MPI does first.  Removes from LD_PRELOAD what `oriel run` put there (ORIEL_PRELOADED), and then
- * that variable too: children of the program start without Oriel.  Harmless when `oriel run` was not used.  With
- * ORIEL_VERBOSE the options that are set are printed, once per process.  Before all that, a program of another host is ended
- * (host/confirm.h); caller is where the program called, ORIEL_CALLER. */
-void oriel_launch_enter(const void *caller);
+/* The first step of every way to start MPI. Removes the entries of `oriel run` from LD_PRELOAD
+ * (ORIEL_PRELOADED), and then that variable: children of the program start without Oriel. It has no
+ * effect without `oriel run`. With ORIEL_VERBOSE it prints the options that are set, once per
+ * process. Before all that it ends a program of another host (host/confirm.h); caller is the
+ * address of the program's call, ORIEL_CALLER. */
+void oriel_spawn_env_enter(const void *caller);
 
-/* Whether MPI was started by way of Oriel. */
-bool oriel_launch_has_entered(void);
+/* Whether MPI was started through Oriel. */
+bool oriel_spawn_env_has_entered(void);
 
-/* In an entry, to which exported names jump; where compilers do not optimise this is an address of Oriel's own. */
+/* For entries, which exported names jump to. Without compiler optimisation this is an address in
+ * Oriel. */
 #define ORIEL_CALLER __builtin_return_address(0)
 
 /* A command line of MPI_Comm_spawn under `oriel run`. */
@@ -22,9 +24,9 @@ struct oriel_spawn {
     char **argv;
 };
 
-/* Rewrites command and argv (MPI_ARGV_NULL is NULL) to run under `oriel run`; false when this program did not come by it, or
- * the command cannot be found beside the library. */
-bool oriel_launch_wrap(const char *command, char **argv, struct oriel_spawn *out);
-void oriel_launch_unwrap(struct oriel_spawn *spawn);
+/* Rewrites command and argv (MPI_ARGV_NULL is NULL) to run under `oriel run`. False if this program
+ * was not started by it, or the command is not next to the library. */
+bool oriel_spawn_env_wrap(const char *command, char **argv, struct oriel_spawn *out);
+void oriel_spawn_env_unwrap(struct oriel_spawn *spawn);
 
 #endif

@@ -1,6 +1,5 @@
-/* Fence, post, start, complete, wait, test (MPI-4.1, 13.5.1, 13.5.2), and the end of the groups that some of them are given.
- * Arguments are checked here, the rest is sync/'s; members of a group that comes again are not asked for again.
- * Programs call, through entries.c. */
+/* Fence, post, start, complete, wait, test (MPI-4.1, 13.5.1, 13.5.2), and MPI_Group_free. Arguments
+ * are checked here; sync/ does the rest. A group that repeats is not translated again. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "rma/deferred.h"
@@ -27,8 +26,8 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_fence", status);
 }
 
-/* A handle that the program has not given back means the group that it meant before; each that it gives back may be given out
- * again for another one. */
+/* The number of freed handles. A handle that the program has not freed still means the same group.
+ * The host may reuse a freed handle for another group. */
 static _Atomic uint64_t groups_freed;
 
 static uint64_t group_key(MPI_Group group)
@@ -38,15 +37,15 @@ static uint64_t group_key(MPI_Group group)
 
 int oriel_entry_Group_free(MPI_Group *group)
 {
-    atomic_fetch_add_explicit(
-        &groups_freed, 1,
-        memory_order_relaxed); /* first: the host may give it out in another thread */
+    /* first: the host may reuse the handle in another thread */
+    atomic_fetch_add_explicit(&groups_freed, 1, memory_order_relaxed);
     return oriel_host()->Group_free(group);
 }
 
-/* The group's members as ranks of the window, in memory of malloc with room for as many pointers. */
-static enum oriel_status translate(const struct oriel_window *window, MPI_Group group,
-                                   int32_t **out, int32_t *count)
+/* The group's members as ranks of the window, in memory from malloc with room for count
+ * pointers. */
+static enum oriel_status group_to_win_ranks(const struct oriel_window *window, MPI_Group group,
+                                            int32_t **out, int32_t *count)
 {
     const struct oriel_host_calls *host = oriel_host();
     int size = 0;
@@ -78,12 +77,13 @@ static enum oriel_status translate(const struct oriel_window *window, MPI_Group 
 typedef enum oriel_status opener(struct oriel_window *window, int32_t *ranks, int32_t count);
 
 static __attribute__((noinline)) enum oriel_status
-open_anew(struct oriel_window *window, MPI_Group group, opener *open, struct oriel_members *members)
+open_epoch_for_group(struct oriel_window *window, MPI_Group group, opener *open,
+                     struct oriel_members *members)
 {
     int32_t *ranks = NULL;
     int32_t count = 0;
     const uint64_t freed = atomic_load_explicit(&groups_freed, memory_order_relaxed);
-    enum oriel_status status = translate(window, group, &ranks, &count);
+    enum oriel_status status = group_to_win_ranks(window, group, &ranks, &count);
     if (status == ORIEL_OK)
         status = open(window, ranks, count);
     if (status == ORIEL_OK) {
@@ -93,7 +93,7 @@ open_anew(struct oriel_window *window, MPI_Group group, opener *open, struct ori
     return status;
 }
 
-/* members: what the window keeps of the last group of this kind of epoch. */
+/* members: the window's record of the last group of this kind of epoch. */
 static inline int open_epoch(struct oriel_window *window, const char *call, MPI_Group group,
                              int assert, int taken, opener *open, struct oriel_members *members)
 {
@@ -103,7 +103,8 @@ static inline int open_epoch(struct oriel_window *window, const char *call, MPI_
     const bool same =
         members->group == group_key(group) && group_key(group) != 0 &&
         members->groups_freed == atomic_load_explicit(&groups_freed, memory_order_relaxed);
-    status = oriel_likely(same) ? open(window, NULL, 0) : open_anew(window, group, open, members);
+    status = oriel_likely(same) ? open(window, NULL, 0)
+                                : open_epoch_for_group(window, group, open, members);
     return oriel_error_raise(window, call, status);
 }
 

@@ -1,10 +1,12 @@
-/* The line about MPI that this process reached past Oriel.  dlsym serves lookups by handle (host/dlsym.c); not served are
- * libraries that were loaded with RTLD_DEEPBIND, other copies of MPI (of another file, or in a namespace of dlmopen), and
- * addresses that a program found by itself.  Their calls do nothing to Oriel's windows.  So slots that the loader has filled
- * are looked at before a window is made, if libraries were loaded, and at the end, when also MPI libraries are looked at.
+/* Warns about MPI calls of this process that bypass Oriel. dlsym serves lookups by handle
+ * (host/dlsym.c). Not served are libraries loaded with RTLD_DEEPBIND, other copies of MPI (from
+ * another file, or in a namespace of dlmopen), and addresses that a program found in other ways.
+ * Their calls do not affect Oriel's windows. So slots that the loader has filled are checked before
+ * a window is created, if libraries were loaded, and at the end. The check at the end also covers
+ * MPI libraries.
  *
- * Slots are read while the loader's list of objects is locked, and so without the loader's functions, which lock more.
- * Rank 0 writes, once, for a job has one line.  creation.c calls, and the loader when the process ends. */
+ * Slots are read with the loader's list of objects locked, and so without the loader's functions,
+ * which acquire more locks. Rank 0 prints the warning, once per job. */
 #include "api/unserved_calls.h"
 #include "api/spawn_env.h"
 #include "base/log.h"
@@ -22,7 +24,7 @@
 static pid_t own_pid;
 static atomic_flag written = ATOMIC_FLAG_INIT;
 
-static const struct link_map *object_of(const void *address)
+static const struct link_map *object_at(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
@@ -33,9 +35,9 @@ static const struct link_map *object_of(const void *address)
 /* --- slots --- */
 
 struct search {
-    ElfW(Addr) host; /* where it is loaded */
+    ElfW(Addr) host; /* its load address */
     ElfW(Addr) begin, end;
-    char object[512]; /* that calls past Oriel: "" for none */
+    char object[512]; /* the object that bypasses Oriel; "" for none */
     char function[64];
 };
 
@@ -57,7 +59,7 @@ static bool is_served(const char *name)
     return false;
 }
 
-/* What is needed of an object's dynamic section. */
+/* The required parts of an object's dynamic section. */
 struct relocations {
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -85,8 +87,8 @@ static void relocations_find(const struct dl_phdr_info *object, struct relocatio
     }
 }
 
-/* Whether a slot has the host's function where Oriel's should be. */
-static bool is_past(const struct search *search, const void *slot, const char *name)
+/* Whether a slot has the host's function instead of Oriel's. */
+static bool slot_bypasses_oriel(const struct search *search, const void *slot, const char *name)
 {
     ElfW(Addr) target;
     if (!is_served(name))
@@ -124,7 +126,8 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
         for (const ElfW(Rela) *at = all.tables[i]; at < end; at++) {
             size_t symbol = ELF64_R_SYM(at->r_info);
             const char *name = symbol == 0 ? "" : all.strings + all.symbols[symbol].st_name;
-            if (!is_past(search, (const void *)(object->dlpi_addr + at->r_offset), name))
+            if (!slot_bypasses_oriel(search, (const void *)(object->dlpi_addr + at->r_offset),
+                                     name))
                 continue;
             snprintf(search->object, sizeof search->object, "%s",
                      object->dlpi_name[0] == '\0' ? "the program" : object->dlpi_name);
@@ -135,8 +138,9 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
     return 0;
 }
 
-/* Writes of the first object that calls the host past Oriel; false for none.  Where Oriel is not before the host for the
- * program itself, slots have the host's functions by right. */
+/* Warns about the first object that calls the host past Oriel; returns false if there is none. If
+ * Oriel does not precede the host for the program itself, slots correctly have the host's
+ * functions. */
 static bool report_slots(const struct link_map *host)
 {
     struct search search = {.host = host->l_addr};
@@ -144,8 +148,8 @@ static bool report_slots(const struct link_map *host)
         dl_iterate_phdr(find_host, &search) != 0)
         dl_iterate_phdr(find_caller, &search);
     if (search.object[0] != '\0' && !atomic_flag_test_and_set(&written))
-        oriel_warn("%s calls %s past Oriel, in %s (was it loaded with RTLD_DEEPBIND?): such calls "
-                   "do nothing to Oriel's windows",
+        oriel_warn("%s calls %s of %s without Oriel (was it loaded with RTLD_DEEPBIND?): "
+                   "such calls have no effect on Oriel's windows",
                    search.object, search.function, host->l_name);
     return search.object[0] != '\0';
 }
@@ -157,7 +161,7 @@ static int read_loads(struct dl_phdr_info *object, size_t len_bytes, void *conte
     return 1;
 }
 
-void oriel_past_look(void)
+void oriel_unserved_calls_check(void)
 {
     static _Atomic unsigned long long seen;
     unsigned long long loads = 0;
@@ -165,7 +169,7 @@ void oriel_past_look(void)
     if (atomic_exchange_explicit(&seen, loads, memory_order_relaxed) == loads ||
         oriel_job_rank() > 0)
         return;
-    const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
+    const struct link_map *host = object_at(oriel_host_symbol("PMPI_Init"));
     if (host != NULL)
         report_slots(host);
 }
@@ -182,14 +186,14 @@ static bool is_started(const struct link_map *object)
         return false;
     void *handle = dlmopen(space, object->l_name, RTLD_LAZY | RTLD_NOLOAD);
     void *function = handle == NULL ? NULL : dlsym(handle, "PMPI_Initialized");
-    if (function != NULL && object_of(function) == object)
+    if (function != NULL && object_at(function) == object)
         ((__typeof__(PMPI_Initialized) *)(uintptr_t)function)(&flag);
     if (handle != NULL)
         dlclose(handle);
     return flag != 0;
 }
 
-/* A started MPI other than the host, in all namespaces; NULL for none. */
+/* A started MPI other than the host, in any namespace; NULL for none. */
 static const struct link_map *other_mpi(const struct link_map *host)
 {
     for (const struct r_debug_extended *space = (const void *)&_r_debug; space != NULL;
@@ -201,31 +205,30 @@ static const struct link_map *other_mpi(const struct link_map *host)
     return NULL;
 }
 
-static void report(void)
+static void report_unserved_mpi(void)
 {
-    const struct link_map *host = object_of(oriel_host_symbol("PMPI_Init"));
+    const struct link_map *host = object_at(oriel_host_symbol("PMPI_Init"));
     const struct link_map *other = host == NULL ? NULL : other_mpi(host);
     if (host == NULL || (other == NULL && !is_started(host)) || oriel_options()->bypass ||
         report_slots(host))
         return;
     if (other != NULL)
-        oriel_warn("the program used the MPI in %s, and Oriel is before %s: the windows of the "
-                   "first were its own",
+        oriel_warn("the program used the MPI in %s, and Oriel serves %s: Oriel did not serve "
+                   "its windows",
                    other->l_name, host->l_name);
-    else if (!oriel_launch_has_entered())
-        oriel_warn("the program started the MPI in %s past Oriel (linked ahead of it, or found "
-                   "without dlsym): windows were that "
-                   "MPI's own",
+    else if (!oriel_spawn_env_has_entered())
+        oriel_warn("the program started the MPI in %s without Oriel (linked ahead of it, or "
+                   "found without dlsym): Oriel did not serve its windows",
                    host->l_name);
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void record_own_pid(void)
 {
     own_pid = getpid();
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void report_at_exit(void)
 {
     if (getpid() == own_pid && oriel_job_rank() <= 0)
-        report();
+        report_unserved_mpi();
 }

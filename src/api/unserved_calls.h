@@ -1,8 +1,8 @@
-/* MPI that the program reaches past Oriel: one line for a job.  creation.c calls. */
+/* Warns about MPI calls that bypass Oriel: one line per job. */
 #ifndef ORIEL_API_UNSERVED_CALLS_H
 #define ORIEL_API_UNSERVED_CALLS_H
 
-/* Before a window is made.  Costs some 100 ns where no library was loaded since the last call. */
-void oriel_past_look(void);
+/* Before a window is created. Costs about 100 ns if no library was loaded since the last call. */
+void oriel_unserved_calls_check(void);
 
 #endif

@@ -1,13 +1,12 @@
-/* What the program hangs on a window that the host keeps: attributes, a name, an error handler.  All of it goes to the host,
- * whose handle it is; that it was there is noted first, since such a handle is not another window's later (host/carrier.c).
- * Nothing is hung on the handle of a window that was freed: the next window may have it.
- * Programs call, through entries.c; <host>/names.c for Fortran. */
+/* Properties that the host keeps per window handle: attributes, a name, an error handler. All calls
+ * go to the host. Each first marks the window, since such a handle is not reused for another window
+ * (host/carrier.c). The handle of a freed window is rejected: the next window may have it. */
 #include "api/api.h"
 #include "api/win_attributes.h"
 #include "window/handle.h"
 #include "window/host_objects.h"
 
-bool oriel_mark(MPI_Win win)
+bool oriel_win_attributes_mark(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
@@ -18,18 +17,19 @@ bool oriel_mark(MPI_Win win)
 
 int oriel_entry_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
-    return oriel_mark(win) ? oriel_host()->Win_set_attr(win, win_keyval, attribute_val)
-                           : oriel_error_not_a_window("MPI_Win_set_attr");
+    return oriel_win_attributes_mark(win)
+               ? oriel_host()->Win_set_attr(win, win_keyval, attribute_val)
+               : oriel_error_not_a_window("MPI_Win_set_attr");
 }
 
 int oriel_entry_Win_set_name(MPI_Win win, const char *win_name)
 {
-    return oriel_mark(win) ? oriel_host()->Win_set_name(win, win_name)
-                           : oriel_error_not_a_window("MPI_Win_set_name");
+    return oriel_win_attributes_mark(win) ? oriel_host()->Win_set_name(win, win_name)
+                                          : oriel_error_not_a_window("MPI_Win_set_name");
 }
 
 int oriel_entry_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
-    return oriel_mark(win) ? oriel_host()->Win_set_errhandler(win, errhandler)
-                           : oriel_error_not_a_window("MPI_Win_set_errhandler");
+    return oriel_win_attributes_mark(win) ? oriel_host()->Win_set_errhandler(win, errhandler)
+                                          : oriel_error_not_a_window("MPI_Win_set_errhandler");
 }

@@ -1,5 +1,5 @@
-/* The memory orders that Oriel's protocols name, over C11 atomics.  Shared words are touched only through C11 atomics or
- * these helpers, so that every barrier can be found by its name.  Any layer may use it. */
+/* The memory orders that Oriel's protocols name, over C11 atomics. Shared words are accessed only
+ * through C11 atomics or these helpers, so each barrier can be found by its name. */
 #ifndef ORIEL_BASE_ATOMIC_H
 #define ORIEL_BASE_ATOMIC_H
 
@@ -28,15 +28,16 @@ static inline void oriel_store_relaxed(_Atomic uint32_t *word, uint32_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
-/* Whether loads happen in the program's order, and a thread's stores become visible in theirs, to all others at once. */
+/* 1 if loads execute in program order and a thread's stores become visible in program order, to all
+ * other threads at the same time. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define ORIEL_STORES_IN_ORDER 1
 #else
 #define ORIEL_STORES_IN_ORDER 0
 #endif
 
-/* Asks for the line in order to write it, so that it comes once from who wrote it last.  gcc's own takes the instruction for one
- * that not every x86-64 has; where one has it not, it does nothing. */
+/* Requests the cache line for writing, so it moves only once from its last writer. gcc's builtin
+ * treats the instruction as optional on x86-64; a processor without it executes a no-op. */
 static inline void oriel_prefetch_to_write(const volatile void *at)
 {
 #if defined(__x86_64__)
@@ -46,9 +47,10 @@ static inline void oriel_prefetch_to_write(const volatile void *at)
 #endif
 }
 
-/* Orders every earlier store before every later load of this thread, as MPI_Win_flush and MPI_Win_sync must.  On
- * x86-64 a locked instruction on the own stack does it in two thirds of mfence's time, and beside the return address, which is
- * read next, in three quarters of the time that it takes on it. */
+/* Orders every earlier store before every later load of this thread, as MPI_Win_flush and
+ * MPI_Win_sync require. On x86-64 a locked instruction on the thread's own stack takes two thirds
+ * of the time of mfence. An address next to the return address, which is read next, takes three
+ * quarters of the time of the return address. */
 static inline void oriel_fence_full(void)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -58,8 +60,8 @@ static inline void oriel_fence_full(void)
 #endif
 }
 
-/* The same for a thread that has done a locked instruction, a seq_cst read-modify-write, since those stores: x86-64's is a fence
- * already, C11's is none. */
+/* The same fence for a thread that has executed a locked instruction (a seq_cst read-modify-write)
+ * since those stores. On x86-64 that instruction is already a fence; in C11 it is not. */
 static inline void oriel_fence_after_locked(void)
 {
 #if ORIEL_STORES_IN_ORDER

@@ -1,5 +1,6 @@
-/* Looks at what a name leads to by O_PATH, which opens nothing, and opens it by the link in /proc of that descriptor, which leads
- * there whatever has become of the name. */
+/* Opens a name with O_PATH first, which has no side effect, and checks what the descriptor refers
+ * to. The real open uses the descriptor's link in /proc. That link leads to the same file even if
+ * the name has been replaced. */
 #include "base/checked_open.h"
 
 #include "base/reserve_fd.h"
@@ -9,55 +10,55 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int open_at(int directory, const char *name, int flags)
+static int openat_with_spare(int directory, const char *name, int flags)
 {
     int fd = openat(directory, name, flags | O_CLOEXEC);
-    if (fd < 0 && oriel_reserve_fd_spend_spare(errno))
+    if (fd < 0 && oriel_reserve_fd_release(errno))
         fd = openat(directory, name, flags | O_CLOEXEC);
     return fd;
 }
 
 int oriel_seen_file(int directory, const char *name, struct stat *out)
 {
-    int seen = open_at(directory, name, O_PATH);
-    if (seen < 0 || (fstat(seen, out) == 0 && S_ISREG(out->st_mode)))
-        return seen;
-    close(seen);
+    int checked_fd = openat_with_spare(directory, name, O_PATH);
+    if (checked_fd < 0 || (fstat(checked_fd, out) == 0 && S_ISREG(out->st_mode)))
+        return checked_fd;
+    close(checked_fd);
     errno = 0;
     return -1;
 }
 
-int oriel_seen_open(int seen, int flags)
+int oriel_seen_open(int checked_fd, int flags)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/thread-self/fd/%d",
-             seen); /* a thread may have descriptors of its own */
-    int fd = open_at(AT_FDCWD, path, flags);
+    /* thread-self: a thread may have its own descriptor table */
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", checked_fd);
+    int fd = openat_with_spare(AT_FDCWD, path, flags);
     int reason = errno;
-    close(seen);
+    close(checked_fd);
     errno = reason;
     return fd;
 }
 
-static int open_memory(const char *link, uid_t owner)
+static int memory_file_open(const char *link, uid_t owner)
 {
     struct stat about;
-    int seen = oriel_seen_file(AT_FDCWD, link, &about);
-    if (seen < 0)
+    int checked_fd = oriel_seen_file(AT_FDCWD, link, &about);
+    if (checked_fd < 0)
         return -1;
     if (about.st_nlink == 0 && about.st_uid == owner)
-        return oriel_seen_open(seen, O_RDWR);
-    close(seen);
+        return oriel_seen_open(checked_fd, O_RDWR);
+    close(checked_fd);
     errno = 0;
     return -1;
 }
 
 int oriel_seen_open_memory(const char *link, uid_t owner)
 {
-    int fd = open_memory(link, owner);
+    int fd = memory_file_open(link, owner);
     int reason = errno;
     if (fd < 0)
-        oriel_reserve_fd_restore_spare(); /* what it was spent for is closed again */
+        oriel_reserve_fd_restore_spare(); /* the descriptor that needed the spare is closed again */
     errno = reason;
     return fd;
 }

@@ -1,19 +1,22 @@
-/* Files that others name, who may have led the name to a device or a pipe, whose opening alone does something: what is there is
- * looked at first, and opened by what was looked at. */
+/* Opens files by names that other users may control. Such a name may lead to a device or a pipe,
+ * where the open alone has side effects. The file is checked first and then opened through the
+ * checked descriptor. */
 #ifndef ORIEL_BASE_CHECKED_OPEN_H
 #define ORIEL_BASE_CHECKED_OPEN_H
 
 #include <sys/stat.h>
 
-/* A descriptor that stands for a regular file and neither reads nor writes, or -1: there is none, and errno is 0 where there is
- * something else. */
+/* Returns a descriptor that refers to a regular file but can neither read nor write, or -1 with
+ * errno. errno is 0 if the name leads to something other than a regular file. */
 int oriel_seen_file(int directory, const char *name, struct stat *out);
 
-/* What that stands for, with open's flags; closes seen.  -1 with errno. */
-int oriel_seen_open(int seen, int flags);
+/* Opens the file that seen refers to, with open's flags, and closes seen. Returns -1 with errno on
+ * failure. */
+int oriel_seen_open(int checked_fd, int flags);
 
-/* A memory file of another process, by its link /proc/PID/fd/N, for reading and writing; -1 with errno, 0 where there is something
- * else: no file, one that has a name, or one of another owner. */
+/* Opens another process's memory file for reading and writing, by its link /proc/PID/fd/N. Returns
+ * -1 with errno on failure. errno is 0 if it is not a regular file, has a name, or belongs to
+ * another owner. */
 int oriel_seen_open_memory(const char *link, uid_t owner);
 
 #endif

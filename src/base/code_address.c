@@ -1,4 +1,4 @@
-/* Asks the dynamic linker which module an address is in, and the stack who has called.  code_address.h says who may call. */
+/* Finds the module of an address with dl_iterate_phdr, and the callers with backtrace. */
 #include "base/code_address.h"
 
 #include <execinfo.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct search {
+struct address_search {
     uint64_t address;
     struct oriel_code_address *out;
 };
@@ -16,8 +16,8 @@ struct search {
 static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) * header,
                           uint8_t out[20])
 {
-    const char *at =
-        (const char *)(info->dlpi_addr + header->p_vaddr); /* NOLINT: that is what it is */
+    /* NOLINTNEXTLINE: the loader gives the address as an integer */
+    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr);
     const char *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *note = (const void *)at;
@@ -46,7 +46,7 @@ static void path_read(const char *name, char out[ORIEL_CODE_ADDRESS_LONG])
 static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
-    struct search *search = closure;
+    struct address_search *search = closure;
     struct oriel_code_address *out = search->out;
     bool inside = false;
     for (int i = 0; i < info->dlpi_phnum && !inside; i++)
@@ -65,21 +65,21 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
 
 bool oriel_code_address_find(uint64_t address, struct oriel_code_address *out)
 {
-    struct search search = {address, out};
+    struct address_search search = {address, out};
     memset(out, 0, sizeof *out);
     return dl_iterate_phdr(module_match, &search) != 0;
 }
 
-static const char *last_part(const char *path)
+static const char *path_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
 }
 
-static bool is_one_of(const char *module, const char *const *stems, size_t count)
+static bool module_has_prefix(const char *module, const char *const *stems, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (strncmp(last_part(module), stems[i], strlen(stems[i])) == 0)
+        if (strncmp(path_basename(module), stems[i], strlen(stems[i])) == 0)
             return true;
     return false;
 }
@@ -88,13 +88,13 @@ bool oriel_code_address_is_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh",
                                         "libmpi_usempi"};
-    return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
+    return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }
 
 bool oriel_code_address_is_cxx_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichcxx", "libmpicxx"};
-    return is_one_of(module, stems, sizeof stems / sizeof stems[0]);
+    return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }
 
 __attribute__((noinline)) int oriel_code_address_stack(void **out, int room)
@@ -116,7 +116,7 @@ bool oriel_code_address_caller(struct oriel_code_address *out)
     for (int i = 0; i < count; i++)
         if (oriel_code_address_find((uint64_t)(uintptr_t)frames[i], out) &&
             !oriel_code_address_is_binding(out->module) &&
-            strncmp(last_part(out->module), "liboriel", 8) != 0)
+            strncmp(path_basename(out->module), "liboriel", 8) != 0)
             return true;
     return false;
 }

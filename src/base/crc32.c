@@ -1,5 +1,5 @@
-/* CRC-32, eight bytes a step: tables[k] has what a byte makes k bytes later.  The tables are made once, at the first question.
- * Any layer may call, from any thread. */
+/* CRC-32, eight bytes per step. tables[k] holds the contribution of a byte k bytes before the end
+ * of the step. The first call fills the tables. Thread-safe. */
 #include "base/crc32.h"
 
 #include <pthread.h>
@@ -8,9 +8,9 @@
 enum { STEP_BYTES = 8 };
 
 static uint32_t tables[STEP_BYTES][256];
-static pthread_once_t made = PTHREAD_ONCE_INIT;
+static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
-static void make(void)
+static void tables_fill(void)
 {
     for (uint32_t byte = 0; byte < 256; byte++) {
         uint32_t rest = byte;
@@ -29,7 +29,7 @@ uint32_t oriel_crc32(uint32_t before, const void *bytes, size_t len_bytes)
 {
     const unsigned char *next = bytes;
     uint32_t crc = ~before;
-    pthread_once(&made, make);
+    pthread_once(&tables_once, tables_fill);
     for (; len_bytes >= STEP_BYTES; len_bytes -= STEP_BYTES, next += STEP_BYTES) {
         uint32_t low = crc ^ (next[0] | (uint32_t)next[1] << 8 | (uint32_t)next[2] << 16 |
                               (uint32_t)next[3] << 24);

@@ -1,5 +1,5 @@
-/* A place where a test build loses time at random, so that orderings which are merely likely become unlikely.  In the
- * library it is nothing at all.  Any protocol may use it between the steps of its argument. */
+/* A point between two steps of a protocol where a test build waits for a random time, so unlikely
+ * orderings become likely. In the library it is empty. */
 #ifndef ORIEL_BASE_DELAY_H
 #define ORIEL_BASE_DELAY_H
 

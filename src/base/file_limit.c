@@ -1,4 +1,4 @@
-/* Reads the limit afresh at each call, since the program may change it.  Any thread may call. */
+/* Reads the limit at each call because the program may change it. */
 #include "base/file_limit.h"
 
 #include <errno.h>

@@ -1,15 +1,16 @@
-/* How large a file of this process may become.  ftruncate beyond the limit (RLIMIT_FSIZE) would not only fail, but send a signal
- * that ends the process.  Whoever makes a memory file asks, and sets its size here. */
+/* The largest size of a file that this process may create. ftruncate beyond the limit
+ * (RLIMIT_FSIZE) would fail and also send a signal that ends the process. Memory files are resized
+ * only through this file. */
 #ifndef ORIEL_BASE_FILE_LIMIT_H
 #define ORIEL_BASE_FILE_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In bytes; UINT64_MAX without a limit. */
+/* The limit in bytes; UINT64_MAX if there is none. */
 uint64_t oriel_size_most(void);
 
-/* False with errno, EFBIG beyond the limit. */
+/* Resizes the file. Returns false with errno, which is EFBIG if the size is beyond the limit. */
 bool oriel_size_set(int fd, uint64_t len_bytes);
 
 #endif

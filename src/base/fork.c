@@ -1,5 +1,5 @@
-/* Registers handlers for forks under one mutex, which no handler takes: two threads that ask at once register a set once.
- * Called through fork.h only. */
+/* Registers fork handlers under one mutex, which no handler locks. If two threads register the same
+ * set at once, it is registered only once. */
 #include "base/fork.h"
 
 #include <pthread.h>

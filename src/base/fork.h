@@ -1,5 +1,5 @@
-/* Handlers that libc calls at a fork.  Each set is registered once, however often it is asked for, and for as long as the process
- * lives.  Any part of the library may ask, from any thread. */
+/* Handlers that libc runs at a fork. Each set is registered once, for the life of the process,
+ * regardless of the number of calls. Thread-safe. */
 #ifndef ORIEL_BASE_FORK_H
 #define ORIEL_BASE_FORK_H
 
@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* watches: the set's, false at first.  Any of the three may be NULL.  Without memory for them (ORIEL_E_NO_MEM) the next that asks
- * tries again. */
+/* watches is the set's flag, initially false. Any of the three handlers may be NULL. If
+ * registration runs out of memory (ORIEL_E_NO_MEM), the next call retries. */
 enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void),
                                    void (*in_parent)(void), void (*in_child)(void));
 

@@ -1,12 +1,20 @@
 /* Open addressing with linear probing under a sequence lock.
  *
- *   reader   T1: version, until even (acquire)   T2: probe   T3: version again (behind an acquire fence); if it moved: T1
- *   writer   T4: version odd (release fence behind)   T5: change   T6: version even (release)
+ *   Reader:
+ *   T1: load version until it is even (acquire)
+ *   T2: probe
+ *   T3: load version again, after an acquire fence; if it has changed, go to T1
  *
- * A reader that saw any of T5 sees T4 at T3 at the latest, and starts again.  Writers exclude each other by the mutex and are
- * short.  Removal shifts the keys behind back, so that no trace is left and turnover does not grow the table.  Growing makes new
- * slots and retires the old ones to the table's end of life, because a reader may still look at them: together they are
- * no larger than the new ones. */
+ *   Writer:
+ *   T4: make version odd, then a release fence
+ *   T5: change the slots
+ *   T6: make version even (release)
+ *
+ * A reader that has seen any store of T5 sees T4 in its T3 and starts again. Writers exclude each
+ * other with the mutex, and their critical sections are short. Removal moves later keys back, so it
+ * leaves no tombstones and turnover does not grow the table. Growth allocates new slots and retires
+ * the old ones until the table is closed, because a reader may still read them. Together the
+ * retired slots are no larger than the new ones. */
 #include "base/hash_table.h"
 
 #include "base/atomic.h"
@@ -15,7 +23,7 @@
 
 struct slot {
     _Atomic uint64_t key;
-    _Atomic(void *) value; /* NULL: the slot is empty */
+    _Atomic(void *) value; /* NULL if the slot is empty */
 };
 
 struct oriel_hash_table_slots {
@@ -25,36 +33,37 @@ struct oriel_hash_table_slots {
     struct slot slot[];
 };
 
-static uint64_t hash(uint64_t key)
+static uint64_t key_hash(uint64_t key)
 {
     key ^= key >> 32;
     key *= 0x9e3779b97f4a7c15u;
     return key ^ (key >> 29);
 }
 
-static void *value_of(const struct slot *slot)
+static void *slot_value(const struct slot *slot)
 {
     return atomic_load_explicit(&slot->value, memory_order_relaxed);
 }
 
-static uint64_t key_of(const struct slot *slot)
+static uint64_t slot_key(const struct slot *slot)
 {
     return atomic_load_explicit(&slot->key, memory_order_relaxed);
 }
 
-static void put_into(struct slot *slot, uint64_t key, void *value)
+static void slot_store(struct slot *slot, uint64_t key, void *value)
 {
     atomic_store_explicit(&slot->key, key, memory_order_relaxed);
     atomic_store_explicit(&slot->value, value, memory_order_relaxed);
 }
 
-/* The slot of key, or the empty one where it belongs; ends also while a writer is at work, if with a wrong answer. */
-static struct slot *find_slot(struct oriel_hash_table_slots *slots, uint64_t key)
+/* The slot of key, or the empty slot where key would be inserted. The search also terminates during
+ * a concurrent change, possibly with a wrong result. */
+static struct slot *slot_find(struct oriel_hash_table_slots *slots, uint64_t key)
 {
-    uint64_t at = hash(key);
+    uint64_t at = key_hash(key);
     for (uint64_t i = 0; i < slots->mask; i++, at++) {
         struct slot *slot = &slots->slot[at & slots->mask];
-        if (value_of(slot) == NULL || key_of(slot) == key)
+        if (slot_value(slot) == NULL || slot_key(slot) == key)
             return slot;
     }
     return &slots->slot[at & slots->mask];
@@ -68,9 +77,9 @@ void *oriel_hash_table_find(struct oriel_hash_table *table, uint64_t key)
             atomic_load_explicit(&table->slots, memory_order_acquire);
         void *value = NULL;
         if (slots != NULL) {
-            struct slot *slot = find_slot(slots, key); /* T2 */
-            value = value_of(slot);
-            if (key_of(slot) != key)
+            struct slot *slot = slot_find(slots, key); /* T2 */
+            value = slot_value(slot);
+            if (slot_key(slot) != key)
                 value = NULL;
         }
         atomic_thread_fence(memory_order_acquire);
@@ -81,21 +90,21 @@ void *oriel_hash_table_find(struct oriel_hash_table *table, uint64_t key)
     }
 }
 
-static void begin_change(struct oriel_hash_table *table)
+static void write_begin(struct oriel_hash_table *table)
 {
     uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
     atomic_store_explicit(&table->version, version + 1, memory_order_relaxed); /* T4 */
     atomic_thread_fence(memory_order_release);
 }
 
-static void end_change(struct oriel_hash_table *table)
+static void write_end(struct oriel_hash_table *table)
 {
     uint64_t version = atomic_load_explicit(&table->version, memory_order_relaxed);
     atomic_store_explicit(&table->version, version + 1, memory_order_release); /* T6 */
 }
 
-/* Twice the slots, with the same keys. */
-static bool grow(struct oriel_hash_table *table)
+/* Doubles the number of slots and keeps the keys. */
+static bool slots_grow(struct oriel_hash_table *table)
 {
     struct oriel_hash_table_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
     uint64_t size = old == NULL ? 64 : 2 * (old->mask + 1);
@@ -105,41 +114,41 @@ static bool grow(struct oriel_hash_table *table)
     slots->mask = size - 1;
     slots->retired = old;
     for (uint64_t i = 0; old != NULL && i <= old->mask; i++)
-        if (value_of(&old->slot[i]) != NULL)
-            put_into(find_slot(slots, key_of(&old->slot[i])), key_of(&old->slot[i]),
-                     value_of(&old->slot[i]));
+        if (slot_value(&old->slot[i]) != NULL)
+            slot_store(slot_find(slots, slot_key(&old->slot[i])), slot_key(&old->slot[i]),
+                       slot_value(&old->slot[i]));
     slots->used = old == NULL ? 0 : old->used;
     atomic_store_explicit(&table->slots, slots, memory_order_release);
     return true;
 }
 
-/* With the mutex held. */
-static bool has_room(struct oriel_hash_table *table)
+/* The caller holds the mutex. */
+static bool slots_reserve(struct oriel_hash_table *table)
 {
     struct oriel_hash_table_slots *slots =
         atomic_load_explicit(&table->slots, memory_order_relaxed);
-    return (slots != NULL && 2 * (slots->used + 1) <= slots->mask) || grow(table);
+    return (slots != NULL && 2 * (slots->used + 1) <= slots->mask) || slots_grow(table);
 }
 
 bool oriel_hash_table_reserve(struct oriel_hash_table *table)
 {
     pthread_mutex_lock(&table->mutex);
-    bool ok = has_room(table);
+    bool ok = slots_reserve(table);
     pthread_mutex_unlock(&table->mutex);
     return ok;
 }
 
 bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, void *value)
 {
-    bool ok = has_room(table);
+    bool ok = slots_reserve(table);
     if (ok) {
         struct oriel_hash_table_slots *slots =
             atomic_load_explicit(&table->slots, memory_order_relaxed);
-        struct slot *slot = find_slot(slots, key);
-        slots->used += value_of(slot) == NULL;
-        begin_change(table);
-        put_into(slot, key, value);
-        end_change(table);
+        struct slot *slot = slot_find(slots, key);
+        slots->used += slot_value(slot) == NULL;
+        write_begin(table);
+        slot_store(slot, key, value);
+        write_end(table);
     }
     return ok;
 }
@@ -152,19 +161,19 @@ bool oriel_hash_table_set(struct oriel_hash_table *table, uint64_t key, void *va
     return ok;
 }
 
-/* Empties a slot and moves keys back whose probe would end at it. */
-static void empty(struct oriel_hash_table_slots *slots, uint64_t hole)
+/* Empties a slot and moves back the keys whose probe sequence would end at it. */
+static void slot_remove(struct oriel_hash_table_slots *slots, uint64_t hole)
 {
-    for (uint64_t at = (hole + 1) & slots->mask; value_of(&slots->slot[at]) != NULL;
+    for (uint64_t at = (hole + 1) & slots->mask; slot_value(&slots->slot[at]) != NULL;
          at = (at + 1) & slots->mask) {
         struct slot *slot = &slots->slot[at];
-        uint64_t home = hash(key_of(slot)) & slots->mask;
+        uint64_t home = key_hash(slot_key(slot)) & slots->mask;
         if (((at - home) & slots->mask) < ((at - hole) & slots->mask))
-            continue; /* its probe starts behind the hole */
-        put_into(&slots->slot[hole], key_of(slot), value_of(slot));
+            continue; /* its probe sequence starts after the hole */
+        slot_store(&slots->slot[hole], slot_key(slot), slot_value(slot));
         hole = at;
     }
-    put_into(&slots->slot[hole], 0, NULL);
+    slot_store(&slots->slot[hole], 0, NULL);
 }
 
 bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key, const void *value)
@@ -173,12 +182,12 @@ bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key,
     struct oriel_hash_table_slots *slots =
         atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (slots != NULL) {
-        struct slot *slot = find_slot(slots, key);
-        removed = value != NULL && value_of(slot) == value && key_of(slot) == key;
+        struct slot *slot = slot_find(slots, key);
+        removed = value != NULL && slot_value(slot) == value && slot_key(slot) == key;
         if (removed) {
-            begin_change(table);
-            empty(slots, (uint64_t)(slot - slots->slot));
-            end_change(table);
+            write_begin(table);
+            slot_remove(slots, (uint64_t)(slot - slots->slot));
+            write_end(table);
             slots->used--;
         }
     }
@@ -200,8 +209,8 @@ void oriel_hash_table_visit(struct oriel_hash_table *table,
     struct oriel_hash_table_slots *slots =
         atomic_load_explicit(&table->slots, memory_order_relaxed);
     for (uint64_t i = 0; slots != NULL && i <= slots->mask; i++)
-        if (value_of(&slots->slot[i]) != NULL)
-            visit(value_of(&slots->slot[i]), context);
+        if (slot_value(&slots->slot[i]) != NULL)
+            visit(slot_value(&slots->slot[i]), context);
     pthread_mutex_unlock(&table->mutex);
 }
 

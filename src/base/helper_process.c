@@ -1,15 +1,19 @@
-/* Starts the `oriel` command as a helper and talks to it.
+/* Starts the `oriel` command as a helper process and exchanges requests and answers with it.
  *
- * The program must not notice.  A child of its own would end its wait(), and its end would raise SIGCHLD; so the helper is the
- * child of a child that ends at once and tells nobody (no exit signal: neither SIGCHLD nor wait() without __WCLONE know of
- * it), and belongs to init from then on.  It holds none of the program's descriptors, none of its signals' settings, and no
- * preload.  A socket, since a pipe without a reader would raise SIGPIPE.  Any thread; a forked child of the program may ask
- * too.
+ * The program must not notice the helper. A direct child would end the program's wait(), and its
+ * exit would raise SIGCHLD. So the helper is the child of an intermediate child that exits at once
+ * and becomes a child of init. The intermediate child has no exit signal, so it causes no SIGCHLD,
+ * and only wait() with __WCLONE finds it. The helper inherits none of the program's descriptors,
+ * signal settings or preloaded libraries. The connection is a socket because a pipe without a
+ * reader would raise SIGPIPE. Any thread may send a request, and so may a forked child of the
+ * program.
  *
- * One that is kept is found by a name, and each question is a connection of its own: a descriptor that stayed open the program
- * could count, close and use for something else, and its forked children would have it too.  Whoever starts one has its socket
- * listen before the name is told, so that others queue there at once and start none of their own.  It ends with the process that
- * has started it, or when nobody has asked for a while; who then finds nobody under the name starts another. */
+ * A persistent helper is found by a name, and each request uses a connection of its own. The
+ * program could count, close or reuse a descriptor that stayed open, and its forked children would
+ * inherit it. The process that starts a helper listens on its socket before it publishes the name.
+ * Other processes then queue there at once and start no helper of their own. The helper exits with
+ * the process that started it, or when it has received no request for a while. A process that finds
+ * no helper under the name starts another. */
 #include "base/helper_process.h"
 
 #include "base/wait.h"
@@ -35,10 +39,10 @@
 
 enum {
     STACK_BYTES = 1 << 18,
-    PATIENCE_S = 20,
+    TIMEOUT_S = 20,
     ENVIRONMENT_MAX = 4096,
-    QUEUED = 1024,
-    KEPT_TRIES = 3
+    BACKLOG = 1024,
+    ATTEMPTS = 3
 };
 
 /* <prefix>/lib/oriel/<host>/liboriel_check.so and <prefix>/bin/oriel are installed together. */
@@ -49,7 +53,7 @@ static bool command_find(char out[PATH_MAX])
     if (dladdr((void *)(uintptr_t)command_find, &library) == 0 ||
         realpath(library.dli_fname, out) == NULL)
         return false;
-    for (int level = 0; level < 4; level++) { /* file, host, oriel, lib */
+    for (int level = 0; level < 4; level++) { /* removes: file, host, oriel, lib */
         char *slash = strrchr(out, '/');
         if (slash == NULL)
             return false;
@@ -61,8 +65,8 @@ static bool command_find(char out[PATH_MAX])
     return access(out, X_OK) == 0;
 }
 
-/* What would change the helper, or have it ask the network for debug information. */
-static bool is_kept_back(const char *entry)
+/* Variables that would change the helper, or make it search the network for debug information. */
+static bool is_withheld_variable(const char *entry)
 {
     static const char *const names[] = {"LD_", "ORIEL_", "DEBUGINFOD_", "ASAN_", "TSAN_", "UBSAN_"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -71,19 +75,20 @@ static bool is_kept_back(const char *entry)
     return false;
 }
 
-struct start {
+struct helper_start_args {
     const char *command;
     char *const *argv;
     char **environment;
     int socket;
-    int listener; /* -1: it is asked once */
+    int listener; /* -1 for a helper that answers one request */
     int error;
 };
 
-/* In the child that ends at once; it shares the memory of the process, whose thread stands still meanwhile. */
-static int spawn_and_end(void *context)
+/* Runs in the intermediate child. It shares the memory of the process, whose calling thread is
+ * suspended meanwhile. */
+static int helper_spawn(void *context)
 {
-    struct start *start = context;
+    struct helper_start_args *start = context;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t signals;
@@ -107,22 +112,23 @@ static int spawn_and_end(void *context)
         posix_spawn(&pid, start->command, &actions, &attributes, start->argv, start->environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    return 0; /* which ends it: no handlers of exit run */
+    return 0; /* the child exits here, without exit handlers */
 }
 
-static bool helper_start(struct start *start)
+static bool helper_start(struct helper_start_args *start)
 {
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return false;
-    /* No handler of the program may run in the child, on the program's memory. */
+    /* No signal handler of the program may run in the child, because the child shares the program's
+     * memory. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     start->error = EAGAIN;
-    pid_t child = clone(spawn_and_end, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    pid_t child = clone(helper_spawn, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
     while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
         ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -130,8 +136,9 @@ static bool helper_start(struct start *start)
     return child > 0 && start->error == 0;
 }
 
-/* Above those that the helper has, of which the program may have closed some: there dup2 would do nothing about CLOEXEC. */
-static int high(int fd)
+/* Moves fd above the helper's own descriptors. The program may have closed some of those; on an
+ * equal number dup2 would not clear CLOEXEC. */
+static int fd_move_high(int fd)
 {
     int other = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ORIEL_HELPER_LISTENS + 1);
     if (fd >= 0)
@@ -139,41 +146,42 @@ static int high(int fd)
     return other;
 }
 
-/* The other end: -1 when there is no helper. */
-static int helper_open(const char *what, int listener)
+/* Starts a helper. Returns this process's end of the connection, or -1 if there is no helper. */
+static int helper_connect(const char *service, int listener)
 {
     char command[PATH_MAX];
     char *environment[ENVIRONMENT_MAX];
-    size_t kept = 0;
+    size_t variables = 0;
     int ends[2];
     if (!command_find(command) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
-    for (char **entry = environ; entry != NULL && *entry != NULL && kept + 1 < ENVIRONMENT_MAX;
+    for (char **entry = environ; entry != NULL && *entry != NULL && variables + 1 < ENVIRONMENT_MAX;
          entry++)
-        if (!is_kept_back(*entry))
-            environment[kept++] = *entry;
-    environment[kept] = NULL;
+        if (!is_withheld_variable(*entry))
+            environment[variables++] = *entry;
+    environment[variables] = NULL;
     char name[] = "oriel";
     char check[] = "check";
     char option[] = ORIEL_HELPER_OPTION;
-    char *argv[] = {name, check, option, (char *)(uintptr_t)what, NULL};
-    int theirs = high(ends[1]);
-    struct start start = {.command = command,
-                          .argv = argv,
-                          .environment = environment,
-                          .socket = theirs,
-                          .listener = listener};
-    bool started = theirs >= 0 && helper_start(&start);
-    if (theirs >= 0)
-        close(theirs);
+    char *argv[] = {name, check, option, (char *)(uintptr_t)service, NULL};
+    int helper_end = fd_move_high(ends[1]);
+    struct helper_start_args start = {.command = command,
+                                      .argv = argv,
+                                      .environment = environment,
+                                      .socket = helper_end,
+                                      .listener = listener};
+    bool started = helper_end >= 0 && helper_start(&start);
+    if (helper_end >= 0)
+        close(helper_end);
     if (started)
         return ends[0];
     close(ends[0]);
     return -1;
 }
 
-/* Moves all of it one way; false when the other side has gone or is too late. */
-static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t until_ns)
+/* Sends or receives all bytes. Returns false if the peer has closed the connection or the deadline
+ * has passed. */
+static bool socket_transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t until_ns)
 {
     for (size_t done = 0; done < len_bytes;) {
         uint64_t now_ns = oriel_now_ns();
@@ -195,17 +203,17 @@ static bool transfer(int fd, void *bytes, size_t len_bytes, bool out, uint64_t u
     return true;
 }
 
-/* One question: *answer is from malloc if there is one. */
-static bool converse(int fd, const void *request, size_t len_bytes, uint64_t until_ns,
-                     void **answer, size_t *answer_bytes)
+/* Sends one request and receives the answer; *answer is from malloc, or NULL. Closes fd. */
+static bool helper_exchange(int fd, const void *request, size_t len_bytes, uint64_t until_ns,
+                            void **answer, size_t *answer_bytes)
 {
     struct oriel_helper_head head = {.magic = ORIEL_HELPER_MAGIC, .len_bytes = (uint32_t)len_bytes};
-    bool done = fd >= 0 && transfer(fd, &head, sizeof head, true, until_ns) &&
-                transfer(fd, (void *)(uintptr_t)request, len_bytes, true, until_ns) &&
-                transfer(fd, &head, sizeof head, false, until_ns) &&
+    bool done = fd >= 0 && socket_transfer(fd, &head, sizeof head, true, until_ns) &&
+                socket_transfer(fd, (void *)(uintptr_t)request, len_bytes, true, until_ns) &&
+                socket_transfer(fd, &head, sizeof head, false, until_ns) &&
                 head.magic == ORIEL_HELPER_MAGIC && head.len_bytes <= ORIEL_HELPER_LEN_MAX &&
                 (*answer = malloc(head.len_bytes + 1)) != NULL &&
-                transfer(fd, *answer, head.len_bytes, false, until_ns);
+                socket_transfer(fd, *answer, head.len_bytes, false, until_ns);
     if (fd >= 0)
         close(fd);
     *answer_bytes = head.len_bytes;
@@ -216,79 +224,83 @@ static bool converse(int fd, const void *request, size_t len_bytes, uint64_t unt
     return done;
 }
 
-static uint64_t patience_end(void)
+static uint64_t deadline_ns(void)
 {
-    return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
+    return oriel_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
 }
 
-bool oriel_helper_ask(const char *what, const void *request, size_t len_bytes, void **answer,
+bool oriel_helper_ask(const char *service, const void *request, size_t len_bytes, void **answer,
                       size_t *answer_bytes)
 {
     int error = errno;
-    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_open(what, -1);
+    int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_connect(service, -1);
     *answer = NULL;
-    bool done = converse(fd, request, len_bytes, patience_end(), answer, answer_bytes);
+    bool done = helper_exchange(fd, request, len_bytes, deadline_ns(), answer, answer_bytes);
     errno = error;
     return done;
 }
 
-/* --- one that is kept --- */
+/* --- persistent helper --- */
 
-/* A socket by that name, listening or connected; -1: it could not be. */
-static int named_socket(uint64_t name, bool listens)
+/* Returns a socket of that name, listening or connected, or -1. */
+static int helper_socket_open(uint64_t name, bool listens)
 {
-    /* A name that begins with 0 is in no folder, and gone with its socket. */
+    /* A name that begins with a zero byte is in no folder and disappears with its socket. */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int len = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "oriel-helper-%016llx",
                        (unsigned long long)name);
     socklen_t len_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-    struct timeval patience = {.tv_sec = PATIENCE_S};
-    struct ucred whose;
-    socklen_t whose_bytes = sizeof whose;
+    struct timeval patience = {.tv_sec = TIMEOUT_S};
+    struct ucred peer_credentials;
+    socklen_t credentials_bytes = sizeof peer_credentials;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    if (listens ? bind(fd, (struct sockaddr *)&address, len_bytes) == 0 && listen(fd, QUEUED) == 0
+    if (listens ? bind(fd, (struct sockaddr *)&address, len_bytes) == 0 && listen(fd, BACKLOG) == 0
                 : setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
                       connect(fd, (struct sockaddr *)&address, len_bytes) == 0 &&
-                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &whose, &whose_bytes) == 0 &&
-                      whose.uid == geteuid())
+                      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_credentials,
+                                 &credentials_bytes) == 0 &&
+                      peer_credentials.uid == geteuid())
         return fd;
     close(fd);
     return -1;
 }
 
-/* A new one takes the place of the name that has nobody any more, and is asked; another process may have been quicker. */
-static int kept_start(_Atomic uint64_t *kept, uint64_t gone, const char *what, bool *ours)
+/* Replaces the name of a helper that has exited by the name of a new helper. If another process was
+ * faster, connects to that helper. */
+static int persistent_helper_start(_Atomic uint64_t *shared_name, uint64_t old_name,
+                                   const char *service, bool *is_owner)
 {
     uint64_t name;
     int listener = -1;
     if (getrandom(&name, sizeof name, 0) == (ssize_t)sizeof name && name != 0)
-        listener = high(named_socket(name, true));
-    *ours = listener < 0 || atomic_compare_exchange_strong(kept, &gone, name);
-    int fd = *ours ? helper_open(what, listener) : named_socket(gone, false);
+        listener = fd_move_high(helper_socket_open(name, true));
+    *is_owner = listener < 0 || atomic_compare_exchange_strong(shared_name, &old_name, name);
+    int fd = *is_owner ? helper_connect(service, listener) : helper_socket_open(old_name, false);
     if (listener >= 0)
         close(listener);
     return fd;
 }
 
-bool oriel_helper_ask_kept(_Atomic uint64_t *kept, const char *what, const void *request,
+bool oriel_helper_ask_kept(_Atomic uint64_t *shared_name, const char *service, const void *request,
                            size_t len_bytes, void **answer, size_t *answer_bytes)
 {
     int error = errno;
-    uint64_t until_ns = patience_end();
+    uint64_t until_ns = deadline_ns();
     bool started = len_bytes > ORIEL_HELPER_LEN_MAX;
     bool done = false;
     *answer = NULL;
-    for (int tries = 0; !done && !started && tries < KEPT_TRIES && oriel_now_ns() < until_ns;
+    for (int tries = 0; !done && !started && tries < ATTEMPTS && oriel_now_ns() < until_ns;
          tries++) {
-        uint64_t name = atomic_load(kept);
-        int fd = name == 0 ? -1 : named_socket(name, false);
+        uint64_t name = atomic_load(shared_name);
+        int fd = name == 0 ? -1 : helper_socket_open(name, false);
         if (fd < 0)
-            fd = kept_start(kept, name, what, &started);
-        done = converse(fd, request, len_bytes, until_ns, answer, answer_bytes);
-        if (!done && !started) /* it has died, or hangs: nobody asks that one again */
-            atomic_compare_exchange_strong(kept, &name, 0);
+            fd = persistent_helper_start(shared_name, name, service, &started);
+        done = helper_exchange(fd, request, len_bytes, until_ns, answer, answer_bytes);
+        /* the helper has exited or hangs; clear its name so no process uses it again */
+        if (!done && !started)
+            atomic_compare_exchange_strong(shared_name, &name, 0);
     }
     errno = error;
     return done;

@@ -1,5 +1,5 @@
-/* Makes the own identity and looks whether another one still lives.  Life is asked of a pidfd, because a signal number 0
- * succeeds on zombies; the start time tells a reused PID apart.  Any layer may call. */
+/* Creates this process's identity and checks whether another process is alive. The check uses a
+ * pidfd because signal 0 succeeds on zombies. The start time distinguishes a reused PID. */
 #include "base/identity.h"
 
 #include "base/reserve_fd.h"
@@ -33,7 +33,7 @@ static bool read_start_time(int32_t pid, uint64_t *out)
     if (len_bytes <= 0)
         return false;
     text[len_bytes] = '\0';
-    /* the second field is the command in parentheses and may itself hold spaces and parentheses */
+    /* field 2 is the command in parentheses, and may itself contain spaces and parentheses */
     char *field = strrchr(text, ')');
     for (int i = 2; i < 22 && field != NULL; i++)
         field = strchr(field + 1, ' ');
@@ -70,31 +70,32 @@ int32_t oriel_identity_word_pid(uint64_t word)
 
 bool oriel_identity_word_lives(uint64_t word)
 {
-    struct oriel_identity who = {.start_time = word >> PID_BITS,
-                                 .pid = oriel_identity_word_pid(word)};
-    return oriel_identity_alive(&who);
+    struct oriel_identity identity = {.start_time = word >> PID_BITS,
+                                      .pid = oriel_identity_word_pid(word)};
+    return oriel_identity_alive(&identity);
 }
 
 static int open_process(int32_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    return fd < 0 && oriel_reserve_fd_spend_spare(errno)
-               ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0)
-               : fd;
+    return fd < 0 && oriel_reserve_fd_release(errno) ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0)
+                                                     : fd;
 }
 
-/* What cannot be asked, for want of a descriptor or since a signal came in between, is not held against the process. */
-bool oriel_identity_alive(const struct oriel_identity *who)
+/* If the check fails for lack of a descriptor or because of a signal, the process counts as
+ * alive. */
+bool oriel_identity_alive(const struct oriel_identity *identity)
 {
-    uint64_t start_time = who->start_time;
-    int fd = open_process(who->pid);
+    uint64_t start_time = identity->start_time;
+    int fd = open_process(identity->pid);
     if (fd < 0)
-        return errno != ESRCH && errno != EINVAL &&
-               errno != ENOENT; /* the last two: only a thread has the number now */
+        /* EINVAL and ENOENT: the number now belongs to a thread that is not a process */
+        return errno != ESRCH && errno != EINVAL && errno != ENOENT;
     struct pollfd exited = {.fd = fd, .events = POLLIN};
     bool alive = poll(&exited, 1, 0) <= 0;
     close(fd);
-    alive = alive && (!read_start_time(who->pid, &start_time) || start_time == who->start_time);
+    alive = alive &&
+            (!read_start_time(identity->pid, &start_time) || start_time == identity->start_time);
     oriel_reserve_fd_restore_spare();
     return alive;
 }

@@ -1,5 +1,5 @@
-/* Writes Oriel's own lines to standard error, one write each.  ORIEL_VERBOSE decides about notes, never about warnings.
- * What is too long ends in "...".  Any layer may call. */
+/* Writes Oriel's own lines to standard error, one write per line. ORIEL_VERBOSE controls notes,
+ * never warnings. Lines that are too long end in "...". */
 #include "base/log.h"
 
 #include "base/options.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nobody is left to tell when standard error is closed. */
+/* If standard error is closed, the text is discarded. */
 void oriel_log_write(const char *text, size_t len_bytes)
 {
     for (size_t done = 0; done < len_bytes;) {

@@ -1,17 +1,18 @@
-/* Lines that Oriel writes to the user's standard error, each starting with "oriel:".  A line is written by one write
- * so that lines of several ranks do not mix.  Any layer may call. */
+/* Lines that Oriel writes to the user's standard error, each with the prefix "oriel". One write per
+ * line keeps the lines of several ranks apart. */
 #ifndef ORIEL_BASE_LOG_H
 #define ORIEL_BASE_LOG_H
 
 #include <stddef.h>
 
-/* Something the user must see, whatever ORIEL_VERBOSE says. */
+/* A warning, printed regardless of ORIEL_VERBOSE. */
 void oriel_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Something that is written from ORIEL_VERBOSE=1 on. */
+/* A note, printed if ORIEL_VERBOSE is at least 1. */
 void oriel_note(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* All of a text, to standard error, by one write unless signals or a full pipe cut it. */
+/* Writes the whole text to standard error with one write, unless signals or a full pipe split
+ * it. */
 void oriel_log_write(const char *text, size_t len_bytes);
 
 #endif

@@ -1,6 +1,5 @@
-/* Parses the ORIEL_* variables by the table in options.def.
- * One parser per kind reads defaults and the environment alike, so a default is always well formed.
- * Called through options.h only. */
+/* Parses the ORIEL_* variables according to the table in options.def. One parser per kind reads
+ * both defaults and the environment, so a default is always well formed. */
 #include "base/options.h"
 
 #include <ctype.h>
@@ -45,11 +44,11 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* A whole number of 0 or more in decimal; *end is where it stops. */
+/* Parses a whole decimal number of 0 or more; *end is the first character after it. */
 static bool number_parse(const char *text, uint64_t *out, const char **end)
 {
     if (!isdigit((unsigned char)text[0])) {
-        return false; /* strtoull would take blanks and signs */
+        return false; /* strtoull would accept blanks and signs */
     }
     char *stop = NULL;
     errno = 0;
@@ -104,7 +103,7 @@ static bool size_parse(const char *text, uint64_t *out)
     return true;
 }
 
-/* The word at a position of "first|second|third"; false when there are not so many. */
+/* The word at a position of "first|second|third". Returns false if there are fewer words. */
 static bool word_find(const char *words, int position, const char **word, size_t *len_bytes)
 {
     for (int i = 0; *words != '\0'; i++) {
@@ -145,7 +144,7 @@ static bool value_parse(const struct option_row *row, const char *text, void *fi
     return false;
 }
 
-static void complain(FILE *out, const struct option_row *row, const char *text)
+static void value_error_print(FILE *out, const struct option_row *row, const char *text)
 {
     static const char *const wanted[] = {
         [KIND_bool] = "0 or 1",
@@ -165,13 +164,13 @@ void oriel_options_read(FILE *complaints, struct oriel_options *out)
     for (size_t i = 0; i < ROWS; i++) {
         void *field = (char *)out + rows[i].offset;
         const char *text = getenv(rows[i].name);
-        /* A variable that is set to nothing counts as not set, as shells make it easy to do. */
+        /* An empty variable counts as not set, because shells create such variables easily. */
         bool is_set = text != NULL && text[0] != '\0';
         if (is_set && value_parse(&rows[i], text, field)) {
             continue;
         }
         if (is_set && complaints != NULL) {
-            complain(complaints, &rows[i], text);
+            value_error_print(complaints, &rows[i], text);
         }
         value_parse(&rows[i], rows[i].initial, field);
     }
@@ -222,7 +221,7 @@ int oriel_options_warn_unknown(FILE *out)
     return unknown;
 }
 
-/* Whole multiples are written with their suffix. */
+/* Whole multiples of G, M or K are written with their suffix. */
 static void size_format(uint64_t size, char *text, size_t text_bytes)
 {
     static const char suffixes[] = {'G', 'M', 'K'};
@@ -250,18 +249,18 @@ static void value_format(const struct option_row *row, const void *field, char *
         word_find(row->words, *(const int *)field, &word, &len);
         snprintf(text, text_bytes, "%.*s", (int)len, word);
         break;
-    case KIND_string: text[0] = '\0'; break; /* told as it is, or not set */
+    case KIND_string: text[0] = '\0'; break; /* the caller prints the string itself, if it is set */
     }
 }
 
-/* Whether the environment sets the option to something that its parser takes. */
+/* True if the environment sets the option to a value that its parser accepts. */
 static bool row_is_set(const struct option_row *row)
 {
     const char *text = getenv(row->name);
     if (text == NULL || text[0] == '\0' || row->kind == KIND_string) {
         return text != NULL && text[0] != '\0';
     }
-    uint64_t scratch = 0; /* wide enough for the field of every kind but string */
+    uint64_t scratch = 0; /* wide enough for the field of every kind except string */
     return value_parse(row, text, &scratch);
 }
 

@@ -1,6 +1,7 @@
-/* One thread at a time has the spare descriptor at hand; who finds another there goes on as if there were none, for which any
- * caller is prepared: so nobody waits, and a child that was forked meanwhile does not either.  The program may close it, too, and
- * have something else at the number: it is known by its file. */
+/* One thread at a time owns the spare descriptor. A thread that finds it owned continues as if
+ * there were no spare, which every caller handles. So no thread waits, and neither does a child
+ * that was forked meanwhile. The program may close the descriptor and reuse its number. The spare
+ * is therefore identified by its file. */
 #include "base/reserve_fd.h"
 
 #include <errno.h>
@@ -11,17 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HIGH = 200, NONE = -1, LEAVES = 16, LOOKS_MOST = 1024, NUMBERS_MOST = 1 << 20 };
+enum { HIGH = 200, NONE = -1, FREE_MIN = 16, PROBES_MAX = 1024, FDS_MAX = 1 << 20 };
 
-static _Atomic bool keeps_spare;
-static atomic_flag is_at_hand = ATOMIC_FLAG_INIT;
+static _Atomic bool spare_is_enabled;
+static atomic_flag spare_is_locked = ATOMIC_FLAG_INIT;
 static struct {
     int fd;
     dev_t device;
     ino_t inode;
-    bool is_spent; /* and is put back, however few are free by then */
+    bool is_spent; /* it will be restored, however few descriptors are free then */
 } spare = {.fd = NONE};
-static _Thread_local bool is_elsewhere;
+static _Thread_local bool has_own_fd_table;
 
 int oriel_reserve_fd_high(int fd)
 {
@@ -32,37 +33,39 @@ int oriel_reserve_fd_high(int fd)
     return high;
 }
 
-/* So many are left to a program that needs its last ones.  Numbers are looked at, not taken. */
-static bool has_room(void)
+/* True if at least FREE_MIN descriptors remain for a program that needs the last ones. The check
+ * allocates none. */
+static bool fds_are_plentiful(void)
 {
     struct rlimit limit;
-    int left = LEAVES;
+    int left = FREE_MIN;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return false;
-    int end = limit.rlim_cur < NUMBERS_MOST ? (int)limit.rlim_cur : NUMBERS_MOST;
-    for (int fd = end - 1; fd >= 0 && fd >= end - LOOKS_MOST && left > 0; fd--)
+    int end = limit.rlim_cur < FDS_MAX ? (int)limit.rlim_cur : FDS_MAX;
+    for (int fd = end - 1; fd >= 0 && fd >= end - PROBES_MAX && left > 0; fd--)
         left -= fcntl(fd, F_GETFD) < 0;
     return left == 0;
 }
 
-static bool take(void)
+static bool spare_lock(void)
 {
-    return !is_elsewhere && !atomic_flag_test_and_set_explicit(&is_at_hand, memory_order_acquire);
+    return !has_own_fd_table &&
+           !atomic_flag_test_and_set_explicit(&spare_is_locked, memory_order_acquire);
 }
 
-static void put_back(void)
+static void spare_unlock(void)
 {
-    atomic_flag_clear_explicit(&is_at_hand, memory_order_release);
+    atomic_flag_clear_explicit(&spare_is_locked, memory_order_release);
 }
 
-static bool is_there(void)
+static bool spare_is_open(void)
 {
     struct stat info;
     return spare.fd >= 0 && fstat(spare.fd, &info) == 0 && info.st_dev == spare.device &&
            info.st_ino == spare.inode;
 }
 
-static void make(void)
+static void spare_create(void)
 {
     struct stat info = {.st_ino = 0};
     spare.fd = oriel_reserve_fd_high(memfd_create("oriel-spare", MFD_CLOEXEC));
@@ -75,36 +78,36 @@ static void make(void)
 
 void oriel_reserve_fd_keep_spare(void)
 {
-    atomic_store_explicit(&keeps_spare, true, memory_order_relaxed);
-    if (!take())
+    atomic_store_explicit(&spare_is_enabled, true, memory_order_relaxed);
+    if (!spare_lock())
         return;
-    if (!is_there() && (spare.is_spent || has_room()))
-        make();
-    put_back();
+    if (!spare_is_open() && (spare.is_spent || fds_are_plentiful()))
+        spare_create();
+    spare_unlock();
 }
 
 void oriel_reserve_fd_restore_spare(void)
 {
-    if (atomic_load_explicit(&keeps_spare, memory_order_relaxed))
+    if (atomic_load_explicit(&spare_is_enabled, memory_order_relaxed))
         oriel_reserve_fd_keep_spare();
 }
 
-bool oriel_reserve_fd_spend_spare(int reason)
+bool oriel_reserve_fd_release(int reason)
 {
     bool is_free = false;
-    if ((reason == EMFILE || reason == ENFILE) && take()) {
-        is_free = is_there();
+    if ((reason == EMFILE || reason == ENFILE) && spare_lock()) {
+        is_free = spare_is_open();
         if (is_free)
             close(spare.fd);
         spare.is_spent |= is_free;
         spare.fd = NONE;
-        put_back();
+        spare_unlock();
     }
     errno = reason;
     return is_free;
 }
 
-void oriel_reserve_fd_leave_spare(void)
+void oriel_reserve_fd_detach_thread(void)
 {
-    is_elsewhere = true;
+    has_own_fd_table = true;
 }

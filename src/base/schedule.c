@@ -1,4 +1,4 @@
-/* Asks the kernel for short slices and for all processors (schedule.h). */
+/* Requests short time slices and all processors from the kernel (schedule.h). */
 #include "base/schedule.h"
 
 #include <sched.h>
@@ -9,19 +9,19 @@
 
 enum { SLICE_NS = 100000 };
 
-/* As the kernel reads it; glibc's headers do not have it before 2.41. */
+/* The kernel's struct sched_attr; glibc's headers have it only from 2.41. */
 struct attributes {
     uint32_t size_bytes;
     uint32_t policy;
     uint64_t flags;
     int32_t nice;
     uint32_t priority;
-    uint64_t runtime_ns; /* of SCHED_OTHER, from Linux 6.12 on: the slice */
+    uint64_t runtime_ns; /* for SCHED_OTHER from Linux 6.12: the time slice */
     uint64_t deadline_ns;
     uint64_t period_ns;
 };
 
-void oriel_schedule_soon(void)
+void oriel_schedule_short_slices(void)
 {
     struct attributes attributes = {.size_bytes = 0};
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||

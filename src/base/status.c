@@ -1,5 +1,5 @@
-/* Keeps the last failure's message, one per thread.  A message is complete before the status that belongs to it is
- * returned.  Any layer may call. */
+/* Stores the message of the last failure, one per thread. The message is complete before its status
+ * is returned. */
 #include "base/status.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* What a call inside Oriel returns.  The first function that notices a failure writes the message with oriel_fail and
- * every caller above passes the status on unchanged; only api/ turns it into an MPI error class.  Any layer may use it. */
+/* The result of a call inside Oriel. The first function that notices a failure writes the message
+ * with oriel_fail, and every caller above passes the status on unchanged. Only api/ translates it
+ * to an MPI error class. */
 #ifndef ORIEL_BASE_STATUS_H
 #define ORIEL_BASE_STATUS_H
 
@@ -11,11 +12,11 @@ enum oriel_status {
     ORIEL_STATUS_COUNT
 };
 
-/* Keeps the message (at most 511 bytes) as this thread's last one and returns status. */
+/* Stores the message (at most 511 bytes) as this thread's last one and returns status. */
 enum oriel_status oriel_fail(enum oriel_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
-/* This thread's last message; empty when nothing has failed yet. */
+/* This thread's last message; empty if nothing has failed yet. */
 const char *oriel_fail_message(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Fills and invalidates the threads' one-entry caches.  A kept entry of another generation is dropped with its neighbour, so
- * that one comparison covers both.  window/ and rma/ call. */
+/* Fills and invalidates the threads' one-entry caches. If an entry is of an old generation, the
+ * window and the type are both dropped, so one comparison covers both. */
 #include "base/tls_cache.h"
 
 #include "base/wait.h"
@@ -8,7 +8,7 @@ _Thread_local struct oriel_tls_cache oriel_tls_cache = {.turns = ORIEL_TLS_CACHE
                                                         .operator_key = ORIEL_TLS_CACHE_NO_KEY};
 _Atomic uint64_t oriel_tls_cache_generation = 1;
 
-static void enter(uint64_t generation)
+static void generation_enter(uint64_t generation)
 {
     if (oriel_tls_cache.generation == generation)
         return;
@@ -19,16 +19,16 @@ static void enter(uint64_t generation)
 
 void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
 {
-    enter(generation);
+    generation_enter(generation);
     oriel_tls_cache.window = window;
     oriel_tls_cache.ranks = ranks;
     oriel_tls_cache.window_key = key;
 }
 
-void oriel_tls_cache_keep_type(uint64_t generation, uint64_t key, const void *type,
-                               int64_t plain_bytes)
+void oriel_tls_cache_set_type(uint64_t generation, uint64_t key, const void *type,
+                              int64_t plain_bytes)
 {
-    enter(generation);
+    generation_enter(generation);
     oriel_tls_cache.type = type;
     oriel_tls_cache.plain_bytes = plain_bytes;
     oriel_tls_cache.type_key = key;
@@ -39,12 +39,12 @@ void oriel_tls_cache_invalidate(void)
     atomic_fetch_add_explicit(&oriel_tls_cache_generation, 1, memory_order_seq_cst);
 }
 
-void oriel_tls_cache_give_turn(void)
+void oriel_tls_cache_host_turn(void)
 {
     bool marked = (int32_t)oriel_tls_cache.turns < 0;
-    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) |
-                            ORIEL_TLS_CACHE_TURNS; /* both bits, for a count that went below 0 */
-    oriel_wait_passes = true;
+    /* clears both upper bits too, for a count that wrapped below 0 */
+    oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) | ORIEL_TLS_CACHE_TURNS;
+    oriel_wait_is_polling = true;
     oriel_wait_progress();
-    oriel_wait_passes = false;
+    oriel_wait_is_polling = false;
 }

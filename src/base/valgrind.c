@@ -1,13 +1,14 @@
-/* Asks valgrind itself where the processor's way of asking is known: instructions that change nothing, which valgrind takes for a
- * question.  Elsewhere the library that valgrind preloads gives it away. */
+/* Detects valgrind by its client request: instructions that change nothing, which valgrind
+ * intercepts. On processors where the sequence is not known here, it looks for valgrind's library
+ * in LD_PRELOAD. */
 #include "base/valgrind.h"
 
 #include <stdint.h>
 
 #ifdef __x86_64__
 
-/* How many valgrinds this process runs under. */
-static uint64_t ask(void)
+/* The number of valgrinds under which this process runs. */
+static uint64_t valgrind_depth(void)
 {
     enum { RUNNING_ON_VALGRIND = 0x1001 };
     const volatile uint64_t question[6] = {RUNNING_ON_VALGRIND};
@@ -25,7 +26,7 @@ static uint64_t ask(void)
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t ask(void)
+static uint64_t valgrind_depth(void)
 {
     const char *preloaded = getenv("LD_PRELOAD");
     return preloaded != NULL && strstr(preloaded, "vgpreload_") != NULL;
@@ -35,5 +36,5 @@ static uint64_t ask(void)
 
 bool oriel_valgrind(void)
 {
-    return ask() > 0;
+    return valgrind_depth() > 0;
 }

@@ -1,4 +1,5 @@
-/* Whether this process runs under valgrind, whose search for lost memory reads all that is mapped.  Anybody may call. */
+/* True if this process runs under valgrind, whose search for lost memory reads all mapped
+ * memory. */
 #ifndef ORIEL_BASE_VALGRIND_H
 #define ORIEL_BASE_VALGRIND_H
 

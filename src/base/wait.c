@@ -1,6 +1,6 @@
-/* Spin, yield, futex: how a process waits for a word in shared memory.  The yield matters as soon as there are more
- * ranks than cores, the futex when the wait is long or yields do not help; neither costs anything when the word is already
- * there.  Any layer may call. */
+/* How a process waits for a word in shared memory: it spins, yields, then sleeps in a futex. The
+ * yield matters if there are more ranks than cores. The futex matters if the wait is long or yields
+ * do not help. Neither costs anything if the word already has the wanted value. */
 #include "base/wait.h"
 
 #include "base/delay.h"
@@ -14,41 +14,63 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A wait looks EAGER times before it pauses or asks for the time, then spins, yields for a millisecond, calling the host now and
- * then, and then sleeps a millisecond at a time, since nobody wakes it for what the host must do.
- * A yield that takes CROWD_NS, and some times as long as a system call that lets nobody run, has let others run: where
- * calls are slow, as under tracers and in sandboxes, so are yields to nobody.  Who waits for one that could run here spins in
- * vain then: waits of this thread do not spin any more, until a few yields in a row have come back at once.
+/* A wait checks the word CHECKS times before it pauses or reads the clock. Then it spins, then
+ * yields for a millisecond with occasional calls of the host. Then it sleeps a millisecond at a
+ * time, because the host's work does not wake it.
  *
- * A yield gives way within the scheduler's group of the process.  MPICH's launcher starts each rank in a session of its own, and
- * Linux makes each session a group (sched_autogroup_enabled): a yield then comes back at once for as long as the group has run
- * less than others have, up to milliseconds, though who is waited for stands in line.  Such yields look like those to nobody.
- * Told apart they are by the longer ones among them: where those keep coming the processor is in demand, and waits do not spin.
- * VAIN yields in a row without one, while it is in demand, are in vain (where yields help, a wait meets a few dozen in a row at
- * most): a wait for an event sleeps, which gives way to everybody, and so do the next at once, 1, then 2, 4, up to NAPS of them.
- * After those AGAIN yields in vain suffice to go on so, about as long as a sleeper takes to wake up; a wait that is over sooner
- * ends it.  The host gets its turn after each sleep, so not less often than where yields help. */
+ * A yield counts as having let other threads run if it takes at least LONG_YIELD_NS and several
+ * times as long as a system call that does not reschedule. Where system calls are slow, as under
+ * tracers and in sandboxes, so are yields without effect. A yield that let others run means that
+ * the awaited thread may need this processor, and spinning is useless. The waits of this thread
+ * then stop spinning until a few yields in a row have returned at once.
+ *
+ * A yield only yields within the process's scheduler group. MPICH's launcher starts each rank in
+ * its own session, and Linux makes each session a group (sched_autogroup_enabled). A yield then
+ * returns at once while the group has run less than others, for up to milliseconds, although the
+ * awaited thread is queued. Such yields look like yields without effect. The longer ones among them
+ * identify them: while those keep occurring, the processor is in demand and waits do not spin.
+ * While it is in demand, USELESS_YIELDS yields in a row without a long one count as useless; where
+ * yields help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which
+ * yields to all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After
+ * those, USELESS_YIELDS_AGAIN useless yields suffice to continue so, about the time a sleeper takes
+ * to wake up. A wait that succeeds sooner ends this. The host gets its turn after each sleep, so no
+ * less often than where yields help. */
 enum {
-    EAGER = 100,
+    CHECKS = 100,
     YIELD_NS = 1000000,
     SLEEP_NS = 1000000,
     WATCH_NS = 100000000,
     YIELDS_PER_PROGRESS = 32
 };
-enum { PAUSES = 16, CROWD_NS = 1000, CROWD_CALLS = 3, CROWD_LASTS = 4, CALLS_TRIED = 8 };
-enum { IN_DEMAND = 4, DEMAND_MOST = 16, VAIN = 100, AGAIN = 30, NAPS = 256 };
+enum {
+    PAUSED_CHECKS = 16,
+    LONG_YIELD_NS = 1000,
+    LONG_YIELD_CALLS = 3,
+    YIELDS_UNTIL_SPIN = 4,
+    CALLS_TRIED = 8
+};
+enum {
+    CONTENDED = 4,
+    CONTENTION_MAX = 16,
+    USELESS_YIELDS = 100,
+    USELESS_YIELDS_AGAIN = 30,
+    NAPS = 256
+};
 
-static _Thread_local int crowded; /* so many yields must come back at once until waits spin again */
-static _Thread_local int
-    demand; /* more with each yield that lets others run, less with each wait that meets none */
-static _Thread_local int naps;      /* so many waits sleep without yielding, */
-static _Thread_local int naps_last; /* of so many that were to when they were last counted */
-static _Thread_local unsigned patience = VAIN; /* so many yields in a row may be in vain */
-static _Atomic uint64_t crowd_ns;              /* of this process's yields; 0: not known yet */
+/* number of yields that must return at once before waits spin again */
+static _Thread_local int yields_until_spin;
+/* grows with each yield that lets others run, shrinks with each wait that has none */
+static _Thread_local int contention;
+static _Thread_local int naps;         /* number of next waits that sleep without yielding */
+static _Thread_local int naps_initial; /* initial value of naps when it was last set */
+/* limit of useless yields in a row */
+static _Thread_local unsigned useless_yields_max = USELESS_YIELDS;
+/* threshold of a long yield in this process; 0 if not measured yet */
+static _Atomic uint64_t long_yield_ns;
 
 static _Atomic(void (*)(void)) progress_hook;
-_Thread_local bool oriel_wait_untold;
-_Thread_local bool oriel_wait_passes;
+_Thread_local bool oriel_wait_is_internal;
+_Thread_local bool oriel_wait_is_polling;
 
 void oriel_wait_set_progress(void (*progress)(void))
 {
@@ -58,7 +80,7 @@ void oriel_wait_set_progress(void (*progress)(void))
 void oriel_wait_progress(void)
 {
     void (*progress)(void) = atomic_load_explicit(&progress_hook, memory_order_acquire);
-    if (progress != NULL && !oriel_wait_untold)
+    if (progress != NULL && !oriel_wait_is_internal)
         progress();
 }
 
@@ -69,10 +91,10 @@ void oriel_wait_set_server(bool (*serve)(bool begins))
     atomic_store_explicit(&server_hook, serve, memory_order_release);
 }
 
-static inline bool serve_others(bool begins)
+static inline bool requests_serve(bool begins)
 {
     bool (*serve)(bool) = atomic_load_explicit(&server_hook, memory_order_acquire);
-    return oriel_unlikely(serve != NULL) && !oriel_wait_untold && serve(begins);
+    return oriel_unlikely(serve != NULL) && !oriel_wait_is_internal && serve(begins);
 }
 
 static _Atomic(const struct oriel_wait_observer *) wait_observer;
@@ -82,24 +104,26 @@ void oriel_wait_set_observer(const struct oriel_wait_observer *observer)
     atomic_store_explicit(&wait_observer, observer, memory_order_release);
 }
 
-static _Atomic(const struct oriel_wait_teller *) teller;
+static _Atomic(const struct oriel_wait_teller *) publisher;
 
 void oriel_wait_set_teller(const struct oriel_wait_teller *wanted)
 {
-    atomic_store_explicit(&teller, wanted, memory_order_release);
+    atomic_store_explicit(&publisher, wanted, memory_order_release);
 }
 
-void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *told)
+void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published)
 {
-    const struct oriel_wait_teller *by = atomic_load_explicit(&teller, memory_order_acquire);
-    if (by != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING && !oriel_wait_untold)
-        *told = by->lasts(watch, since_ns, *told);
+    const struct oriel_wait_teller *current_publisher =
+        atomic_load_explicit(&publisher, memory_order_acquire);
+    if (current_publisher != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING &&
+        !oriel_wait_is_internal)
+        *is_published = current_publisher->lasts(watch, since_ns, *is_published);
 }
 
-void oriel_wait_over(bool told)
+void oriel_wait_over(bool is_published)
 {
-    if (told)
-        atomic_load_explicit(&teller, memory_order_acquire)->over();
+    if (is_published)
+        atomic_load_explicit(&publisher, memory_order_acquire)->over();
 }
 
 uint64_t oriel_now_ns(void)
@@ -114,61 +138,64 @@ void oriel_wake_sleepers(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static enum oriel_status wait_asleep(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                     enum oriel_wait_for what, uint32_t wanted,
-                                     const struct oriel_watch *watch)
+static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                       enum oriel_wait_for condition, uint32_t wanted,
+                                       const struct oriel_watch *watch)
 {
     static const struct timespec limit = {.tv_nsec = SLEEP_NS};
     enum oriel_status status = ORIEL_OK;
     const uint64_t since_ns = oriel_now_ns();
     uint64_t asked_ns = since_ns;
-    bool told = false;
+    bool is_published = false;
     atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst); /* S1 */
     for (;;) {
         oriel_delay();
         uint32_t value = oriel_load_acquire(word);
-        if (oriel_wait_reached(value, what, wanted))
+        if (oriel_wait_reached(value, condition, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
-        (void)serve_others(false);
+        (void)requests_serve(false);
         oriel_wait_progress();
         uint64_t now_ns = oriel_now_ns();
         bool asks = now_ns - asked_ns >= WATCH_NS;
-        if (asks || (!told && now_ns - since_ns >= SLEEP_NS))
-            oriel_wait_lasts(watch, since_ns, &told);
+        if (asks || (!is_published && now_ns - since_ns >= SLEEP_NS))
+            oriel_wait_lasts(watch, since_ns, &is_published);
         if (watch == NULL || !asks)
             continue;
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
-            /* the word may have come while the watch looked: a peer that ended in good order raises no alarm */
-            if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+            /* the word may have changed during the check: a peer that ended in good order is not an
+             * error */
+            if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
                 status = ORIEL_OK;
             break;
         }
         asked_ns = oriel_now_ns();
     }
     atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);
-    oriel_wait_over(told);
+    oriel_wait_over(is_published);
     return status;
 }
 
-/* Looks at once, and again and again; or pauses before each look, which leaves the line to who writes it. */
-static inline bool look(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted,
-                        int times, bool pauses, bool *served)
+/* Checks the word several times: back to back, or with a pause before each check, which leaves the
+ * cache line to its writer. */
+static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for condition,
+                              uint32_t wanted, int times, bool pauses, bool *served)
 {
     for (int i = 0; i < times; i++) {
         if (pauses) {
             oriel_cpu_relax();
-            *served |= serve_others(false);
+            *served |= requests_serve(false);
         }
-        if (oriel_wait_reached(oriel_load_acquire(word), what, wanted))
+        if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
             return true;
     }
     return false;
 }
 
-/* Measured by the first wait that yields, and by the least of some calls, which others may have interrupted. */
-static uint64_t measure_crowd(void)
+/* Measured at the first yield, as the minimum over several calls, because others may be
+ * interrupted. */
+static uint64_t long_yield_measure(void)
 {
     uint64_t least_ns = UINT64_MAX;
     for (int i = 0; i < CALLS_TRIED; i++) {
@@ -177,75 +204,83 @@ static uint64_t measure_crowd(void)
         uint64_t took_ns = oriel_now_ns() - begin_ns;
         least_ns = took_ns < least_ns ? took_ns : least_ns;
     }
-    uint64_t found_ns = CROWD_CALLS * least_ns > CROWD_NS ? CROWD_CALLS * least_ns : CROWD_NS;
-    atomic_store_explicit(&crowd_ns, found_ns, memory_order_relaxed);
+    uint64_t found_ns =
+        LONG_YIELD_CALLS * least_ns > LONG_YIELD_NS ? LONG_YIELD_CALLS * least_ns : LONG_YIELD_NS;
+    atomic_store_explicit(&long_yield_ns, found_ns, memory_order_relaxed);
     return found_ns;
 }
 
-/* Whether others have run; and when it came back. */
-static bool yield(uint64_t *back_ns)
+/* Returns true if other threads ran; *back_ns is the time of return. */
+static bool processor_yield(uint64_t *back_ns)
 {
-    uint64_t long_ns = atomic_load_explicit(&crowd_ns, memory_order_relaxed);
+    uint64_t long_ns = atomic_load_explicit(&long_yield_ns, memory_order_relaxed);
     if (oriel_unlikely(long_ns == 0))
-        long_ns = measure_crowd();
+        long_ns = long_yield_measure();
     uint64_t begin_ns = oriel_now_ns();
     sched_yield();
     *back_ns = oriel_now_ns();
     if (*back_ns - begin_ns < long_ns) {
-        crowded -= crowded > 0;
+        yields_until_spin -= yields_until_spin > 0;
         return false;
     }
-    crowded = CROWD_LASTS;
-    demand += demand < DEMAND_MOST;
+    yields_until_spin = YIELDS_UNTIL_SPIN;
+    contention += contention < CONTENTION_MAX;
     return true;
 }
 
-static inline bool is_in_demand(enum oriel_wait_for what)
+static inline bool processor_is_contended(enum oriel_wait_for condition)
 {
-    return what == ORIEL_WAIT_SIGNALLED && demand >= IN_DEMAND;
+    return condition == ORIEL_WAIT_SIGNALLED && contention >= CONTENDED;
 }
 
-static inline bool is_vain(enum oriel_wait_for what, unsigned yields_in_vain)
+static inline bool yields_are_useless(enum oriel_wait_for condition, unsigned useless_yields)
 {
-    return is_in_demand(what) && yields_in_vain >= patience;
+    return processor_is_contended(condition) && useless_yields >= useless_yields_max;
 }
 
-static void plan_naps(bool yields_helped)
+static void naps_plan(bool yields_helped)
 {
-    naps_last = yields_helped ? 0 : naps_last == 0 ? 1 : naps_last < NAPS ? 2 * naps_last : NAPS;
-    naps = naps_last;
-    patience = yields_helped ? VAIN : AGAIN;
+    naps_initial = yields_helped         ? 0
+                   : naps_initial == 0   ? 1
+                   : naps_initial < NAPS ? 2 * naps_initial
+                                         : NAPS;
+    naps = naps_initial;
+    useless_yields_max = yields_helped ? USELESS_YIELDS : USELESS_YIELDS_AGAIN;
 }
 
-/* Spins and yields: whether the word has come, before it is time to sleep. */
-static bool wait_awake(const _Atomic uint32_t *word, enum oriel_wait_for what, uint32_t wanted)
+/* Spins and yields. Returns true if the word reached the wanted value before it is time to
+ * sleep. */
+static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for condition,
+                          uint32_t wanted)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t now_ns = begin_ns;
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
-    unsigned yields = 0, in_vain = 0;
-    bool is_there = false, gave_way = false, served = false;
-    while (!is_there && now_ns - begin_ns < spin_ns + YIELD_NS && !is_vain(what, in_vain)) {
-        bool spins_in_vain = crowded > 0 || is_in_demand(what);
-        if (!spins_in_vain && now_ns - begin_ns < spin_ns) {
+    unsigned yields = 0, useless_yields = 0;
+    bool is_reached = false, has_yielded = false, served = false;
+    while (!is_reached && now_ns - begin_ns < spin_ns + YIELD_NS &&
+           !yields_are_useless(condition, useless_yields)) {
+        bool skips_spinning = yields_until_spin > 0 || processor_is_contended(condition);
+        if (!skips_spinning && now_ns - begin_ns < spin_ns) {
             now_ns = oriel_now_ns();
         } else {
             if (++yields % YIELDS_PER_PROGRESS == 0)
                 oriel_wait_progress();
-            served |= serve_others(false);
-            in_vain = yield(&now_ns) ? 0 : in_vain + 1;
-            gave_way |= in_vain == 0;
+            served |= requests_serve(false);
+            useless_yields = processor_yield(&now_ns) ? 0 : useless_yields + 1;
+            has_yielded |= useless_yields == 0;
         }
-        is_there =
-            look(word, what, wanted, spins_in_vain ? EAGER : PAUSES, !spins_in_vain, &served);
+        is_reached = word_check(word, condition, wanted, skips_spinning ? CHECKS : PAUSED_CHECKS,
+                                !skips_spinning, &served);
         begin_ns = served ? now_ns : begin_ns;
         served = false;
     }
-    if (is_there ? what == ORIEL_WAIT_SIGNALLED : is_vain(what, in_vain))
-        plan_naps(is_there);
-    if (!gave_way)
-        demand = is_there ? demand / 2 : demand - (demand > 0);
-    return is_there;
+    if (is_reached ? condition == ORIEL_WAIT_SIGNALLED
+                   : yields_are_useless(condition, useless_yields))
+        naps_plan(is_reached);
+    if (!has_yielded)
+        contention = is_reached ? contention / 2 : contention - (contention > 0);
+    return is_reached;
 }
 
 uint64_t oriel_wait_time_begin(const struct oriel_watch *watch)
@@ -267,25 +302,25 @@ void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
 }
 
 static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                   enum oriel_wait_for what, uint32_t wanted,
+                                   enum oriel_wait_for condition, uint32_t wanted,
                                    const struct oriel_watch *watch)
 {
-    bool served = serve_others(true);
-    if (look(word, what, wanted, EAGER, false, &served))
+    bool served = requests_serve(true);
+    if (word_check(word, condition, wanted, CHECKS, false, &served))
         return ORIEL_OK;
-    if (naps > 0 && what == ORIEL_WAIT_SIGNALLED)
+    if (naps > 0 && condition == ORIEL_WAIT_SIGNALLED)
         naps--;
-    else if (wait_awake(word, what, wanted))
+    else if (wait_spinning(word, condition, wanted))
         return ORIEL_OK;
-    return wait_asleep(word, sleepers, what, wanted, watch);
+    return wait_sleeping(word, sleepers, condition, wanted, watch);
 }
 
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
-                                  enum oriel_wait_for what, uint32_t wanted,
+                                  enum oriel_wait_for condition, uint32_t wanted,
                                   const struct oriel_watch *watch)
 {
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = wait_long(word, sleepers, what, wanted, watch);
+    enum oriel_status status = wait_long(word, sleepers, condition, wanted, watch);
     if (oriel_unlikely(begin_ns != 0))
         oriel_wait_time_end(watch, begin_ns);
     return status;

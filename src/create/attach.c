@@ -1,5 +1,5 @@
-/* What a dynamic window's owner knows of its attached memory; regions.c has what origins see.  Memory is promoted before it is in
- * the table, and private again after it has left it. */
+/* The owner's records of a dynamic window's attached memory; regions.c has the table that origins
+ * read. Memory is promoted before it enters the table, and demoted after it has left. */
 #include "create/attach.h"
 
 #include "base/hash_table.h"
@@ -11,31 +11,31 @@
 #include <stdlib.h>
 
 struct oriel_attached {
-    struct oriel_hash_table memories; /* struct oriel_own_memory, by address */
+    struct oriel_hash_table memories; /* struct oriel_user_memory, by address */
     uint64_t *empty;                  /* addresses attached with size 0 */
     size_t empty_count;
 };
 
-static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* of what is made first, and of the empty ones */
+/* for the first allocation, and for the empty attachments */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static enum oriel_status no_memory(void)
+static enum oriel_status attach_no_memory(void)
 {
-    return oriel_fail(ORIEL_E_ATTACH, "no memory for what is attached");
+    return oriel_fail(ORIEL_E_ATTACH, "no memory for the list of attached memory");
 }
 
-static struct oriel_attached *attached_of(struct oriel_window *window)
+static struct oriel_attached *attached_load(struct oriel_window *window)
 {
     return atomic_load_explicit(&window->attached, memory_order_acquire);
 }
 
-static struct oriel_attached *prepare(struct oriel_window *window)
+static struct oriel_attached *attached_prepare(struct oriel_window *window)
 {
-    struct oriel_attached *attached = attached_of(window);
+    struct oriel_attached *attached = attached_load(window);
     if (oriel_likely(attached != NULL))
         return attached;
     pthread_mutex_lock(&mutex);
-    attached = attached_of(window);
+    attached = attached_load(window);
     if (attached == NULL && (attached = calloc(1, sizeof *attached)) != NULL) {
         attached->memories = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
         atomic_store_explicit(&window->attached, attached, memory_order_release);
@@ -44,7 +44,7 @@ static struct oriel_attached *prepare(struct oriel_window *window)
     return attached;
 }
 
-static enum oriel_status keep_empty(struct oriel_attached *attached, uint64_t address)
+static enum oriel_status empty_attachment_add(struct oriel_attached *attached, uint64_t address)
 {
     pthread_mutex_lock(&mutex);
     uint64_t *empty = realloc(attached->empty, (attached->empty_count + 1) * sizeof *empty);
@@ -53,10 +53,10 @@ static enum oriel_status keep_empty(struct oriel_attached *attached, uint64_t ad
         empty[attached->empty_count++] = address;
     }
     pthread_mutex_unlock(&mutex);
-    return empty != NULL ? ORIEL_OK : no_memory();
+    return empty != NULL ? ORIEL_OK : attach_no_memory();
 }
 
-static bool remove_empty(struct oriel_attached *attached, uint64_t address)
+static bool empty_attachment_remove(struct oriel_attached *attached, uint64_t address)
 {
     bool found = false;
     pthread_mutex_lock(&mutex);
@@ -69,15 +69,14 @@ static bool remove_empty(struct oriel_attached *attached, uint64_t address)
     return found;
 }
 
-static enum oriel_status insert(struct oriel_window *window, struct oriel_own_memory *memory,
-                                uint64_t address)
+static enum oriel_status attached_insert(struct oriel_window *window,
+                                         struct oriel_user_memory *memory, uint64_t address)
 {
-    struct oriel_attached *attached = attached_of(window);
-    enum oriel_status status =
-        oriel_regions_insert(window, memory->stretches, memory->stretch_count);
+    struct oriel_attached *attached = attached_load(window);
+    enum oriel_status status = oriel_regions_insert(window, memory->ranges, memory->range_count);
     if (status == ORIEL_OK && !oriel_hash_table_set(&attached->memories, address, memory)) {
         oriel_regions_remove(window, address);
-        status = no_memory();
+        status = attach_no_memory();
     }
     return status;
 }
@@ -87,83 +86,83 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
     if (size_bytes > UINT64_MAX - address)
         return oriel_fail(ORIEL_E_ATTACH, "%lu bytes at %#lx pass the end of the address space",
                           (unsigned long)size_bytes, (unsigned long)address);
-    struct oriel_attached *attached = prepare(window);
+    struct oriel_attached *attached = attached_prepare(window);
     if (attached == NULL)
-        return no_memory();
+        return attach_no_memory();
     if (size_bytes == 0)
-        return keep_empty(attached, address);
-    struct oriel_own_memory *memory;
-    if (oriel_own_memory_take(address, size_bytes, window->n > 1, &memory) != ORIEL_OK)
-        return no_memory();
-    enum oriel_status status = insert(window, memory, address);
+        return empty_attachment_add(attached, address);
+    struct oriel_user_memory *memory;
+    if (oriel_user_memory_open(address, size_bytes, window->n > 1, &memory) != ORIEL_OK)
+        return attach_no_memory();
+    enum oriel_status status = attached_insert(window, memory, address);
     if (status != ORIEL_OK) {
-        oriel_own_memory_release(memory);
+        oriel_user_memory_close(memory);
         return status;
     }
-    if ((oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0)
+    if ((oriel_user_memory_paths(memory) & ORIEL_PATH_PROMOTED) != 0)
         oriel_store_relaxed(&window->control->promoted, 1);
     return ORIEL_OK;
 }
 
 enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
 {
-    struct oriel_attached *attached = attached_of(window);
-    struct oriel_own_memory *memory =
+    struct oriel_attached *attached = attached_load(window);
+    struct oriel_user_memory *memory =
         attached != NULL ? oriel_hash_table_find(&attached->memories, address) : NULL;
-    if (memory == NULL && attached != NULL && remove_empty(attached, address))
+    if (memory == NULL && attached != NULL && empty_attachment_remove(attached, address))
         return ORIEL_OK;
     enum oriel_status status = oriel_regions_remove(window, address);
     if (status != ORIEL_OK)
         return status;
     oriel_hash_table_remove(&attached->memories, address, memory);
-    uint64_t lost_bytes = oriel_own_memory_release(memory);
+    uint64_t lost_bytes = oriel_user_memory_close(memory);
     if (lost_bytes > 0) {
-        oriel_paths_keep_name(window);
-        oriel_paths_warn_lost(window, "MPI_Win_detach", lost_bytes);
+        oriel_path_info_save_name(window);
+        oriel_path_info_warn_lost(window, "MPI_Win_detach", lost_bytes);
     }
     return ORIEL_OK;
 }
 
-struct ways {
+struct paths {
     unsigned all;
     char *reason;
     size_t room;
 };
 
-/* One memory's, and why it is reached by copies if it is. */
-static void add_ways(void *visited, void *context)
+/* Adds the paths of one memory, and the reason if it is reached by copies. */
+static void attached_add_paths(void *visited, void *context)
 {
-    const struct oriel_own_memory *memory = visited;
-    struct ways *ways = context;
-    const unsigned own = oriel_own_memory_ways(memory);
-    ways->all |= own;
-    if ((own & ORIEL_WAY_COPY) != 0)
-        snprintf(ways->reason, ways->room, "%s", memory->reason);
+    const struct oriel_user_memory *memory = visited;
+    struct paths *paths = context;
+    const unsigned own = oriel_user_memory_paths(memory);
+    paths->all |= own;
+    if ((own & ORIEL_PATH_COPY) != 0)
+        snprintf(paths->reason, paths->room, "%s", memory->reason);
 }
 
-unsigned oriel_attached_ways(struct oriel_window *window, char *reason, size_t room)
+unsigned oriel_attached_paths(struct oriel_window *window, char *reason, size_t room)
 {
-    struct ways ways = {0, reason, room};
-    struct oriel_attached *attached = attached_of(window);
+    struct paths paths = {0, reason, room};
+    struct oriel_attached *attached = attached_load(window);
     reason[0] = '\0';
     if (attached != NULL)
-        oriel_hash_table_visit(&attached->memories, add_ways, &ways);
-    return ways.all;
+        oriel_hash_table_visit(&attached->memories, attached_add_paths, &paths);
+    return paths.all;
 }
 
-static void release(void *memory, void *lost_bytes)
+static void attached_memory_close(void *memory, void *lost_bytes)
 {
-    *(uint64_t *)lost_bytes += oriel_own_memory_release(memory);
+    *(uint64_t *)lost_bytes += oriel_user_memory_close(memory);
 }
 
 uint64_t oriel_attached_close(struct oriel_window *window)
 {
-    struct oriel_attached *attached = attached_of(window);
+    struct oriel_attached *attached = attached_load(window);
     uint64_t lost_bytes = 0;
     if (attached == NULL)
         return 0;
     oriel_regions_close(window);
-    oriel_hash_table_visit(&attached->memories, release, &lost_bytes);
+    oriel_hash_table_visit(&attached->memories, attached_memory_close, &lost_bytes);
     oriel_hash_table_close(&attached->memories);
     free(attached->empty);
     free(attached);

@@ -1,20 +1,26 @@
-/* Keeps boards as attributes of communicators.  The host copies none of them to a communicator's duplicate, whose windows could
- * be made in another order, and deletes them when a communicator is freed, at MPI_Finalize for MPI_COMM_WORLD: an attribute is
- * the communicator's and not its handle's, so that a handle that is given out again has no board.
+/* Stores rendezvous as attributes of communicators. The host does not copy them to a duplicate of a
+ * communicator, on which windows may be created in another order. It deletes them when a
+ * communicator is freed; for MPI_COMM_WORLD, in MPI_Finalize. An attribute belongs to the
+ * communicator and not to its handle, so a reused handle has no rendezvous.
  *
- * Life.  Either all ranks of a communicator have its board or none: it is attached before the agreement of the first window and
- * confirmed, or dropped, by what all have agreed on.  From then on all make their windows by it, in the same order.  No rank
- * frees its communicator before it has left its last meeting, but another may still be on its way out of that one: rank 0 keeps
- * the words until all others have counted themselves departed, their last touch.
+ * Lifetime. Either all ranks of a communicator have its rendezvous or none has. It is attached
+ * before the agreement on the first window, and then confirmed or dropped as all ranks agree. From
+ * then on all ranks create their windows through it, in the same order. No rank frees its
+ * communicator before it has left its last round, but another rank may still be leaving that round.
+ * Rank 0 therefore keeps the words until all others have incremented departed, their last access.
  *
- * Freeing.  Delete callbacks of the program may make windows over the communicator that is being freed, and may make
- * MPI_Comm_free fail, at which the communicator stays.  In what order attributes are deleted is the host's matter and need not
- * be the same on all ranks, the host's table of them is in pieces meanwhile, and MPICH forgets the failure of one when another
- * goes well after it.  So a rank deletes the board's attribute, and leaves the board (shm_rendezvous.c, N6), before the host begins:
- * windows made from then on use the host's collectives on all ranks, and no attribute is looked at or set if a rank makes one
- * in such a callback.  Callbacks may free other communicators, whose callbacks may make windows over the first: all that a
- * thread is freeing count.  A communicator that stays gets a new board with the next window that is made outside of them, on
- * some ranks in the place of the old one. */
+ * Freeing. Delete callbacks of the program may create windows over the communicator that is being
+ * freed. They may also make MPI_Comm_free fail, and then the communicator remains. The order in
+ * which attributes are deleted is up to the host and may differ between ranks. The host's attribute
+ * table is inconsistent meanwhile. MPICH forgets the failure of one callback when a later one
+ * succeeds.
+ *
+ * So a rank deletes the rendezvous attribute, and leaves the rendezvous (shm_rendezvous.c, N6),
+ * before the host starts. Windows created from then on use the host's collectives on all ranks. If
+ * a rank creates a window in such a callback, no attribute is read or set. Callbacks may free other
+ * communicators, whose callbacks may create windows over the first: all communicators that a thread
+ * is freeing count. A communicator that remains gets a new rendezvous with the next window that is
+ * created outside callbacks. On some ranks it replaces the old one. */
 #include "create/comm_cache.h"
 
 #include "host/host.h"
@@ -23,142 +29,148 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-struct kept {
-    struct oriel_shm_rendezvous board; /* first: callers know this part */
+struct cache_entry {
+    struct oriel_shm_rendezvous rendezvous; /* first: callers use a pointer to this member */
     MPI_Comm comm;
     int key;
-    int64_t own_offset; /* rank 0's, else -1 */
+    int64_t own_offset; /* of rank 0, otherwise -1 */
     bool is_confirmed;
-    struct kept *next_leaving;
-    struct kept *next;
+    struct cache_entry *next_leaving;
+    struct cache_entry *next;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct kept *_Atomic leaving; /* of rank 0: others may still touch the words */
-static struct kept *living;          /* all that are attributes now */
+static struct cache_entry
+    *_Atomic leaving_entries;            /* on rank 0: other ranks may still access the words */
+static struct cache_entry *live_entries; /* all current attributes */
 static _Thread_local struct oriel_freeing
-    *innermost; /* what this thread's calls of MPI_Comm_free are at work on */
+    *innermost_free; /* the innermost MPI_Comm_free call of this thread */
 static int keyval = MPI_KEYVAL_INVALID;
 
-static void close_board(struct kept *kept)
+static void entry_free(struct cache_entry *entry)
 {
-    if (kept->own_offset >= 0)
-        oriel_file_free((uint64_t)kept->own_offset);
-    oriel_group_release(kept->board.group);
-    free(kept);
+    if (entry->own_offset >= 0)
+        oriel_file_free((uint64_t)entry->own_offset);
+    oriel_group_release(entry->rendezvous.group);
+    free(entry);
 }
 
-static bool all_have_left(const struct kept *kept)
+static bool entry_all_departed(const struct cache_entry *entry)
 {
-    return oriel_load_acquire(&kept->board.words->departed) == (uint32_t)kept->board.group->n - 1;
+    return oriel_load_acquire(&entry->rendezvous.words->departed) ==
+           (uint32_t)entry->rendezvous.group->n - 1;
 }
 
 void oriel_comm_cache_reclaim(void)
 {
-    if (atomic_load_explicit(&leaving, memory_order_relaxed) == NULL)
+    if (atomic_load_explicit(&leaving_entries, memory_order_relaxed) == NULL)
         return;
     pthread_mutex_lock(&mutex);
-    struct kept *kept = leaving;
-    leaving = NULL;
-    while (kept != NULL) {
-        struct kept *next = kept->next_leaving;
-        if (all_have_left(kept)) {
-            close_board(kept);
+    struct cache_entry *entry = leaving_entries;
+    leaving_entries = NULL;
+    while (entry != NULL) {
+        struct cache_entry *next = entry->next_leaving;
+        if (entry_all_departed(entry)) {
+            entry_free(entry);
         } else {
-            kept->next_leaving = leaving;
-            leaving = kept;
+            entry->next_leaving = leaving_entries;
+            leaving_entries = entry;
         }
-        kept = next;
+        entry = next;
     }
     pthread_mutex_unlock(&mutex);
 }
 
-static void leave(struct kept *kept)
+static void entry_leave(struct cache_entry *entry)
 {
-    if (kept->is_confirmed)
+    if (entry->is_confirmed)
         oriel_shm_rendezvous_leave(
-            &kept->board); /* the host may have freed the communicator by a way of its own */
-    if (kept->is_confirmed && kept->own_offset >= 0) {
+            &entry
+                 ->rendezvous); /* the host may have freed the communicator without MPI_Comm_free */
+    if (entry->is_confirmed && entry->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
-        kept->next_leaving = leaving;
-        leaving = kept;
+        entry->next_leaving = leaving_entries;
+        leaving_entries = entry;
         pthread_mutex_unlock(&mutex);
         oriel_comm_cache_reclaim();
         return;
     }
-    if (kept->is_confirmed)
-        atomic_fetch_add_explicit(&kept->board.words->departed, 1,
-                                  memory_order_acq_rel); /* the last touch */
-    close_board(kept);
+    if (entry->is_confirmed)
+        atomic_fetch_add_explicit(&entry->rendezvous.words->departed, 1,
+                                  memory_order_acq_rel); /* the last access */
+    entry_free(entry);
 }
 
-static void insert(struct kept *kept)
+static void live_list_insert(struct cache_entry *entry)
 {
     pthread_mutex_lock(&mutex);
-    kept->next = living;
-    living = kept;
+    entry->next = live_entries;
+    live_entries = entry;
     pthread_mutex_unlock(&mutex);
 }
 
-static void remove_living(struct kept *kept)
+static void live_list_remove(struct cache_entry *entry)
 {
     pthread_mutex_lock(&mutex);
-    struct kept **link = &living;
-    while (*link != kept)
+    struct cache_entry **link = &live_entries;
+    while (*link != entry)
         link = &(*link)->next;
-    *link = kept->next;
+    *link = entry->next;
     pthread_mutex_unlock(&mutex);
 }
 
-/* The youngest of this handle, or NULL.  Without the host, which would complain of what is no communicator. */
-static const struct kept *youngest(MPI_Comm comm)
+/* The latest entry of this handle, or NULL. Does not call the host, which would raise an error for
+ * a handle that is not a communicator. */
+static const struct cache_entry *entry_find_latest(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
-    const struct kept *kept = living;
-    while (kept != NULL && (kept->comm != comm || kept->key != keyval))
-        kept = kept->next;
+    const struct cache_entry *entry = live_entries;
+    while (entry != NULL && (entry->comm != comm || entry->key != keyval))
+        entry = entry->next;
     pthread_mutex_unlock(&mutex);
-    return kept;
+    return entry;
 }
 
-/* A host that has lost an attribute, and given out the handle again, is not asked to delete what it does not have: that would
- * be an error, which ends most programs. */
+/* The host may have lost an attribute and reused the handle. Deleting an attribute that the host
+ * does not have would be an error, which ends most programs. So the attribute is looked up first.
+ */
 void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
 {
     freeing->comm = comm;
-    freeing->outer = innermost;
-    innermost = freeing;
-    const struct kept *kept = oriel_handle_in_child() ? NULL : youngest(comm);
+    freeing->outer = innermost_free;
+    innermost_free = freeing;
+    const struct cache_entry *entry = oriel_handle_in_child() ? NULL : entry_find_latest(comm);
     void *value = NULL;
     int found = 0;
-    if (kept != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
-        found && value == kept)
+    if (entry != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
+        found && value == entry)
         oriel_host()->Comm_delete_attr(comm, keyval);
 }
 
 void oriel_comm_cache_end_free(const struct oriel_freeing *freeing)
 {
-    innermost = freeing->outer;
+    innermost_free = freeing->outer;
 }
 
 bool oriel_comm_cache_is_freeing(MPI_Comm comm)
 {
-    const struct oriel_freeing *freeing = innermost;
+    const struct oriel_freeing *freeing = innermost_free;
     while (freeing != NULL && freeing->comm != comm)
         freeing = freeing->outer;
     return freeing != NULL;
 }
 
-/* The host calls it when it deletes the communicator, may be at MPI_Finalize: nothing of the host may be used. */
-static int forget(MPI_Comm comm, int key, void *value, void *extra)
+/* The host calls this when it deletes the communicator, possibly in MPI_Finalize: no host function
+ * may be called. */
+static int entry_delete_callback(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm;
     (void)key;
     (void)extra;
-    if (oriel_handle_in_child()) /* the words are its parent's business */
+    if (oriel_handle_in_child()) /* the words belong to its parent */
         return MPI_SUCCESS;
-    remove_living(value);
-    leave(value);
+    live_list_remove(value);
+    entry_leave(value);
     return MPI_SUCCESS;
 }
 
@@ -169,39 +181,39 @@ struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm)
     if (keyval == MPI_KEYVAL_INVALID || oriel_comm_cache_is_freeing(comm) ||
         oriel_host()->Comm_get_attr(comm, keyval, &value, &found) != MPI_SUCCESS || !found)
         return NULL;
-    struct kept *kept = value;
-    return kept->board.is_over ? NULL : &kept->board;
+    struct cache_entry *entry = value;
+    return entry->rendezvous.is_over ? NULL : &entry->rendezvous;
 }
 
 enum oriel_status oriel_comm_cache_attach(MPI_Comm comm, struct oriel_group *group, int32_t rank,
                                           uint64_t words_offset, int64_t own_offset,
                                           struct oriel_shm_rendezvous **out)
 {
-    struct kept *kept = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *kept);
+    struct cache_entry *entry = keyval == MPI_KEYVAL_INVALID ? NULL : calloc(1, sizeof *entry);
     *out = NULL;
-    if (kept == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the board of a communicator");
-    oriel_group_share(group);
-    kept->board.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
-    kept->board.group = group;
-    kept->board.rank = rank;
-    kept->own_offset = own_offset;
-    kept->comm = comm;
-    kept->key = keyval;
-    insert(kept);
-    if (oriel_host()->Comm_set_attr(comm, keyval, kept) != MPI_SUCCESS) {
-        remove_living(kept);
+    if (entry == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a communicator's rendezvous");
+    oriel_group_add_reference(group);
+    entry->rendezvous.words = (struct oriel_shm_rendezvous_words *)(group->bases[0] + words_offset);
+    entry->rendezvous.group = group;
+    entry->rendezvous.rank = rank;
+    entry->own_offset = own_offset;
+    entry->comm = comm;
+    entry->key = keyval;
+    live_list_insert(entry);
+    if (oriel_host()->Comm_set_attr(comm, keyval, entry) != MPI_SUCCESS) {
+        live_list_remove(entry);
         oriel_group_release(group);
-        free(kept);
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot keep an attribute of a communicator");
+        free(entry);
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot store an attribute of a communicator");
     }
-    *out = &kept->board;
+    *out = &entry->rendezvous;
     return ORIEL_OK;
 }
 
-void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *board)
+void oriel_comm_cache_confirm(struct oriel_shm_rendezvous *rendezvous)
 {
-    ((struct kept *)board)->is_confirmed = true;
+    ((struct cache_entry *)rendezvous)->is_confirmed = true;
 }
 
 void oriel_comm_cache_drop(MPI_Comm comm)
@@ -211,8 +223,8 @@ void oriel_comm_cache_drop(MPI_Comm comm)
 
 void oriel_comm_cache_start(void)
 {
-    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) !=
-        MPI_SUCCESS)
+    if (oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, entry_delete_callback, &keyval,
+                                         NULL) != MPI_SUCCESS)
         keyval = MPI_KEYVAL_INVALID;
 }
 

@@ -1,21 +1,26 @@
 /* The creation protocol.
  *
- *   1. Each rank prepares: checks its arguments, allocates its control words and, where the flavour says so, its memory;
- *      rank 0 allocates the common words.  A failure is noted in its record, not returned.
- *   2. All exchange records.  From the same records all draw the same conclusion: an error of any rank is everybody's
- *      error, a rank that cannot share memory sends everybody to the host.
- *      Over a communicator that has a board (create_exchange.c) each rank has taken its carrier before, and the usual window is
- *      everybody's with this step: none of the others is left to do.
- *   3. Each rank opens the files of all others (so that they can be opened "both ways"), probes CMA where a target needs it,
- *      takes a carrier from the host; rank 0 fills the table of targets.  The first window of a communicator brings its board.
- *   4. All agree by one reduction of bits; only then is the window everybody's.
- *      Where the ranks are on several machines (node_map.c), they first start the net and tell each other how they are
- *      reached; the leader of each machine fills a table for it, and when all have finished they agree once more.
- *   5. Where CMA is refused to anybody, all such memory of the window is reached by agents.  When the records say that one is
- *      still to be opened, its rank opens it and all agree once more.  Where one may not be opened: the host.
+ *   1. Each rank prepares: it checks its arguments, allocates its control words and, depending on
+ *      the flavour, its memory. Rank 0 allocates the common words. A failure is recorded in the
+ *      rank's record, not returned.
+ *   2. All ranks exchange records. From the same records all draw the same conclusion: an error on
+ *      any rank is an error on all ranks. If one rank cannot share memory, the host creates
+ *      the window on all ranks. Over a communicator that has a rendezvous (create_exchange.c), each
+ *      rank has obtained its carrier before. The usual window is then complete with this step, and
+ *      the other steps are skipped.
+ *   3. Each rank opens the files of all others, which proves that each pair can open both ways. It
+ *      probes CMA where a target needs it, and obtains a carrier from the host. Rank 0 fills the
+ *      table of targets. The first window of a communicator also creates its rendezvous.
+ *   4. All ranks agree by one reduction of bits; only then does the window exist on all ranks. If
+ *      the ranks are on several nodes (node_map.c), they first start the net and exchange
+ *      addresses. Each node's leader fills a table for its node. When all have finished, they agree
+ *      once more.
+ *   5. If CMA is refused to any rank, agents reach all such memory of the window. If the records
+ *      show a rank whose agent is not open, that rank opens it, and all agree once more. If an
+ *      agent may not be opened, the host creates the window.
  *
- * Invariant: no rank returns a window that another rank does not have, but where one has died meanwhile.  api/ calls, any
- * number of threads on different communicators. */
+ * Invariant: no rank returns a window that another rank does not have, unless a rank has died
+ * meanwhile. Threads may create windows on different communicators concurrently. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -34,67 +39,68 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Until step 4. */
-static const struct record *record_of(const struct attempt *attempt, int32_t rank)
+/* Valid until step 4. */
+static const struct create_record *rank_record(const struct create_state *state, int32_t rank)
 {
-    return attempt->records != NULL ? &attempt->records[rank]
-                                    : oriel_shm_rendezvous_record(attempt->board, rank);
+    return state->records != NULL ? &state->records[rank]
+                                  : oriel_shm_rendezvous_record(state->rendezvous, rank);
 }
 
-/* Whether some rank cannot share memory at all, or speaks another version. */
-static bool somebody_wants_host(const struct attempt *attempt)
+/* Whether a rank cannot share memory at all, or has another version. */
+static bool any_rank_wants_host(const struct create_state *state)
 {
-    for (int32_t i = 0; i < attempt->window->n; i++) {
-        const struct record *record = record_of(attempt, i);
+    for (int32_t i = 0; i < state->window->n; i++) {
+        const struct create_record *record = rank_record(state, i);
         if (record->wants_host || record->version != RECORD_VERSION)
             return true;
     }
     return false;
 }
 
-/* Where errors end the job, whoever speaks first ends it: the rank that knows what was wrong goes ahead. */
-enum { AFTER_YOU_US = 50000 };
+/* Where errors end the job, the first rank that reports an error ends it. The rank with the
+ * original error therefore reports first, and the others wait this long. */
+enum { OTHERS_REPORT_AFTER_US = 50000 };
 
-/* The first rank's error is everybody's. */
-static enum oriel_status common_status(const struct attempt *attempt)
+/* The error of the first failed rank is returned on all ranks. */
+static enum oriel_status agreed_status(const struct create_state *state)
 {
-    for (int32_t i = 0; i < attempt->window->n; i++) {
-        enum oriel_status status = record_of(attempt, i)->status;
+    for (int32_t i = 0; i < state->window->n; i++) {
+        enum oriel_status status = rank_record(state, i)->status;
         if (status == ORIEL_OK)
             continue;
-        if (i == attempt->window->rank)
-            return status; /* the message is this thread's last one */
-        usleep(AFTER_YOU_US);
-        return oriel_fail(status, "rank %d could not make its part of the window", (int)i);
+        if (i == state->window->rank)
+            return status; /* the message is already this thread's last one */
+        usleep(OTHERS_REPORT_AFTER_US);
+        return oriel_fail(status, "rank %d failed to create its part of the window", (int)i);
     }
     return ORIEL_OK;
 }
 
-static uint64_t common_offset(const struct attempt *attempt)
+static uint64_t common_offset(const struct create_state *state)
 {
-    if (attempt->machines != NULL) {
-        const struct oriel_window *window = attempt->window;
+    if (state->node_map != NULL) {
+        const struct oriel_window *window = state->window;
         const char *base = window->control_bases[window->leader];
         const struct oriel_control *control =
             (const struct oriel_control *)(base +
-                                           attempt->records[window->leader].target.control_offset);
+                                           state->records[window->leader].target.control_offset);
         return atomic_load_explicit(&control->common_offset, memory_order_acquire);
     }
-    return record_of(attempt, 0)->common_offset;
+    return rank_record(state, 0)->common_offset;
 }
 
-/* Rank 0's process, and which of its windows. */
-static uint64_t common_id(const struct attempt *attempt)
+/* Derived from rank 0's process and the number of its window. */
+static uint64_t common_id(const struct create_state *state)
 {
-    const struct record *first = record_of(attempt, 0);
-    return first->member.process.id[0] ^ first->far_id * UINT64_C(0x9e3779b97f4a7c15);
+    const struct create_record *first = rank_record(state, 0);
+    return first->member.process.id[0] ^ first->internode_id * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static void finish(struct attempt *attempt)
+static void window_fill_in(struct create_state *state)
 {
     static _Atomic uint64_t serials;
-    struct oriel_window *window = attempt->window;
-    const struct oriel_creation *creation = attempt->creation;
+    struct oriel_window *window = state->window;
+    const struct oriel_creation *creation = state->creation;
     static const int flavors[] = {
         [ORIEL_FLAVOUR_CREATE] = MPI_WIN_FLAVOR_CREATE,
         [ORIEL_FLAVOUR_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE,
@@ -104,7 +110,7 @@ static void finish(struct attempt *attempt)
     oriel_copy_renew();
     window->flavour = creation->flavour;
     window->common =
-        (struct oriel_common *)(window->control_bases[window->leader] + common_offset(attempt));
+        (struct oriel_common *)(window->control_bases[window->leader] + common_offset(state));
     window->targets = window->common->targets;
     oriel_deferred_make(window);
     atomic_init(&window->access, window->group->absent);
@@ -113,67 +119,68 @@ static void finish(struct attempt *attempt)
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
         window->base = oriel_window_direct(window, window->rank, 0);
     if (creation->flavour == ORIEL_FLAVOUR_SHARED)
-        oriel_peer_dump(window->base, (uint64_t)creation->size_bytes, true);
-    if (attempt->is_contiguous)
+        oriel_peer_set_core_dump(window->base, (uint64_t)creation->size_bytes, true);
+    if (state->is_contiguous)
         oriel_hints_set_contiguous(&window->host->hints,
                                    creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
-    window->id = common_id(attempt);
+    window->id = common_id(state);
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
     window->host->disp_unit = (int)creation->disp_unit;
     window->host->create_flavor = flavors[creation->flavour];
     window->host->model = MPI_WIN_UNIFIED;
-    oriel_own_memory_begin(window->own_memory, window->n);
+    oriel_user_memory_begin(window->user_memory, window->n);
 }
 
 void oriel_window_begin_end(struct oriel_window *window)
 {
-    oriel_own_memory_end(window->own_memory);
+    oriel_user_memory_end(window->user_memory);
 }
 
 void oriel_window_release_memory(struct oriel_window *window)
 {
     uint64_t lost_bytes = oriel_attached_close(window);
     oriel_regions_close(window);
-    lost_bytes += oriel_own_memory_release(window->own_memory);
-    window->own_memory = NULL;
-    oriel_paths_warn_lost(window, "MPI_Win_free", lost_bytes);
+    lost_bytes += oriel_user_memory_close(window->user_memory);
+    window->user_memory = NULL;
+    oriel_path_info_warn_lost(window, "MPI_Win_free", lost_bytes);
 }
 
-/* Gives back everything but the carrier. */
-static void destroy(struct oriel_window *window)
+/* Frees everything except the carrier. */
+static void window_release(struct oriel_window *window)
 {
-    oriel_machines_close(window);
+    oriel_node_map_close(window);
     oriel_deferred_free(window);
     oriel_window_release_memory(window);
-    oriel_create_state_give_back(window->memory_offset);
-    oriel_create_state_give_back(window->common_offset);
+    oriel_create_state_free_block(window->memory_offset);
+    oriel_create_state_free_block(window->common_offset);
     if (window->control != NULL) {
         oriel_pscw_counters_close(window);
         oriel_access_close(window);
     }
-    oriel_create_state_give_back(window->control_offset);
+    oriel_create_state_free_block(window->control_offset);
     if (window->group != NULL)
         oriel_group_release(window->group);
     if (window->host->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->host->group);
-    free(window->own_memory_bases);
+    free(window->memory_base_array);
     free(window->started.partners);
     free(window->posted.partners);
 }
 
-static void free_window(struct oriel_window *window)
+static void window_struct_free(struct oriel_window *window)
 {
     free(window->host);
     free(window);
 }
 
-/* In the attempt itself when there is no memory; false when the host does not know the communicator. */
-static bool make_empty(struct attempt *attempt)
+/* Uses storage inside the state when memory is exhausted. Returns false when the host does not know
+ * the communicator. */
+static bool window_struct_alloc(struct create_state *state)
 {
     int n;
     int rank;
-    MPI_Comm comm = attempt->creation->comm;
+    MPI_Comm comm = state->creation->comm;
     if (oriel_host()->Comm_size(comm, &n) != MPI_SUCCESS ||
         oriel_host()->Comm_rank(comm, &rank) != MPI_SUCCESS)
         return false;
@@ -183,8 +190,8 @@ static bool make_empty(struct attempt *attempt)
     if (window == NULL || host == NULL) {
         free(window);
         free(host);
-        window = &attempt->spare;
-        host = &attempt->spare_host;
+        window = &state->spare;
+        host = &state->spare_host;
     }
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
     *window = (struct oriel_window){.n = n,
@@ -194,49 +201,50 @@ static bool make_empty(struct attempt *attempt)
                                     .common_offset = -1,
                                     .memory_offset = -1,
                                     .host = host};
-    attempt->window = window;
+    state->window = window;
     return true;
 }
 
-static bool somebody_is(const struct attempt *attempt, enum readiness readiness)
+static bool any_agent_is(const struct create_state *state, enum readiness readiness)
 {
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        if (attempt->records[i].agent == readiness)
+    for (int32_t i = 0; i < state->window->n; i++)
+        if (state->records[i].agent == readiness)
             return true;
     return false;
 }
 
-/* Step 5: from the same records and bits all do the same. */
-static enum oriel_status agree_on_agents(struct attempt *attempt, bool *use_host)
+/* Step 5: from the same records and bits, all ranks act the same. */
+static enum oriel_status agree_on_agents(struct create_state *state, bool *use_host)
 {
-    const char *call = attempt->creation->call;
+    const char *call = state->creation->call;
     uint32_t agreed = 1;
     enum oriel_status status = ORIEL_OK;
-    if (somebody_is(attempt, AGENT_TO_OPEN)) {
-        bool opened = attempt->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
+    if (any_agent_is(state, AGENT_TO_OPEN)) {
+        bool opened = state->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
         if (!opened)
             oriel_note("%s: %s", call, oriel_fail_message());
-        status = oriel_create_state_agree(attempt, opened, &agreed);
+        status = oriel_create_state_agree(state, opened, &agreed);
     }
     if (status == ORIEL_OK && agreed == 0) {
-        (void)oriel_fail(ORIEL_E_OTHER, "a rank has no agent");
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+        (void)oriel_fail(ORIEL_E_OTHER, "a rank could not start its agent");
+        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
     }
     *use_host = agreed == 0;
-    attempt->window->by_agent = true;
+    state->window->by_agent = true;
     return status;
 }
 
-/* Whether there is a board from here on is what all have agreed on, whatever becomes of the window. */
-static void settle_board(struct attempt *attempt, bool is_agreed)
+/* Whether the communicator has a rendezvous from here on is what all ranks agreed on, regardless of
+ * the window. */
+static void rendezvous_confirm_or_drop(struct create_state *state, bool is_agreed)
 {
-    if (attempt->new_board != NULL && is_agreed)
-        oriel_comm_cache_confirm(attempt->new_board);
-    else if (attempt->new_board != NULL)
-        oriel_comm_cache_drop(attempt->creation->comm);
+    if (state->new_rendezvous != NULL && is_agreed)
+        oriel_comm_cache_confirm(state->new_rendezvous);
+    else if (state->new_rendezvous != NULL)
+        oriel_comm_cache_drop(state->creation->comm);
 }
 
-/* The window goes to the host; why is this thread's last message. */
+/* The host creates the window. The reason is this thread's last message. */
 static enum oriel_status agree_on_host(bool others_want)
 {
     if (others_want)
@@ -245,124 +253,125 @@ static enum oriel_status agree_on_host(bool others_want)
 }
 
 /* Steps 2 to 5. */
-static enum oriel_status negotiate(struct attempt *attempt, bool *use_host)
+static enum oriel_status creation_negotiate(struct create_state *state, bool *use_host)
 {
     bool done;
-    enum oriel_status status = oriel_create_state_exchange(attempt, &done);
+    enum oriel_status status = oriel_create_state_exchange(state, &done);
     if (status != ORIEL_OK || done)
         return status;
-    *use_host = somebody_wants_host(attempt);
+    *use_host = any_rank_wants_host(state);
     if (*use_host)
-        return agree_on_host(!attempt->own.wants_host);
-    status = common_status(attempt);
+        return agree_on_host(!state->own.wants_host);
+    status = agreed_status(state);
     if (status == ORIEL_OK)
-        status = oriel_machines_meet(attempt);
+        status = oriel_node_map_exchange(state);
     if (status != ORIEL_OK)
         return status;
-    uint32_t own = oriel_create_state_contribute(attempt);
+    uint32_t own = oriel_create_state_contribute(state);
     uint32_t agreed = own;
-    status = oriel_create_state_agree(attempt, own, &agreed);
-    settle_board(attempt, status == ORIEL_OK && (agreed & AGREE_BOARD));
+    status = oriel_create_state_agree(state, own, &agreed);
+    rendezvous_confirm_or_drop(state, status == ORIEL_OK && (agreed & AGREE_RENDEZVOUS));
     if (status != ORIEL_OK || (agreed & AGREE_ALL) == AGREE_ALL)
         return status;
     *use_host = !(agreed & AGREE_REACHED);
     if (*use_host)
         return agree_on_host(own & AGREE_REACHED);
-    if (!(agreed & AGREE_MEMORY)) /* who lacks it may have no records either */
+    if (!(agreed & AGREE_MEMORY)) /* a rank that lacks memory may have no records either */
         return own & AGREE_MEMORY
                    ? oriel_fail(ORIEL_E_NO_MEM,
                                 "another rank has run out of memory or window handles")
                    : ORIEL_E_NO_MEM;
-    *use_host = somebody_is(attempt, AGENT_REFUSED);
+    *use_host = any_agent_is(state, AGENT_REFUSED);
     if (!*use_host)
-        return agree_on_agents(attempt, use_host);
+        return agree_on_agents(state, use_host);
     (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
-    oriel_note("%s: the window goes to the host: %s", attempt->creation->call,
-               oriel_fail_message());
+    oriel_note("%s: the host creates the window: %s", state->creation->call, oriel_fail_message());
     return ORIEL_OK;
 }
 
-/* A message that comes when its window is half made would find words that are not there yet: over several machines nobody
- * returns before all have finished, and the thread that serves asks for is_finished. */
-static enum oriel_status settle(struct attempt *attempt)
+/* A message that arrives while its window is incomplete would find missing words. In an internode
+ * window, therefore, no rank returns before all have finished, and the receiving thread checks
+ * is_finished. */
+static enum oriel_status creation_agree_finished(struct create_state *state)
 {
     uint32_t agreed;
-    if (attempt->machines == NULL)
+    if (state->node_map == NULL)
         return ORIEL_OK;
-    atomic_store_explicit(&attempt->window->far->is_finished, true, memory_order_release);
-    return oriel_create_state_agree(attempt, 1, &agreed);
+    atomic_store_explicit(&state->window->far->is_finished, true, memory_order_release);
+    return oriel_create_state_agree(state, 1, &agreed);
 }
 
-/* Who has died while all told each other that they have finished may have told some of them before: these have the window, and go
- * on.  No messages to other machines, where it may be half made: who waits there asks. */
-static void give_up(struct oriel_window *window, int32_t dead)
+/* A rank that died during the final agreement may have reported to some ranks before. These have
+ * the window and continue. This rank sends no messages to other nodes, where the window may be
+ * incomplete; ranks that wait there ask. */
+static void creation_abandon(struct oriel_window *window, int32_t dead)
 {
-    char text[400]; /* of the thread's last failure, which stays */
+    char text[400]; /* this thread's last failure, which is preserved */
     uint32_t whole = 0;
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1,
                                             memory_order_release, memory_order_relaxed);
     oriel_window_begin_end(window);
-    oriel_window_give_up(window, dead);
+    oriel_window_abandon_local(window, dead);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
 
 /* others_may_have_it: all ranks were ready for it. */
-static void drop(struct attempt *attempt, bool others_may_have_it)
+static void creation_undo(struct create_state *state, bool others_may_have_it)
 {
-    struct oriel_window *window = attempt->window;
-    if (attempt->has_carrier) {
+    struct oriel_window *window = state->window;
+    if (state->has_carrier) {
         MPI_Win handle = window->host->handle;
         oriel_host_carrier_free(&window->host->handle, true);
         oriel_handle_remove(handle, window);
     }
     if (others_may_have_it) {
-        give_up(window, attempt->dead);
+        creation_abandon(window, state->dead);
         return;
     }
-    destroy(window);
-    if (window != &attempt->spare)
-        free_window(window);
+    window_release(window);
+    if (window != &state->spare)
+        window_struct_free(window);
 }
 
 enum oriel_status oriel_window_create(const struct oriel_creation *creation,
                                       struct oriel_window **out, bool *use_host)
 {
-    struct attempt attempt = {.creation = creation, .board_offset = -1};
+    struct create_state state = {.creation = creation, .rendezvous_offset = -1};
     *use_host = false;
     oriel_window_reclaim();
     oriel_comm_cache_reclaim();
-    if (!make_empty(&attempt))
+    if (!window_struct_alloc(&state))
         return oriel_fail(ORIEL_E_COMM, "the host does not know the communicator");
-    attempt.board = oriel_comm_cache_find(creation->comm);
-    attempt.own.status = oriel_create_state_prepare(&attempt);
-    if (attempt.board != NULL && attempt.own.status == ORIEL_OK && !attempt.own.wants_host)
-        attempt.own.status = oriel_create_state_join(&attempt);
-    enum oriel_status status = negotiate(&attempt, use_host);
+    state.rendezvous = oriel_comm_cache_find(creation->comm);
+    state.own.status = oriel_create_state_prepare(&state);
+    if (state.rendezvous != NULL && state.own.status == ORIEL_OK && !state.own.wants_host)
+        state.own.status = oriel_create_state_join_rendezvous(&state);
+    enum oriel_status status = creation_negotiate(&state, use_host);
     const bool is_finished = status == ORIEL_OK && !*use_host;
     if (is_finished) {
-        finish(&attempt);
-        status = settle(&attempt);
+        window_fill_in(&state);
+        status = creation_agree_finished(&state);
     }
     if (status == ORIEL_OK && !*use_host) {
-        if (attempt.window->far != NULL)
-            atomic_store_explicit(&attempt.window->far->is_settled, true, memory_order_release);
-        oriel_paths_note(attempt.window, creation->call);
-        *out = attempt.window;
+        if (state.window->far != NULL)
+            atomic_store_explicit(&state.window->far->is_settled, true, memory_order_release);
+        oriel_paths_note(state.window, creation->call);
+        *out = state.window;
     } else {
-        drop(&attempt, is_finished && status == ORIEL_E_PEER);
+        creation_undo(&state, is_finished && status == ORIEL_E_PEER);
     }
-    oriel_create_state_give_back(attempt.board_offset);
-    oriel_meeting_free(attempt.machines);
-    if (attempt.records != attempt.few)
-        free(attempt.records);
+    oriel_create_state_free_block(state.rendezvous_offset);
+    oriel_node_map_free(state.node_map);
+    if (state.records != state.inline_records)
+        free(state.records);
     return status;
 }
 
 void oriel_window_destroy(struct oriel_window *window)
 {
-    destroy(window);
-    free_window(window);
+    window_release(window);
+    window_struct_free(window);
 }
 
 MPI_Win oriel_window_handle(const struct oriel_window *window)

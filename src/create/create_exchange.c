@@ -1,7 +1,8 @@
-/* How the ranks of a creation talk.  Over a communicator that has a board they meet there: the last to come looks at all records
- * and either finds that each rank has done its part, fills the table of targets, and the window is made; or tells all to go
- * through the other steps with copies of the records.  Over any other communicator they use the host's collectives, and where a
- * rank has left the board, as all find then.  create.c calls. */
+/* Communication between the ranks of a creation. Over a communicator that has a rendezvous, the
+ * ranks meet there. The last to arrive reads all records. If each rank has finished its part, it
+ * fills the table of targets, and the window is created. Otherwise all ranks continue with the
+ * other steps, with copies of the records. Over any other communicator, and if a rank has left the
+ * rendezvous, they use the host's collectives. */
 #include "create/create_state.h"
 
 #include "base/options.h"
@@ -12,81 +13,87 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- by the host --- */
+/* --- through the host --- */
 
-/* Before the records have come only windows that exist know who the others are: looks whether one of their ranks that is in
- * this communicator too has died.  Of those on other machines each looks at the next one behind it, and who finds it dead tells
- * the others by that window: so each dead one is looked at by somebody, whichever others have died as well.  By a window
- * that is not complete nobody can be told. */
+/* Before the records arrive, only existing windows know the other processes. This code checks
+ * whether a rank of such a window that is also in this communicator has died. Each rank checks the
+ * next remote rank after it, and reports a dead one to the others through that window. So each dead
+ * rank is checked by at least one other, whichever others have died as well. An incomplete window
+ * cannot carry reports. */
 
-/* The rank in the communicator; MPI_UNDEFINED if it is not there. */
-static int rank_here(const struct oriel_window *window, int32_t win_rank,
-                     const struct attempt_watch *known)
+/* The rank in the communicator; MPI_UNDEFINED if it is not a member. */
+static int rank_in_comm(const struct oriel_window *window, int32_t win_rank,
+                        const struct create_watch *known)
 {
-    int there = win_rank;
-    int here = MPI_UNDEFINED;
-    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &there, known->making.group,
-                                            &here) != MPI_SUCCESS)
+    int window_rank = win_rank;
+    int comm_rank = MPI_UNDEFINED;
+    if (oriel_host()->Group_translate_ranks(window->host->group, 1, &window_rank,
+                                            known->making.group, &comm_rank) != MPI_SUCCESS)
         return MPI_UNDEFINED;
-    return here;
+    return comm_rank;
 }
 
-static void died(struct attempt_watch *known, int here, enum oriel_status status)
+static void dead_rank_store(struct create_watch *known, int comm_rank, enum oriel_status status)
 {
-    known->watched.dead = here;
+    known->watched.dead = comm_rank;
     known->status = status;
 }
 
-/* Who knows where it is has died, or left the window: that says nothing of the rank itself, which is given up as if it were
- * silent. */
-static void miss(struct attempt_watch *known, int here)
+/* The rank that knows the location has died, or has left the window. That does not imply that this
+ * rank is dead, so it is treated as silent. */
+static void silent_rank_check(struct create_watch *known, int comm_rank)
 {
     if (oriel_now_ns() - known->since_ns >= oriel_timeout_ns())
-        died(known, here,
-             oriel_fail(ORIEL_E_PEER, "rank %d does not come, and nobody tells where it is", here));
+        dead_rank_store(known, comm_rank,
+                        oriel_fail(ORIEL_E_PEER,
+                                   "rank %d does not respond, and no rank knows its address",
+                                   comm_rank));
 }
 
-/* Whether a far rank is there to be looked at, which it is then. */
-static bool look_at_one(struct oriel_window *window, int32_t rank, struct attempt_watch *known)
+/* Whether a remote rank can be checked; if so, checks it. */
+static bool remote_rank_check(struct oriel_window *window, int32_t rank, struct create_watch *known)
 {
     struct oriel_watched watched = {.window = window, .win_rank = rank};
-    int here = window->group->peers[rank] != NULL ? MPI_UNDEFINED : rank_here(window, rank, known);
-    if (here == MPI_UNDEFINED)
+    int comm_rank =
+        window->group->peers[rank] != NULL ? MPI_UNDEFINED : rank_in_comm(window, rank, known);
+    if (comm_rank == MPI_UNDEFINED)
         return false;
     if (oriel_liveness_rank(&watched) != ORIEL_E_PEER)
         return true;
     if (watched.dead < 0) {
-        miss(known, here);
+        silent_rank_check(known, comm_rank);
         return false;
     }
     oriel_internode_break(window, watched.dead);
-    here = rank_here(
-        window, watched.dead,
-        known); /* undefined where it has left that window because of one of no concern here */
-    if (here != MPI_UNDEFINED)
-        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died, or is out of reach", here));
+    comm_rank =
+        rank_in_comm(window, watched.dead,
+                     known); /* undefined if the dead rank is not a member of this communicator */
+    if (comm_rank != MPI_UNDEFINED)
+        dead_rank_store(known, comm_rank,
+                        oriel_fail(ORIEL_E_PEER, "rank %d has died or is unreachable", comm_rank));
     return true;
 }
 
-/* One more each time: the rank that would have told may have left with an error of another call. */
-static void look_at_far(struct oriel_window *window, struct attempt_watch *known)
+/* Also checks one more rank each time: the rank that would have reported it may have left with an
+ * error of another call. */
+static void remote_ranks_check(struct oriel_window *window, struct create_watch *known)
 {
     static _Thread_local uint32_t turn;
     uint32_t broken = oriel_load_acquire(&window->common->broken);
-    int here = broken == 0 ? MPI_UNDEFINED : rank_here(window, (int32_t)broken - 1, known);
-    if (here != MPI_UNDEFINED)
-        died(known, here, oriel_fail(ORIEL_E_PEER, "rank %d has died", here));
+    int comm_rank = broken == 0 ? MPI_UNDEFINED : rank_in_comm(window, (int32_t)broken - 1, known);
+    if (comm_rank != MPI_UNDEFINED)
+        dead_rank_store(known, comm_rank, oriel_fail(ORIEL_E_PEER, "rank %d has died", comm_rank));
     for (int32_t i = 1; i < window->n && known->status == ORIEL_OK; i++)
-        if (look_at_one(window, (int32_t)(((int64_t)window->rank + i) % window->n), known))
+        if (remote_rank_check(window, (int32_t)(((int64_t)window->rank + i) % window->n), known))
             break;
     if (known->status == ORIEL_OK)
-        (void)look_at_one(window, (int32_t)(turn++ % (uint32_t)window->n), known);
+        (void)remote_rank_check(window, (int32_t)(turn++ % (uint32_t)window->n), known);
 }
 
-static void look_at_known(struct oriel_window *window, void *context)
+static void window_ranks_check(struct oriel_window *window, void *context)
 {
-    struct attempt_watch *known = context;
-    const bool is_far =
+    struct create_watch *known = context;
+    const bool is_internode =
         window->far != NULL && atomic_load_explicit(&window->far->is_settled, memory_order_acquire);
     if (window == known->watched.window)
         return;
@@ -94,71 +101,74 @@ static void look_at_known(struct oriel_window *window, void *context)
         const struct oriel_peer *peer = window->group->peers[i];
         if (peer == NULL || oriel_peer_alive(peer))
             continue;
-        if (is_far)
+        if (is_internode)
             oriel_internode_break(
                 window,
-                i); /* who waits for it elsewhere may know of it by its machine's ranks alone */
-        int here = rank_here(window, i, known);
-        if (here != MPI_UNDEFINED)
-            died(known, here,
-                 oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", here,
-                            (int)peer->identity.pid));
+                /* ranks that wait for it elsewhere may learn of it only through its node's ranks */
+                i);
+        int comm_rank = rank_in_comm(window, i, known);
+        if (comm_rank != MPI_UNDEFINED)
+            dead_rank_store(known, comm_rank,
+                            oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", comm_rank,
+                                       (int)peer->identity.pid));
     }
-    if (is_far && known->status == ORIEL_OK)
-        look_at_far(window, known);
+    if (is_internode && known->status == ORIEL_OK)
+        remote_ranks_check(window, known);
 }
 
-/* The window that is being made knows them when it has a group. */
-static enum oriel_status watch_attempt(void *context)
+/* The window being created knows the processes once it has a group. */
+static enum oriel_status creation_watch(void *context)
 {
-    struct attempt_watch *known = context;
+    struct create_watch *known = context;
     known->status =
         known->watched.window->group != NULL ? oriel_liveness_all(&known->watched) : ORIEL_OK;
-    if (known->status == ORIEL_OK && !known->is_board)
-        oriel_handle_visit(look_at_known, known);
+    if (known->status == ORIEL_OK && !known->is_rendezvous)
+        oriel_handle_visit(window_ranks_check, known);
     return known->status;
 }
 
-void oriel_create_state_watch_open(struct attempt_watch *known, const struct attempt *attempt)
+void oriel_create_state_watch_open(struct create_watch *known, const struct create_state *state)
 {
-    *known = (struct attempt_watch){.making = {attempt->window, MPI_GROUP_NULL},
-                                    .watched = {.window = attempt->window, .win_rank = -1},
-                                    .watch = {watch_attempt, known, ORIEL_WAITING_AGREE},
-                                    .is_board =
-                                        attempt->window->group != NULL && attempt->machines == NULL,
-                                    .since_ns = oriel_now_ns()};
-    if (!known->is_board)
-        oriel_host()->Comm_group(attempt->creation->comm, &known->making.group);
+    *known = (struct create_watch){.making = {state->window, MPI_GROUP_NULL},
+                                   .watched = {.window = state->window, .win_rank = -1},
+                                   .watch = {creation_watch, known, ORIEL_WAITING_AGREE},
+                                   .is_rendezvous =
+                                       state->window->group != NULL && state->node_map == NULL,
+                                   .since_ns = oriel_now_ns()};
+    if (!known->is_rendezvous)
+        oriel_host()->Comm_group(state->creation->comm, &known->making.group);
 }
 
-void oriel_create_state_watch_close(struct attempt_watch *known)
+void oriel_create_state_watch_close(struct create_watch *known)
 {
     if (known->making.group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&known->making.group);
 }
 
-static enum oriel_status gather(struct attempt *attempt)
+static enum oriel_status records_gather(struct create_state *state)
 {
-    struct attempt_watch known;
-    oriel_create_state_watch_open(&known, attempt);
+    struct create_watch known;
+    oriel_create_state_watch_open(&known, state);
     enum oriel_status status =
-        oriel_host_gather(attempt->creation->comm, attempt->creation->call, &attempt->own,
-                          sizeof attempt->own, attempt->records, &known.watch);
+        oriel_host_gather(state->creation->comm, state->creation->call, &state->own,
+                          sizeof state->own, state->records, &known.watch);
     oriel_create_state_watch_close(&known);
     return status;
 }
 
-/* --- at a board --- */
+/* --- through a rendezvous --- */
 
-enum { GO_ON, MADE }; /* what a meeting of records concludes */
+enum { CONTINUE_STEPS, WINDOW_CREATED }; /* conclusions of a round of records */
 
-static const struct record *record_at(void *board, int32_t rank)
+static const struct create_record *rendezvous_record(void *rendezvous, int32_t rank)
 {
-    return oriel_shm_rendezvous_record(board, rank);
+    return oriel_shm_rendezvous_record(rendezvous, rank);
 }
 
-/* Whether a rank has done all of its part, and reaches all targets if it reaches the others' memory by copies where need be. */
-static bool is_plain(const struct oriel_creation *creation, const struct record *record)
+/* Whether a rank has finished its part, provided that it can copy to and from the other ranks'
+ * memory where needed. */
+static bool record_is_complete(const struct oriel_creation *creation,
+                               const struct create_record *record)
 {
     bool is_large = record->target.size_bytes > ORIEL_RESERVED_BYTES &&
                     creation->flavour != ORIEL_FLAVOUR_CREATE;
@@ -168,98 +178,101 @@ static bool is_plain(const struct oriel_creation *creation, const struct record 
            oriel_identity_equal(&record->memory, &record->member.process);
 }
 
-static uint32_t conclude_records(struct oriel_shm_rendezvous *board, void *context)
+static uint32_t conclude_records(struct oriel_shm_rendezvous *rendezvous, void *context)
 {
     const struct oriel_creation *creation = context;
     bool some_by_copy = false;
     bool all_copy = true;
-    for (int32_t i = 0; i < board->group->n; i++) {
-        const struct record *record = oriel_shm_rendezvous_record(board, i);
-        if (!is_plain(creation, record))
-            return GO_ON;
+    for (int32_t i = 0; i < rendezvous->group->n; i++) {
+        const struct create_record *record = oriel_shm_rendezvous_record(rendezvous, i);
+        if (!record_is_complete(creation, record))
+            return CONTINUE_STEPS;
         some_by_copy = some_by_copy || record->target.mechanism != ORIEL_BY_ARENA;
         all_copy = all_copy && record->cma_known;
     }
     if (some_by_copy && !all_copy)
-        return GO_ON;
-    const struct record *first = oriel_shm_rendezvous_record(board, 0);
+        return CONTINUE_STEPS;
+    const struct create_record *first = oriel_shm_rendezvous_record(rendezvous, 0);
     oriel_create_state_fill_common(
-        (struct oriel_common *)(board->group->bases[0] + first->common_offset), board->group->n,
-        record_at, board);
-    return MADE;
+        (struct oriel_common *)(rendezvous->group->bases[0] + first->common_offset),
+        rendezvous->group->n, rendezvous_record, rendezvous);
+    return WINDOW_CREATED;
 }
 
-static uint32_t conclude_bits(struct oriel_shm_rendezvous *board, void *context)
+static uint32_t conclude_bits(struct oriel_shm_rendezvous *rendezvous, void *context)
 {
     uint32_t agreed = UINT32_MAX;
     (void)context;
-    for (int32_t i = 0; i < board->group->n; i++) {
+    for (int32_t i = 0; i < rendezvous->group->n; i++) {
         uint32_t bits;
-        memcpy(&bits, oriel_shm_rendezvous_record(board, i), sizeof bits);
+        memcpy(&bits, oriel_shm_rendezvous_record(rendezvous, i), sizeof bits);
         agreed &= bits;
     }
     return agreed;
 }
 
-/* Before the next meeting, which may change them. */
-static void keep_records(struct attempt *attempt)
+/* Call before the next round, which may overwrite them. */
+static void records_copy(struct create_state *state)
 {
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        attempt->records[i] = *record_at(attempt->board, i);
+    for (int32_t i = 0; i < state->window->n; i++)
+        state->records[i] = *rendezvous_record(state->rendezvous, i);
 }
 
-/* --- either way --- */
+/* --- both --- */
 
-static bool make_room(struct attempt *attempt)
+static bool records_alloc(struct create_state *state)
 {
-    uint32_t n = (uint32_t)attempt->window->n;
-    attempt->records = n <= FEW ? attempt->few : calloc(n, sizeof *attempt->records);
-    return attempt->records != NULL;
+    uint32_t n = (uint32_t)state->window->n;
+    state->records =
+        n <= INLINE_RECORDS ? state->inline_records : calloc(n, sizeof *state->records);
+    return state->records != NULL;
 }
 
-enum oriel_status oriel_create_state_exchange(struct attempt *attempt, bool *done)
+enum oriel_status oriel_create_state_exchange(struct create_state *state, bool *done)
 {
-    uint32_t verdict = GO_ON;
+    uint32_t verdict = CONTINUE_STEPS;
     enum oriel_status status = ORIEL_OK;
     *done = false;
-    if (attempt->board != NULL) {
-        status = oriel_shm_rendezvous_meet(attempt->board, &attempt->own, sizeof attempt->own,
-                                           conclude_records, (void *)attempt->creation, &verdict);
-        *done = verdict == MADE;
+    if (state->rendezvous != NULL) {
+        status = oriel_shm_rendezvous_meet(state->rendezvous, &state->own, sizeof state->own,
+                                           conclude_records, (void *)state->creation, &verdict);
+        *done = verdict == WINDOW_CREATED;
         if (status == ORIEL_E_COMM)
-            attempt->board = NULL;
+            state->rendezvous = NULL;
         else if (status != ORIEL_OK || *done)
             return status;
     }
-    if (!make_room(attempt)) {
+    if (!records_alloc(state)) {
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the records of %d ranks",
-                            (int)attempt->window->n);
-        /* at a board all meet once more; by the host nothing can be told to so many: they will say that they wait */
-        return attempt->board != NULL ? ORIEL_OK : status;
+                            (int)state->window->n);
+        /* at a rendezvous all ranks meet once more; through the host, the other ranks cannot be
+         * notified, and will report that they wait */
+        return state->rendezvous != NULL ? ORIEL_OK : status;
     }
-    if (attempt->board == NULL && attempt->window->n > 1)
-        return gather(attempt);
-    if (attempt->board != NULL)
-        keep_records(attempt);
+    if (state->rendezvous == NULL && state->window->n > 1)
+        return records_gather(state);
+    if (state->rendezvous != NULL)
+        records_copy(state);
     else
-        attempt->records[0] = attempt->own;
+        state->records[0] = state->own;
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_create_state_agree(struct attempt *attempt, uint32_t own, uint32_t *agreed)
+enum oriel_status oriel_create_state_agree(struct create_state *state, uint32_t own,
+                                           uint32_t *agreed)
 {
-    const struct oriel_creation *creation = attempt->creation;
-    struct attempt_watch known;
+    const struct oriel_creation *creation = state->creation;
+    struct create_watch known;
     *agreed = own;
-    if (attempt->window->n == 1)
+    if (state->window->n == 1)
         return ORIEL_OK;
-    if (attempt->board != NULL)
-        return oriel_shm_rendezvous_meet(attempt->board, &own, sizeof own, conclude_bits, NULL,
+    if (state->rendezvous != NULL)
+        return oriel_shm_rendezvous_meet(state->rendezvous, &own, sizeof own, conclude_bits, NULL,
                                          agreed);
-    oriel_create_state_watch_open(&known, attempt);
+    oriel_create_state_watch_open(&known, state);
     enum oriel_status status =
         oriel_host_agree(creation->comm, creation->call, own, agreed, &known.watch);
     oriel_create_state_watch_close(&known);
-    attempt->dead = known.watched.dead;
+    state->dead = known.watched.dead;
     return status;
 }

@@ -1,4 +1,4 @@
-/* The third step of creation: opens what the records tell of, and rank 0 makes what all share.  create.c calls. */
+/* Step 3 of creation: opens the files that the records name, and rank 0 fills the common words. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -10,44 +10,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pages above ORIEL_RESERVED_BYTES come at first touch: all ranks' together must be there to come. */
-static enum oriel_status check_total(const struct attempt *attempt)
+/* Pages above ORIEL_RESERVED_BYTES are populated at first touch. The total of all ranks must be
+ * available. */
+static enum oriel_status total_memory_check(const struct create_state *state)
 {
     uint64_t total_bytes = 0;
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        if (attempt->records[i].target.size_bytes > ORIEL_RESERVED_BYTES &&
-            (attempt->machines == NULL || attempt->machines->numbers[i] == attempt->machines->own))
-            total_bytes += attempt->records[i].target.size_bytes;
-    if (attempt->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 ||
-        total_bytes <= oriel_limit_available())
+    for (int32_t i = 0; i < state->window->n; i++)
+        if (state->records[i].target.size_bytes > ORIEL_RESERVED_BYTES &&
+            (state->node_map == NULL || state->node_map->node_by_rank[i] == state->node_map->own))
+            total_bytes += state->records[i].target.size_bytes;
+    if (state->creation->flavour == ORIEL_FLAVOUR_CREATE || total_bytes == 0 ||
+        total_bytes <= oriel_memory_limits_available())
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_NO_MEM, "the ranks ask for %lu bytes, %lu are available",
-                      (unsigned long)total_bytes, (unsigned long)oriel_limit_available());
+    return oriel_fail(ORIEL_E_NO_MEM, "the ranks request %lu bytes, %lu are available",
+                      (unsigned long)total_bytes, (unsigned long)oriel_memory_limits_available());
 }
 
-/* Each rank's part near that rank. */
-static enum oriel_status alloc_parts(struct attempt *attempt, uint64_t align_bytes,
+/* Reserves each rank's part near that rank. */
+static enum oriel_status alloc_parts(struct create_state *state, uint64_t align_bytes,
                                      uint64_t *offset)
 {
-    uint32_t n = (uint32_t)attempt->window->n;
+    uint32_t n = (uint32_t)state->window->n;
     struct oriel_file_part *parts = calloc(n, sizeof *parts);
     if (parts == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the parts of %u ranks", n);
     for (uint32_t i = 0; i < n; i++)
-        parts[i] = (struct oriel_file_part){attempt->records[i].target.size_bytes,
-                                            attempt->records[i].node};
+        parts[i] =
+            (struct oriel_file_part){state->records[i].target.size_bytes, state->records[i].node};
     enum oriel_status status = oriel_file_alloc_parts(parts, n, align_bytes, offset);
     free(parts);
     if (status == ORIEL_OK)
-        attempt->window->memory_offset = (int64_t)*offset;
+        state->window->memory_offset = (int64_t)*offset;
     return status;
 }
 
-/* One block in rank 0's file, the segments one after the other in rank order (MPI-4.1, 13.2.3). */
-static enum oriel_status allocate_contiguous(struct attempt *attempt)
+/* Allocates one block in rank 0's file, with the segments consecutive in rank order (MPI-4.1,
+ * 13.2.3). */
+static enum oriel_status allocate_contiguous(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    struct record *records = attempt->records;
+    struct oriel_window *window = state->window;
+    struct create_record *records = state->records;
     uint64_t total_bytes = 0;
     uint64_t align_bytes = 0;
     for (int32_t i = 0; i < window->n; i++) {
@@ -56,7 +58,7 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
         align_bytes = records[i].alignment > align_bytes ? records[i].alignment : align_bytes;
     }
     uint64_t offset;
-    enum oriel_status status = alloc_parts(attempt, align_bytes, &offset);
+    enum oriel_status status = alloc_parts(state, align_bytes, &offset);
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         records[i].target.offset = offset;
         records[i].target.address = (uint64_t)(uintptr_t)(oriel_file_base() + offset);
@@ -65,18 +67,19 @@ static enum oriel_status allocate_contiguous(struct attempt *attempt)
     return status;
 }
 
-/* MPI_Win_allocate_shared: whether all memory lies in one block of rank 0's.  Every rank must have asked for memory of its own;
- * a hint that only some gave is none. */
-static bool want_contiguous(const struct attempt *attempt)
+/* MPI_Win_allocate_shared: whether all memory is in one block of rank 0's file. Separate memory
+ * requires that every rank requested it; a hint that only some ranks gave is ignored. */
+static bool want_contiguous(const struct create_state *state)
 {
     bool contiguous = false;
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        contiguous = contiguous || !attempt->records[i].noncontig;
-    return contiguous && attempt->creation->flavour == ORIEL_FLAVOUR_SHARED;
+    for (int32_t i = 0; i < state->window->n; i++)
+        contiguous = contiguous || !state->records[i].noncontig;
+    return contiguous && state->creation->flavour == ORIEL_FLAVOUR_SHARED;
 }
 
 void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
-                                    const struct record *(*record_at)(void *context, int32_t rank),
+                                    const struct create_record *(*record_at)(void *context,
+                                                                             int32_t rank),
                                     void *context)
 {
     common->version = RECORD_VERSION;
@@ -90,182 +93,185 @@ void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
     }
 }
 
-const struct record *oriel_create_state_gathered(void *records, int32_t rank)
+const struct create_record *oriel_create_state_gathered_record(void *records, int32_t rank)
 {
-    return &((const struct record *)records)[rank];
+    return &((const struct create_record *)records)[rank];
 }
 
-/* The leader alone: the common words, as read by all after the agreement. */
-static enum oriel_status fill_common(struct attempt *attempt)
+/* Only on the leader: fills the common words, which all ranks read after the agreement. */
+static enum oriel_status leader_fill_common(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    enum oriel_status status = check_total(attempt);
-    if (status == ORIEL_OK && attempt->machines != NULL)
-        return oriel_machines_fill(attempt);
-    if (status == ORIEL_OK && attempt->is_contiguous)
-        status = allocate_contiguous(attempt);
+    struct oriel_window *window = state->window;
+    enum oriel_status status = total_memory_check(state);
+    if (status == ORIEL_OK && state->node_map != NULL)
+        return oriel_node_map_fill(state);
+    if (status == ORIEL_OK && state->is_contiguous)
+        status = allocate_contiguous(state);
     if (status == ORIEL_OK)
         oriel_create_state_fill_common(
             (struct oriel_common *)(oriel_file_base() + window->common_offset), window->n,
-            oriel_create_state_gathered, attempt->records);
+            oriel_create_state_gathered_record, state->records);
     return status;
 }
 
-/* Where each target's memory lies, when not all lie in their owners' own files. */
-static enum oriel_status open_memory(struct attempt *attempt)
+/* Finds each target's memory file, if not all targets use their own files. */
+static enum oriel_status target_files_open(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    bool contiguous = attempt->is_contiguous;
+    struct oriel_window *window = state->window;
+    bool contiguous = state->is_contiguous;
     bool own_files = !contiguous;
-    if (contiguous && attempt->own.noncontig) { /* others did not ask for it */
-        oriel_create_state_give_back(window->memory_offset);
+    if (contiguous && state->own.noncontig) { /* other ranks did not request it */
+        oriel_create_state_free_block(window->memory_offset);
         window->memory_offset = -1;
     }
     for (int32_t i = 0; i < window->n; i++)
-        own_files = own_files && oriel_identity_equal(&attempt->records[i].memory,
-                                                      &attempt->records[i].member.process);
+        own_files = own_files && oriel_identity_equal(&state->records[i].memory,
+                                                      &state->records[i].member.process);
     window->memory_bases = window->group->bases;
     if (own_files)
         return ORIEL_OK;
-    window->own_memory_bases = calloc((uint32_t)window->n, sizeof *window->own_memory_bases);
-    if (window->own_memory_bases == NULL)
+    window->memory_base_array = calloc((uint32_t)window->n, sizeof *window->memory_base_array);
+    if (window->memory_base_array == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the window's addresses");
-    window->memory_bases = window->own_memory_bases;
+    window->memory_bases = window->memory_base_array;
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         struct oriel_peer *peer = NULL;
         if (window->group->peers[i] == NULL)
-            continue; /* on another machine */
+            continue; /* on another node */
         status = oriel_peer_open(
-            contiguous ? &attempt->records[0].member.process : &attempt->records[i].memory, &peer);
+            contiguous ? &state->records[0].member.process : &state->records[i].memory, &peer);
         if (status == ORIEL_OK)
-            window->own_memory_bases[i] = peer->base;
+            window->memory_base_array[i] = peer->base;
     }
     return status;
 }
 
-static enum oriel_status reach(struct attempt *attempt)
+static enum oriel_status group_open(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
+    struct oriel_window *window = state->window;
     enum oriel_status status = ORIEL_OK;
-    attempt->is_contiguous = want_contiguous(attempt);
-    status = oriel_machines_reach(attempt);
+    state->is_contiguous = want_contiguous(state);
+    status = oriel_node_map_check(state);
     if (status == ORIEL_OK && window->group == NULL)
-        status = oriel_group_acquire(&attempt->records[0].member, sizeof attempt->records[0],
-                                     window->n, window->rank, &window->group);
+        status = oriel_group_acquire(&state->records[0].member, sizeof state->records[0], window->n,
+                                     window->rank, &window->group);
     if (status != ORIEL_OK)
         return status;
     window->control_bases = window->group->bases;
-    return open_memory(attempt);
+    return target_files_open(state);
 }
 
-/* At a board all others are asked when one is to be asked: the next windows need not stop for it. */
-static void ask_all(struct oriel_shm_rendezvous *board)
+/* At a rendezvous, all other ranks are probed as soon as one must be: later windows then need not
+ * wait for it. */
+static void cma_probe_all(struct oriel_shm_rendezvous *rendezvous)
 {
     bool known = true;
-    for (int32_t i = 0; i < board->group->n && known; i++)
-        known = i == board->rank || oriel_reach_cma(board->group->peers[i]) == ORIEL_OK;
-    board->cma_known = known;
+    for (int32_t i = 0; i < rendezvous->group->n && known; i++)
+        known = i == rendezvous->rank || oriel_reach_cma(rendezvous->group->peers[i]) == ORIEL_OK;
+    rendezvous->cma_known = known;
 }
 
-static enum oriel_status probe_cma(struct attempt *attempt)
+static enum oriel_status cma_probe_targets(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
+    struct oriel_window *window = state->window;
     enum oriel_status status = ORIEL_OK;
     bool is_needed = false;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         if (i == window->rank || window->group->peers[i] == NULL ||
-            attempt->records[i].target.mechanism == ORIEL_BY_ARENA)
+            state->records[i].target.mechanism == ORIEL_BY_ARENA)
             continue;
         is_needed = true;
         status = oriel_reach_cma(window->group->peers[i]);
     }
-    if (is_needed && status == ORIEL_OK && attempt->board != NULL)
-        ask_all(attempt->board);
+    if (is_needed && status == ORIEL_OK && state->rendezvous != NULL)
+        cma_probe_all(state->rendezvous);
     return status;
 }
 
-/* The host's objects; once for each attempt. */
-static enum oriel_status take_handles(struct attempt *attempt)
+/* The host's objects; once per creation. */
+static enum oriel_status host_handles_create(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    MPI_Comm comm = attempt->creation->comm;
-    if (attempt->has_carrier)
+    struct oriel_window *window = state->window;
+    MPI_Comm comm = state->creation->comm;
+    if (state->has_carrier)
         return ORIEL_OK;
     if (oriel_host()->Comm_group(comm, &window->host->group) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a group");
-    enum oriel_status status = oriel_host_carrier(comm, oriel_handle_live(), &window->host->handle);
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a group");
+    enum oriel_status status =
+        oriel_host_carrier(comm, oriel_handle_count(), &window->host->handle);
     if (status != ORIEL_OK)
         return status;
     status = oriel_handle_add(window->host->handle, window);
     if (status == ORIEL_OK)
-        attempt->has_carrier = true;
+        state->has_carrier = true;
     else
         oriel_host_carrier_free(&window->host->handle, true);
     return status;
 }
 
-enum oriel_status oriel_create_state_join(struct attempt *attempt)
+enum oriel_status oriel_create_state_join_rendezvous(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    struct oriel_group *group = attempt->board->group;
-    oriel_group_share(group);
+    struct oriel_window *window = state->window;
+    struct oriel_group *group = state->rendezvous->group;
+    oriel_group_add_reference(group);
     window->group = group;
     window->control_bases = group->bases;
     window->memory_bases = group->bases;
-    attempt->own.cma_known = attempt->board->cma_known;
-    return take_handles(attempt);
+    state->own.cma_known = state->rendezvous->cma_known;
+    return host_handles_create(state);
 }
 
-/* No attribute may be set or taken back where the host is in the middle of deleting them. */
-static bool somebody_frees(const struct attempt *attempt)
+/* No attribute may be set or deleted while the host deletes attributes. */
+static bool any_rank_is_freeing(const struct create_state *state)
 {
-    for (int32_t i = 0; i < attempt->window->n; i++)
-        if (attempt->records[i].is_freeing)
+    for (int32_t i = 0; i < state->window->n; i++)
+        if (state->records[i].is_freeing)
             return true;
     return false;
 }
 
-/* A board for the next windows over the communicator, if rank 0 has one.  Its window can do without. */
-static bool take_board(struct attempt *attempt)
+/* Attaches a rendezvous for the next windows over the communicator, if rank 0 has one. This window
+ * does not depend on it. */
+static bool rendezvous_attach(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    uint64_t words_offset = attempt->records[0].board_offset;
-    if (words_offset == 0 || attempt->machines != NULL || somebody_frees(attempt) ||
-        oriel_comm_cache_attach(attempt->creation->comm, window->group, window->rank, words_offset,
-                                attempt->board_offset, &attempt->new_board) != ORIEL_OK)
+    struct oriel_window *window = state->window;
+    uint64_t words_offset = state->records[0].rendezvous_offset;
+    if (words_offset == 0 || state->node_map != NULL || any_rank_is_freeing(state) ||
+        oriel_comm_cache_attach(state->creation->comm, window->group, window->rank, words_offset,
+                                state->rendezvous_offset, &state->new_rendezvous) != ORIEL_OK)
         return false;
-    attempt->board_offset = -1;
+    state->rendezvous_offset = -1;
     return true;
 }
 
-/* Step 3: the bits that this rank can give. */
-uint32_t oriel_create_state_contribute(struct attempt *attempt)
+/* Step 3: the bits that this rank contributes. */
+uint32_t oriel_create_state_contribute(struct create_state *state)
 {
-    const char *call = attempt->creation->call;
+    const char *call = state->creation->call;
     uint32_t bits = AGREE_MEMORY;
-    if (attempt->records == NULL)
+    if (state->records == NULL)
         return AGREE_REACHED | AGREE_CMA;
-    if (reach(attempt) != ORIEL_OK)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+    if (group_open(state) != ORIEL_OK)
+        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
     else
         bits |= AGREE_REACHED;
-    if ((bits & AGREE_REACHED) && probe_cma(attempt) == ORIEL_OK)
+    if ((bits & AGREE_REACHED) && cma_probe_targets(state) == ORIEL_OK)
         bits |= AGREE_CMA;
     else if (bits & AGREE_REACHED)
-        snprintf(attempt->window->host->no_cma, sizeof attempt->window->host->no_cma, "%s",
+        snprintf(state->window->host->no_cma, sizeof state->window->host->no_cma, "%s",
                  oriel_fail_message());
-    if ((bits & AGREE_REACHED) && take_board(attempt))
-        bits |= AGREE_BOARD;
+    if ((bits & AGREE_REACHED) && rendezvous_attach(state))
+        bits |= AGREE_RENDEZVOUS;
     enum oriel_status status = ORIEL_OK;
-    if ((bits & AGREE_REACHED) && attempt->window->rank == attempt->window->leader)
-        status = fill_common(attempt);
+    if ((bits & AGREE_REACHED) && state->window->rank == state->window->leader)
+        status = leader_fill_common(state);
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
-        status = take_handles(attempt);
+        status = host_handles_create(state);
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
-        status = oriel_machines_open(attempt);
+        status = oriel_node_map_open(state);
     if (status == ORIEL_E_OTHER)
-        oriel_note("%s: the window goes to the host: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
     if (status != ORIEL_OK)
         bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
     return bits;

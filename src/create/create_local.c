@@ -1,5 +1,5 @@
-/* The first step of creation: each rank checks its arguments, allocates its control words and, where the flavour says so, its
- * memory.  What fails is told in the record.  create.c calls. */
+/* Step 1 of creation: each rank checks its arguments, allocates its control words and, depending on
+ * the flavour, its memory. A failure is stored in the record. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -12,27 +12,27 @@
 #include "memory/pages.h"
 #include "memory/polled_area.h"
 
-enum oriel_status oriel_create_state_alloc(uint64_t len_bytes, uint64_t align_bytes, int64_t *kept,
-                                           uint64_t *offset)
+enum oriel_status oriel_create_state_alloc_block(uint64_t len_bytes, uint64_t align_bytes,
+                                                 int64_t *stored_offset, uint64_t *offset)
 {
     enum oriel_status status = oriel_file_alloc(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
-        *kept = (int64_t)*offset;
+        *stored_offset = (int64_t)*offset;
     return status;
 }
 
-static enum oriel_status alloc_memory(struct attempt *attempt, uint64_t len_bytes,
-                                      uint64_t align_bytes, uint64_t *offset)
+static enum oriel_status window_memory_alloc(struct create_state *state, uint64_t len_bytes,
+                                             uint64_t align_bytes, uint64_t *offset)
 {
-    enum oriel_status status = attempt->creation->flavour == ORIEL_FLAVOUR_SHARED
+    enum oriel_status status = state->creation->flavour == ORIEL_FLAVOUR_SHARED
                                    ? oriel_file_alloc_shared(len_bytes, align_bytes, offset)
                                    : oriel_file_alloc_window(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
-        attempt->window->memory_offset = (int64_t)*offset;
+        state->window->memory_offset = (int64_t)*offset;
     return status;
 }
 
-void oriel_create_state_give_back(int64_t offset)
+void oriel_create_state_free_block(int64_t offset)
 {
     if (offset >= 0)
         oriel_file_free((uint64_t)offset);
@@ -43,7 +43,7 @@ static enum oriel_status check_arguments(const struct oriel_creation *creation)
     if (creation->size_bytes < 0)
         return oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)creation->size_bytes);
     if (creation->disp_unit <= 0)
-        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not above 0",
+        return oriel_fail(ORIEL_E_DISP, "displacement unit %ld is not positive",
                           (long)creation->disp_unit);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE && creation->base == NULL &&
         creation->size_bytes > 0)
@@ -58,138 +58,139 @@ static uint32_t agent_readiness(void)
     return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
 }
 
-/* One direct stretch, with what is reached by copies on one or both sides of it. */
-static const struct oriel_memory_range *find_middle(const struct oriel_own_memory *memory)
+/* Finds the only direct range, with memory that is reached by copies on one or both sides. */
+static const struct oriel_memory_range *find_direct_range(const struct oriel_user_memory *memory)
 {
     const struct oriel_memory_range *middle = NULL;
-    for (size_t i = 0; i < memory->stretch_count; i++) {
-        if (memory->stretches[i].place == ORIEL_SHARING_PRIVATE)
+    for (size_t i = 0; i < memory->range_count; i++) {
+        if (memory->ranges[i].place == ORIEL_SHARING_PRIVATE)
             continue;
         if (middle != NULL)
             return NULL;
-        middle = &memory->stretches[i];
+        middle = &memory->ranges[i];
     }
     return middle;
 }
 
-/* Memory of the program, not all of it in one memory file. */
-static enum oriel_status prepare_given(struct attempt *attempt)
+/* User memory that is not entirely in one memory file. */
+static enum oriel_status user_memory_prepare(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    struct oriel_target *target = &attempt->own.target;
-    enum oriel_status status = oriel_own_memory_take((uintptr_t)target->address, target->size_bytes,
-                                                     window->n > 1, &window->own_memory);
+    struct oriel_window *window = state->window;
+    struct oriel_target *target = &state->own.target;
+    enum oriel_status status = oriel_user_memory_open(
+        (uintptr_t)target->address, target->size_bytes, window->n > 1, &window->user_memory);
     if (status != ORIEL_OK)
         return status;
-    const struct oriel_own_memory *memory = window->own_memory;
-    const struct oriel_memory_range *middle = find_middle(memory);
+    const struct oriel_user_memory *memory = window->user_memory;
+    const struct oriel_memory_range *middle = find_direct_range(memory);
     oriel_store_relaxed(&window->control->promoted,
-                        (oriel_own_memory_ways(memory) & ORIEL_WAY_PROMOTED) != 0);
+                        (oriel_user_memory_paths(memory) & ORIEL_PATH_PROMOTED) != 0);
     if (middle != NULL) {
-        target->mechanism = memory->stretch_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
+        target->mechanism = memory->range_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
         target->direct_low = middle->start - target->address;
         target->direct_bytes = middle->end - middle->start;
         target->offset = middle->offset - target->direct_low;
-    } else if (memory->stretch_count == 1) {
+    } else if (memory->range_count == 1) {
         target->mechanism = ORIEL_BY_COPY;
     } else {
         target->mechanism = ORIEL_BY_ADDRESS;
-        if (oriel_regions_insert(window, memory->stretches, memory->stretch_count) != ORIEL_OK)
+        if (oriel_regions_insert(window, memory->ranges, memory->range_count) != ORIEL_OK)
             return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of regions");
     }
     if (target->mechanism != ORIEL_BY_ARENA)
-        attempt->own.agent = agent_readiness();
+        state->own.agent = agent_readiness();
     return ORIEL_OK;
 }
 
-/* The memory of this rank, where the flavour gives each rank its own. */
-static enum oriel_status prepare_memory(struct attempt *attempt)
+/* This rank's memory, for flavours where each rank has its own. */
+static enum oriel_status window_memory_prepare(struct create_state *state)
 {
-    const struct oriel_creation *creation = attempt->creation;
-    struct oriel_target *target = &attempt->own.target;
+    const struct oriel_creation *creation = state->creation;
+    struct oriel_target *target = &state->own.target;
     uint64_t size_bytes = (uint64_t)creation->size_bytes;
     target->size_bytes = size_bytes;
     target->disp_unit = creation->disp_unit;
     target->mechanism = ORIEL_BY_ARENA;
-    attempt->own.memory = *oriel_file_identity();
-    if (attempt->window->n > 1 &&
+    state->own.memory = *oriel_file_identity();
+    if (state->window->n > 1 &&
         (creation->flavour == ORIEL_FLAVOUR_DYNAMIC || creation->flavour == ORIEL_FLAVOUR_CREATE)) {
         oriel_polled_watch();
         oriel_host_poll(oriel_polled_turn);
     }
     if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
         target->mechanism = ORIEL_BY_ADDRESS;
-        attempt->own.agent = agent_readiness();
+        state->own.agent = agent_readiness();
         return ORIEL_OK;
     }
     if (creation->flavour == ORIEL_FLAVOUR_CREATE) {
         target->address = (uint64_t)(uintptr_t)creation->base;
-        if (size_bytes == 0 ||
-            oriel_reach_file(creation->base, size_bytes, &attempt->own.memory, &target->offset))
+        if (size_bytes == 0 || oriel_mechanism_find_file(creation->base, size_bytes,
+                                                         &state->own.memory, &target->offset))
             return ORIEL_OK;
-        return prepare_given(attempt);
+        return user_memory_prepare(state);
     }
-    if (creation->flavour == ORIEL_FLAVOUR_SHARED && !attempt->own.noncontig)
-        return ORIEL_OK; /* rank 0 allocates for all once it knows the sizes */
+    if (creation->flavour == ORIEL_FLAVOUR_SHARED && !state->own.noncontig)
+        return ORIEL_OK; /* rank 0 allocates for all ranks once it knows the sizes */
     enum oriel_status status =
-        alloc_memory(attempt, size_bytes, attempt->own.alignment, &target->offset);
+        window_memory_alloc(state, size_bytes, state->own.alignment, &target->offset);
     target->address = (uint64_t)(uintptr_t)(oriel_file_base() + target->offset);
     return status;
 }
 
-static enum oriel_status prepare_control(struct attempt *attempt)
+static enum oriel_status control_words_prepare(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
+    struct oriel_window *window = state->window;
     uint64_t offset;
-    enum oriel_status status = oriel_create_state_alloc(
+    enum oriel_status status = oriel_create_state_alloc_block(
         sizeof(struct oriel_control), 2 * ORIEL_CACHE_LINE, &window->control_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
-    attempt->own.target.control_offset = offset;
+    state->own.target.control_offset = offset;
     if (window->rank != 0)
         return ORIEL_OK;
-    bool wants_board = window->n > 1 && attempt->board == NULL && !attempt->own.is_freeing;
-    if (wants_board && /* without one the next windows are made like this one */
-        oriel_create_state_alloc(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
-                                 &attempt->board_offset, &offset) == ORIEL_OK)
-        attempt->own.board_offset = offset;
-    return oriel_create_state_alloc(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE,
-                                    &window->common_offset, &attempt->own.common_offset);
+    bool wants_rendezvous = window->n > 1 && state->rendezvous == NULL && !state->own.is_freeing;
+    if (wants_rendezvous && /* without one, the next windows are created like this one */
+        oriel_create_state_alloc_block(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
+                                       &state->rendezvous_offset, &offset) == ORIEL_OK)
+        state->own.rendezvous_offset = offset;
+    return oriel_create_state_alloc_block(oriel_common_bytes(window->n), 2 * ORIEL_CACHE_LINE,
+                                          &window->common_offset, &state->own.common_offset);
 }
 
-enum oriel_status oriel_create_state_prepare(struct attempt *attempt)
+enum oriel_status oriel_create_state_prepare(struct create_state *state)
 {
-    static _Atomic uint64_t far_ids;
-    const struct oriel_creation *creation = attempt->creation;
-    struct oriel_hints *hints = &attempt->window->host->hints;
+    static _Atomic uint64_t internode_ids;
+    const struct oriel_creation *creation = state->creation;
+    struct oriel_hints *hints = &state->window->host->hints;
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
-    attempt->own.version = RECORD_VERSION;
-    attempt->own.is_freeing = oriel_comm_cache_is_freeing(creation->comm);
-    attempt->own.node = oriel_pages_node();
-    attempt->own.noncontig = oriel_hint_is_true(hints->noncontig);
-    attempt->own.alignment = oriel_hints_alignment(hints);
+    state->own.version = RECORD_VERSION;
+    state->own.is_freeing = oriel_comm_cache_is_freeing(creation->comm);
+    state->own.node = oriel_pages_node();
+    state->own.noncontig = oriel_hint_is_true(hints->noncontig);
+    state->own.alignment = oriel_hints_alignment(hints);
     if (oriel_window_start() != ORIEL_OK) {
         oriel_note("%s: this process cannot share memory: %s", creation->call,
                    oriel_fail_message());
-        attempt->own.wants_host = 1;
+        state->own.wants_host = 1;
         return ORIEL_OK;
     }
-    attempt->own.member.process = *oriel_file_identity();
-    attempt->own.member.machine = oriel_machine_number(creation->flavour == ORIEL_FLAVOUR_SHARED);
-    attempt->own.far_id = 1 + atomic_fetch_add_explicit(&far_ids, 1, memory_order_relaxed);
-    if (status == ORIEL_OK && attempt->window == &attempt->spare)
+    state->own.member.process = *oriel_file_identity();
+    state->own.member.node = oriel_machine_number(creation->flavour == ORIEL_FLAVOUR_SHARED);
+    state->own.internode_id =
+        1 + atomic_fetch_add_explicit(&internode_ids, 1, memory_order_relaxed);
+    if (status == ORIEL_OK && state->window == &state->spare)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
     if (status == ORIEL_OK)
         status = check_arguments(creation);
     if (status == ORIEL_OK)
-        status = prepare_control(attempt);
+        status = control_words_prepare(state);
     if (status == ORIEL_OK)
-        status = prepare_memory(attempt);
+        status = window_memory_prepare(state);
     if (status != ORIEL_E_OTHER)
         return status;
-    oriel_note("%s: the window goes to the host: %s", creation->call, oriel_fail_message());
-    attempt->own.wants_host = 1;
+    oriel_note("%s: the host creates the window: %s", creation->call, oriel_fail_message());
+    state->own.wants_host = 1;
     return ORIEL_OK;
 }

@@ -1,11 +1,12 @@
-/* Freeing a window, after a barrier.  The leader's file holds the common words and may hold everybody's memory: they stay until
- * all others have left, which the leader does not wait for but looks at when it next makes or frees a window.
+/* Frees a window after a barrier. The leader's file contains the common words and may contain the
+ * memory of all ranks. They stay until all other ranks have left. The leader does not wait for
+ * that; it checks when it next creates or frees a window.
  *
- * After a death there is no barrier any more.  Who frees the window then says so in its own words (abandoned), and gives its
- * memory back when all others of its machine have said the same or have died: until then they may store into it.  The words
- * themselves are never given back, since others look at them.  Ranks elsewhere reach it by its process alone, which has left.
- * So it is with a window whose creation this rank has given up, while others may have it.
- * api/ and creation call, from any thread. */
+ * After a death there is no barrier. A rank that frees the window sets abandoned in its own words.
+ * It frees its memory when all others on its node have set it as well or have died: until then they
+ * may store to it. The words themselves are never freed, since others read them. Ranks on other
+ * nodes reach the window only through its process, which has left it. The same applies to a window
+ * whose creation this rank has abandoned, while others may have it. Thread-safe. */
 #include "create/create.h"
 #include "create/node_map.h"
 #include "create/path_info.h"
@@ -22,10 +23,10 @@
 enum { ABANDON_NS = 1000000000, LOOK_NS = 2000000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_window
-    *leaving; /* led by this process, or abandoned: others are still in them */
+/* windows that this process leads, or has abandoned, and that others have not left */
+static struct oriel_window *leaving_windows;
 
-static bool all_have_abandoned(const struct oriel_window *window)
+static bool window_all_abandoned(const struct oriel_window *window)
 {
     for (int32_t i = 0; i < window->n; i++) {
         const struct oriel_peer *peer = window->group->peers[i];
@@ -37,19 +38,19 @@ static bool all_have_abandoned(const struct oriel_window *window)
     return true;
 }
 
-static bool all_have_left(const struct oriel_window *window)
+static bool window_all_departed(const struct oriel_window *window)
 {
     if (window->abandoned)
-        return all_have_abandoned(window);
+        return window_all_abandoned(window);
     return oriel_load_acquire(&window->common->departed.value) == (uint32_t)window->here - 1;
 }
 
 void oriel_window_reclaim(void)
 {
     pthread_mutex_lock(&mutex);
-    for (struct oriel_window **link = &leaving; *link != NULL;) {
+    for (struct oriel_window **link = &leaving_windows; *link != NULL;) {
         struct oriel_window *window = *link;
-        if (all_have_left(window)) {
+        if (window_all_departed(window)) {
             *link = window->next_leaving;
             oriel_window_destroy(window);
         } else {
@@ -59,25 +60,25 @@ void oriel_window_reclaim(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static void leave(struct oriel_window *window)
+static void window_leave(struct oriel_window *window)
 {
     pthread_mutex_lock(&mutex);
-    window->next_leaving = leaving;
-    leaving = window;
+    window->next_leaving = leaving_windows;
+    leaving_windows = window;
     pthread_mutex_unlock(&mutex);
     oriel_window_reclaim();
 }
 
-/* The carrier and the handle. */
-static enum oriel_status end_handle(struct oriel_window *window, bool *gone)
+/* Frees the carrier and removes the handle. */
+static enum oriel_status window_handle_free(struct oriel_window *window, bool *gone)
 {
     MPI_Win handle = window->host->handle;
     *gone = false;
-    if (window->own_memory != NULL || window->attached != NULL)
-        oriel_paths_keep_name(window);
+    if (window->user_memory != NULL || window->attached != NULL)
+        oriel_path_info_save_name(window);
     const bool is_as_made = !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
     if (!oriel_host_carrier_free(&window->host->handle, is_as_made))
-        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window stays");
+        return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window is not freed");
     *gone = true;
     oriel_handle_remove(handle, window);
     return ORIEL_OK;
@@ -87,38 +88,38 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 {
     oriel_internode_break(window, dead);
     if (window->far != NULL)
-        (void)oriel_internode_flush(window, -1); /* answers that come later have nowhere to go */
-    if (end_handle(window, gone) == ORIEL_OK)
-        oriel_window_give_up(window, dead);
+        (void)oriel_internode_flush(window, -1); /* late replies have no destination */
+    if (window_handle_free(window, gone) == ORIEL_OK)
+        oriel_window_abandon_local(window, dead);
 }
 
-void oriel_window_give_up(struct oriel_window *window, int32_t dead)
+void oriel_window_abandon_local(struct oriel_window *window, int32_t dead)
 {
     oriel_serve_give_up(window, dead);
     oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
-    oriel_machines_close(window);
+    oriel_node_map_close(window);
     window->abandoned = true;
     window->control_offset = window->common_offset = -1;
     uint64_t begin_ns = oriel_now_ns();
-    while (!all_have_abandoned(window) && oriel_now_ns() - begin_ns < ABANDON_NS)
+    while (!window_all_abandoned(window) && oriel_now_ns() - begin_ns < ABANDON_NS)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-    leave(window);
+    window_leave(window);
 }
 
 enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
 {
-    enum oriel_status status = end_handle(window, gone);
+    enum oriel_status status = window_handle_free(window, gone);
     if (status != ORIEL_OK)
         return status;
-    oriel_window_release_memory(window); /* the program may free it now */
+    oriel_window_release_memory(window); /* the program may free the memory from here on */
     if (window->flavour == ORIEL_FLAVOUR_SHARED)
-        oriel_peer_dump(window->base, (uint64_t)window->host->size_bytes, false);
-    oriel_machines_close(window);
+        oriel_peer_set_core_dump(window->base, (uint64_t)window->host->size_bytes, false);
+    oriel_node_map_close(window);
     if (window->rank != window->leader) {
-        oriel_event_signal(&window->common->departed); /* the last touch */
+        oriel_event_signal(&window->common->departed); /* the last access */
         oriel_window_destroy(window);
         return ORIEL_OK;
     }
-    leave(window);
+    window_leave(window);
     return ORIEL_OK;
 }

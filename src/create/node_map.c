@@ -1,7 +1,8 @@
-/* Who is where, and the words of a machine's ranks that tell of the others.  node_map.h says when what is called.
+/* Maps ranks to nodes, and fills the words in which a node's ranks find the other nodes.
  *
- * Nobody keeps what all others are: each machine has one table of targets and one of machines, in its leader's memory file, and
- * asks a machine's leader for the address of a process of it when it first needs it (internode/origin/origin_peers.c). */
+ * No process stores data about all other processes. Each node has one table of targets and one of
+ * nodes, in its leader's memory file. A process asks the leader of another node for the address of
+ * a process there when it first needs it (internode/origin/origin_peers.c). */
 #include "create/node_map.h"
 
 #include "base/hash_table.h"
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len_bytes)
+static uint64_t hash_add_bytes(uint64_t hash, const void *bytes, size_t len_bytes)
 {
     const unsigned char *next = bytes;
     for (size_t i = 0; i < len_bytes; i++)
@@ -28,10 +29,10 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len_bytes)
     return hash;
 }
 
-/* Asked once: a process stays where it is, and windows are made in microseconds. */
+/* Read once: a process never changes its node, and creating a window takes microseconds. */
 static _Atomic uint64_t known_number;
 
-static uint64_t kernel_number(void)
+static uint64_t kernel_node_id(void)
 {
     uint64_t known = atomic_load_explicit(&known_number, memory_order_relaxed);
     if (known != 0)
@@ -48,14 +49,16 @@ static uint64_t kernel_number(void)
     if (stat("/proc/self/ns/pid", &processes) != 0)
         processes.st_ino = 0;
     uint64_t inode = (uint64_t)processes.st_ino;
-    known = mix(mix(0xcbf29ce484222325u, boot, sizeof boot), &inode, sizeof inode) | 1;
+    known = hash_add_bytes(hash_add_bytes(0xcbf29ce484222325u, boot, sizeof boot), &inode,
+                           sizeof inode) |
+            1;
     atomic_store_explicit(&known_number, known, memory_order_relaxed);
     return known;
 }
 
 uint64_t oriel_machine_number(bool whole)
 {
-    uint64_t number = kernel_number();
+    uint64_t number = kernel_node_id();
     int initialized = 0;
     int rank = 0;
     int size = oriel_options()->node_size;
@@ -63,227 +66,228 @@ uint64_t oriel_machine_number(bool whole)
         !initialized || oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS)
         return number;
     int part = rank / size;
-    return mix(number, &part, sizeof part);
+    return hash_add_bytes(number, &part, sizeof part);
 }
 
-void oriel_meeting_free(struct oriel_meeting *meeting)
+void oriel_node_map_free(struct oriel_node_map *map)
 {
-    if (meeting == NULL)
+    if (map == NULL)
         return;
-    free(meeting->numbers);
-    free(meeting->leaders);
-    free(meeting->told);
-    free(meeting->spans);
-    free(meeting);
+    free(map->node_by_rank);
+    free(map->leader_by_node);
+    free(map->address_by_node);
+    free(map->spans);
+    free(map);
 }
 
-/* Numbers the machines; the first rank of each leads it. */
-static bool count_machines(struct oriel_meeting *meeting, const struct attempt *attempt)
+/* Numbers the nodes; the first rank on each leads it. */
+static bool nodes_count(struct oriel_node_map *map, const struct create_state *state)
 {
-    struct oriel_hash_table known =
-        ORIEL_HASH_TABLE_INIT; /* from a machine's number to its leader's rank, plus 1 */
+    /* from a node's id to its leader's rank, plus 1 */
+    struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT;
     bool done = true;
-    int32_t n = attempt->window->n;
+    int32_t n = state->window->n;
     for (int32_t i = 0; i < n && done; i++) {
-        uint64_t machine = attempt->records[i].member.machine;
+        uint64_t machine = state->records[i].member.node;
         uintptr_t leader = (uintptr_t)oriel_hash_table_find(&known, machine);
         if (leader == 0) {
-            meeting->leaders[meeting->count] = i;
-            meeting->numbers[i] = meeting->count++;
+            map->leader_by_node[map->count] = i;
+            map->node_by_rank[i] = map->count++;
             done = oriel_hash_table_set(&known, machine, (void *)((uintptr_t)i + 1));
         } else {
-            meeting->numbers[i] = meeting->numbers[leader - 1];
+            map->node_by_rank[i] = map->node_by_rank[leader - 1];
         }
     }
     oriel_hash_table_close(&known);
-    meeting->own = meeting->numbers[attempt->window->rank];
+    map->own = map->node_by_rank[state->window->rank];
     for (int32_t i = 0; i < n; i++)
-        meeting->here += meeting->numbers[i] == meeting->own;
+        map->node_ranks += map->node_by_rank[i] == map->own;
     return done;
 }
 
-static bool are_together(const struct attempt *attempt)
+static bool all_on_one_node(const struct create_state *state)
 {
-    for (int32_t i = 1; i < attempt->window->n; i++)
-        if (attempt->records[i].member.machine != attempt->records[0].member.machine)
+    for (int32_t i = 1; i < state->window->n; i++)
+        if (state->records[i].member.node != state->records[0].member.node)
             return false;
     return true;
 }
 
-static struct oriel_meeting *make_meeting(const struct attempt *attempt)
+static struct oriel_node_map *node_map_create(const struct create_state *state)
 {
-    uint32_t n = (uint32_t)attempt->window->n;
-    struct oriel_meeting *meeting = calloc(1, sizeof *meeting);
-    if (meeting == NULL)
+    uint32_t n = (uint32_t)state->window->n;
+    struct oriel_node_map *map = calloc(1, sizeof *map);
+    if (map == NULL)
         return NULL;
-    meeting->numbers = calloc(n, sizeof *meeting->numbers);
-    meeting->leaders = calloc(n, sizeof *meeting->leaders);
-    if (meeting->numbers != NULL && meeting->leaders != NULL && count_machines(meeting, attempt)) {
-        meeting->told = calloc((uint32_t)meeting->count, sizeof *meeting->told);
-        meeting->spans = calloc(n, 2 * sizeof *meeting->spans);
-        if (meeting->told != NULL && meeting->spans != NULL)
-            return meeting;
+    map->node_by_rank = calloc(n, sizeof *map->node_by_rank);
+    map->leader_by_node = calloc(n, sizeof *map->leader_by_node);
+    if (map->node_by_rank != NULL && map->leader_by_node != NULL && nodes_count(map, state)) {
+        map->address_by_node = calloc((uint32_t)map->count, sizeof *map->address_by_node);
+        map->spans = calloc(n, 2 * sizeof *map->spans);
+        if (map->address_by_node != NULL && map->spans != NULL)
+            return map;
     }
-    oriel_meeting_free(meeting);
+    oriel_node_map_free(map);
     return NULL;
 }
 
-static enum oriel_status start_net(void)
+static enum oriel_status net_start(void)
 {
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     struct oriel_net_service service = oriel_service;
     service.has_threads = oriel_host_has_threads();
-    return oriel_reached_open(&service);
+    return oriel_net_address_open(&service);
 }
 
-/* The addresses of all leaders. */
-static enum oriel_status tell_addresses(struct attempt *attempt)
+/* Exchanges the addresses of all leaders. */
+static enum oriel_status leader_addresses_exchange(struct create_state *state)
 {
-    struct oriel_meeting *meeting = attempt->machines;
-    int32_t n = attempt->window->n;
-    struct oriel_told own = {.address_bytes = 0};
-    struct attempt_watch known;
-    if (meeting->leaders[meeting->own] == attempt->window->rank && meeting->status == ORIEL_OK)
+    struct oriel_node_map *map = state->node_map;
+    int32_t n = state->window->n;
+    struct oriel_leader_address own = {.address_bytes = 0};
+    struct create_watch known;
+    if (map->leader_by_node[map->own] == state->window->rank && map->status == ORIEL_OK)
         memcpy(&own, oriel_reached_of(oriel_file_base()), sizeof own);
     for (int32_t i = 0, at = 0; i < n; i++) {
-        meeting->spans[n + i] = at;
-        if (meeting->leaders[meeting->numbers[i]] == i)
-            at += meeting->spans[i] = (int)sizeof own;
+        map->spans[n + i] = at;
+        if (map->leader_by_node[map->node_by_rank[i]] == i)
+            at += map->spans[i] = (int)sizeof own;
     }
-    oriel_create_state_watch_open(&known, attempt);
+    oriel_create_state_watch_open(&known, state);
     enum oriel_status status =
-        oriel_host_gather_some(attempt->creation->comm, attempt->creation->call, &own,
-                               meeting->spans, meeting->spans + n, meeting->told, &known.watch);
+        oriel_host_gather_some(state->creation->comm, state->creation->call, &own, map->spans,
+                               map->spans + n, map->address_by_node, &known.watch);
     oriel_create_state_watch_close(&known);
-    for (int32_t i = 0; i < meeting->count && status == ORIEL_OK; i++)
-        if (meeting->told[i].address_bytes > ORIEL_NET_ADDRESS_BYTES)
-            meeting->told[i].address_bytes = 0;
+    for (int32_t i = 0; i < map->count && status == ORIEL_OK; i++)
+        if (map->address_by_node[i].address_bytes > ORIEL_NET_ADDRESS_BYTES)
+            map->address_by_node[i].address_bytes = 0;
     return status;
 }
-_Static_assert(sizeof(struct oriel_told) == sizeof(struct oriel_reached), "told is a copy of it");
+_Static_assert(sizeof(struct oriel_leader_address) == sizeof(struct oriel_reached),
+               "one is a copy of the other");
 
-/* Whether all have the memory that the next steps take: who has not says so before it leaves. */
-static enum oriel_status meet_with_memory(struct attempt *attempt)
+/* Whether all ranks have the memory for the next steps. A rank that lacks it reports that before it
+ * leaves. */
+static enum oriel_status node_map_agree_memory(struct create_state *state)
 {
     uint32_t all_have;
-    attempt->machines = make_meeting(attempt);
-    enum oriel_status status =
-        oriel_create_state_agree(attempt, attempt->machines != NULL, &all_have);
+    state->node_map = node_map_create(state);
+    enum oriel_status status = oriel_create_state_agree(state, state->node_map != NULL, &all_have);
     return status != ORIEL_OK || all_have
                ? status
-               : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several machines",
-                            (int)attempt->window->n);
+               : oriel_fail(ORIEL_E_NO_MEM, "a rank has no memory for %d ranks on several nodes",
+                            (int)state->window->n);
 }
 
-enum oriel_status oriel_machines_meet(struct attempt *attempt)
+enum oriel_status oriel_node_map_exchange(struct create_state *state)
 {
-    if (attempt->board != NULL || are_together(attempt))
+    if (state->rendezvous != NULL || all_on_one_node(state))
         return ORIEL_OK;
-    /* MPICH makes a shared window all the same, in which every machine has memory of its own. */
-    if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED &&
-        !oriel_host_shares_memory(attempt->creation->comm))
+    /* MPICH nevertheless creates a shared window, in which every node has memory of its own. */
+    if (state->creation->flavour == ORIEL_FLAVOUR_SHARED &&
+        !oriel_host_shares_memory(state->creation->comm))
         return oriel_fail(ORIEL_E_SHARED, "not all ranks share memory with each other");
-    enum oriel_status status = meet_with_memory(attempt);
+    enum oriel_status status = node_map_agree_memory(state);
     if (status != ORIEL_OK)
         return status;
-    attempt->machines->status = start_net();
-    if (attempt->machines->status != ORIEL_OK)
-        snprintf(attempt->machines->reason, sizeof attempt->machines->reason, "%s",
+    state->node_map->status = net_start();
+    if (state->node_map->status != ORIEL_OK)
+        snprintf(state->node_map->reason, sizeof state->node_map->reason, "%s",
                  oriel_fail_message());
-    attempt->window->here = attempt->machines->here;
-    attempt->window->leader = attempt->machines->leaders[attempt->machines->own];
-    return tell_addresses(attempt);
+    state->window->here = state->node_map->node_ranks;
+    state->window->leader = state->node_map->leader_by_node[state->node_map->own];
+    return leader_addresses_exchange(state);
 }
 
-enum oriel_status oriel_machines_reach(const struct attempt *attempt)
+enum oriel_status oriel_node_map_check(const struct create_state *state)
 {
-    const struct oriel_meeting *meeting = attempt->machines;
-    if (meeting == NULL)
+    const struct oriel_node_map *map = state->node_map;
+    if (map == NULL)
         return ORIEL_OK;
-    if (attempt->creation->flavour == ORIEL_FLAVOUR_SHARED)
-        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines", (int)meeting->count);
-    if (meeting->status != ORIEL_OK)
-        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d machines: %s", (int)meeting->count,
-                          meeting->reason);
-    for (int32_t i = 0; i < meeting->count; i++)
-        if (meeting->told[i].address_bytes == 0)
-            return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other machines",
-                              (int)meeting->leaders[i]);
+    if (state->creation->flavour == ORIEL_FLAVOUR_SHARED)
+        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d nodes", (int)map->count);
+    if (map->status != ORIEL_OK)
+        return oriel_fail(ORIEL_E_OTHER, "the ranks are on %d nodes: %s", (int)map->count,
+                          map->reason);
+    for (int32_t i = 0; i < map->count; i++)
+        if (map->address_by_node[i].address_bytes == 0)
+            return oriel_fail(ORIEL_E_OTHER, "rank %d cannot be reached from other nodes",
+                              (int)map->leader_by_node[i]);
     return ORIEL_OK;
 }
 
-static void fill_machines(struct oriel_machines *machines, const struct attempt *attempt)
+static void nodes_fill(struct oriel_machines *nodes, const struct create_state *state)
 {
-    const struct oriel_meeting *meeting = attempt->machines;
-    uint64_t at = sizeof *machines + (uint64_t)meeting->count * sizeof machines->machine[0];
-    machines->count = meeting->count;
-    machines->own = meeting->own;
-    for (int32_t i = 0; i < meeting->count; i++) {
-        machines->machine[i] =
-            (struct oriel_machine){.process = attempt->records[meeting->leaders[i]].member.process,
-                                   .leader = meeting->leaders[i],
-                                   .address_bytes = (uint32_t)meeting->told[i].address_bytes,
+    const struct oriel_node_map *map = state->node_map;
+    uint64_t at = sizeof *nodes + (uint64_t)map->count * sizeof nodes->machine[0];
+    nodes->count = map->count;
+    nodes->own = map->own;
+    for (int32_t i = 0; i < map->count; i++) {
+        nodes->machine[i] =
+            (struct oriel_machine){.process = state->records[map->leader_by_node[i]].member.process,
+                                   .leader = map->leader_by_node[i],
+                                   .address_bytes = (uint32_t)map->address_by_node[i].address_bytes,
                                    .address = at};
-        memcpy((char *)machines + at, meeting->told[i].address, meeting->told[i].address_bytes);
-        at += meeting->told[i].address_bytes;
+        memcpy((char *)nodes + at, map->address_by_node[i].address,
+               map->address_by_node[i].address_bytes);
+        at += map->address_by_node[i].address_bytes;
     }
 }
 
-static uint64_t machines_bytes(const struct oriel_meeting *meeting)
+static uint64_t nodes_bytes(const struct oriel_node_map *map)
 {
     uint64_t len_bytes =
-        sizeof(struct oriel_machines) + (uint64_t)meeting->count * sizeof(struct oriel_machine);
-    for (int32_t i = 0; i < meeting->count; i++)
-        len_bytes += meeting->told[i].address_bytes;
+        sizeof(struct oriel_machines) + (uint64_t)map->count * sizeof(struct oriel_machine);
+    for (int32_t i = 0; i < map->count; i++)
+        len_bytes += map->address_by_node[i].address_bytes;
     return len_bytes;
 }
 
-enum oriel_status oriel_machines_fill(struct attempt *attempt)
+enum oriel_status oriel_node_map_fill(struct create_state *state)
 {
-    struct oriel_window *window = attempt->window;
-    const struct oriel_meeting *meeting = attempt->machines;
-    uint64_t machines_at = oriel_common_bytes(window->n);
+    struct oriel_window *window = state->window;
+    const struct oriel_node_map *map = state->node_map;
+    uint64_t nodes_at = oriel_common_bytes(window->n);
     uint64_t offset;
-    oriel_create_state_give_back(
-        window->common_offset); /* rank 0's, which has no room for the machines */
+    /* of rank 0, which has no room for the nodes */
+    oriel_create_state_free_block(window->common_offset);
     window->common_offset = -1;
-    enum oriel_status status =
-        oriel_create_state_alloc(machines_at + machines_bytes(meeting), 2 * ORIEL_CACHE_LINE,
-                                 &window->common_offset, &offset);
+    enum oriel_status status = oriel_create_state_alloc_block(
+        nodes_at + nodes_bytes(map), 2 * ORIEL_CACHE_LINE, &window->common_offset, &offset);
     if (status != ORIEL_OK)
         return status;
     struct oriel_common *common = (struct oriel_common *)(oriel_file_base() + offset);
-    oriel_create_state_fill_common(common, window->n, oriel_create_state_gathered,
-                                   attempt->records);
-    common->here = meeting->here;
-    common->machines_offset = machines_at;
+    oriel_create_state_fill_common(common, window->n, oriel_create_state_gathered_record,
+                                   state->records);
+    common->here = map->node_ranks;
+    common->machines_offset = nodes_at;
     for (int32_t i = 0; i < window->n; i++)
-        if (meeting->numbers[i] != meeting->own)
+        if (map->node_by_rank[i] != map->own)
             common->targets[i] =
-                (struct oriel_target){.offset = attempt->records[i].far_id,
-                                      .disp_unit = attempt->records[i].target.disp_unit,
-                                      .size_bytes = attempt->records[i].target.size_bytes,
-                                      .address = attempt->records[i].target.address,
-                                      .control_offset = (uint64_t)meeting->numbers[i],
+                (struct oriel_target){.offset = state->records[i].internode_id,
+                                      .disp_unit = state->records[i].target.disp_unit,
+                                      .size_bytes = state->records[i].target.size_bytes,
+                                      .address = state->records[i].target.address,
+                                      .control_offset = (uint64_t)map->node_by_rank[i],
                                       .mechanism = ORIEL_BY_NETWORK};
-    fill_machines((struct oriel_machines *)((char *)common + machines_at), attempt);
+    nodes_fill((struct oriel_machines *)((char *)common + nodes_at), state);
     atomic_store_explicit(&window->control->common_offset, offset, memory_order_release);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_machines_open(struct attempt *attempt)
+enum oriel_status oriel_node_map_open(struct create_state *state)
 {
-    if (attempt->machines == NULL)
+    if (state->node_map == NULL)
         return ORIEL_OK;
-    attempt->window->far = oriel_internode_make(attempt->own.far_id, attempt->window->n);
-    if (attempt->window->far == NULL || !oriel_serve_add(attempt->window))
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d machines",
-                          (int)attempt->machines->count);
+    state->window->far = oriel_internode_make(state->own.internode_id, state->window->n);
+    if (state->window->far == NULL || !oriel_serve_add(state->window))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d nodes",
+                          (int)state->node_map->count);
     return ORIEL_OK;
 }
 
-void oriel_machines_close(struct oriel_window *window)
+void oriel_node_map_close(struct oriel_window *window)
 {
     if (window->far == NULL)
         return;

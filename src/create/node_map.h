@@ -1,7 +1,7 @@
-/* Which ranks of a window are of which machine, and how the machines come to know each other while it is made.  Processes are
- * of one machine when the kernel that they see is the same and they see each other's numbers (boot and PID namespace); then
- * they must be able to open each other's memory files.  ORIEL_NODE_SIZE divides a machine into several for tests.  Creation
- * calls. */
+/* Which ranks of a window are on which node, and how the nodes exchange addresses during creation.
+ * Processes are on one node when they see the same kernel and each other's process ids (boot id and
+ * PID namespace). They must then be able to open each other's memory files. For tests,
+ * ORIEL_NODE_SIZE divides a node into several. */
 #ifndef ORIEL_CREATE_NODE_MAP_H
 #define ORIEL_CREATE_NODE_MAP_H
 
@@ -9,46 +9,48 @@
 
 #include <mpi.h>
 
-struct attempt;
+struct create_state;
 
-/* Machines count from 0 in the order of their leaders, the lowest ranks on each. */
-/* How a machine's leader is reached. */
-struct oriel_told {
-    uint64_t address_bytes; /* 0: not at all */
+/* The net address of a node's leader. */
+struct oriel_leader_address {
+    uint64_t address_bytes; /* 0: unreachable */
     char address[ORIEL_NET_ADDRESS_BYTES];
 };
 
-struct oriel_meeting {
+/* Nodes are numbered from 0 in the order of their leaders, the lowest ranks on each. */
+struct oriel_node_map {
     int32_t count;
     int32_t own;
-    int32_t here;            /* ranks of the own one */
-    int32_t *numbers;        /* by win_rank */
-    int32_t *leaders;        /* by machine */
-    struct oriel_told *told; /* by machine */
-    int *spans;              /* of each rank's part of told: bytes of all, then where each begins */
-    enum oriel_status status; /* of this process's start of the net */
+    int32_t node_ranks;                           /* ranks on this node */
+    int32_t *node_by_rank;                        /* node by win_rank */
+    int32_t *leader_by_node;                      /* win_rank by node */
+    struct oriel_leader_address *address_by_node; /* by node */
+    /* each rank's part of address_by_node: the lengths of all parts, then their starts */
+    int *spans;
+    enum oriel_status status; /* of starting this process's net */
     char reason[200];
 };
 
-/* This process's machine, as a number that no other has.  whole: without ORIEL_NODE_SIZE. */
+/* This process's node, as a unique number. whole: ignores ORIEL_NODE_SIZE. */
 uint64_t oriel_machine_number(bool whole);
 
-/* Between steps 2 and 3 of creation: who is where; where there are several machines, all start the net and tell each other how
- * their leaders are reached.  Collective. */
-enum oriel_status oriel_machines_meet(struct attempt *attempt);
+/* Between steps 2 and 3 of creation: maps ranks to nodes. If there are several nodes, all ranks
+ * start the net and exchange the addresses of the leaders. Collective. */
+enum oriel_status oriel_node_map_exchange(struct create_state *state);
 
-/* Whether the window can span the machines: ORIEL_E_OTHER with the reason when not. */
-enum oriel_status oriel_machines_reach(const struct attempt *attempt);
+/* Whether the window can span the nodes. Returns ORIEL_E_OTHER with the reason if not. */
+enum oriel_status oriel_node_map_check(const struct create_state *state);
 
-/* In step 3, at a leader: the common words of its machine, allocated and filled. */
-enum oriel_status oriel_machines_fill(struct attempt *attempt);
+/* Step 3 on a leader: allocates and fills the common words of its node. */
+enum oriel_status oriel_node_map_fill(struct create_state *state);
 
-/* The window's far half, before all agree that the window exists: from here on messages for it are served. */
-enum oriel_status oriel_machines_open(struct attempt *attempt);
+/* Creates the window's internode state, before all ranks agree that the window exists. From here
+ * on, messages for it are served. */
+enum oriel_status oriel_node_map_open(struct create_state *state);
 
-/* Ends that; nothing where there is none. */
-void oriel_machines_close(struct oriel_window *window);
+/* The reverse; no effect if there is none. */
+void oriel_node_map_close(struct oriel_window *window);
 
-void oriel_meeting_free(struct oriel_meeting *meeting);
+void oriel_node_map_free(struct oriel_node_map *map);
 
 #endif

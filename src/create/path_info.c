@@ -1,4 +1,4 @@
-/* Puts together what user_memory.c, attach.c and creation have kept. */
+/* Combines the path data of user_memory.c, attach.c and creation. */
 #include "create/path_info.h"
 
 #include "base/log.h"
@@ -10,40 +10,40 @@
 #include <stdio.h>
 #include <string.h>
 
-static unsigned find_ways(struct oriel_window *window, char *reason, size_t room)
+static unsigned local_paths(struct oriel_window *window, char *reason, size_t room)
 {
     reason[0] = '\0';
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)
-        return oriel_attached_ways(window, reason, room);
-    if (window->own_memory == NULL)
-        return window->host->size_bytes > 0 ? ORIEL_WAY_ARENA : 0;
-    snprintf(reason, room, "%s", window->own_memory->reason);
-    return oriel_own_memory_ways(window->own_memory);
+        return oriel_attached_paths(window, reason, room);
+    if (window->user_memory == NULL)
+        return window->host->size_bytes > 0 ? ORIEL_PATH_ARENA : 0;
+    snprintf(reason, room, "%s", window->user_memory->reason);
+    return oriel_user_memory_paths(window->user_memory);
 }
 
-static void add(char *text, size_t room, const char *separator, const char *more)
+static void text_append(char *text, size_t room, const char *separator, const char *more)
 {
     size_t used = strlen(text);
     snprintf(text + used, room - used, "%s%s", used > 0 ? separator : "", more);
 }
 
-/* How the ranks of this machine reach it. */
-static void add_near(struct oriel_paths *paths, const struct oriel_window *window, unsigned ways,
-                     const char *no_promotion)
+/* The paths of the ranks on this node. */
+static void node_paths_append(struct oriel_paths *paths, const struct oriel_window *window,
+                              unsigned path_bits, const char *no_promotion)
 {
-    if ((ways & ORIEL_WAY_ARENA) != 0)
-        add(paths->ways, sizeof paths->ways, "+", "arena");
-    if ((ways & ORIEL_WAY_PROMOTED) != 0)
-        add(paths->ways, sizeof paths->ways, "+", "promoted");
-    if ((ways & ORIEL_WAY_COPY) == 0)
+    if ((path_bits & ORIEL_PATH_ARENA) != 0)
+        text_append(paths->ways, sizeof paths->ways, "+", "arena");
+    if ((path_bits & ORIEL_PATH_PROMOTED) != 0)
+        text_append(paths->ways, sizeof paths->ways, "+", "promoted");
+    if ((path_bits & ORIEL_PATH_COPY) == 0)
         return;
-    add(paths->ways, sizeof paths->ways, "+", window->by_agent ? "agent" : "cma");
+    text_append(paths->ways, sizeof paths->ways, "+", window->by_agent ? "agent" : "cma");
     if (no_promotion[0] != '\0') {
-        add(paths->reason, sizeof paths->reason, "; ", "promotion: ");
+        text_append(paths->reason, sizeof paths->reason, "; ", "promotion: ");
         strncat(paths->reason, no_promotion, sizeof paths->reason - strlen(paths->reason) - 1);
     }
     if (window->by_agent) {
-        add(paths->reason, sizeof paths->reason, "; ", "cma: ");
+        text_append(paths->reason, sizeof paths->reason, "; ", "cma: ");
         strncat(paths->reason,
                 window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
                 sizeof paths->reason - strlen(paths->reason) - 1);
@@ -55,12 +55,12 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window)
     struct oriel_paths paths = {.ways = "", .reason = ""};
     char no_promotion[240];
     if (window->n == 1)
-        return paths; /* there are no others */
-    unsigned ways = find_ways(window, no_promotion, sizeof no_promotion);
+        return paths; /* there are no other ranks */
+    unsigned path_bits = local_paths(window, no_promotion, sizeof no_promotion);
     if (window->here > 1)
-        add_near(&paths, window, ways, no_promotion);
-    if (window->here < window->n && ways != 0)
-        add(paths.ways, sizeof paths.ways, "+", "ucx");
+        node_paths_append(&paths, window, path_bits, no_promotion);
+    if (window->here < window->n && path_bits != 0)
+        text_append(paths.ways, sizeof paths.ways, "+", "ucx");
     return paths;
 }
 
@@ -70,12 +70,12 @@ void oriel_paths_note(struct oriel_window *window, const char *call)
         return;
     struct oriel_paths paths = oriel_paths_of(window);
     if (paths.ways[0] != '\0')
-        oriel_note("%s: window %lu of %d ranks: others reach the memory of rank %d by %s%s%s", call,
-                   (unsigned long)window->serial, (int)window->n, (int)window->rank, paths.ways,
-                   paths.reason[0] != '\0' ? "; no better way: " : "", paths.reason);
+        oriel_note("%s: window %lu of %d ranks: other ranks reach the memory of rank %d by %s%s%s",
+                   call, (unsigned long)window->serial, (int)window->n, (int)window->rank,
+                   paths.ways, paths.reason[0] != '\0' ? "; no better path: " : "", paths.reason);
 }
 
-void oriel_paths_keep_name(struct oriel_window *window)
+void oriel_path_info_save_name(struct oriel_window *window)
 {
     int name_bytes = 0;
     char *name = window->host->name;
@@ -83,7 +83,8 @@ void oriel_paths_keep_name(struct oriel_window *window)
         name[0] = '\0';
 }
 
-void oriel_paths_warn_lost(const struct oriel_window *window, const char *call, uint64_t lost_bytes)
+void oriel_path_info_warn_lost(const struct oriel_window *window, const char *call,
+                               uint64_t lost_bytes)
 {
     const char *name = window->host->name;
     if (lost_bytes > 0)

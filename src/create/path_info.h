@@ -1,5 +1,5 @@
-/* What is told about the ways on which others reach a rank's memory: by ORIEL_VERBOSE, and by the info that MPI_Win_get_info
- * returns.  Creation, attachment and api/ call. */
+/* Reports the paths by which other ranks reach a rank's memory: for ORIEL_VERBOSE, and for the info
+ * object of MPI_Win_get_info. */
 #ifndef ORIEL_CREATE_PATH_INFO_H
 #define ORIEL_CREATE_PATH_INFO_H
 
@@ -9,14 +9,16 @@
 /* For the calling rank's own memory. */
 struct oriel_paths oriel_paths_of(struct oriel_window *window);
 
-/* One line to standard error for this rank's memory, with ORIEL_VERBOSE.  call: the MPI function. */
+/* With ORIEL_VERBOSE, prints one line about this rank's memory to standard error. call: the MPI
+ * function. */
 void oriel_paths_note(struct oriel_window *window, const char *call);
 
-/* Keeps the window's name for a warning that comes when the host knows the window no more. */
-void oriel_paths_keep_name(struct oriel_window *window);
+/* Saves the window's name for a warning after the host has freed the window. */
+void oriel_path_info_save_name(struct oriel_window *window);
 
-/* Warns that the program has taken so many bytes away under the window; nothing for 0.  call: the MPI function. */
-void oriel_paths_warn_lost(const struct oriel_window *window, const char *call,
-                           uint64_t lost_bytes);
+/* Warns that the program has unmapped or replaced lost_bytes of the window's memory; no effect for
+ * 0. call: the MPI function. */
+void oriel_path_info_warn_lost(const struct oriel_window *window, const char *call,
+                               uint64_t lost_bytes);
 
 #endif

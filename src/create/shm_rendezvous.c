@@ -1,30 +1,38 @@
-/* Meetings at a board: a barrier that carries a record of each rank there and one conclusion back.
+/* Rounds at a rendezvous: a barrier that transfers a record from each rank, and one conclusion
+ * back.
  *
  *   N1: a rank writes its record on the side of this turn (sides alternate)
  *   N2: it arrives, one read-modify-write
- *   N3: the last to arrive draws the conclusion from all records and writes it    N4: it resets the counter, then moves turn on
- *   N5: the others see the new turn, then read the conclusion, and records if they like
+ *   N3: the last to arrive draws the conclusion from all records and writes it
+ *   N4: it resets the counter, then advances turn
+ *   N5: the others see the new turn, then read the conclusion, and optionally records
  *
- * Argument.  As in sync/barrier.c the turn cannot move on before this rank has arrived, so what it reads before N2 is the present
- * one; and nobody arrives at the next meeting before it has seen N4.  N1 of every rank comes before its N2 (release), and N2 of
- * the last acquires them all: N3 sees every record of this turn.  N3 comes before N4 (release), which N5 acquires.
- * Records stay until their reader comes to its next meeting: the same side is written again two meetings later, by a rank that
- * has left the one in between, where the reader has arrived after its reading.  One side only would be written by a rank that
- * hurries to the next meeting while others still read.  The conclusion needs no second side: it is written when all
- * have arrived, hence after all have read the one before.
+ * Argument. As in sync/barrier.c, the turn cannot advance before this rank has arrived, so the
+ * value that it reads before N2 is the current one. No rank arrives at the next round before it has
+ * seen N4. N1 of every rank precedes its N2 (release), and N2 of the last rank acquires them all:
+ * N3 sees every record of this turn. N3 precedes N4 (release), which N5 acquires.
  *
- * All ranks come to the same meetings in the same order: a board belongs to one communicator, and MPI orders the collectives of
- * one communicator.
+ * Records stay until their reader arrives at its next round. The same side is written again two
+ * rounds later. Its writer has then left the round in between, where the reader has arrived after
+ * its reading. With only one side, a fast rank could overwrite records for the next round while
+ * others still read. The conclusion needs no second side: it is written when all ranks have
+ * arrived, hence after all have read the previous one.
  *
- * Leaving.  N6: a rank that is through with the last meeting to which it will come sets left (release).  Who comes to a meeting,
- * or waits there, and sees it (acquire) looks at the turn once more: if that has moved on, the meeting was one of those to which
- * the other had come.  If not, it never ends: it is the first without the other, since no meeting ends without all.  So a
- * meeting ends for all who come or for none.
+ * All ranks participate in the same rounds in the same order: a rendezvous belongs to one
+ * communicator, and MPI orders the collectives of one communicator.
  *
- * Death.  As in sync/barrier.c, by broken; who dies in N3 is one of those that the others look at.  A look at a process costs
- * some system calls, and all ranks at once looking at all would be busy with that alone where they are many: each looks at few
- * at a time, first at those behind it, so that of all who wait some look at any rank the first time; who finds one dead says so
- * by broken, which all read at each look.  A rank that waits alone comes round within a second. */
+ * Leaving. N6: a rank that has finished the last round in which it participates sets left
+ * (release). A rank that arrives at a round, or waits there, and sees left (acquire) reads the turn
+ * once more. If the turn has advanced, the other rank participated in that round. If not, the round
+ * never ends: it is the first one without the other rank, and no round ends without all. So a round
+ * ends for all ranks that arrive or for none.
+ *
+ * Death. As in sync/barrier.c, through broken; a rank that dies in N3 is among those that the
+ * others check. Checking a process costs some system calls. If many ranks all checked all others at
+ * once, they would do nothing else. Each rank therefore checks a few at a time, first the ones
+ * after it. Together the waiting ranks check every rank in the first pass. A rank that finds a dead
+ * one sets broken, which all read at each check. A rank that waits alone completes a pass within a
+ * second. */
 #include "create/shm_rendezvous.h"
 
 #include "base/delay.h"
@@ -35,95 +43,96 @@
 
 enum { PATIENCE_S = 10 };
 
-/* At count ranks behind rank first. */
-static enum oriel_status look_at(const struct oriel_shm_rendezvous *board, int32_t first,
-                                 int32_t count)
+/* Checks the count ranks after first. */
+static enum oriel_status peers_check(const struct oriel_shm_rendezvous *rendezvous, int32_t first,
+                                     int32_t count)
 {
     for (int32_t i = 1; i <= count; i++) {
-        int32_t rank = (int32_t)(((int64_t)first + i) % board->group->n);
-        const struct oriel_peer *peer = board->group->peers[rank];
-        if (rank != board->rank && !oriel_peer_alive(peer))
+        int32_t rank = (int32_t)(((int64_t)first + i) % rendezvous->group->n);
+        const struct oriel_peer *peer = rendezvous->group->peers[rank];
+        if (rank != rendezvous->rank && !oriel_peer_alive(peer))
             return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)rank,
                               (int)peer->identity.pid);
     }
     return ORIEL_OK;
 }
 
-/* Some rank has left in vain. */
-static enum oriel_status name_dead(const struct oriel_shm_rendezvous *board)
+/* A rank has left because of a death. */
+static enum oriel_status dead_rank_error(const struct oriel_shm_rendezvous *rendezvous)
 {
-    enum oriel_status dead = look_at(board, board->rank, board->group->n);
+    enum oriel_status dead = peers_check(rendezvous, rendezvous->rank, rendezvous->group->n);
     return dead != ORIEL_OK ? dead
                             : oriel_fail(ORIEL_E_PEER, "a rank of the communicator has died");
 }
 
-static bool is_left(const struct oriel_shm_rendezvous *board)
+static bool any_rank_left(const struct oriel_shm_rendezvous *rendezvous)
 {
-    return oriel_load_acquire(&board->words->left) != 0;
+    return oriel_load_acquire(&rendezvous->words->left) != 0;
 }
 
-static enum oriel_status somebody_left(struct oriel_shm_rendezvous *board)
+static enum oriel_status rank_left_error(struct oriel_shm_rendezvous *rendezvous)
 {
-    board->is_over = true;
+    rendezvous->is_over = true;
     return oriel_fail(ORIEL_E_COMM, "a rank has freed the communicator, or tried to");
 }
 
-static void tell_user(struct oriel_shm_rendezvous *board)
+static void warn_if_late(struct oriel_shm_rendezvous *rendezvous)
 {
-    if (board->since_ns == 0 ||
-        oriel_now_ns() - board->since_ns < PATIENCE_S * UINT64_C(1000000000))
+    if (rendezvous->since_ns == 0 ||
+        oriel_now_ns() - rendezvous->since_ns < PATIENCE_S * UINT64_C(1000000000))
         return;
-    oriel_warn("the making of a window has waited %d s for the other ranks: is one of them late?",
+    oriel_warn("creating a window has waited %d s for the other ranks: is one of them late?",
                PATIENCE_S);
-    board->since_ns = 0;
+    rendezvous->since_ns = 0;
 }
 
-/* Each rank begins behind itself and goes on where it stopped the last time. */
-static enum oriel_status look_at_some(void *context)
+/* Each rank starts after itself and continues where it stopped the last time. */
+static enum oriel_status rendezvous_watch(void *context)
 {
-    struct oriel_shm_rendezvous *board = context;
-    int32_t count = oriel_liveness_share(board->group->n);
-    tell_user(board);
-    if (oriel_load_acquire(&board->words->broken) != 0)
-        return name_dead(board);
-    if (is_left(board))
-        return somebody_left(board); /* oriel_wait looks at the turn after this */
-    enum oriel_status status = look_at(board, board->looked_at, count);
-    board->looked_at = (board->looked_at + count) % board->group->n;
+    struct oriel_shm_rendezvous *rendezvous = context;
+    int32_t count = oriel_liveness_share(rendezvous->group->n);
+    warn_if_late(rendezvous);
+    if (oriel_load_acquire(&rendezvous->words->broken) != 0)
+        return dead_rank_error(rendezvous);
+    if (any_rank_left(rendezvous))
+        return rank_left_error(rendezvous); /* oriel_wait reads the turn after this */
+    enum oriel_status status = peers_check(rendezvous, rendezvous->checked_up_to, count);
+    rendezvous->checked_up_to = (rendezvous->checked_up_to + count) % rendezvous->group->n;
     return status;
 }
 
-static char *record_of(const struct oriel_shm_rendezvous *board, int32_t rank)
+static char *record_slot(const struct oriel_shm_rendezvous *rendezvous, int32_t rank)
 {
-    size_t at = (size_t)board->side * (size_t)board->group->n + (size_t)rank;
-    return board->words->records + at * ORIEL_BOARD_RECORD_BYTES;
+    size_t at = (size_t)rendezvous->side * (size_t)rendezvous->group->n + (size_t)rank;
+    return rendezvous->words->records + at * ORIEL_RENDEZVOUS_RECORD_BYTES;
 }
 
-const void *oriel_shm_rendezvous_record(const struct oriel_shm_rendezvous *board, int32_t rank)
+const void *oriel_shm_rendezvous_record(const struct oriel_shm_rendezvous *rendezvous, int32_t rank)
 {
-    return record_of(board, rank);
+    return record_slot(rendezvous, rank);
 }
 
-enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, const void *record,
-                                            size_t len_bytes,
+enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *rendezvous,
+                                            const void *record, size_t len_bytes,
                                             oriel_shm_rendezvous_conclude *conclude, void *context,
                                             uint32_t *verdict)
 {
-    struct oriel_shm_rendezvous_words *words = board->words;
-    struct oriel_watch watch = {look_at_some, board, ORIEL_WAITING_CREATE};
+    struct oriel_shm_rendezvous_words *words = rendezvous->words;
+    struct oriel_watch watch = {rendezvous_watch, rendezvous, ORIEL_WAITING_CREATE};
     if (oriel_unlikely(oriel_load_acquire(&words->broken) != 0))
-        return name_dead(board);
-    if (oriel_unlikely(is_left(board))) /* this rank has seen the turn of all meetings before */
-        return somebody_left(board);
-    board->side ^= 1;
-    board->looked_at = board->rank;
-    memcpy(record_of(board, board->rank), record, len_bytes); /* N1 */
+        return dead_rank_error(rendezvous);
+    /* this rank has seen the turn of all earlier rounds */
+    if (oriel_unlikely(any_rank_left(rendezvous)))
+        return rank_left_error(rendezvous);
+    rendezvous->side ^= 1;
+    rendezvous->checked_up_to = rendezvous->rank;
+    memcpy(record_slot(rendezvous, rendezvous->rank), record, len_bytes); /* N1 */
     uint32_t turn = oriel_load_acquire(&words->turn.value);
     oriel_delay();
     uint32_t arrived =
         atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; /* N2 */
-    if (arrived == (uint32_t)board->group->n) {
-        *verdict = conclude(board, context);
+    if (arrived == (uint32_t)rendezvous->group->n) {
+        *verdict = conclude(rendezvous, context);
         oriel_delay();
         oriel_store_relaxed(&words->verdict, *verdict); /* N3 */
         oriel_store_relaxed(&words->arrived, 0);
@@ -131,7 +140,7 @@ enum oriel_status oriel_shm_rendezvous_meet(struct oriel_shm_rendezvous *board, 
         oriel_event_signal(&words->turn); /* N4 */
         return ORIEL_OK;
     }
-    board->since_ns = oriel_now_ns();
+    rendezvous->since_ns = oriel_now_ns();
     enum oriel_status status =
         oriel_wait(&words->turn.value, &words->turn.sleepers, ORIEL_WAIT_NOT_EQUAL, turn, &watch);
     oriel_delay();

@@ -1,6 +1,6 @@
-/* What the first window sets up and MPI_Finalize, or the end of the last MPI session, takes down: the memory file, the fork
- * handler, the finaliser on MPI_COMM_SELF.  The world model of MPI starts once only, sessions may start again.  Creation,
- * MPI_Alloc_mem and the end of a session call. */
+/* State that the first window initialises and that MPI_Finalize, or the end of the last MPI
+ * session, releases: the memory file, the fork handler, the finaliser on MPI_COMM_SELF. MPI's world
+ * model starts only once; sessions may start again. */
 #include "base/log.h"
 #include "base/options.h"
 #include "create/comm_cache.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool started; /* changes under the mutex */
+static _Atomic bool started; /* changes only under the mutex */
 static bool finalised;
 
 static void stop_locked(void)
@@ -32,21 +32,23 @@ static void stop_locked(void)
     oriel_host_carrier_stop();
     oriel_polled_close();
     oriel_agent_close();
-    oriel_reached_close();
-    oriel_file_leave();
+    oriel_net_address_close();
+    oriel_file_finalise();
 }
 
 void oriel_window_stop(void)
 {
     pthread_mutex_lock(&mutex);
-    if (oriel_handle_live() == 0) {
+    if (oriel_handle_count() == 0) {
         stop_locked();
-        oriel_comm_cache_stop(); /* MPI_Finalize does not: the others of a session's communicator may go on using its board */
+        /* not in MPI_Finalize: other ranks of a session's communicator may continue to use its
+         * rendezvous */
+        oriel_comm_cache_stop();
     }
     pthread_mutex_unlock(&mutex);
 }
 
-/* Windows that the program has left open. */
+/* Windows that the program has not freed. */
 struct left_open {
     unsigned count;
     size_t used;
@@ -54,8 +56,8 @@ struct left_open {
     char names[600];
 };
 
-/* Rank 0 of a window speaks for all its ranks, so that each window is reported once. */
-static void note_left_open(struct oriel_window *window, void *context)
+/* Only rank 0 of a window reports it, so that each window is reported once. */
+static void left_open_add(struct oriel_window *window, void *context)
 {
     struct left_open *open = context;
     char name[MPI_MAX_OBJECT_NAME] = "";
@@ -75,25 +77,26 @@ static void note_left_open(struct oriel_window *window, void *context)
         (size_t)snprintf(open->names + open->used, room, "%s%s", open->used > 0 ? ", " : "", name);
 }
 
-static void report_left_open(void)
+static void left_open_report(void)
 {
     struct left_open open = {.count = 0};
-    oriel_handle_visit(note_left_open, &open);
+    oriel_handle_visit(left_open_add, &open);
     if (open.count > 0)
         oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count,
                    open.count == 1 ? " was" : "s were", open.names,
                    open.more ? ", (and more)" : "");
 }
 
-/* MPI-4.1, 11.2.4: attributes of MPI_COMM_SELF are deleted first of all at MPI_Finalize, while MPI still works. */
-static int finalise(MPI_Comm comm, int keyval, void *value, void *extra)
+/* MPI-4.1, 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still
+ * works. */
+static int finaliser_callback(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
     (void)value;
     (void)extra;
     pthread_mutex_lock(&mutex);
-    report_left_open();
+    left_open_report();
     stop_locked();
     finalised = true;
     pthread_mutex_unlock(&mutex);
@@ -108,8 +111,8 @@ static void attach_finaliser(void)
     if (attached)
         return;
     oriel_host()->Initialized(&world_model);
-    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalise, &keyval,
-                                                        NULL) == MPI_SUCCESS) {
+    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finaliser_callback,
+                                                        &keyval, NULL) == MPI_SUCCESS) {
         oriel_host()->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
         oriel_host()->Comm_free_keyval(&keyval);
         attached = true;
@@ -134,7 +137,7 @@ enum oriel_status oriel_window_start(void)
     else if (!started)
         status = oriel_file_start();
     if (status == ORIEL_OK && !started)
-        oriel_limit_share(oriel_host_ranks_here());
+        oriel_memory_limits_set_ranks(oriel_host_ranks_here());
     if (status == ORIEL_OK && !started)
         status = oriel_type_start();
     if (status == ORIEL_OK && !started)

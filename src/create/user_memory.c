@@ -1,7 +1,8 @@
-/* Promotion costs time, at the beginning and at the end of a window, and pays after one or two accesses of a peer to each
- * page. Windows that live ten times as long as that are free of charge; what others cost beyond it is charged tenfold to an
- * account that a tenth of the time fills.  A part is charged at once, so that who attaches thousands of regions to one window is
- * bounded, too. */
+/* Promotion costs time at the start and the end of a window. It pays off after one or two accesses
+ * of a peer to each page. Costs of up to a tenth of the window's lifetime are free. Costs beyond
+ * that are charged tenfold to an account, which a tenth of the elapsed time refills. Part of the
+ * cost is charged at once, which also bounds a program that attaches thousands of regions to one
+ * window. */
 #include "create/user_memory.h"
 
 #include "base/log.h"
@@ -15,25 +16,24 @@
 
 enum {
     CREDIT_NS = 100000000,
-    DEBT_NS = 100000000, /* at most, or ten times what the window cost */
-    SHARE = 10,          /* a SHAREth of the time */
-    AT_ONCE_NS =
-        1000000, /* is charged at most, of one promotion of LARGE_BYTES: such windows are not refused because of each
-                           * other */
+    DEBT_NS = 100000000, /* maximum, or ten times the window's cost */
+    SHARE = 10,          /* 1/SHARE of the time */
+    /* maximum charged at once for a promotion of at least LARGE_BYTES, so that such windows do not
+     * exclude each other */
+    AT_ONCE_NS = 1000000,
     LARGE_BYTES = 1 << 20,
-    TENFOLD =
-        10, /* what windows that are short cost: others wait meanwhile, and more such windows follow */
-    FEW_RANKS =
-        2, /* where there are more, more wait and more promote, each with an account of its own */
+    /* factor for short windows: other ranks wait meanwhile, and more such windows follow */
+    TENFOLD = 10,
+    FEW_RANKS = 2, /* with more ranks, more wait and more promote, each with its own account */
 };
 
 /* --- the account --- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int64_t account_ns = CREDIT_NS;
-static uint64_t filled_ns; /* when */
+static uint64_t filled_ns; /* time of the last refill */
 
-static bool has_credit(uint64_t now_ns)
+static bool account_has_credit(uint64_t now_ns)
 {
     pthread_mutex_lock(&mutex);
     if (filled_ns != 0)
@@ -46,15 +46,16 @@ static bool has_credit(uint64_t now_ns)
     return has;
 }
 
-static void charge(int64_t cost_ns)
+static void account_charge(int64_t cost_ns)
 {
     pthread_mutex_lock(&mutex);
     account_ns -= cost_ns;
     pthread_mutex_unlock(&mutex);
 }
 
-/* What one window alone has cost does not keep others out for longer than this: a trial is not the program. */
-static void bound_debt(int64_t most_ns)
+/* The cost of a single window does not exclude others for longer than this: a trial is not typical
+ * of the program. */
+static void account_limit_debt(int64_t most_ns)
 {
     pthread_mutex_lock(&mutex);
     if (account_ns < -most_ns)
@@ -62,68 +63,70 @@ static void bound_debt(int64_t most_ns)
     pthread_mutex_unlock(&mutex);
 }
 
-/* --- whether and what --- */
+/* --- whether and what to promote --- */
 
-/* Why not; NULL: it may be tried. */
-static const char *why_not_promote(uint64_t now_ns)
+/* The reason against promotion; NULL: it may be tried. */
+static const char *promotion_refusal(uint64_t now_ns)
 {
     if (oriel_options()->promote == ORIEL_PROMOTE_NEVER)
         return "ORIEL_PROMOTE=never";
-    if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS || has_credit(now_ns))
+    if (oriel_options()->promote == ORIEL_PROMOTE_ALWAYS || account_has_credit(now_ns))
         return NULL;
-    return "it has cost too much of the time so far (ORIEL_PROMOTE=always does not count)";
+    return "it has used too much of the run time so far (ORIEL_PROMOTE=always ignores this)";
 }
 
-static enum oriel_status no_memory(void)
+static enum oriel_status user_memory_no_memory(void)
 {
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for the description of a window's memory");
 }
 
-static enum oriel_status add_stretch(struct oriel_own_memory *memory,
-                                     const struct oriel_memory_range *stretch)
+static enum oriel_status range_append(struct oriel_user_memory *memory,
+                                      const struct oriel_memory_range *range)
 {
     struct oriel_memory_range *last =
-        memory->stretch_count > 0 ? &memory->stretches[memory->stretch_count - 1] : NULL;
-    if (last != NULL && last->place == stretch->place && last->end == stretch->start &&
-        (stretch->place == ORIEL_SHARING_PRIVATE ||
-         last->offset + (last->end - last->start) == stretch->offset)) {
-        last->end = stretch->end;
+        memory->range_count > 0 ? &memory->ranges[memory->range_count - 1] : NULL;
+    if (last != NULL && last->place == range->place && last->end == range->start &&
+        (range->place == ORIEL_SHARING_PRIVATE ||
+         last->offset + (last->end - last->start) == range->offset)) {
+        last->end = range->end;
         return ORIEL_OK;
     }
-    if (memory->stretch_count == 0) {
-        memory->stretches = &memory->first_stretch;
+    if (memory->range_count == 0) {
+        memory->ranges = &memory->first_range;
     } else {
-        const bool is_second = memory->stretches == &memory->first_stretch;
-        struct oriel_memory_range *longer = realloc(is_second ? NULL : memory->stretches,
-                                                    (memory->stretch_count + 1) * sizeof *longer);
+        const bool is_second = memory->ranges == &memory->first_range;
+        struct oriel_memory_range *longer =
+            realloc(is_second ? NULL : memory->ranges, (memory->range_count + 1) * sizeof *longer);
         if (longer == NULL)
-            return no_memory();
-        longer[0] = is_second ? memory->first_stretch : longer[0];
-        memory->stretches = longer;
+            return user_memory_no_memory();
+        longer[0] = is_second ? memory->first_range : longer[0];
+        memory->ranges = longer;
     }
-    memory->stretches[memory->stretch_count++] = *stretch;
+    memory->ranges[memory->range_count++] = *range;
     return ORIEL_OK;
 }
 
-/* What others have promoted may become private again before this window ends: only what it holds itself counts. */
-static enum oriel_status add_held(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
-                                  const struct oriel_promoted *hold)
+/* Memory that others have promoted may become private before this window ends: only its own
+ * reference counts. */
+static enum oriel_status referenced_ranges_append(struct oriel_user_memory *memory, uintptr_t start,
+                                                  uintptr_t end,
+                                                  const struct oriel_promoted *reference)
 {
     enum oriel_status status = ORIEL_OK;
     while (start < end && status == ORIEL_OK) {
-        struct oriel_memory_range stretch = {start, end, ORIEL_SHARING_PRIVATE, 0};
-        if (start < hold->start)
-            stretch.end = hold->start < end ? hold->start : end;
-        else if (start < hold->end)
-            stretch = oriel_registry_find(start, hold->end < end ? hold->end : end);
-        status = add_stretch(memory, &stretch);
-        start = stretch.end;
+        struct oriel_memory_range range = {start, end, ORIEL_SHARING_PRIVATE, 0};
+        if (start < reference->start)
+            range.end = reference->start < end ? reference->start : end;
+        else if (start < reference->end)
+            range = oriel_registry_find(start, reference->end < end ? reference->end : end);
+        status = range_append(memory, &range);
+        start = range.end;
     }
     return status;
 }
 
-/* Without memory for the text there is none. */
-static void keep_failure_as_reason(struct oriel_own_memory *memory)
+/* If there is no memory for the text, uses a constant. */
+static void reason_set_failure(struct oriel_user_memory *memory)
 {
     char *text = strdup(oriel_fail_message());
     free(memory->reason_text);
@@ -131,143 +134,147 @@ static void keep_failure_as_reason(struct oriel_own_memory *memory)
     memory->reason = text != NULL ? text : "no memory";
 }
 
-/* What it costs is charged at once. */
-static enum oriel_status promote(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
-                                 uint64_t begin_ns, struct oriel_promoted *hold)
+/* Charges the cost at once. */
+static enum oriel_status range_promote(struct oriel_user_memory *memory, uintptr_t start,
+                                       uintptr_t end, uint64_t begin_ns,
+                                       struct oriel_promoted *reference)
 {
     const bool always = oriel_options()->promote == ORIEL_PROMOTE_ALWAYS;
-    const struct oriel_promote_how how = {.means = ORIEL_MEANS_AUTO, .huge_allowed = always};
-    struct oriel_promoted *holds = realloc(memory->holds, (memory->hold_count + 1) * sizeof *holds);
-    if (holds == NULL)
-        return no_memory();
-    memory->holds = holds;
-    const bool is_promoted = oriel_promote(start, end - start, &how, hold) == ORIEL_OK;
+    const struct oriel_promote_options options = {.method = ORIEL_BARRIER_AUTO,
+                                                  .huge_allowed = always};
+    struct oriel_promoted *references =
+        realloc(memory->references, (memory->reference_count + 1) * sizeof *references);
+    if (references == NULL)
+        return user_memory_no_memory();
+    memory->references = references;
+    const bool is_promoted = oriel_promote(start, end - start, &options, reference) == ORIEL_OK;
     const uint64_t took_ns = oriel_now_ns() - begin_ns;
     const bool is_large = end - start >= LARGE_BYTES;
     const uint64_t charged_ns =
         is_promoted && is_large && took_ns > AT_ONCE_NS ? AT_ONCE_NS : took_ns;
-    charge((int64_t)charged_ns);
+    account_charge((int64_t)charged_ns);
     if (!is_promoted) {
-        keep_failure_as_reason(memory);
+        reason_set_failure(memory);
         return ORIEL_OK;
     }
-    holds[memory->hold_count++] = *hold;
+    references[memory->reference_count++] = *reference;
     memory->took_ns += took_ns;
     memory->charged_ns += charged_ns;
-    if (start < hold->start || hold->end < end)
+    if (start < reference->start || reference->end < end)
         memory->reason = "only whole pages can be shared in place by stopping threads";
     return ORIEL_OK;
 }
 
-/* Ordinary memory, as ORIEL_PROMOTE and the memory itself allow. */
-static enum oriel_status add_ordinary(struct oriel_own_memory *memory, uintptr_t start,
-                                      uintptr_t end, bool others)
+/* Ordinary memory: promoted as far as ORIEL_PROMOTE and the memory itself allow. */
+static enum oriel_status ordinary_range_append(struct oriel_user_memory *memory, uintptr_t start,
+                                               uintptr_t end, bool others)
 {
-    struct oriel_promoted hold = {.start = 0};
+    struct oriel_promoted reference = {.start = 0};
     const uint64_t begin_ns = others ? oriel_now_ns() : 0;
-    const char *why_not = others ? why_not_promote(begin_ns) : "";
+    const char *why_not = others ? promotion_refusal(begin_ns) : "";
     enum oriel_status status = ORIEL_OK;
     if (why_not == NULL)
-        status = promote(memory, start, end, begin_ns, &hold);
+        status = range_promote(memory, start, end, begin_ns, &reference);
     else if (others)
         memory->reason = why_not;
-    return status == ORIEL_OK ? add_held(memory, start, end, &hold) : status;
+    return status == ORIEL_OK ? referenced_ranges_append(memory, start, end, &reference) : status;
 }
 
-static enum oriel_status look(struct oriel_own_memory *memory, uintptr_t start, uintptr_t end,
-                              bool others)
+static enum oriel_status user_memory_classify(struct oriel_user_memory *memory, uintptr_t start,
+                                              uintptr_t end, bool others)
 {
     enum oriel_status status = ORIEL_OK;
     for (uintptr_t at = start; at < end && status == ORIEL_OK;) {
-        struct oriel_memory_range stretch = oriel_registry_find(at, end);
-        if (stretch.place == ORIEL_SHARING_ARENA) {
-            status = add_stretch(memory, &stretch);
+        struct oriel_memory_range range = oriel_registry_find(at, end);
+        if (range.place == ORIEL_SHARING_ARENA) {
+            status = range_append(memory, &range);
         } else {
-            while (stretch.end < end) {
-                struct oriel_memory_range next = oriel_registry_find(stretch.end, end);
+            while (range.end < end) {
+                struct oriel_memory_range next = oriel_registry_find(range.end, end);
                 if (next.place == ORIEL_SHARING_ARENA)
                     break;
-                stretch.end = next.end;
+                range.end = next.end;
             }
-            status = add_ordinary(memory, at, stretch.end, others);
+            status = ordinary_range_append(memory, at, range.end, others);
         }
-        at = stretch.end;
+        at = range.end;
     }
     return status;
 }
 
-enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others,
-                                        struct oriel_own_memory **out)
+enum oriel_status oriel_user_memory_open(uintptr_t base, uint64_t size_bytes, bool others,
+                                         struct oriel_user_memory **out)
 {
-    struct oriel_own_memory *memory = malloc(sizeof *memory);
+    struct oriel_user_memory *memory = malloc(sizeof *memory);
     *out = NULL;
     if (memory == NULL)
-        return no_memory();
-    *memory = (struct oriel_own_memory){.reason = ""};
-    enum oriel_status status = look(memory, base, base + size_bytes, others);
+        return user_memory_no_memory();
+    *memory = (struct oriel_user_memory){.reason = ""};
+    enum oriel_status status = user_memory_classify(memory, base, base + size_bytes, others);
     if (status != ORIEL_OK) {
-        oriel_own_memory_release(memory);
+        oriel_user_memory_close(memory);
         return status;
     }
-    if (others && (oriel_own_memory_ways(memory) & ORIEL_WAY_COPY) != 0 &&
+    if (others && (oriel_user_memory_paths(memory) & ORIEL_PATH_COPY) != 0 &&
         atomic_load_explicit(&oriel_polled_own, memory_order_relaxed) == NULL)
-        (void)oriel_polled_open(); /* without it peers copy */
-    memory->since_ns = memory->hold_count > 0 ? oriel_now_ns() : 0;
+        (void)oriel_polled_open(); /* on failure, peers copy */
+    memory->since_ns = memory->reference_count > 0 ? oriel_now_ns() : 0;
     *out = memory;
     return ORIEL_OK;
 }
 
-void oriel_own_memory_begin(struct oriel_own_memory *memory, int32_t ranks)
+void oriel_user_memory_begin(struct oriel_user_memory *memory, int32_t ranks)
 {
-    if (memory == NULL || memory->hold_count == 0)
+    if (memory == NULL || memory->reference_count == 0)
         return;
     memory->since_ns = oriel_now_ns();
     memory->ranks = ranks;
 }
 
-void oriel_own_memory_end(struct oriel_own_memory *memory)
+void oriel_user_memory_end(struct oriel_user_memory *memory)
 {
-    if (memory != NULL && memory->hold_count > 0)
+    if (memory != NULL && memory->reference_count > 0)
         memory->until_ns = oriel_now_ns();
 }
 
-/* How many times a rank of this window is charged for what it could not earn back. */
-static int64_t times_charged(const struct oriel_own_memory *memory)
+/* The factor by which a rank of this window is charged for costs that were not recovered. */
+static int64_t charge_factor(const struct oriel_user_memory *memory)
 {
     return memory->ranks > FEW_RANKS ? TENFOLD * (int64_t)memory->ranks / FEW_RANKS : TENFOLD;
 }
 
-uint64_t oriel_own_memory_release(struct oriel_own_memory *memory)
+uint64_t oriel_user_memory_close(struct oriel_user_memory *memory)
 {
     uint64_t lost_bytes = 0;
     if (memory == NULL)
         return 0;
-    if (memory->hold_count > 0) {
+    if (memory->reference_count > 0) {
         uint64_t begin_ns = oriel_now_ns();
         uint64_t deserved_ns =
             ((memory->until_ns != 0 ? memory->until_ns : begin_ns) - memory->since_ns) / SHARE;
-        for (size_t i = 0; i < memory->hold_count; i++)
-            lost_bytes += oriel_promote_release(&memory->holds[i]);
+        for (size_t i = 0; i < memory->reference_count; i++)
+            lost_bytes += oriel_promote_release(&memory->references[i]);
         uint64_t cost_ns = memory->took_ns + (oriel_now_ns() - begin_ns);
         uint64_t beyond_ns = cost_ns > deserved_ns ? cost_ns - deserved_ns : 0;
-        charge(times_charged(memory) * (int64_t)beyond_ns - (int64_t)memory->charged_ns);
-        bound_debt(TENFOLD * (int64_t)cost_ns > DEBT_NS ? TENFOLD * (int64_t)cost_ns : DEBT_NS);
+        account_charge(charge_factor(memory) * (int64_t)beyond_ns - (int64_t)memory->charged_ns);
+        account_limit_debt(TENFOLD * (int64_t)cost_ns > DEBT_NS ? TENFOLD * (int64_t)cost_ns
+                                                                : DEBT_NS);
     }
-    free(memory->holds);
-    if (memory->stretches != &memory->first_stretch)
-        free(memory->stretches);
+    free(memory->references);
+    if (memory->ranges != &memory->first_range)
+        free(memory->ranges);
     free(memory->reason_text);
     free(memory);
     return lost_bytes;
 }
 
-unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory)
+unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory)
 {
-    static const unsigned ways[] = {[ORIEL_SHARING_PRIVATE] = ORIEL_WAY_COPY,
-                                    [ORIEL_SHARING_ARENA] = ORIEL_WAY_ARENA,
-                                    [ORIEL_SHARING_PROMOTED] = ORIEL_WAY_PROMOTED};
+    static const unsigned path_bits[] = {[ORIEL_SHARING_PRIVATE] = ORIEL_PATH_COPY,
+                                         [ORIEL_SHARING_ARENA] = ORIEL_PATH_ARENA,
+                                         [ORIEL_SHARING_PROMOTED] = ORIEL_PATH_PROMOTED};
     unsigned all = 0;
-    for (size_t i = 0; i < memory->stretch_count; i++)
-        all |= ways[memory->stretches[i].place];
+    for (size_t i = 0; i < memory->range_count; i++)
+        all |= path_bits[memory->ranges[i].place];
     return all;
 }

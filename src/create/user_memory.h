@@ -1,6 +1,7 @@
-/* Memory that the program gives to a window, by MPI_Win_create or MPI_Win_attach: which parts of it every process reaches by load
- * and store, since they were allocated so or are shared where they lie (memory/promote/promote.h), which by copies alone, and why.
- * Creation, attachment and their ends call, from any thread. */
+/* User memory of a window, from MPI_Win_create or MPI_Win_attach. Some parts can be loaded and
+ * stored by every process, because they were allocated that way or are promoted
+ * (memory/promote/promote.h). Other parts are reached only by copies, for a recorded reason.
+ * Thread-safe. */
 #ifndef ORIEL_CREATE_USER_MEMORY_H
 #define ORIEL_CREATE_USER_MEMORY_H
 
@@ -9,40 +10,41 @@
 
 #include <stddef.h>
 
-enum { ORIEL_WAY_ARENA = 1, ORIEL_WAY_PROMOTED = 2, ORIEL_WAY_COPY = 4 };
+enum { ORIEL_PATH_ARENA = 1, ORIEL_PATH_PROMOTED = 2, ORIEL_PATH_COPY = 4 };
 
-struct oriel_own_memory {
-    struct oriel_memory_range
-        *stretches; /* in ascending order, without a gap; alike ones that touch are one */
-    size_t stretch_count;
-    struct oriel_memory_range first_stretch; /* the place of a single one */
-    struct oriel_promoted *holds;
-    size_t hold_count;
+struct oriel_user_memory {
+    /* in ascending order, without gaps; adjacent ranges of the same kind are joined */
+    struct oriel_memory_range *ranges;
+    size_t range_count;
+    struct oriel_memory_range first_range; /* storage for a single range */
+    struct oriel_promoted *references;
+    size_t reference_count;
     uint64_t since_ns;
-    uint64_t until_ns;   /* 0 until its end has begun */
-    int32_t ranks;       /* of the window: so many wait while one of them promotes */
-    uint64_t took_ns;    /* to promote */
-    uint64_t charged_ns; /* of it */
-    const char *
-        reason; /* why some part is reached by copies; empty when none is, or when nobody else is there to reach it */
-    char *reason_text; /* the place of one that is not always the same, or NULL */
+    uint64_t until_ns;   /* 0 until freeing the window begins */
+    int32_t ranks;       /* of the window: they wait while one of them promotes */
+    uint64_t took_ns;    /* time to promote */
+    uint64_t charged_ns; /* part of it that was charged at once */
+    /* why some part is reached by copies; empty if none is, or if there are no other ranks */
+    const char *reason;
+    char *reason_text; /* storage for a reason that is not a constant, or NULL */
 };
 
-/* Looks at [base, base + size_bytes), size_bytes above 0, and promotes what it may; others: the window has other ranks.
- * ORIEL_E_NO_MEM. */
-enum oriel_status oriel_own_memory_take(uintptr_t base, uint64_t size_bytes, bool others,
-                                        struct oriel_own_memory **out);
+/* Classifies [base, base + size_bytes), size_bytes above 0, and promotes what it may. others: the
+ * window has other ranks. Returns ORIEL_E_NO_MEM on failure. */
+enum oriel_status oriel_user_memory_open(uintptr_t base, uint64_t size_bytes, bool others,
+                                         struct oriel_user_memory **out);
 
-/* The window is there, or its end begins: what comes before and after, where ranks wait for each other's promotions, is not the
- * window's life.  NULL is nothing. */
-void oriel_own_memory_begin(struct oriel_own_memory *memory, int32_t ranks);
-void oriel_own_memory_end(struct oriel_own_memory *memory);
+/* Mark the creation of the window and the start of its end. Ranks wait for each other's promotions
+ * before and after; that time is not part of the window's lifetime. No effect for NULL. */
+void oriel_user_memory_begin(struct oriel_user_memory *memory, int32_t ranks);
+void oriel_user_memory_end(struct oriel_user_memory *memory);
 
-/* Gives up the holds: no other process may access the memory any more.  NULL is nothing.  How many bytes the program has unmapped
- * or replaced meanwhile; they are left alone. */
-uint64_t oriel_own_memory_release(struct oriel_own_memory *memory);
+/* Releases the references: no other process may access the memory any more. No effect for NULL.
+ * Returns the number of bytes that the program has unmapped or replaced meanwhile; they are left
+ * alone. */
+uint64_t oriel_user_memory_close(struct oriel_user_memory *memory);
 
 /* ORIEL_WAY_* of all its parts. */
-unsigned oriel_own_memory_ways(const struct oriel_own_memory *memory);
+unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory);
 
 #endif

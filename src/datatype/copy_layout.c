@@ -1,7 +1,7 @@
-/* Two layouts are taken apart together, level by level, for as long as the items of both have one size: loops inside of loops end
- * in copy_strided.h's inner loops.  What has nothing in common moves by a plan (copy_plan.h), which the layout of one side keeps, or is walked
- * by cursors where a plan does not pay.  A copy that is to be done many times is prepared.
- * copy_remote.c, put_get.c and transfer_cache.c call. */
+/* Two layouts are decomposed together, level by level, while the items of both have one size.
+ * Nested loops end in the inner loops of copy_strided.h. Parts without common structure are copied
+ * by a plan (copy_plan.h), which the layout of one side caches. If a plan does not pay, cursors
+ * walk the parts. A copy that is repeated many times is prepared. */
 #include "datatype/copy_layout.h"
 
 #include "datatype/copy_blocks.h"
@@ -12,10 +12,11 @@
 
 #include <stdatomic.h>
 
-enum { PLAN_ITEMS_LEAST = 4 }; /* for which it pays to match them first */
+enum { PLAN_ITEMS_LEAST = 4 }; /* minimum number of items for which matching them first pays */
 
-/* Loops that stand alone become the part's own; single branches are stepped into. */
-static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part)
+/* A single item that is a loop becomes the part's own loop; a single branch is replaced by its
+ * child. */
+static inline __attribute__((always_inline)) void part_unwrap(struct oriel_part *part)
 {
     for (;;) {
         const struct oriel_node *node = part->node;
@@ -32,9 +33,9 @@ static inline __attribute__((always_inline)) void unwrap(struct oriel_part *part
     }
 }
 
-/* A dense part as count parts of size_bytes; run is what its items are. */
-static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes,
-                struct oriel_node *run)
+/* Cuts a dense part into count parts of size_bytes; run is the node of its items. */
+static void part_cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes,
+                     struct oriel_node *run)
 {
     *run = (struct oriel_node){.form = ORIEL_NODE_RUN,
                                .kind = ORIEL_KIND_CHAR,
@@ -48,8 +49,9 @@ static void cut(struct oriel_part *part, uint64_t count, uint64_t size_bytes,
     part->stride_bytes = (int64_t)size_bytes;
 }
 
-/* A part as count groups of its items, which divides them; loop is what these are. */
-static void group(struct oriel_part *part, uint64_t count, struct oriel_node *loop)
+/* Turns a part into count groups of its items; count divides the number of items. loop is the node
+ * of a group. */
+static void part_group(struct oriel_part *part, uint64_t count, struct oriel_node *loop)
 {
     uint64_t each = part->count / count;
     if (each == 1)
@@ -80,19 +82,20 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 
 /* ---- plans ---- */
 
-/* Who keeps the plans of two layouts, and what the present pair of parts is called; NULL: nobody does. */
-struct keeping {
+/* The node that caches the plans of two layouts (NULL: none), and the key of the present pair of
+ * parts. */
+struct plan_cache {
     const struct oriel_node *keeper;
     struct oriel_plan_key key;
 };
 
-static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *from, uint64_t most)
+static bool have_few_runs(const struct oriel_part *to, const struct oriel_part *from, uint64_t max)
 {
-    return to->node->runs <= most && from->node->runs <= most - to->node->runs;
+    return to->node->runs <= max && from->node->runs <= max - to->node->runs;
 }
 
-/* False for a node that no constructor made. */
-static bool name_part(const struct oriel_part *part, uint64_t *number, int64_t *stride_bytes)
+/* Returns false for a node that no constructor made. */
+static bool part_key(const struct oriel_part *part, uint64_t *number, int64_t *stride_bytes)
 {
     const bool dense = oriel_part_is_dense(part);
     *number = dense ? 0 : part->node->number;
@@ -100,60 +103,62 @@ static bool name_part(const struct oriel_part *part, uint64_t *number, int64_t *
     return dense || *number != 0;
 }
 
-static struct keeping keeping_of(const struct oriel_node *keeper, const struct oriel_part *to,
-                                 const struct oriel_part *from)
+static struct plan_cache plan_cache_of(const struct oriel_node *keeper, const struct oriel_part *to,
+                                       const struct oriel_part *from)
 {
-    struct keeping keeping = {keeper, {0, 0, 0, 0}};
-    if (keeper != NULL &&
-        (!name_part(to, &keeping.key.to_number, &keeping.key.to_stride_bytes) ||
-         !name_part(from, &keeping.key.from_number, &keeping.key.from_stride_bytes)))
-        keeping.keeper = NULL;
-    return keeping;
+    struct plan_cache cache = {keeper, {0, 0, 0, 0}};
+    if (keeper != NULL && (!part_key(to, &cache.key.to_number, &cache.key.to_stride_bytes) ||
+                           !part_key(from, &cache.key.from_number, &cache.key.from_stride_bytes)))
+        cache.keeper = NULL;
+    return cache;
 }
 
-/* The plan that is kept for the parts, and how many items of it they are; NULL when none is. */
-static const struct oriel_plan *find_kept(const struct oriel_node *keeper,
-                                          const struct oriel_part *to,
-                                          const struct oriel_part *from, uint64_t *items)
+/* The cached plan for the parts, and their number of plan items. NULL if there is none. */
+static const struct oriel_plan *cached_plan_find(const struct oriel_node *keeper,
+                                                 const struct oriel_part *to,
+                                                 const struct oriel_part *from, uint64_t *items)
 {
-    const struct keeping keeping = keeping_of(keeper, to, from);
-    if (keeping.keeper == NULL)
+    const struct plan_cache cache = plan_cache_of(keeper, to, from);
+    if (cache.keeper == NULL)
         return NULL;
-    return oriel_plan_find(keeper, &keeping.key,
-                           keeping.key.to_number != 0 ? to->count : from->count, items);
+    return oriel_plan_find(keeper, &cache.key, cache.key.to_number != 0 ? to->count : from->count,
+                           items);
 }
 
-/* The parts, by that plan; false when none is kept.  A function of its own: it needs hardly a register. */
-static __attribute__((noinline)) bool copy_as_kept(const struct oriel_node *keeper,
-                                                   const struct oriel_part *to,
-                                                   const struct oriel_part *from)
+/* Copies the parts with the cached plan. Returns false if there is none. A separate function,
+ * because it needs few registers. */
+static __attribute__((noinline)) bool copy_by_cached_plan(const struct oriel_node *keeper,
+                                                          const struct oriel_part *to,
+                                                          const struct oriel_part *from)
 {
     uint64_t items;
-    const struct oriel_plan *plan = find_kept(keeper, to, from, &items);
+    const struct oriel_plan *plan = cached_plan_find(keeper, to, from, &items);
     if (plan == NULL)
         return false;
     oriel_plan_run(plan, to->at, from->at, items);
     return true;
 }
 
-/* As many items of both, which were so many of what the plan is kept for. */
-static __attribute__((noinline)) bool copy_planned(const struct keeping *keeping, uint64_t counted,
-                                                   const struct oriel_part *to,
-                                                   const struct oriel_part *from)
+/* Copies parts with equal numbers of items by a new plan. counted is the number of items before
+ * grouping, for the cache. */
+static __attribute__((noinline)) bool copy_by_new_plan(const struct plan_cache *cache,
+                                                       uint64_t counted,
+                                                       const struct oriel_part *to,
+                                                       const struct oriel_part *from)
 {
     struct oriel_plan *plan = oriel_plan_make(to, from);
     if (plan == NULL)
         return oriel_pair_copy(to, from);
     oriel_plan_run(plan, to->at, from->at, to->count);
-    if (keeping->keeper == NULL ||
-        !oriel_plan_keep(keeping->keeper, &keeping->key, counted, to->count, plan))
+    if (cache->keeper == NULL ||
+        !oriel_plan_cache_insert(cache->keeper, &cache->key, counted, to->count, plan))
         oriel_plan_free(plan);
     return true;
 }
 
 /* ---- level by level ---- */
 
-static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
+static bool blocks_are_equal(const struct oriel_node *a, const struct oriel_node *b)
 {
     if (a->count != b->count || a->block_bytes != b->block_bytes)
         return false;
@@ -164,7 +169,7 @@ static bool are_alike(const struct oriel_node *a, const struct oriel_node *b)
 static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to,
                        const struct oriel_part *from);
 
-static struct oriel_part branch_of(const struct oriel_part *list, uint64_t i)
+static struct oriel_part branch_part(const struct oriel_part *list, uint64_t i)
 {
     const struct oriel_branch *branch = &list->node->branches[i];
     return (struct oriel_part){oriel_at(list->at, branch->offset_bytes), branch->node, 1, 0};
@@ -180,7 +185,7 @@ static bool branches_match(const struct oriel_node *a, const struct oriel_node *
     return true;
 }
 
-/* The branches of one side or of both; a side that is no list is dense. */
+/* Copies the branches of one or both sides. A side that is not a list is dense. */
 static bool copy_branches(const struct oriel_node *keeper, const struct oriel_part *to,
                           const struct oriel_part *from)
 {
@@ -190,13 +195,13 @@ static bool copy_branches(const struct oriel_node *keeper, const struct oriel_pa
     uint64_t done_bytes = 0;
     for (uint64_t i = 0; i < list->node->count; i++) {
         struct oriel_node run;
-        struct oriel_part branch = branch_of(list, i);
+        struct oriel_part branch = branch_part(list, i);
         struct oriel_part other =
             to_list && from_list
-                ? branch_of(from, i)
+                ? branch_part(from, i)
                 : (struct oriel_part){(to_list ? from : to)->at + done_bytes, NULL, 1, 0};
         if (other.node == NULL)
-            cut(&other, 1, branch.node->size_bytes, &run);
+            part_cut(&other, 1, branch.node->size_bytes, &run);
         done_bytes += branch.node->size_bytes;
         if (!(to_list ? copy_parts(keeper, &branch, &other) : copy_parts(keeper, &other, &branch)))
             return false;
@@ -204,9 +209,9 @@ static bool copy_branches(const struct oriel_node *keeper, const struct oriel_pa
     return true;
 }
 
-/* One item of each side, no loops. */
-static bool copy_one(const struct keeping *keeping, uint64_t counted, const struct oriel_part *to,
-                     const struct oriel_part *from)
+/* Copies one item of each side; neither is a loop. */
+static bool copy_single_items(const struct plan_cache *cache, uint64_t counted,
+                              const struct oriel_part *to, const struct oriel_part *from)
 {
     const enum oriel_node_form at_to = to->node->form;
     const enum oriel_node_form at_from = from->node->form;
@@ -217,43 +222,44 @@ static bool copy_one(const struct keeping *keeping, uint64_t counted, const stru
         oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets},
                           (struct oriel_row){from->at, NULL}, to->node);
     else if (at_to == ORIEL_NODE_BLOCKS && at_from == ORIEL_NODE_BLOCKS &&
-             are_alike(to->node, from->node))
+             blocks_are_equal(to->node, from->node))
         oriel_copy_blocks((struct oriel_row){to->at, to->node->offsets},
                           (struct oriel_row){from->at, from->node->offsets}, to->node);
     else if ((at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_RUN) ||
              (at_to == ORIEL_NODE_RUN && at_from == ORIEL_NODE_LIST) ||
              (at_to == ORIEL_NODE_LIST && at_from == ORIEL_NODE_LIST &&
               branches_match(to->node, from->node)))
-        return copy_branches(keeping->keeper, to, from);
-    else if (keeping->keeper != NULL && have_few_runs(to, from, ORIEL_PLAN_PIECES) &&
-             oriel_plan_pays(keeping->keeper))
-        return copy_planned(keeping, counted, to, from);
+        return copy_branches(cache->keeper, to, from);
+    else if (cache->keeper != NULL && have_few_runs(to, from, ORIEL_PLAN_PIECES) &&
+             oriel_plan_pays(cache->keeper))
+        return copy_by_new_plan(cache, counted, to, from);
     else
         return oriel_pair_copy(to, from);
     return true;
 }
 
-/* Two parts with as many bytes, of which at least one is not runs, and for which no plan is kept; they are changed. */
-/* NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): the caller is done with its parts */
+/* Copies two parts of equal size, of which at least one is not a run, and for which no plan is
+ * cached. Changes both parts. */
+/* NOLINTBEGIN(clang-analyzer-core.StackAddressEscape): the caller no longer uses its parts */
 static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keeper,
                                                   struct oriel_part *to, struct oriel_part *from)
 {
     struct oriel_node made_to, made_from;
-    const struct keeping keeping = keeping_of(keeper, to, from);
+    const struct plan_cache cache = plan_cache_of(keeper, to, from);
     const uint64_t counted = oriel_part_is_dense(to) ? from->count : to->count;
     if (oriel_part_is_dense(to)) {
-        cut(to, from->count, from->node->size_bytes, &made_to);
+        part_cut(to, from->count, from->node->size_bytes, &made_to);
     } else if (oriel_part_is_dense(from)) {
-        cut(from, to->count, to->node->size_bytes, &made_from);
+        part_cut(from, to->count, to->node->size_bytes, &made_from);
     } else if (to->count != from->count) {
         uint64_t count = greatest_divisor(to->count, from->count);
-        group(to, count, &made_to);
-        group(from, count, &made_from);
+        part_group(to, count, &made_to);
+        part_group(from, count, &made_from);
     }
     if (to->count == 1)
-        return copy_one(&keeping, counted, to, from);
+        return copy_single_items(&cache, counted, to, from);
     if (to->count >= PLAN_ITEMS_LEAST && have_few_runs(to, from, ORIEL_PLAN_ROWS))
-        return copy_planned(&keeping, counted, to, from);
+        return copy_by_new_plan(&cache, counted, to, from);
     for (uint64_t i = 0; i < to->count; i++) {
         const struct oriel_part one_to = oriel_part_one(to, i);
         const struct oriel_part one_from = oriel_part_one(from, i);
@@ -264,14 +270,14 @@ static __attribute__((noinline)) bool copy_levels(const struct oriel_node *keepe
 }
 /* NOLINTEND(clang-analyzer-core.StackAddressEscape) */
 
-/* Runs on both sides that move in one loop; a dense side is runs of any length. */
-struct runs {
+/* Runs on both sides that one loop copies. A dense side counts as runs of any length. */
+struct run_pair {
     int64_t to_stride, from_stride;
-    uint64_t len_bytes, count; /* count 1: all in one piece */
+    uint64_t len_bytes, count; /* count 1: a single contiguous copy */
 };
 
 static inline __attribute__((always_inline)) bool
-match_runs(const struct oriel_part *to, const struct oriel_part *from, struct runs *out)
+match_runs(const struct oriel_part *to, const struct oriel_part *from, struct run_pair *out)
 {
     const uint64_t to_bytes = to->node->size_bytes;
     const uint64_t from_bytes = from->node->size_bytes;
@@ -281,22 +287,24 @@ match_runs(const struct oriel_part *to, const struct oriel_part *from, struct ru
     const bool from_dense = from->count == 1 || (uint64_t)from->stride_bytes == from_bytes;
     const uint64_t len_bytes = to_dense ? from_bytes : to_bytes;
     if (to_dense && from_dense)
-        *out = (struct runs){0, 0, to->count * to_bytes, 1};
+        *out = (struct run_pair){0, 0, to->count * to_bytes, 1};
     else
-        *out = (struct runs){.to_stride = to_dense ? (int64_t)len_bytes : to->stride_bytes,
-                             .from_stride = from_dense ? (int64_t)len_bytes : from->stride_bytes,
-                             .len_bytes = len_bytes,
-                             .count = to_dense ? from->count : to->count};
+        *out =
+            (struct run_pair){.to_stride = to_dense ? (int64_t)len_bytes : to->stride_bytes,
+                              .from_stride = from_dense ? (int64_t)len_bytes : from->stride_bytes,
+                              .len_bytes = len_bytes,
+                              .count = to_dense ? from->count : to->count};
     return to_dense || from_dense || to_bytes == from_bytes;
 }
 
-/* As many bytes on both sides.  Where both are runs this is all.  The parts are the caller's own, so that they need no memory. */
+/* Copies parts of equal size. If both are runs, this is the whole copy. The parts are parameters by
+ * value, so the compiler can keep them in registers. */
 static inline __attribute__((always_inline)) bool
-copy_here(const struct oriel_node *keeper, struct oriel_part to, struct oriel_part from)
+copy_part_values(const struct oriel_node *keeper, struct oriel_part to, struct oriel_part from)
 {
-    struct runs runs;
-    unwrap(&to);
-    unwrap(&from);
+    struct run_pair runs;
+    part_unwrap(&to);
+    part_unwrap(&from);
     if (match_runs(&to, &from, &runs)) {
         if (runs.count == 1)
             oriel_copy(to.at, from.at, runs.len_bytes);
@@ -308,7 +316,7 @@ copy_here(const struct oriel_node *keeper, struct oriel_part to, struct oriel_pa
     struct oriel_part whole_to = to;
     struct oriel_part whole_from = from;
     if (keeper != NULL && atomic_load_explicit(&keeper->memos, memory_order_relaxed) != NULL &&
-        copy_as_kept(keeper, &whole_to, &whole_from))
+        copy_by_cached_plan(keeper, &whole_to, &whole_from))
         return true;
     return copy_levels(keeper, &whole_to, &whole_from);
 }
@@ -316,17 +324,17 @@ copy_here(const struct oriel_node *keeper, struct oriel_part to, struct oriel_pa
 static bool copy_parts(const struct oriel_node *keeper, const struct oriel_part *to,
                        const struct oriel_part *from)
 {
-    return copy_here(keeper, *to, *from);
+    return copy_part_values(keeper, *to, *from);
 }
 
-/* A layout that is a datatype's own: runs are many datatypes'. */
-static inline const struct oriel_node *keeper_among(const struct oriel_node *to,
-                                                    const struct oriel_node *from)
+/* A layout that belongs to one datatype: many datatypes share runs. */
+static inline const struct oriel_node *plan_keeper(const struct oriel_node *to,
+                                                   const struct oriel_node *from)
 {
     return to->form != ORIEL_NODE_RUN ? to : from->form != ORIEL_NODE_RUN ? from : NULL;
 }
 
-static struct oriel_part part_of(char *at, const struct oriel_items *items)
+static struct oriel_part part_of_items(char *at, const struct oriel_items *items)
 {
     return (struct oriel_part){at, items->layout, items->count, items->extent_bytes};
 }
@@ -334,13 +342,14 @@ static struct oriel_part part_of(char *at, const struct oriel_items *items)
 bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from,
                       const struct oriel_items *from_items)
 {
-    return copy_here(keeper_among(to_items->layout, from_items->layout), part_of(to, to_items),
-                     part_of((char *)(uintptr_t)from, from_items));
+    return copy_part_values(plan_keeper(to_items->layout, from_items->layout),
+                            part_of_items(to, to_items),
+                            part_of_items((char *)(uintptr_t)from, from_items));
 }
 
 /* ---- prepared ---- */
 
-/* All in one piece.  Its sides may overlap, so they are not restricted as those of other loops are. */
+/* One contiguous copy. Its sides may overlap, so they are not restricted as in the other loops. */
 static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t from_stride,
                        uint64_t len_bytes, uint64_t count)
 {
@@ -353,13 +362,13 @@ static void copy_whole(char *to, int64_t to_stride, const char *from, int64_t fr
 void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items,
                         const struct oriel_items *from_items)
 {
-    struct runs runs;
+    struct run_pair runs;
     uint64_t items;
-    const struct oriel_node *keeper = keeper_among(to_items->layout, from_items->layout);
-    struct oriel_part to = part_of(NULL, to_items);
-    struct oriel_part from = part_of(NULL, from_items);
-    unwrap(&to);
-    unwrap(&from);
+    const struct oriel_node *keeper = plan_keeper(to_items->layout, from_items->layout);
+    struct oriel_part to = part_of_items(NULL, to_items);
+    struct oriel_part from = part_of_items(NULL, from_items);
+    part_unwrap(&to);
+    part_unwrap(&from);
     *out = (struct oriel_copy_prepared){.to_bytes = (int64_t)(uintptr_t)to.at,
                                         .from_bytes = (int64_t)(uintptr_t)from.at};
     if (match_runs(&to, &from, &runs)) {
@@ -370,7 +379,7 @@ void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_item
         out->from_stride = runs.from_stride;
         out->len_bytes = runs.len_bytes;
         out->count = runs.count;
-    } else if ((out->plan = find_kept(keeper, &to, &from, &items)) != NULL) {
+    } else if ((out->plan = cached_plan_find(keeper, &to, &from, &items)) != NULL) {
         out->count = items;
     } else {
         *out = (struct oriel_copy_prepared){.to = *to_items, .from = *from_items};

@@ -1,5 +1,4 @@
-/* Copies from one layout to another where both sides are in this process's memory.  copy_remote.c, put_get.c, transfer_cache.c and api/
- * call. */
+/* Copies from one layout to another, with both sides in this process's memory. */
 #ifndef ORIEL_DATATYPE_COPY_LAYOUT_H
 #define ORIEL_DATATYPE_COPY_LAYOUT_H
 
@@ -7,7 +6,7 @@
 #include "transport/shared/copy_strided.h"
 #include "transport/transport.h"
 
-/* One side of an operation: count items of a layout from a place on. */
+/* One side of an operation: count items of a layout. */
 struct oriel_items {
     const struct oriel_node *layout;
     uint64_t count;
@@ -16,9 +15,9 @@ struct oriel_items {
 
 enum {
     ORIEL_COPY_DEPTH = 24
-}; /* of layouts that are taken apart level by level: the stack has room for so many */
+}; /* maximum depth of layouts that are decomposed level by level, limited by the stack */
 
-/* Whether oriel_copy_items takes these two sides: as many bytes on both, and no padded pairs. */
+/* True if oriel_copy_items supports these two sides: equal size and no padded pairs. */
 static inline bool oriel_copy_can(const struct oriel_items *a, const struct oriel_items *b)
 {
     return a->count * a->layout->size_bytes == b->count * b->layout->size_bytes &&
@@ -26,21 +25,22 @@ static inline bool oriel_copy_can(const struct oriel_items *a, const struct orie
            b->layout->depth <= ORIEL_COPY_DEPTH;
 }
 
-/* Copies all bytes from one side to the other; element meets element as the type maps have them, in any order of time.  False
- * when memory is exhausted. */
+/* Copies all bytes from one side to the other. Elements correspond in the order of the type maps,
+ * but may be copied in any order. Returns false if memory is exhausted. */
 bool oriel_copy_items(char *to, const struct oriel_items *to_items, const char *from,
                       const struct oriel_items *from_items);
 
-/* A copy between two layouts that may be done many times: all that does not depend on the places is found out once. */
+/* A copy between two layouts that may be repeated: everything that does not depend on the addresses
+ * is computed once. */
 struct oriel_copy_prepared {
-    oriel_copy_strided_loop *loop; /* runs on both sides; else NULL */
-    const struct oriel_plan
-        *plan; /* kept by one of the layouts; else NULL, and the sides are taken apart each time */
+    oriel_copy_strided_loop *loop; /* for runs on both sides; else NULL */
+    /* cached by one of the layouts; else NULL, and the sides are decomposed in each copy */
+    const struct oriel_plan *plan;
     union {
-        struct {                          /* of the loop and the plan */
-            int64_t to_bytes, from_bytes; /* where it starts */
-            uint64_t count;               /* of runs, or of the plan's items */
-            uint64_t len_bytes;           /* of a run; likewise the distances */
+        struct {                          /* for the loop and the plan */
+            int64_t to_bytes, from_bytes; /* start of each side */
+            uint64_t count;               /* number of runs, or of the plan's items */
+            uint64_t len_bytes;           /* of a run, like the strides */
             int64_t to_stride, from_stride;
         };
         struct {
@@ -49,11 +49,11 @@ struct oriel_copy_prepared {
     };
 };
 
-/* For two sides that oriel_copy_can; it lasts as long as the layouts do. */
+/* For two sides for which oriel_copy_can is true. Valid as long as the layouts. */
 void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items,
                         const struct oriel_items *from_items);
 
-/* As oriel_copy_items; of one with a loop, and of one without. */
+/* The same as oriel_copy_items: for a prepared copy with a loop, and for one without. */
 static inline __attribute__((always_inline)) void
 oriel_copy_loop(const struct oriel_copy_prepared *prepared, char *to, const char *from)
 {

@@ -1,6 +1,7 @@
-/* Runs and keeps plans.  Kept ones hang in a list at a node that only grows until the node is freed: a plan is complete
- * before the exchange that appends it publishes it (release), and whoever finds it (acquire) only reads, so that threads need
- * no lock; two that make one plan at once both keep theirs.  copy_layout.c calls. */
+/* Executes and caches plans. Cached plans are in a list at a tree node, which only grows until the
+ * node is freed. A plan is complete before a compare-and-swap appends and publishes it (release). A
+ * thread that finds it (acquire) only reads it, so no lock is needed. If two threads make the same
+ * plan at once, both are cached. */
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"
@@ -11,8 +12,8 @@
 
 /* ---- run ---- */
 
-static void run_pass(const struct pass *pass, char *to, int64_t to_step, const char *from,
-                     int64_t from_step, uint64_t items)
+static void pass_execute(const struct pass *pass, char *to, int64_t to_step, const char *from,
+                         int64_t from_step, uint64_t items)
 {
     to += pass->to_bytes;
     from += pass->from_bytes;
@@ -38,13 +39,13 @@ static void run_pass(const struct pass *pass, char *to, int64_t to_step, const c
 void oriel_plan_run(const struct oriel_plan *plan, char *to, const char *from, uint64_t items)
 {
     if (plan->count == 1) {
-        run_pass(&plan->passes[0], to, plan->to_step, from, plan->from_step, items);
+        pass_execute(&plan->passes[0], to, plan->to_step, from, plan->from_step, items);
         return;
     }
     for (uint64_t now; items > 0; items -= now) {
         now = items < plan->chunk ? items : plan->chunk;
         for (unsigned i = 0; i < plan->count; i++)
-            run_pass(&plan->passes[i], to, plan->to_step, from, plan->from_step, now);
+            pass_execute(&plan->passes[i], to, plan->to_step, from, plan->from_step, now);
         if (now < items) {
             to += (int64_t)now * plan->to_step;
             from += (int64_t)now * plan->from_step;
@@ -57,9 +58,9 @@ void oriel_plan_free(struct oriel_plan *plan)
     free(plan);
 }
 
-/* ---- keep ---- */
+/* ---- cache ---- */
 
-static bool is_for(const struct oriel_plan *plan, const struct oriel_plan_key *key)
+static bool plan_matches(const struct oriel_plan *plan, const struct oriel_plan_key *key)
 {
     return plan->key.to_number == key->to_number && plan->key.from_number == key->from_number &&
            plan->key.to_stride_bytes == key->to_stride_bytes &&
@@ -73,7 +74,7 @@ const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
     const struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
     for (; memo != NULL; memo = memo->next) {
         const struct oriel_plan *plan = (const struct oriel_plan *)memo;
-        if (!is_for(plan, key))
+        if (!plan_matches(plan, key))
             continue;
         *items = counted == plan->counted ? plan->items : counted / (plan->counted / plan->items);
         return plan;
@@ -81,38 +82,38 @@ const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
     return NULL;
 }
 
-static bool has_room(const struct oriel_node *node, const struct oriel_memo *memo)
+static bool cache_has_room(const struct oriel_node *node, const struct oriel_memo *memo)
 {
-    unsigned kept = 0;
+    unsigned cached_count = 0;
     for (; memo != NULL; memo = memo->next)
-        kept++;
-    return node->number != 0 && kept < ORIEL_PLANS_KEPT;
+        cached_count++;
+    return node->number != 0 && cached_count < ORIEL_PLANS_CACHED;
 }
 
-/* What a node remembers is no part of its value, which is constant. */
-static struct oriel_node *keeper_of(const struct oriel_node *node)
+/* The cached plans of a node are not part of its value, which is constant. */
+static struct oriel_node *node_mutable(const struct oriel_node *node)
 {
     return (struct oriel_node *)(uintptr_t)node;
 }
 
 bool oriel_plan_pays(const struct oriel_node *node)
 {
-    return has_room(node, atomic_load_explicit(&node->memos, memory_order_acquire)) &&
-           atomic_exchange_explicit(&keeper_of(node)->walked, true, memory_order_relaxed);
+    return cache_has_room(node, atomic_load_explicit(&node->memos, memory_order_acquire)) &&
+           atomic_exchange_explicit(&node_mutable(node)->walked, true, memory_order_relaxed);
 }
 
-bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key,
-                     uint64_t counted, uint64_t items, struct oriel_plan *plan)
+bool oriel_plan_cache_insert(const struct oriel_node *node, const struct oriel_plan_key *key,
+                             uint64_t counted, uint64_t items, struct oriel_plan *plan)
 {
     struct oriel_memo *first = atomic_load_explicit(&node->memos, memory_order_acquire);
     plan->key = *key;
     plan->counted = counted;
     plan->items = items;
     do {
-        if (!has_room(node, first))
+        if (!cache_has_room(node, first))
             return false;
         plan->memo.next = first;
-    } while (!atomic_compare_exchange_weak_explicit(&keeper_of(node)->memos, &first, &plan->memo,
+    } while (!atomic_compare_exchange_weak_explicit(&node_mutable(node)->memos, &first, &plan->memo,
                                                     memory_order_release, memory_order_acquire));
     return true;
 }

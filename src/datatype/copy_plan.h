@@ -1,48 +1,52 @@
-/* Plans: for two layouts whose blocks do not fit each other, what of one period of both moves from where to where, taken apart
- * once into rows and lists of steps (transport/shared/copy_words.h) and kept beside a layout for the copies that follow.
- * A plan does not change once it is kept and goes with the layout, so any number of threads copy by it; copy_layout.c calls. */
+/* Plans: the moves within one period of two layouts whose blocks do not match. The period is
+ * decomposed once into rows and lists of steps (transport/shared/copy_words.h) and cached with a
+ * layout for later copies. A plan does not change once it is cached, and is freed with the layout,
+ * so any number of threads may copy with it. */
 #ifndef ORIEL_DATATYPE_COPY_PLAN_H
 #define ORIEL_DATATYPE_COPY_PLAN_H
 
 #include "datatype/pair_types.h"
 
 enum {
-    ORIEL_PLAN_PIECES = 16384, /* of one period, at most */
-    ORIEL_PLAN_ROWS =
-        24, /* pieces that are moved as rows, many items at a time; more are lists, item by item */
-    ORIEL_PLANS_KEPT = 8, /* by one layout */
+    ORIEL_PLAN_PIECES = 16384, /* maximum per period */
+    /* maximum number of pieces that are moved as rows, many items at a time; more are lists, item
+     * by item */
+    ORIEL_PLAN_ROWS = 24,
+    ORIEL_PLANS_CACHED = 8, /* maximum per layout */
 };
 
-/* What tells one pair of parts from another, whatever their counts: by the numbers of the nodes. */
+/* Identifies a pair of parts, regardless of their counts, by the numbers of the tree nodes. */
 struct oriel_plan_key {
-    uint64_t to_number; /* 0: dense */
+    uint64_t to_number; /* 0 if dense */
     uint64_t from_number;
-    int64_t to_stride_bytes; /* 0: one item, or dense */
+    int64_t to_stride_bytes; /* 0 for one item, or if dense */
     int64_t from_stride_bytes;
 };
 
 struct oriel_plan;
 
-/* For as many items of both parts, piece by piece of the first; NULL when memory is exhausted, or lists would have to
- * reach farther than 2 GiB. */
+/* For two parts with equal numbers of items, piece by piece of the first item. Returns NULL if
+ * memory is exhausted, or if offsets in lists would exceed 2 GiB. */
 struct oriel_plan *oriel_plan_make(const struct oriel_part *to, const struct oriel_part *from);
 
 void oriel_plan_run(const struct oriel_plan *plan, char *to, const char *from, uint64_t items);
 
 void oriel_plan_free(struct oriel_plan *plan);
 
-/* The plan for the key that is kept beside the node, and how many items of it the parts are; NULL when there is none.  counted:
- * how many items the part of to has, or of from where to is dense. */
+/* The cached plan of the node for the key, and the parts' number of plan items. NULL if there is
+ * none. counted is the number of items of the part `to`, or of `from` if `to` is dense. */
 const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
                                          const struct oriel_plan_key *key, uint64_t counted,
                                          uint64_t *items);
 
-/* Whether a plan that takes longer to make than one copy by it is worth it: from the second such copy on. */
+/* True if it pays to make a plan that takes longer to make than one copy: from the second such copy
+ * on. */
 bool oriel_plan_pays(const struct oriel_node *node);
 
-/* Takes over the plan, by which so many items are what is counted so; false, and it is still the caller's, where the node keeps
- * as many as it may.  One that no constructor made keeps none. */
-bool oriel_plan_keep(const struct oriel_node *node, const struct oriel_plan_key *key,
-                     uint64_t counted, uint64_t items, struct oriel_plan *plan);
+/* Transfers the plan to the node's cache. A copy of counted items consists of items plan items.
+ * Returns false, and the caller keeps the plan, if the cache is full. A node that no constructor
+ * made has no cache. */
+bool oriel_plan_cache_insert(const struct oriel_node *node, const struct oriel_plan_key *key,
+                             uint64_t counted, uint64_t items, struct oriel_plan *plan);
 
 #endif

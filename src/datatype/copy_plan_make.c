@@ -1,5 +1,6 @@
-/* Makes plans: one item of both sides is taken apart into pieces, short pieces into steps, and these are put together as rows or,
- * where there are many, as lists.  No word is moved twice, and no byte written that no piece has.  copy_layout.c calls. */
+/* Makes plans: decomposes one item of both sides into pieces and short pieces into steps. The steps
+ * form rows or, if there are many, lists. No word is moved twice, and no byte outside the pieces is
+ * written. */
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"
@@ -8,21 +9,20 @@
 
 enum {
     CHUNK_ITEMS_LEAST = 4,
-    CHUNK_BYTES =
-        32768,       /* of memory that are gone over for each pass: they stay in the first cache */
-    SHORT_WORDS = 8, /* longer pieces move by themselves */
+    CHUNK_BYTES = 32768, /* of memory that each pass covers, so it stays in the L1 cache */
+    SHORT_WORDS = 8,     /* longer pieces are moved individually */
 };
 
 struct draft_step {
     enum oriel_step kind;
-    unsigned bytes; /* of a word; words may have several lengths in rows of single ones */
+    unsigned bytes; /* size of a word; in rows of single words it may vary */
     struct oriel_step_at at;
 };
 
-/* One item taken apart: short pieces as steps, the others as they are. */
+/* One decomposed item: short pieces as steps, the others unchanged. */
 struct draft {
-    unsigned word_bytes; /* 1: words of several lengths */
-    bool far;            /* offsets that lists have no room for */
+    unsigned word_bytes;       /* 1 if words have several lengths */
+    bool exceeds_list_offsets; /* offsets are too large for lists */
     unsigned pieces;
     unsigned steps;
     unsigned of_kind[ORIEL_STEP_KINDS];
@@ -50,8 +50,8 @@ static void add_single(struct draft *draft, unsigned bytes, int64_t to_bytes, in
              (struct oriel_step_at){{to_bytes, to_bytes}, {from_bytes, from_bytes}});
 }
 
-/* Less than 16 bytes: a word, which may have 3 bytes, and up to the end another one, which overlap where no word has the rest's
- * length. */
+/* A piece of less than 16 bytes: one word, which may have 3 bytes, and another one up to the end.
+ * They overlap if no word has the length of the rest. */
 static void add_odd(struct draft *draft, const struct oriel_pair_piece *piece)
 {
     const unsigned len_bytes = (unsigned)piece->len_bytes;
@@ -64,25 +64,26 @@ static void add_odd(struct draft *draft, const struct oriel_pair_piece *piece)
                    piece->from_bytes + len_bytes - tail);
 }
 
-/* Two words that follow each other in the type map make one step where they are side by side, on one side at least. */
+/* Two words that are consecutive in the type map make one step if they are adjacent on at least one
+ * side. */
 static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
                       struct oriel_pair_piece *last)
 {
     const int64_t word_bytes = draft->word_bytes;
     for (int64_t done = 0; done < (int64_t)piece->len_bytes; done += word_bytes) {
         const struct oriel_pair_piece word = {piece->to_bytes + done, piece->from_bytes + done, 1};
-        const bool here = word.to_bytes == last->to_bytes + word_bytes;
-        const bool there = word.from_bytes == last->from_bytes + word_bytes;
+        const bool adjacent_to = word.to_bytes == last->to_bytes + word_bytes;
+        const bool adjacent_from = word.from_bytes == last->from_bytes + word_bytes;
         const struct oriel_step_at at = {
-            {last->to_bytes, here ? last->to_bytes : word.to_bytes},
-            {last->from_bytes, there ? last->from_bytes : word.from_bytes}};
+            {last->to_bytes, adjacent_to ? last->to_bytes : word.to_bytes},
+            {last->from_bytes, adjacent_from ? last->from_bytes : word.from_bytes}};
         if (last->len_bytes == 0) {
             *last = word;
-        } else if (here || there) {
+        } else if (adjacent_to || adjacent_from) {
             add_step(draft,
-                     here && there ? ORIEL_STEP_BOTH
-                     : here        ? ORIEL_STEP_GATHER
-                                   : ORIEL_STEP_SCATTER,
+                     adjacent_to && adjacent_from ? ORIEL_STEP_BOTH
+                     : adjacent_to                ? ORIEL_STEP_GATHER
+                                                  : ORIEL_STEP_SCATTER,
                      draft->word_bytes, at);
             last->len_bytes = 0;
         } else {
@@ -92,7 +93,7 @@ static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
     }
 }
 
-/* Words of 8 bytes, or 4, where all short pieces are made of them. */
+/* Chooses words of 8 bytes, or of 4, such that all short pieces consist of them. */
 static void choose_words(struct draft *draft)
 {
     bool fours = false, odd = false;
@@ -103,8 +104,8 @@ static void choose_words(struct draft *draft)
     draft->word_bytes = odd && draft->pieces <= ORIEL_PLAN_ROWS ? 1 : fours ? 4 : 8;
 }
 
-/* Lists have offsets of 32 bits, so that they take little of the first cache. */
-static bool is_near(const struct oriel_pair_piece *piece)
+/* Lists have 32-bit offsets, so they use little of the L1 cache. */
+static bool fits_list_offsets(const struct oriel_pair_piece *piece)
 {
     const int64_t most = INT32_MAX - 64, low = INT32_MIN;
     return piece->to_bytes >= low && piece->to_bytes <= most && piece->from_bytes >= low &&
@@ -125,11 +126,12 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to,
     draft->step = malloc((draft->pieces + 1) * SHORT_WORDS * sizeof *draft->step);
     if (draft->pieces == 0 || draft->step == NULL)
         return false;
-    unsigned kept = 0;
+    unsigned remaining = 0;
     for (unsigned i = 0; i < draft->pieces; i++) {
-        draft->far = draft->far || !is_near(&draft->piece[i]);
+        draft->exceeds_list_offsets =
+            draft->exceeds_list_offsets || !fits_list_offsets(&draft->piece[i]);
         if (!is_short(&draft->piece[i], draft->word_bytes))
-            draft->piece[kept++] = draft->piece[i];
+            draft->piece[remaining++] = draft->piece[i];
         else if (draft->word_bytes == 1)
             add_odd(draft, &draft->piece[i]);
         else
@@ -137,12 +139,12 @@ static bool draft_make(struct draft *draft, const struct oriel_part *to,
     }
     if (last.len_bytes > 0)
         add_single(draft, draft->word_bytes, last.to_bytes, last.from_bytes);
-    draft->pieces = kept;
+    draft->pieces = remaining;
     return true;
 }
 
-static struct oriel_step_at relative(const struct oriel_step_at *at,
-                                     const struct oriel_step_at *first)
+static struct oriel_step_at offsets_relative(const struct oriel_step_at *at,
+                                             const struct oriel_step_at *first)
 {
     return (struct oriel_step_at){{at->to[0] - first->to[0], at->to[1] - first->to[0]},
                                   {at->from[0] - first->from[0], at->from[1] - first->from[0]}};
@@ -159,14 +161,15 @@ static void add_row(struct oriel_plan *plan, const struct draft *draft,
     for (unsigned i = 0; i < count; i++) {
         kinds[i] = step[i].kind;
         bytes[i] = step[i].bytes;
-        pass->at[i] = relative(&step[i].at, &step->at);
+        pass->at[i] = offsets_relative(&step[i].at, &step->at);
     }
     pass->loop.row = draft->word_bytes == 1 ? oriel_words_loop_of(bytes)
                                             : oriel_row_loop_of(draft->word_bytes, kinds);
 }
 
-/* Two steps that gather four words of 4 bytes out of every second one; words of 8 that are 8 bytes apart are none to gather. */
-static bool are_seconds(const struct draft *draft, unsigned i)
+/* Two steps that gather four 4-byte words out of every second one. For 8-byte words at a distance
+ * of 8 bytes no gather is needed. */
+static bool gathers_every_second(const struct draft *draft, unsigned i)
 {
     const struct draft_step *step = &draft->step[i];
     return i + 1 < draft->steps && step[0].kind == ORIEL_STEP_GATHER &&
@@ -176,16 +179,16 @@ static bool are_seconds(const struct draft *draft, unsigned i)
            step[1].at.from[1] == step[0].at.from[0] + 24;
 }
 
-/* Those are rows of their own; the other steps stay. */
-static void add_seconds(struct oriel_plan *plan, struct draft *draft)
+/* Makes separate rows of such steps; the other steps stay. */
+static void add_every_second_rows(struct oriel_plan *plan, struct draft *draft)
 {
     unsigned left = 0;
     for (unsigned i = 0; i < draft->steps; i++) {
-        if (are_seconds(draft, i)) {
+        if (gathers_every_second(draft, i)) {
             plan->passes[plan->count++] = (struct pass){.form = FORM_ROW,
                                                         .to_bytes = draft->step[i].at.to[0],
                                                         .from_bytes = draft->step[i].at.from[0],
-                                                        .loop.row = oriel_row_seconds};
+                                                        .loop.row = oriel_row_every_second};
             i++;
         } else {
             draft->step[left++] = draft->step[i];
@@ -194,10 +197,10 @@ static void add_seconds(struct oriel_plan *plan, struct draft *draft)
     draft->steps = left;
 }
 
-/* Rows as long as each other: what lies in one cache line is stored in a row. */
+/* Makes rows of equal length, so one row stores the whole of a cache line. */
 static void add_rows(struct oriel_plan *plan, struct draft *draft)
 {
-    add_seconds(plan, draft);
+    add_every_second_rows(plan, draft);
     const unsigned rows = (draft->steps + ORIEL_ROW_STEPS - 1) / ORIEL_ROW_STEPS;
     unsigned done = 0;
     for (unsigned i = 0; i < rows; i++) {
@@ -212,12 +215,12 @@ static void add_rows(struct oriel_plan *plan, struct draft *draft)
                                                     .from_bytes = draft->piece[i].from_bytes};
 }
 
-/* Whether the steps of a kind that gathers or scatters are equally far apart where their words are not side by side.  The pass
- * has the number of steps; it gets how far, and where the first is. */
+/* True if the gather or scatter steps have equal strides on the side where their words are not
+ * adjacent. pass holds the number of steps; it receives the stride and the first offset. */
 static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_step kind)
 {
     int64_t first = 0, last = 0, stride_bytes = 0, second_bytes = 0;
-    uint64_t seen = 0;
+    uint64_t steps_seen = 0;
     if (kind != ORIEL_STEP_GATHER && kind != ORIEL_STEP_SCATTER)
         return false;
     for (unsigned i = 0; i < draft->steps; i++) {
@@ -225,16 +228,16 @@ static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_ste
             kind == ORIEL_STEP_GATHER ? draft->step[i].at.from : draft->step[i].at.to;
         if (draft->step[i].kind != kind)
             continue;
-        if (seen == 0) {
+        if (steps_seen == 0) {
             first = at[0];
             second_bytes = at[1] - at[0];
-        } else if (seen == 1) {
+        } else if (steps_seen == 1) {
             stride_bytes = at[0] - last;
         }
-        if (at[1] - at[0] != second_bytes || (seen > 0 && at[0] - last != stride_bytes))
+        if (at[1] - at[0] != second_bytes || (steps_seen > 0 && at[0] - last != stride_bytes))
             return false;
         last = at[0];
-        seen++;
+        steps_seen++;
     }
     pass->even.stride_bytes = stride_bytes;
     pass->even.second_bytes = second_bytes;
@@ -254,7 +257,7 @@ static int32_t *add_offsets(int32_t *offsets, enum oriel_step kind, const struct
     return offsets;
 }
 
-/* A list for each kind of step, and one of the other pieces. */
+/* One list for each kind of step, and one for the other pieces. */
 static void add_lists(struct oriel_plan *plan, const struct draft *draft, int32_t *offsets)
 {
     for (unsigned i = 0; i < ORIEL_STEP_KINDS; i++) {
@@ -295,15 +298,15 @@ static uint64_t magnitude(int64_t number)
     return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
-static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *to,
-                                  const struct oriel_part *from)
+static struct oriel_plan *plan_from_draft(struct draft *draft, const struct oriel_part *to,
+                                          const struct oriel_part *from)
 {
     const bool rows = draft->word_bytes == 1 || draft->steps / 2 + draft->pieces <= ORIEL_PLAN_ROWS;
     const size_t passes = rows ? draft->steps + draft->pieces : ORIEL_STEP_KINDS + 1;
     const size_t offsets = rows ? 0 : 3 * ((size_t)draft->steps + draft->pieces);
     const size_t bytes =
         sizeof(struct oriel_plan) + passes * sizeof(struct pass) + offsets * sizeof(int32_t);
-    struct oriel_plan *plan = !rows && draft->far ? NULL : malloc(bytes);
+    struct oriel_plan *plan = !rows && draft->exceeds_list_offsets ? NULL : malloc(bytes);
     if (plan == NULL)
         return NULL;
     *plan = (struct oriel_plan){.to_step = to->stride_bytes, .from_step = from->stride_bytes};
@@ -319,7 +322,8 @@ static struct oriel_plan *plan_of(struct draft *draft, const struct oriel_part *
 struct oriel_plan *oriel_plan_make(const struct oriel_part *to, const struct oriel_part *from)
 {
     struct draft draft;
-    struct oriel_plan *plan = draft_make(&draft, to, from) ? plan_of(&draft, to, from) : NULL;
+    struct oriel_plan *plan =
+        draft_make(&draft, to, from) ? plan_from_draft(&draft, to, from) : NULL;
     free(draft.step);
     free(draft.piece);
     return plan;

@@ -1,5 +1,5 @@
-/* Walks layouts.  A cursor yields runs in the order of the type map, as many at a time as lie at equal distances.  copy_remote.c,
- * accumulate.c and api/ call, each on a cursor of its own. */
+/* Walks layouts. A cursor returns runs in the order of the type map, as many at a time as have
+ * equal strides. Each cursor is used by one thread. */
 #include "datatype/layout.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ bool oriel_cursor_open(struct oriel_cursor *cursor, const struct oriel_node *nod
     cursor->depth = 0;
     if (count == 0 || node->elements == 0)
         return true;
-    /* A node on the cursor itself, as the tree belongs to all threads: items that touch are one
-     * run, others a loop.  A walk looks at no more of such a node. */
+    /* A tree node inside the cursor itself, because the tree is shared by all threads: adjacent
+     * items form one run, others a loop. A walk reads only these fields of the node. */
     const bool touch =
         node->form == ORIEL_NODE_RUN && extent_bytes == (int64_t)oriel_run_bytes(node);
     cursor->items.form = touch ? ORIEL_NODE_RUN : ORIEL_NODE_LOOP;
@@ -35,8 +35,8 @@ void oriel_cursor_close(struct oriel_cursor *cursor)
         free(cursor->frames);
 }
 
-static void stand_on(struct oriel_batch *batch, const struct oriel_node *run, int64_t base_bytes,
-                     uint64_t runs, int64_t stride_bytes)
+static void batch_set_run(struct oriel_batch *batch, const struct oriel_node *run,
+                          int64_t base_bytes, uint64_t runs, int64_t stride_bytes)
 {
     *batch = (struct oriel_batch){.kind = run->kind,
                                   .at_bytes = base_bytes,
@@ -47,8 +47,8 @@ static void stand_on(struct oriel_batch *batch, const struct oriel_node *run, in
                                   .start_bytes = base_bytes};
 }
 
-static void stand_on_block(struct oriel_batch *batch, const struct oriel_node *blocks,
-                           uint64_t which, int64_t base_bytes)
+static void batch_set_block(struct oriel_batch *batch, const struct oriel_node *blocks,
+                            uint64_t which, int64_t base_bytes)
 {
     uint64_t len_bytes = oriel_block_bytes(blocks, which);
     *batch = (struct oriel_batch){.kind = blocks->kind != ORIEL_KIND_NONE ? blocks->kind
@@ -59,7 +59,7 @@ static void stand_on_block(struct oriel_batch *batch, const struct oriel_node *b
                                   .start_bytes = base_bytes + blocks->offsets[which]};
 }
 
-static void next_run(struct oriel_batch *batch, uint64_t runs)
+static void batch_next_run(struct oriel_batch *batch, uint64_t runs)
 {
     if (batch->further < runs) {
         batch->left_bytes = 0;
@@ -100,16 +100,16 @@ void oriel_batch_use_elements(struct oriel_batch *batch, uint64_t len_bytes)
     batch->at_bytes += (int64_t)len_bytes;
     batch->left_bytes -= len_bytes;
     if (batch->left_bytes == 0)
-        next_run(batch, 1);
+        batch_next_run(batch, 1);
 }
 
 void oriel_batch_use_runs(struct oriel_batch *batch, uint64_t runs)
 {
-    next_run(batch, runs);
+    batch_next_run(batch, runs);
 }
 
-/* One step down or up the tree; true when it has reached runs. */
-static bool step(struct oriel_cursor *cursor)
+/* One step down or up the tree; true if it has reached runs. */
+static bool cursor_step(struct oriel_cursor *cursor)
 {
     struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
     const struct oriel_node *node = frame->node;
@@ -117,8 +117,9 @@ static bool step(struct oriel_cursor *cursor)
     if (node->form == ORIEL_NODE_RUN ||
         (node->form == ORIEL_NODE_LOOP && child->form == ORIEL_NODE_RUN)) {
         cursor->depth--;
-        stand_on(&cursor->batch, node->form == ORIEL_NODE_RUN ? node : child, frame->base_bytes,
-                 node->form == ORIEL_NODE_RUN ? 1 : node->count, node->stride_bytes);
+        batch_set_run(&cursor->batch, node->form == ORIEL_NODE_RUN ? node : child,
+                      frame->base_bytes, node->form == ORIEL_NODE_RUN ? 1 : node->count,
+                      node->stride_bytes);
         return true;
     }
     if (frame->next == node->count) {
@@ -126,7 +127,7 @@ static bool step(struct oriel_cursor *cursor)
         return false;
     }
     if (node->form == ORIEL_NODE_BLOCKS) {
-        stand_on_block(&cursor->batch, node, frame->next++, frame->base_bytes);
+        batch_set_block(&cursor->batch, node, frame->next++, frame->base_bytes);
         return true;
     }
     int64_t base_bytes = frame->base_bytes;
@@ -146,13 +147,13 @@ bool oriel_cursor_fill(struct oriel_cursor *cursor)
     while (cursor->batch.left_bytes == 0) {
         if (cursor->depth == 0)
             return false;
-        step(cursor);
+        cursor_step(cursor);
     }
     return true;
 }
 
-/* Returns how many of count blocks fit into most_bytes.  Where all do, there is no division. */
-static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t most_bytes)
+/* Returns how many of count blocks fit into most_bytes. If all do, there is no division. */
+static uint64_t blocks_fitting(uint64_t count, uint64_t block_bytes, uint64_t most_bytes)
 {
     uint64_t len_bytes;
     const bool fit =
@@ -160,10 +161,10 @@ static uint64_t count_fitting(uint64_t count, uint64_t block_bytes, uint64_t mos
     return fit ? count : most_bytes / block_bytes;
 }
 
-/* Whole blocks where the cursor stands before a list of them; false where it does not, or the next
- * one is longer than most_bytes. */
-static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
-                        struct oriel_block_group *out)
+/* Takes whole blocks if the cursor is at a list of them. Returns false if it is not, or if the next
+ * block is longer than most_bytes. */
+static bool cursor_take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
+                               struct oriel_block_group *out)
 {
     struct oriel_frame *frame = &cursor->frames[cursor->depth - 1];
     const struct oriel_node *node = frame->node;
@@ -178,7 +179,7 @@ static bool take_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
         while (out->count < left && out->len_bytes + out->lengths[out->count] <= most_bytes)
             out->len_bytes += out->lengths[out->count++];
     } else {
-        out->count = count_fitting(left, node->block_bytes, most_bytes);
+        out->count = blocks_fitting(left, node->block_bytes, most_bytes);
         out->len_bytes = out->count * node->block_bytes;
     }
     frame->next += out->count;
@@ -192,9 +193,9 @@ bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
     while (batch->left_bytes == 0) {
         if (cursor->depth == 0)
             return false;
-        if (take_blocks(cursor, most_bytes, out))
+        if (cursor_take_blocks(cursor, most_bytes, out))
             return true;
-        step(cursor);
+        cursor_step(cursor);
     }
     *out = (struct oriel_block_group){
         .at_bytes = batch->at_bytes,
@@ -202,7 +203,7 @@ bool oriel_cursor_blocks(struct oriel_cursor *cursor, uint64_t most_bytes,
         .block_bytes = batch->left_bytes < most_bytes ? batch->left_bytes : most_bytes,
         .count = 1};
     if (out->block_bytes == batch->run_bytes) {
-        out->count = count_fitting(batch->further + 1, batch->run_bytes, most_bytes);
+        out->count = blocks_fitting(batch->further + 1, batch->run_bytes, most_bytes);
         oriel_batch_use_runs(batch, out->count);
     } else {
         oriel_batch_use_elements(batch, out->block_bytes);

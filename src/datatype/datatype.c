@@ -1,6 +1,6 @@
-/* Predefined datatypes come from predefined.def, derived ones are flattened at their first use (flatten.c).  A derived
- * datatype carries an attribute of ours for one purpose: its delete callback tells when the handle is no longer this
- * datatype.  rma/ and api/ call, from any thread. */
+/* Predefined datatypes come from predefined.def; derived ones are flattened at their first use
+ * (flatten.c). A derived datatype carries an attribute of Oriel for one purpose: its delete
+ * callback reports that the handle no longer denotes this datatype. Thread-safe. */
 #include "datatype/datatype.h"
 
 #include "base/hash_table.h"
@@ -35,7 +35,7 @@ enum type_class {
     PAIR_DOUBLE_DOUBLE,
 };
 
-static enum oriel_kind opaque_of(int size_bytes)
+static enum oriel_kind opaque_kind_of(int size_bytes)
 {
     switch (size_bytes) {
     case 2: return ORIEL_KIND_OPAQUE16;
@@ -47,16 +47,16 @@ static enum oriel_kind opaque_of(int size_bytes)
     }
 }
 
-/* Kinds for 1, 2, 4, 8 and 16 bytes; anything else is moved only. */
-static enum oriel_kind by_width(int size_bytes, const enum oriel_kind widths[5])
+/* Kinds for 1, 2, 4, 8 and 16 bytes; any other size is only moved. */
+static enum oriel_kind kind_by_width(int size_bytes, const enum oriel_kind widths[5])
 {
     for (int i = 0; i < 5; i++)
         if (size_bytes == 1 << i)
-            return widths[i] == ORIEL_KIND_NONE ? opaque_of(size_bytes) : widths[i];
-    return opaque_of(size_bytes);
+            return widths[i] == ORIEL_KIND_NONE ? opaque_kind_of(size_bytes) : widths[i];
+    return opaque_kind_of(size_bytes);
 }
 
-static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
+static enum oriel_kind kind_of_class(enum type_class type_class, int size_bytes)
 {
     static const enum oriel_kind integers[5] = {ORIEL_KIND_INT8, ORIEL_KIND_INT16, ORIEL_KIND_INT32,
                                                 ORIEL_KIND_INT64, ORIEL_KIND_INT128};
@@ -68,20 +68,20 @@ static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
                                                 ORIEL_KIND_LOGICAL32, ORIEL_KIND_LOGICAL64,
                                                 ORIEL_KIND_NONE};
     switch (type_class) {
-    case SIGNED: return by_width(size_bytes, integers);
-    case UNSIGNED: return by_width(size_bytes, naturals);
-    case FLOATING: return by_width(size_bytes, reals);
+    case SIGNED: return kind_by_width(size_bytes, integers);
+    case UNSIGNED: return kind_by_width(size_bytes, naturals);
+    case FLOATING: return kind_by_width(size_bytes, reals);
     case LONG_FLOATING: return ORIEL_KIND_LONG_DOUBLE;
     case COMPLEX:
         return size_bytes == 8    ? ORIEL_KIND_FLOAT_COMPLEX
                : size_bytes == 16 ? ORIEL_KIND_DOUBLE_COMPLEX
                : size_bytes == 32 ? ORIEL_KIND_QUAD_COMPLEX
-                                  : opaque_of(size_bytes);
+                                  : opaque_kind_of(size_bytes);
     case LONG_COMPLEX: return ORIEL_KIND_LONG_DOUBLE_COMPLEX;
-    case LOGICAL: return by_width(size_bytes, logicals);
+    case LOGICAL: return kind_by_width(size_bytes, logicals);
     case BITS: return ORIEL_KIND_BYTE;
     case LETTERS: return ORIEL_KIND_CHAR;
-    case NOTHING: return opaque_of(size_bytes);
+    case NOTHING: return opaque_kind_of(size_bytes);
     case PAIR_FLOAT_INT: return ORIEL_KIND_FLOAT_INT;
     case PAIR_DOUBLE_INT: return ORIEL_KIND_DOUBLE_INT;
     case PAIR_LONG_INT: return ORIEL_KIND_LONG_INT;
@@ -94,8 +94,8 @@ static enum oriel_kind kind_of(enum type_class type_class, int size_bytes)
     return ORIEL_KIND_NONE;
 }
 
-/* Takes over layout; frees it when memory is exhausted. */
-static struct oriel_type *make_type(struct oriel_node *layout, int64_t extent_bytes)
+/* Takes ownership of layout, and frees it if memory is exhausted. */
+static struct oriel_type *type_create(struct oriel_node *layout, int64_t extent_bytes)
 {
     struct oriel_type *type = layout == NULL ? NULL : malloc(sizeof *type);
     if (type == NULL) {
@@ -116,33 +116,33 @@ static struct oriel_type *make_type(struct oriel_node *layout, int64_t extent_by
     return type;
 }
 
-static void free_type(struct oriel_type *type)
+static void type_free(struct oriel_type *type)
 {
     oriel_node_free(type->layout);
     free(type);
 }
 
-/* False: no memory. */
-static bool add_predefined(MPI_Datatype datatype, enum type_class type_class)
+/* Returns false if there is no memory. */
+static bool predefined_insert(MPI_Datatype datatype, enum type_class type_class)
 {
     int size_bytes = 0;
     if (datatype == MPI_DATATYPE_NULL ||
         oriel_host()->Type_size(datatype, &size_bytes) != MPI_SUCCESS)
         return true;
-    enum oriel_kind kind = kind_of(type_class, size_bytes);
+    enum oriel_kind kind = kind_of_class(type_class, size_bytes);
     if (kind != ORIEL_KIND_NONE &&
         oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
-        kind = opaque_of(
-            size_bytes); /* a Fortran compiler told to make its reals and integers wider */
+        kind = opaque_kind_of(
+            size_bytes); /* a Fortran compiler was configured with wider reals and integers */
     if (kind == ORIEL_KIND_NONE)
         return true;
-    struct oriel_type *type = make_type(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
+    struct oriel_type *type = type_create(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
     if (type == NULL)
         return false;
     type->predefined = true;
     bool added = oriel_hash_table_set(&table, oriel_type_key(datatype), type);
     if (!added)
-        free_type(type);
+        type_free(type);
     return added;
 }
 
@@ -159,58 +159,58 @@ enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t p
                                                                         : FLOATING;
     int wide_bytes = combiner == MPI_COMBINER_F90_COMPLEX ? 32 : 16;
     if (type_class != SIGNED && size_bytes == wide_bytes &&
-        precision <= LDBL_DIG) /* the x87's format is as large as IEEE's */
+        precision <= LDBL_DIG) /* the x87 format has the size of IEEE binary128 */
         type_class = type_class == COMPLEX ? LONG_COMPLEX : LONG_FLOATING;
-    return kind_of(type_class, size_bytes);
+    return kind_of_class(type_class, size_bytes);
 }
 
-/* The program freed a derived datatype: its handle may come back as another. */
-static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
+/* The program has freed a derived datatype; its handle may be reused for another. */
+static int type_delete_callback(MPI_Datatype datatype, int key, void *value, void *extra)
 {
     (void)key;
     (void)extra;
     if (oriel_hash_table_remove(&table, oriel_type_key(datatype), value)) {
         oriel_tls_cache_invalidate();
-        free_type(value);
+        type_free(value);
     }
     return MPI_SUCCESS;
 }
 
-static void visit_to_free(void *type, void *context)
+static void type_free_visit(void *type, void *context)
 {
     (void)context;
-    free_type(type);
+    type_free(type);
 }
 
-static void free_all(void)
+static void types_free(void)
 {
-    oriel_hash_table_visit(&table, visit_to_free, NULL);
+    oriel_hash_table_visit(&table, type_free_visit, NULL);
     oriel_hash_table_close(&table);
 }
 
 enum oriel_status oriel_type_start(void)
 {
     bool all = true;
-#define TYPE(handle, type_class) all = all && add_predefined(handle, type_class);
+#define TYPE(handle, type_class) all = all && predefined_insert(handle, type_class);
 #include "datatype/predefined.def"
     if (!all) {
-        free_all();
+        types_free();
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     }
-    oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL);
+    oriel_host()->Type_create_keyval(MPI_TYPE_NULL_COPY_FN, type_delete_callback, &keyval, NULL);
     return ORIEL_OK;
 }
 
-/* Derived datatypes that the program has not freed lose their descriptions too; when their callback comes after all, the
- * table does not know them any more. */
+/* Also frees the descriptions of derived datatypes that the program has not freed. If their
+ * callback runs later, the table no longer contains them. */
 void oriel_type_stop(void)
 {
-    free_all();
+    types_free();
     oriel_tls_cache_invalidate();
     oriel_host()->Type_free_keyval(&keyval);
 }
 
-static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_type **out)
+static enum oriel_status derived_insert(MPI_Datatype datatype, const struct oriel_type **out)
 {
     MPI_Aint low;
     MPI_Aint extent;
@@ -222,62 +222,63 @@ static enum oriel_status add_derived(MPI_Datatype datatype, const struct oriel_t
     enum oriel_status status = oriel_flatten(datatype, &layout);
     if (status != ORIEL_OK)
         return status;
-    struct oriel_type *type = make_type(layout, extent);
+    struct oriel_type *type = type_create(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
     type->predefined =
         type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
         oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
-        status = oriel_fail(ORIEL_E_TYPE, "the host refuses an attribute on the datatype");
+        status = oriel_fail(ORIEL_E_TYPE, "the host rejects an attribute on the datatype");
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {
-        free_type(type);
+        type_free(type);
         return status;
     }
     *out = type;
     return ORIEL_OK;
 }
 
-/* What else a thread used lately: an operation has two datatypes, and only one of them can be the recent one.  Plain types are
- * not kept here, so that they become recent.  As there, an entry counts only while its generation is the process's. */
-struct kept {
+/* Other datatypes that the thread has used recently: an operation has two, and tls_cache holds only
+ * one. Plain types are not cached here, so they go to tls_cache. As there, an entry is valid only
+ * while its generation equals the process's. */
+struct recent_type {
     uint64_t generation;
     uint64_t key;
     const struct oriel_type *type;
 };
 
-enum { KEPT = 8 };
+enum { RECENT_TYPES = 8 };
 
-static struct kept *kept_place(uint64_t key)
+static struct recent_type *recent_type_slot(uint64_t key)
 {
-    static _Thread_local struct kept kept[KEPT];
-    return &kept[(key ^ key >> 5 ^ key >> 10) % KEPT];
+    static _Thread_local struct recent_type recent[RECENT_TYPES];
+    return &recent[(key ^ key >> 5 ^ key >> 10) % RECENT_TYPES];
 }
 
-static __attribute__((noinline)) enum oriel_status find_in_table(MPI_Datatype datatype,
-                                                                 uint64_t generation,
-                                                                 struct kept *kept,
-                                                                 const struct oriel_type **out)
+static __attribute__((noinline)) enum oriel_status
+type_find_or_insert(MPI_Datatype datatype, uint64_t generation, struct recent_type *recent,
+                    const struct oriel_type **out)
 {
-    static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER; /* once per datatype */
+    /* each datatype is described once */
+    static pthread_mutex_t insert_mutex = PTHREAD_MUTEX_INITIALIZER;
     if (datatype == MPI_DATATYPE_NULL)
         return oriel_fail(ORIEL_E_TYPE, "the datatype is MPI_DATATYPE_NULL");
     uint64_t key = oriel_type_key(datatype);
     enum oriel_status status = ORIEL_OK;
     *out = oriel_hash_table_find(&table, key);
     if (*out == NULL) {
-        pthread_mutex_lock(&describing);
+        pthread_mutex_lock(&insert_mutex);
         *out = oriel_hash_table_find(&table, key);
         if (*out == NULL)
-            status = add_derived(datatype, out);
-        pthread_mutex_unlock(&describing);
+            status = derived_insert(datatype, out);
+        pthread_mutex_unlock(&insert_mutex);
     }
     if (status == ORIEL_OK && (*out)->plain_bytes == INT64_MAX)
-        *kept = (struct kept){generation, key, *out};
+        *recent = (struct recent_type){generation, key, *out};
     else if (status == ORIEL_OK)
-        oriel_tls_cache_keep_type(generation, key, *out, (*out)->plain_bytes);
+        oriel_tls_cache_set_type(generation, key, *out, (*out)->plain_bytes);
     return status;
 }
 
@@ -285,10 +286,10 @@ enum oriel_status oriel_type_find_slow(MPI_Datatype datatype, const struct oriel
 {
     uint64_t key = oriel_type_key(datatype);
     uint64_t generation = oriel_tls_cache_begin();
-    struct kept *kept = kept_place(key);
-    if (oriel_unlikely(kept->generation != generation || kept->key != key))
-        return find_in_table(datatype, generation, kept, out);
-    *out = kept->type;
+    struct recent_type *recent = recent_type_slot(key);
+    if (oriel_unlikely(recent->generation != generation || recent->key != key))
+        return type_find_or_insert(datatype, generation, recent, out);
+    *out = recent->type;
     return ORIEL_OK;
 }
 

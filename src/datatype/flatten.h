@@ -1,4 +1,4 @@
-/* From the host's datatype to a layout.  datatype.c calls, once per datatype. */
+/* Converts the host's datatype to a layout, once per datatype. */
 #ifndef ORIEL_DATATYPE_FLATTEN_H
 #define ORIEL_DATATYPE_FLATTEN_H
 
@@ -7,11 +7,11 @@
 
 #include <mpi.h>
 
-/* The layout of one item of datatype, relative to its displacement 0.  ORIEL_E_TYPE when the datatype or a part of it is not
- * known, ORIEL_E_NO_MEM. */
+/* The layout of one item of datatype, relative to its displacement 0. Returns ORIEL_E_TYPE if the
+ * datatype or a part of it is unknown, or ORIEL_E_NO_MEM. */
 enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out);
 
-/* The kind of a predefined datatype; ORIEL_KIND_NONE when it is not one (datatype.c). */
+/* The kind of a predefined datatype; ORIEL_KIND_NONE for others (datatype.c). */
 enum oriel_kind oriel_type_predefined(MPI_Datatype datatype);
 
 /* The kind of an F90 parameterised type by its class, size and precision in digits (datatype.c). */

@@ -1,20 +1,20 @@
-/* Builds layouts.  Every constructor keeps the sums (elements, bytes, bounds) right, so that no walk is needed to check an
- * operation, and the order of the type map, which is what decides which origin element meets which target element.  flatten.c
- * calls. */
+/* Builds layouts. Every constructor maintains the sums (elements, bytes, bounds), so no walk is
+ * needed to check an operation. It also maintains the order of the type map, which determines the
+ * pairs of origin and target elements. */
 #include "datatype/layout.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of a node that is new, or becomes another one in place. */
-static uint64_t number_next(void)
+/* The number of a node that is new, or is changed in place. */
+static uint64_t node_number_next(void)
 {
     static _Atomic uint64_t last;
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-static void forget(struct oriel_node *node)
+static void memos_free(struct oriel_node *node)
 {
     struct oriel_memo *memo = atomic_load_explicit(&node->memos, memory_order_acquire);
     atomic_store_explicit(&node->memos, NULL, memory_order_relaxed);
@@ -25,7 +25,7 @@ static void forget(struct oriel_node *node)
     }
 }
 
-static struct oriel_node *make(enum oriel_node_form form)
+static struct oriel_node *node_create(enum oriel_node_form form)
 {
     struct oriel_node *node = calloc(1, sizeof *node);
     if (node != NULL) {
@@ -33,7 +33,7 @@ static struct oriel_node *make(enum oriel_node_form form)
         node->kind = ORIEL_KIND_NONE;
         node->depth = 1;
         node->references = 1;
-        node->number = number_next();
+        node->number = node_number_next();
     }
     return node;
 }
@@ -48,7 +48,7 @@ void oriel_node_free(struct oriel_node *node)
     free(node->branches);
     free(node->offsets);
     free(node->lengths);
-    forget(node);
+    memos_free(node);
     free(node);
 }
 
@@ -59,7 +59,7 @@ struct oriel_node *oriel_node_share(struct oriel_node *node)
     return node;
 }
 
-static uint64_t size_of(enum oriel_kind kind)
+static uint64_t kind_size(enum oriel_kind kind)
 {
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
     return properties->padded ? properties->value_bytes + properties->index_bytes
@@ -74,14 +74,14 @@ static void sum_run(struct oriel_node *node)
                  len_bytes > INT64_MAX;
     node->elements = node->count;
     node->runs = 1;
-    node->size_bytes = node->count * size_of(node->kind);
+    node->size_bytes = node->count * kind_size(node->kind);
     node->high_bytes = node->count == 0 ? 0 : (int64_t)(len_bytes - oriel_kind_tail_bytes(kind));
     node->padded = kind->padded;
 }
 
 struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
 {
-    struct oriel_node *node = make(ORIEL_NODE_RUN);
+    struct oriel_node *node = node_create(ORIEL_NODE_RUN);
     if (node != NULL) {
         node->kind = kind;
         node->count = count;
@@ -90,19 +90,19 @@ struct oriel_node *oriel_node_run(enum oriel_kind kind, uint64_t count)
     return node;
 }
 
-/* The elements of a vast node may be counted as 0. */
-static bool is_empty(const struct oriel_node *node)
+/* A vast node may have an element count of 0. */
+static bool node_is_empty(const struct oriel_node *node)
 {
     return node->elements == 0 && !node->vast;
 }
 
-static struct oriel_node *make_empty(struct oriel_node *unused)
+static struct oriel_node *node_empty(struct oriel_node *unused)
 {
     oriel_node_free(unused);
-    return make(ORIEL_NODE_LIST);
+    return node_create(ORIEL_NODE_LIST);
 }
 
-static int64_t run_bytes(const struct oriel_node *run)
+static int64_t run_len_bytes(const struct oriel_node *run)
 {
     return (int64_t)oriel_run_bytes(run);
 }
@@ -116,7 +116,8 @@ static void sum_loop(struct oriel_node *loop)
     if (__builtin_mul_overflow(loop->count, child->runs, &loop->runs))
         loop->runs = UINT64_MAX;
     loop->depth = child->depth + 1;
-    loop->vast = child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_NOWHERE;
+    loop->vast =
+        child->vast || loop->count > INT64_MAX || loop->stride_bytes == ORIEL_OFFSET_OVERFLOW;
     loop->vast |=
         __builtin_mul_overflow((int64_t)(loop->count - 1), loop->stride_bytes, &last_bytes);
     loop->vast |= __builtin_mul_overflow(loop->count, child->elements, &loop->elements);
@@ -127,16 +128,16 @@ static void sum_loop(struct oriel_node *loop)
                                          &loop->high_bytes);
 }
 
-/* The run or loop itself when it has no other owner, else a copy in its place, whose sums are the caller's to make; NULL, and
- * nothing done, when memory is exhausted. */
-static struct oriel_node *make_own(struct oriel_node *node)
+/* Returns the run or loop itself if it has no other owner, else a copy whose sums the caller
+ * computes. Returns NULL without side effects if memory is exhausted. */
+static struct oriel_node *node_unshare(struct oriel_node *node)
 {
     if (node->references == 1) {
-        forget(node);
-        node->number = number_next();
+        memos_free(node);
+        node->number = node_number_next();
         return node;
     }
-    struct oriel_node *copy = make(node->form);
+    struct oriel_node *copy = node_create(node->form);
     if (copy == NULL)
         return NULL;
     copy->kind = node->kind;
@@ -147,10 +148,10 @@ static struct oriel_node *make_own(struct oriel_node *node)
     return copy;
 }
 
-/* A run or loop of count times as many. */
-static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
+/* A run or loop with count times as many items. */
+static struct oriel_node *node_repeat(struct oriel_node *node, uint64_t count)
 {
-    struct oriel_node *own = make_own(node);
+    struct oriel_node *own = node_unshare(node);
     if (own == NULL) {
         oriel_node_free(node);
         return NULL;
@@ -164,14 +165,15 @@ static struct oriel_node *repeat(struct oriel_node *node, uint64_t count)
     return own;
 }
 
-/* Whether the node, stride_bytes further on, goes on where it ends: two of them are one run, or one loop. */
-static bool continues(const struct oriel_node *node, int64_t stride_bytes)
+/* True if a copy of the node at stride_bytes continues where the node ends: both together are one
+ * run, or one loop. */
+static bool node_continues(const struct oriel_node *node, int64_t stride_bytes)
 {
     int64_t len_bytes;
     if (node->vast || (node->form != ORIEL_NODE_RUN && node->form != ORIEL_NODE_LOOP))
         return false;
     if (node->form == ORIEL_NODE_RUN)
-        return stride_bytes == run_bytes(node);
+        return stride_bytes == run_len_bytes(node);
     return !__builtin_mul_overflow((int64_t)node->count, node->stride_bytes, &len_bytes) &&
            stride_bytes == len_bytes;
 }
@@ -180,11 +182,11 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
 {
     if (child == NULL || count == 1)
         return child;
-    if (count == 0 || is_empty(child))
-        return make_empty(child);
-    if (continues(child, stride_bytes))
-        return repeat(child, count);
-    struct oriel_node *loop = make(ORIEL_NODE_LOOP);
+    if (count == 0 || node_is_empty(child))
+        return node_empty(child);
+    if (node_continues(child, stride_bytes))
+        return node_repeat(child, count);
+    struct oriel_node *loop = node_create(ORIEL_NODE_LOOP);
     if (loop == NULL) {
         oriel_node_free(child);
         return NULL;
@@ -196,20 +198,21 @@ struct oriel_node *oriel_node_loop(uint64_t count, int64_t stride_bytes, struct 
     return loop;
 }
 
-/* Whether b continues a where a ends. */
-static bool touches(const struct oriel_branch *a, const struct oriel_branch *b)
+/* True if b starts where a ends. */
+static bool runs_touch(const struct oriel_branch *a, const struct oriel_branch *b)
 {
     int64_t end_bytes;
     return a->node->form == ORIEL_NODE_RUN && b->node->form == ORIEL_NODE_RUN &&
            a->node->kind == b->node->kind && !a->node->vast && !b->node->vast &&
-           !__builtin_add_overflow(a->offset_bytes, run_bytes(a->node), &end_bytes) &&
+           !__builtin_add_overflow(a->offset_bytes, run_len_bytes(a->node), &end_bytes) &&
            end_bytes == b->offset_bytes;
 }
 
-/* Makes run a as long as both; false when they do not touch, or memory is exhausted, and both stay as they are. */
-static bool join(struct oriel_branch *a, const struct oriel_branch *b)
+/* Extends run a by run b. Returns false, with both unchanged, if they are not adjacent or memory is
+ * exhausted. */
+static bool runs_join(struct oriel_branch *a, const struct oriel_branch *b)
 {
-    struct oriel_node *longer = touches(a, b) ? make_own(a->node) : NULL;
+    struct oriel_node *longer = runs_touch(a, b) ? node_unshare(a->node) : NULL;
     if (longer == NULL)
         return false;
     longer->count += b->node->count;
@@ -219,17 +222,17 @@ static bool join(struct oriel_branch *a, const struct oriel_branch *b)
     return true;
 }
 
-/* Drops what is empty and joins runs that touch; returns how many branches are left. */
-static uint64_t simplify(struct oriel_branch *branches, uint64_t count)
+/* Removes empty branches and joins adjacent runs. Returns the number of remaining branches. */
+static uint64_t branches_simplify(struct oriel_branch *branches, uint64_t count)
 {
-    uint64_t kept = 0;
+    uint64_t remaining = 0;
     for (uint64_t i = 0; i < count; i++) {
-        if (is_empty(branches[i].node))
+        if (node_is_empty(branches[i].node))
             oriel_node_free(branches[i].node);
-        else if (kept == 0 || !join(&branches[kept - 1], &branches[i]))
-            branches[kept++] = branches[i];
+        else if (remaining == 0 || !runs_join(&branches[remaining - 1], &branches[i]))
+            branches[remaining++] = branches[i];
     }
-    return kept;
+    return remaining;
 }
 
 static void sum_list(struct oriel_node *list)
@@ -239,7 +242,7 @@ static void sum_list(struct oriel_node *list)
         const struct oriel_branch *branch = &list->branches[i];
         int64_t low_bytes;
         int64_t high_bytes;
-        list->vast |= branch->node->vast || branch->offset_bytes == ORIEL_NOWHERE;
+        list->vast |= branch->node->vast || branch->offset_bytes == ORIEL_OFFSET_OVERFLOW;
         list->padded |= branch->node->padded;
         if (__builtin_add_overflow(list->runs, branch->node->runs, &list->runs))
             list->runs = UINT64_MAX;
@@ -260,7 +263,7 @@ static void sum_list(struct oriel_node *list)
     }
 }
 
-static bool is_complete(uint64_t count, const struct oriel_branch *branches)
+static bool branches_are_complete(uint64_t count, const struct oriel_branch *branches)
 {
     for (uint64_t i = 0; i < count; i++)
         if (branches[i].node == NULL)
@@ -268,8 +271,8 @@ static bool is_complete(uint64_t count, const struct oriel_branch *branches)
     return true;
 }
 
-/* Whether the branches are runs without padding; a single one too, behind displacement 0. */
-static bool are_runs(const struct oriel_node *list)
+/* True if the branches are runs without padding, also for a single one after displacement 0. */
+static bool branches_are_runs(const struct oriel_node *list)
 {
     for (uint64_t i = 0; i < list->count; i++)
         if (list->branches[i].node->form != ORIEL_NODE_RUN)
@@ -277,8 +280,8 @@ static bool are_runs(const struct oriel_node *list)
     return list->count > 0 && !list->padded && !list->vast;
 }
 
-/* The distance of branches that are alike and equally far apart; 0 when they are not. */
-static int64_t distance_of(const struct oriel_node *list)
+/* The stride of identical branches with equal distances; 0 for others. */
+static int64_t branches_stride(const struct oriel_node *list)
 {
     const struct oriel_branch *branches = list->branches;
     int64_t distance_bytes = 0;
@@ -295,21 +298,21 @@ static int64_t distance_of(const struct oriel_node *list)
     return distance_bytes;
 }
 
-static void free_branches(struct oriel_branch *branches, uint64_t count)
+static void branches_free(struct oriel_branch *branches, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         oriel_node_free(branches[i].node);
     free(branches);
 }
 
-/* Leaves one branch, a loop over them all. */
-static void make_regular(struct oriel_node *list, int64_t distance_bytes)
+/* Replaces the branches by one, a loop over all of them. */
+static void list_to_loop(struct oriel_node *list, int64_t distance_bytes)
 {
     struct oriel_branch *branches = list->branches;
     struct oriel_node *loop =
         oriel_node_loop(list->count, distance_bytes, oriel_node_share(branches[0].node));
     if (loop == NULL)
-        return; /* for want of memory; a list it stays */
+        return; /* no memory: it stays a list */
     for (uint64_t i = 0; i < list->count; i++)
         oriel_node_free(branches[i].node);
     branches[0].node = loop;
@@ -317,7 +320,7 @@ static void make_regular(struct oriel_node *list, int64_t distance_bytes)
     list->depth = loop->depth + 1;
 }
 
-static bool are_equal(const uint64_t *numbers, uint64_t count)
+static bool numbers_are_equal(const uint64_t *numbers, uint64_t count)
 {
     for (uint64_t i = 1; i < count; i++)
         if (numbers[i] != numbers[0])
@@ -325,15 +328,16 @@ static bool are_equal(const uint64_t *numbers, uint64_t count)
     return true;
 }
 
-/* Runs of several kinds, which can only be moved, are joined where they touch. */
-static void make_blocks(struct oriel_node *list)
+/* Converts a list of runs to blocks. Runs of several kinds can only be moved; adjacent ones are
+ * joined. */
+static void list_to_blocks(struct oriel_node *list)
 {
     int64_t *offsets = malloc(list->count * sizeof *offsets);
     uint64_t *lengths = malloc(list->count * sizeof *lengths);
     if (offsets == NULL || lengths == NULL) {
         free(offsets);
         free(lengths);
-        return; /* likewise */
+        return; /* no memory: it stays a list */
     }
     uint64_t count = 0;
     for (uint64_t i = 0; i < list->count; i++) {
@@ -347,12 +351,12 @@ static void make_blocks(struct oriel_node *list)
             lengths[count++] = len_bytes;
         }
     }
-    if (are_equal(lengths, count)) {
+    if (numbers_are_equal(lengths, count)) {
         list->block_bytes = lengths[0];
         free(lengths);
         lengths = NULL;
     }
-    free_branches(list->branches, list->count);
+    branches_free(list->branches, list->count);
     list->branches = NULL;
     list->count = count;
     list->runs = count;
@@ -362,14 +366,14 @@ static void make_blocks(struct oriel_node *list)
     list->depth = 1;
 }
 
-/* A list whose branches all are runs becomes smaller and faster to walk. */
-static struct oriel_node *make_compact(struct oriel_node *list)
+/* A list of only runs becomes smaller and faster to walk. */
+static struct oriel_node *list_compact(struct oriel_node *list)
 {
-    int64_t distance_bytes = are_runs(list) ? distance_of(list) : 0;
+    int64_t distance_bytes = branches_are_runs(list) ? branches_stride(list) : 0;
     if (distance_bytes != 0)
-        make_regular(list, distance_bytes);
-    else if (list->count > 1 && are_runs(list))
-        make_blocks(list);
+        list_to_loop(list, distance_bytes);
+    else if (list->count > 1 && branches_are_runs(list))
+        list_to_blocks(list);
     if (list->form != ORIEL_NODE_LIST || list->count != 1 || list->branches[0].offset_bytes != 0)
         return list;
     struct oriel_node *only = list->branches[0].node;
@@ -380,71 +384,70 @@ static struct oriel_node *make_compact(struct oriel_node *list)
 
 struct oriel_node *oriel_node_list(uint64_t count, struct oriel_branch *branches)
 {
-    struct oriel_node *list = make(ORIEL_NODE_LIST);
-    if (list == NULL || branches == NULL || !is_complete(count, branches)) {
-        free_branches(branches, branches != NULL ? count : 0);
+    struct oriel_node *list = node_create(ORIEL_NODE_LIST);
+    if (list == NULL || branches == NULL || !branches_are_complete(count, branches)) {
+        branches_free(branches, branches != NULL ? count : 0);
         free(list);
         return NULL;
     }
     list->branches = branches;
-    list->count = simplify(branches, count);
+    list->count = branches_simplify(branches, count);
     sum_list(list);
-    return make_compact(list);
+    return list_compact(list);
 }
 
 /* ---- many blocks of one kind ---- */
 
 enum {
-    TOUCHING_PART = 2,   /* of the blocks, at most, and */
-    TOUCHING_BYTES = 16, /* at most: then blocks that touch are not joined */
+    TOUCHING_PART = 2,   /* maximum fraction of the blocks is 1 / TOUCHING_PART */
+    TOUCHING_BYTES = 16, /* maximum block size; within both limits adjacent blocks are not joined */
 };
 
-/* Blocks on their way to a node. */
+/* Blocks from which a node is made. */
 struct blocks {
     int64_t *offsets;
-    uint64_t *lengths; /* NULL: all are block_bytes long */
+    uint64_t *lengths; /* NULL if all are block_bytes long */
     uint64_t block_bytes;
     uint64_t count;
     uint64_t size_bytes;
     int64_t low_bytes, high_bytes;
 };
 
-/* What a walk over the blocks has seen. */
-struct seen {
+/* Sums over the blocks so far. */
+struct block_sums {
     int64_t low_bytes, high_bytes;
     uint64_t size_bytes;
     bool vast;
 };
 
-/* Where the next block begins, and how long it is; returns where it ends. */
-static inline __attribute__((always_inline)) int64_t see_block(struct seen *seen,
-                                                               const struct oriel_listed *listed,
-                                                               uint64_t i, uint64_t len_bytes,
-                                                               int64_t *offset_bytes)
+/* Computes the next block's offset and adds it to the sums. Returns the end of the block. */
+static inline __attribute__((always_inline)) int64_t
+block_sums_add(struct block_sums *sums, const struct oriel_block_list *listed, uint64_t i,
+               uint64_t len_bytes, int64_t *offset_bytes)
 {
     int64_t end_bytes;
-    seen->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i),
+    sums->vast |= __builtin_mul_overflow(oriel_number(&listed->displacements, i),
                                          listed->unit_bytes, offset_bytes);
-    seen->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
-    seen->vast |= __builtin_add_overflow(seen->size_bytes, len_bytes, &seen->size_bytes);
-    seen->low_bytes = *offset_bytes < seen->low_bytes ? *offset_bytes : seen->low_bytes;
-    seen->high_bytes = end_bytes > seen->high_bytes ? end_bytes : seen->high_bytes;
+    sums->vast |= __builtin_add_overflow(*offset_bytes, len_bytes, &end_bytes);
+    sums->vast |= __builtin_add_overflow(sums->size_bytes, len_bytes, &sums->size_bytes);
+    sums->low_bytes = *offset_bytes < sums->low_bytes ? *offset_bytes : sums->low_bytes;
+    sums->high_bytes = end_bytes > sums->high_bytes ? end_bytes : sums->high_bytes;
     return end_bytes;
 }
 
-static bool sum_blocks(struct blocks *blocks, const struct seen *seen, uint64_t count)
+static bool blocks_sum(struct blocks *blocks, const struct block_sums *sums, uint64_t count)
 {
     blocks->count = count;
-    blocks->size_bytes = seen->size_bytes;
-    blocks->low_bytes = seen->low_bytes;
-    blocks->high_bytes = seen->high_bytes;
-    return !seen->vast && count > 0;
+    blocks->size_bytes = sums->size_bytes;
+    blocks->low_bytes = sums->low_bytes;
+    blocks->high_bytes = sums->high_bytes;
+    return !sums->vast && count > 0;
 }
 
-/* The length of all blocks; 0 where they differ. */
-static uint64_t common_length(const struct oriel_listed *listed)
+/* The common length of all blocks; 0 if they differ. */
+static uint64_t blocks_common_length(const struct oriel_block_list *listed)
 {
-    const int64_t length = oriel_listed_length(listed, 0);
+    const int64_t length = oriel_block_list_length(listed, 0);
     const bool has_lengths = listed->lengths.narrow != NULL || listed->lengths.wide != NULL;
     int64_t others = 0;
     for (uint64_t i = 1; has_lengths && i < listed->count; i++)
@@ -452,46 +455,48 @@ static uint64_t common_length(const struct oriel_listed *listed)
     return others == 0 ? (uint64_t)length : 0;
 }
 
-/* Blocks of len_bytes, of which only few touch; they stay as they are, since a loop over words is faster than one over two words
- * now and three then.  False when it is another list. */
-static bool add_alike(struct blocks *blocks, uint64_t len_bytes, const struct oriel_listed *listed)
+/* Adds blocks of len_bytes of which only few are adjacent. They are not joined: a loop over single
+ * words is faster than one over words of varying length. Returns false for other lists. */
+static bool blocks_add_equal(struct blocks *blocks, uint64_t len_bytes,
+                             const struct oriel_block_list *listed)
 {
     int64_t *const offsets = blocks->offsets;
-    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
-    int64_t end_bytes = ORIEL_NOWHERE;
+    struct block_sums sums = {INT64_MAX, INT64_MIN, 0, false};
+    int64_t end_bytes = ORIEL_OFFSET_OVERFLOW;
     uint64_t touching = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
         int64_t offset_bytes;
-        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        const int64_t after_bytes = block_sums_add(&sums, listed, i, len_bytes, &offset_bytes);
         touching += offset_bytes == end_bytes;
         end_bytes = after_bytes;
         offsets[i] = offset_bytes;
     }
     blocks->block_bytes = len_bytes;
-    return sum_blocks(blocks, &seen, listed->count) && touching <= listed->count / TOUCHING_PART &&
+    return blocks_sum(blocks, &sums, listed->count) && touching <= listed->count / TOUCHING_PART &&
            (touching == 0 || len_bytes <= TOUCHING_BYTES);
 }
 
-/* All blocks, joined where they touch.  No jump depends on whether they do.  False where a number overflows, or a block has holes. */
-static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
-                       const struct oriel_listed *listed)
+/* Adds all blocks and joins adjacent ones, without a branch that depends on adjacency. Returns
+ * false if a number overflows, or a block has holes. */
+static bool blocks_add_joined(struct blocks *blocks, const struct oriel_node *item,
+                              int64_t extent_bytes, const struct oriel_block_list *listed)
 {
     const bool dense = (uint64_t)extent_bytes == item->size_bytes;
     int64_t *const offsets = blocks->offsets;
     uint64_t *const lengths = blocks->lengths;
-    struct seen seen = {INT64_MAX, INT64_MIN, 0, false};
+    struct block_sums sums = {INT64_MAX, INT64_MIN, 0, false};
     int64_t start_bytes = 0, end_bytes = 0;
     uint64_t count = 0;
     for (uint64_t i = 0; i < listed->count; i++) {
-        const uint64_t length = (uint64_t)oriel_listed_length(listed, i);
+        const uint64_t length = (uint64_t)oriel_block_list_length(listed, i);
         int64_t offset_bytes;
         uint64_t len_bytes;
         if (length == 0)
             continue;
         if (length != 1 && !dense)
             return false;
-        seen.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
-        const int64_t after_bytes = see_block(&seen, listed, i, len_bytes, &offset_bytes);
+        sums.vast |= __builtin_mul_overflow(length, item->size_bytes, &len_bytes);
+        const int64_t after_bytes = block_sums_add(&sums, listed, i, len_bytes, &offset_bytes);
         const bool touches = count > 0 && offset_bytes == end_bytes;
         start_bytes = touches ? start_bytes : offset_bytes;
         count += !touches;
@@ -499,26 +504,26 @@ static bool add_joined(struct blocks *blocks, const struct oriel_node *item, int
         offsets[count - 1] = start_bytes;
         lengths[count - 1] = (uint64_t)end_bytes - (uint64_t)start_bytes;
     }
-    return sum_blocks(blocks, &seen, count);
+    return blocks_sum(blocks, &sums, count);
 }
 
-/* False where it is nothing for blocks, or memory is exhausted. */
-static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
-                       const struct oriel_listed *listed)
+/* Returns false if the list cannot be represented as blocks, or memory is exhausted. */
+static bool blocks_add(struct blocks *blocks, const struct oriel_node *item, int64_t extent_bytes,
+                       const struct oriel_block_list *listed)
 {
-    const uint64_t length = common_length(listed);
+    const uint64_t length = blocks_common_length(listed);
     uint64_t len_bytes;
     blocks->offsets = malloc(listed->count * sizeof *blocks->offsets);
     if (blocks->offsets == NULL)
         return false;
     if (length > 0 && (length == 1 || (uint64_t)extent_bytes == item->size_bytes) &&
         !__builtin_mul_overflow(length, item->size_bytes, &len_bytes) &&
-        add_alike(blocks, len_bytes, listed))
+        blocks_add_equal(blocks, len_bytes, listed))
         return true;
     blocks->lengths = malloc(listed->count * sizeof *blocks->lengths);
-    if (blocks->lengths == NULL || !add_joined(blocks, item, extent_bytes, listed))
+    if (blocks->lengths == NULL || !blocks_add_joined(blocks, item, extent_bytes, listed))
         return false;
-    const bool alike = are_equal(blocks->lengths, blocks->count);
+    const bool alike = numbers_are_equal(blocks->lengths, blocks->count);
     blocks->block_bytes = alike ? blocks->lengths[0] : 0;
     if (alike) {
         free(blocks->lengths);
@@ -527,8 +532,8 @@ static bool add_blocks(struct blocks *blocks, const struct oriel_node *item, int
     return true;
 }
 
-/* As distance_of, of blocks; 0 when they are not, or there is one. */
-static int64_t distance_of_blocks(const struct blocks *blocks)
+/* The same as branches_stride for blocks; 0 if the distances differ or there is one block. */
+static int64_t blocks_stride(const struct blocks *blocks)
 {
     const int64_t *offsets = blocks->offsets;
     int64_t distance_bytes;
@@ -544,11 +549,11 @@ static int64_t distance_of_blocks(const struct blocks *blocks)
     return distance_bytes;
 }
 
-/* Takes over the arrays. */
-static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
+/* Takes ownership of the arrays. */
+static struct oriel_node *blocks_to_node(struct blocks *blocks, enum oriel_kind kind)
 {
     const uint64_t element_bytes = oriel_kinds[kind].extent_bytes;
-    const int64_t distance_bytes = distance_of_blocks(blocks);
+    const int64_t distance_bytes = blocks_stride(blocks);
     if (blocks->count == 1 || distance_bytes != 0) {
         struct oriel_branch *branch = malloc(sizeof *branch);
         if (branch != NULL)
@@ -558,7 +563,7 @@ static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
                                 oriel_node_run(kind, blocks->block_bytes / element_bytes))};
         return oriel_node_list(1, branch);
     }
-    struct oriel_node *node = make(ORIEL_NODE_BLOCKS);
+    struct oriel_node *node = node_create(ORIEL_NODE_BLOCKS);
     if (node == NULL)
         return NULL;
     node->kind = kind;
@@ -576,14 +581,15 @@ static struct oriel_node *node_of(struct blocks *blocks, enum oriel_kind kind)
 }
 
 struct oriel_node *oriel_node_blocks(const struct oriel_node *item, int64_t extent_bytes,
-                                     const struct oriel_listed *listed)
+                                     const struct oriel_block_list *listed)
 {
     if (item->form != ORIEL_NODE_RUN || item->padded || item->vast || item->elements == 0 ||
         listed->count == 0)
         return NULL;
     struct blocks blocks = {.offsets = NULL};
-    struct oriel_node *node =
-        add_blocks(&blocks, item, extent_bytes, listed) ? node_of(&blocks, item->kind) : NULL;
+    struct oriel_node *node = blocks_add(&blocks, item, extent_bytes, listed)
+                                  ? blocks_to_node(&blocks, item->kind)
+                                  : NULL;
     free(blocks.offsets);
     free(blocks.lengths);
     return node;
@@ -604,9 +610,9 @@ bool oriel_layout_bounds(const struct oriel_node *node, uint64_t count, int64_t 
                           : !__builtin_add_overflow(*high_bytes, last_bytes, high_bytes);
 }
 
-/* ---- no byte twice ---- */
+/* ---- disjointness: no byte twice ---- */
 
-static uint64_t span_of(const struct oriel_node *node)
+static uint64_t node_span(const struct oriel_node *node)
 {
     return (uint64_t)node->high_bytes - (uint64_t)node->low_bytes;
 }
@@ -633,9 +639,9 @@ static bool are_blocks_apart(const struct oriel_node *blocks)
     return apart;
 }
 
-/* Threads that ask at the same time store the same.  It stays true of a node that a constructor
- * makes longer in place: that goes on as it was. */
-static bool is_apart(const struct oriel_node *node)
+/* Concurrent threads store the same value. It remains valid if a constructor extends the node in
+ * place, because the node continues in the same pattern. */
+static bool node_is_apart(const struct oriel_node *node)
 {
     _Atomic uint8_t *const memo = (_Atomic uint8_t *)(uintptr_t)&node->apart;
     const uint8_t known = atomic_load_explicit(memo, memory_order_relaxed);
@@ -653,20 +659,20 @@ static bool is_apart(const struct oriel_node *node)
     return apart;
 }
 
-/* Each item lies outside the others, or all items lie in the gaps of the first, as the columns of a
- * matrix do. */
+/* Either the items do not overlap at all, or all items are in the gaps of the first, like the
+ * columns of a matrix. */
 bool oriel_layout_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes)
 {
     const uint64_t distance_bytes =
         extent_bytes < 0 ? -(uint64_t)extent_bytes : (uint64_t)extent_bytes;
     uint64_t reach_bytes;
-    if (node->vast || node->depth > ORIEL_CURSOR_DEPTH || !is_apart(node))
+    if (node->vast || node->depth > ORIEL_CURSOR_DEPTH || !node_is_apart(node))
         return false;
-    if (count < 2 || distance_bytes >= span_of(node))
+    if (count < 2 || distance_bytes >= node_span(node))
         return true;
-    return node->form == ORIEL_NODE_LOOP && distance_bytes >= span_of(node->child) &&
+    return node->form == ORIEL_NODE_LOOP && distance_bytes >= node_span(node->child) &&
            !__builtin_mul_overflow(count - 1, distance_bytes, &reach_bytes) &&
-           !__builtin_add_overflow(reach_bytes, span_of(node->child), &reach_bytes) &&
+           !__builtin_add_overflow(reach_bytes, node_span(node->child), &reach_bytes) &&
            reach_bytes <= (node->stride_bytes < 0 ? -(uint64_t)node->stride_bytes
                                                   : (uint64_t)node->stride_bytes);
 }

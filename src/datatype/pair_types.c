@@ -1,17 +1,17 @@
-/* Walks two layouts side by side, by cursors or by something lighter.  Both have as many bytes, so that they end together.
- * copy_layout.c calls. */
+/* Walks two layouts in parallel, with cursors or a lighter form of them. Both have the same number
+ * of bytes, so they end together. */
 #include "datatype/pair_types.h"
 
 #include "transport/shared/copy_strided.h"
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* A cursor over one node that is a run, a loop of runs or blocks: nearly all that is left to be walked, at a fraction of the
- * cost. */
-struct light {
+/* A cursor over one node that is a run, a loop of runs or blocks. That covers nearly all cases at a
+ * fraction of the cost. */
+struct light_cursor {
     const struct oriel_node *node;
     uint64_t next;
     uint64_t left_bytes;
@@ -24,7 +24,7 @@ static bool is_light(const struct oriel_node *node)
            (node->form == ORIEL_NODE_LOOP && node->child->form == ORIEL_NODE_RUN);
 }
 
-static inline bool light_fill(struct light *light)
+static inline bool light_fill(struct light_cursor *light)
 {
     const struct oriel_node *node = light->node;
     const uint64_t i = light->next;
@@ -42,25 +42,26 @@ static inline bool light_fill(struct light *light)
     return true;
 }
 
-static inline void light_use(struct light *light, uint64_t len_bytes)
+static inline void light_use(struct light_cursor *light, uint64_t len_bytes)
 {
     light->at_bytes += (int64_t)len_bytes;
     light->left_bytes -= len_bytes;
 }
 
-/* Two nodes of one size that are walked together, by light cursors if these can. */
-struct pair {
+/* Two nodes of equal size that are walked together, with light cursors if possible. */
+struct cursor_pair {
     bool light;
-    struct light to_light, from_light;
+    struct light_cursor to_light, from_light;
     struct oriel_cursor to, from;
 };
 
-static bool pair_open(struct pair *pair, const struct oriel_part *to, const struct oriel_part *from)
+static bool pair_open(struct cursor_pair *pair, const struct oriel_part *to,
+                      const struct oriel_part *from)
 {
     pair->light = to->count == 1 && from->count == 1 && is_light(to->node) && is_light(from->node);
     if (pair->light) {
-        pair->to_light = (struct light){to->node, 0, 0, 0};
-        pair->from_light = (struct light){from->node, 0, 0, 0};
+        pair->to_light = (struct light_cursor){to->node, 0, 0, 0};
+        pair->from_light = (struct light_cursor){from->node, 0, 0, 0};
         return true;
     }
     if (!oriel_cursor_open(&pair->to, to->node, to->count, to->stride_bytes))
@@ -71,7 +72,7 @@ static bool pair_open(struct pair *pair, const struct oriel_part *to, const stru
     return false;
 }
 
-static void pair_close(struct pair *pair)
+static void pair_close(struct cursor_pair *pair)
 {
     if (pair->light)
         return;
@@ -79,14 +80,14 @@ static void pair_close(struct pair *pair)
     oriel_cursor_close(&pair->to);
 }
 
-/* The next of what both have without a hole, and steps behind it; false at the end. */
-static inline __attribute__((always_inline)) bool pair_next(struct pair *pair,
+/* Returns the next piece that is contiguous on both sides and advances; false at the end. */
+static inline __attribute__((always_inline)) bool pair_next(struct cursor_pair *pair,
                                                             struct oriel_pair_piece *piece)
 {
     if (pair->light) {
         if (!light_fill(&pair->to_light) || !light_fill(&pair->from_light))
             return false;
-        uint64_t len_bytes = smaller(pair->to_light.left_bytes, pair->from_light.left_bytes);
+        uint64_t len_bytes = min_u64(pair->to_light.left_bytes, pair->from_light.left_bytes);
         *piece = (struct oriel_pair_piece){pair->to_light.at_bytes, pair->from_light.at_bytes,
                                            len_bytes};
         light_use(&pair->to_light, len_bytes);
@@ -95,7 +96,7 @@ static inline __attribute__((always_inline)) bool pair_next(struct pair *pair,
     }
     if (!oriel_cursor_fill(&pair->to) || !oriel_cursor_fill(&pair->from))
         return false;
-    uint64_t len_bytes = smaller(pair->to.batch.left_bytes, pair->from.batch.left_bytes);
+    uint64_t len_bytes = min_u64(pair->to.batch.left_bytes, pair->from.batch.left_bytes);
     *piece =
         (struct oriel_pair_piece){pair->to.batch.at_bytes, pair->from.batch.at_bytes, len_bytes};
     oriel_batch_use(&pair->to.batch, len_bytes);
@@ -105,7 +106,7 @@ static inline __attribute__((always_inline)) bool pair_next(struct pair *pair,
 
 bool oriel_pair_copy(const struct oriel_part *to, const struct oriel_part *from)
 {
-    struct pair pair;
+    struct cursor_pair pair;
     struct oriel_pair_piece piece;
     if (!pair_open(&pair, to, from))
         return false;
@@ -119,7 +120,7 @@ bool oriel_pair_copy(const struct oriel_part *to, const struct oriel_part *from)
 unsigned oriel_pair_pieces(const struct oriel_part *to, const struct oriel_part *from,
                            struct oriel_pair_piece *pieces, unsigned most)
 {
-    struct pair pair;
+    struct cursor_pair pair;
     unsigned count = 0;
     if (!pair_open(&pair, to, from))
         return 0;

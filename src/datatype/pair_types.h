@@ -1,11 +1,11 @@
-/* Two layouts side by side: what of one meets what of the other.  copy_layout.c calls. */
+/* Two layouts in parallel: the correspondence of their bytes. */
 #ifndef ORIEL_DATATYPE_PAIR_TYPES_H
 #define ORIEL_DATATYPE_PAIR_TYPES_H
 
 #include "datatype/layout.h"
 #include "transport/transport.h"
 
-/* count times a node from a place on. */
+/* count repetitions of a node from an address on. */
 struct oriel_part {
     char *at;
     const struct oriel_node *node;
@@ -25,17 +25,17 @@ static inline bool oriel_part_is_dense(const struct oriel_part *part)
            (part->count == 1 || (uint64_t)part->stride_bytes == oriel_run_bytes(part->node));
 }
 
-/* What moves in one piece, from where to where relative to the parts. */
+/* A contiguous move: the offsets relative to both parts. */
 struct oriel_pair_piece {
     int64_t to_bytes;
     int64_t from_bytes;
     uint64_t len_bytes;
 };
 
-/* Copies all bytes, piece by piece; false when memory is exhausted. */
+/* Copies all bytes, piece by piece. Returns false if memory is exhausted. */
 bool oriel_pair_copy(const struct oriel_part *to, const struct oriel_part *from);
 
-/* The pieces, of which there are at most so many; returns how many, 0 when memory is exhausted. */
+/* Writes the pieces, at most `most`. Returns their number, 0 if memory is exhausted. */
 unsigned oriel_pair_pieces(const struct oriel_part *to, const struct oriel_part *from,
                            struct oriel_pair_piece *pieces, unsigned most);
 

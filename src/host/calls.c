@@ -1,5 +1,5 @@
-/* Finds the host's functions: those that the dynamic linker has behind Oriel.  The table is filled once and never changes.
- * Everything that needs the host calls. */
+/* Finds the host's functions: the next definitions after Oriel in the dynamic linker's order. The
+ * table is filled once and never changes. */
 #include "host/host.h"
 
 #include <dlfcn.h>
@@ -9,14 +9,14 @@
 
 struct oriel_host_calls oriel_host_calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic bool found;
+static _Atomic bool is_filled;
 
 void *oriel_host_symbol(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
 }
 
-static void find_all(void)
+static void host_functions_find(void)
 {
 #define FUNCTION(name, parameters, arguments) CALL(name)
 #define FORWARD                               FUNCTION
@@ -29,12 +29,12 @@ static void find_all(void)
 #undef FORWARD
 #undef LARGE
 #undef CALL
-    atomic_store_explicit(&found, true, memory_order_release);
+    atomic_store_explicit(&is_filled, true, memory_order_release);
 }
 
 const struct oriel_host_calls *oriel_host(void)
 {
-    if (!atomic_load_explicit(&found, memory_order_acquire))
-        pthread_once(&once, find_all);
+    if (!atomic_load_explicit(&is_filled, memory_order_acquire))
+        pthread_once(&once, host_functions_find);
     return &oriel_host_calls;
 }

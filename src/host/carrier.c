@@ -1,7 +1,7 @@
-/* Carrier windows: the host's handles under Oriel's windows.  All stand on one communicator of this process alone, made at
- * the first window; under MPI sessions, where there is no MPI_COMM_SELF, it comes from the first window's communicator.
- * Making and freeing one takes a host up to 50,000 instructions, so some that came back as they were made are kept for the next
- * windows.  window/ calls, from any thread. */
+/* Carrier windows: the host's handles for Oriel's windows. All use one communicator that contains
+ * only this process, created with the first window. Under MPI sessions, without MPI_COMM_SELF, it
+ * is derived from the first window's communicator. A host takes up to 50,000 instructions to create
+ * and free a carrier, so some unmodified ones are cached for the next windows. */
 #include "base/wait.h"
 #include "host/host.h"
 
@@ -10,13 +10,13 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm singleton = MPI_COMM_NULL;
 enum { SPARES = 16 };
-static MPI_Win spares[SPARES]; /* used last last */
+static MPI_Win spares[SPARES]; /* the most recently used is last */
 static int spare_count;
-static MPI_Request never =
-    MPI_REQUEST_NULL; /* a receive that nobody sends to: asking for it makes the host work */
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static MPI_Request progress_request =
+    MPI_REQUEST_NULL; /* a receive that never matches: testing it makes the host progress */
+static pthread_mutex_t progress_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
+static int singleton_from_comm(MPI_Comm comm, MPI_Comm *out)
 {
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group all = MPI_GROUP_NULL;
@@ -36,33 +36,35 @@ static int make_alone_of(MPI_Comm comm, MPI_Comm *out)
     return code;
 }
 
-/* Not by MPI_Comm_dup: the program's functions would be called for its attributes of MPI_COMM_SELF, as by Open MPI 4.1's
- * MPI_Comm_create_group. */
-static int make_alone(MPI_Comm *out)
+/* MPI_Comm_dup would call the program's copy functions for attributes of MPI_COMM_SELF, and so does
+ * Open MPI 4.1's MPI_Comm_create_group. */
+static int singleton_from_self(MPI_Comm *out)
 {
     return oriel_host()->Comm_split_type(MPI_COMM_SELF, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
                                          out);
 }
 
-static enum oriel_status start_locked(MPI_Comm comm)
+static enum oriel_status singleton_create(MPI_Comm comm)
 {
     int world_model = 0;
     if (singleton != MPI_COMM_NULL)
         return ORIEL_OK;
     oriel_host()->Initialized(&world_model);
-    int code = world_model ? make_alone(&singleton) : make_alone_of(comm, &singleton);
+    int code =
+        world_model ? singleton_from_self(&singleton) : singleton_from_comm(comm, &singleton);
     if (code != MPI_SUCCESS) {
         singleton = MPI_COMM_NULL;
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a communicator of one process");
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a communicator of one process");
     }
     oriel_host()->Comm_set_errhandler(singleton, MPI_ERRORS_RETURN);
-    if (oriel_host()->Irecv(NULL, 0, MPI_BYTE, 0, 0, singleton, &never) == MPI_SUCCESS)
+    if (oriel_host()->Irecv(NULL, 0, MPI_BYTE, 0, 0, singleton, &progress_request) == MPI_SUCCESS)
         oriel_wait_set_progress(oriel_host_progress);
     return ORIEL_OK;
 }
 
-/* Hosts with few handles end the job when they run out at a window, but return an error for a communicator. */
-static bool handles_left(uint32_t live_windows)
+/* Some hosts with few handles abort the job if none is left for a window, but return an error for a
+ * communicator. */
+static bool has_handle_left(uint32_t live_windows)
 {
     MPI_Comm probe;
     if (!oriel_host_windows_scarce(live_windows))
@@ -76,7 +78,7 @@ static bool handles_left(uint32_t live_windows)
 enum oriel_status oriel_host_alone(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
-    enum oriel_status status = start_locked(comm);
+    enum oriel_status status = singleton_create(comm);
     pthread_mutex_unlock(&mutex);
     return status;
 }
@@ -85,11 +87,11 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
 {
     void *nothing = NULL;
     pthread_mutex_lock(&mutex);
-    enum oriel_status status = start_locked(comm);
+    enum oriel_status status = singleton_create(comm);
     if (status == ORIEL_OK && spare_count > 0)
         *out = spares[--spare_count];
     else if (status == ORIEL_OK &&
-             (!handles_left(live_windows) ||
+             (!has_handle_left(live_windows) ||
               oriel_host()->Win_allocate_shared(0, 1, MPI_INFO_NULL, singleton, &nothing, out) !=
                   MPI_SUCCESS))
         status =
@@ -117,27 +119,27 @@ MPI_Comm oriel_host_singleton(void)
 void oriel_host_progress(void)
 {
     int done;
-    if (pthread_mutex_trylock(&asking) != 0)
-        return; /* another thread is at it */
-    if (never != MPI_REQUEST_NULL)
-        oriel_host()->Request_get_status(never, &done, MPI_STATUS_IGNORE);
-    pthread_mutex_unlock(&asking);
+    if (pthread_mutex_trylock(&progress_mutex) != 0)
+        return; /* another thread is doing it */
+    if (progress_request != MPI_REQUEST_NULL)
+        oriel_host()->Request_get_status(progress_request, &done, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&progress_mutex);
 }
 
-static void stop_progress(void)
+static void progress_stop(void)
 {
     oriel_wait_set_progress(NULL);
-    pthread_mutex_lock(&asking);
-    if (never != MPI_REQUEST_NULL) {
-        oriel_host()->Cancel(&never);
-        oriel_host()->Wait(&never, MPI_STATUS_IGNORE);
+    pthread_mutex_lock(&progress_mutex);
+    if (progress_request != MPI_REQUEST_NULL) {
+        oriel_host()->Cancel(&progress_request);
+        oriel_host()->Wait(&progress_request, MPI_STATUS_IGNORE);
     }
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&progress_mutex);
 }
 
 void oriel_host_carrier_stop(void)
 {
-    stop_progress();
+    progress_stop();
     pthread_mutex_lock(&mutex);
     while (spare_count > 0)
         oriel_host()->Win_free(&spares[--spare_count]);

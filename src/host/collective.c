@@ -1,6 +1,7 @@
-/* Collectives on the user's communicator while a window is made: creation is collective over it, so they cannot meet
- * others.  They are started without blocking and tested, because hosts spin where Oriel yields and then naps, and because a
- * rank without Oriel would never answer: then the user is told after 10 s.  window/ calls. */
+/* Collectives on the user's communicator while a window is created: creation is collective over it,
+ * so they cannot match other collectives. They are nonblocking and polled, for two reasons. Hosts
+ * spin where Oriel yields and then sleeps. A rank without Oriel would never join; after 10 s a
+ * warning reports that. */
 #include "base/log.h"
 #include "base/wait.h"
 #include "host/host.h"
@@ -12,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
+enum { WARN_AFTER_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
 
-static enum oriel_status await(MPI_Request *request, const char *what,
-                               const struct oriel_watch *watch, bool *told)
+static enum oriel_status collective_poll(MPI_Request *request, const char *call,
+                                         const struct oriel_watch *watch, bool *is_published)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t watched_ns = begin_ns;
@@ -24,7 +25,8 @@ static enum oriel_status await(MPI_Request *request, const char *what,
     int done = 0;
     for (unsigned tests = 0;; tests++) {
         if (oriel_host()->Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return oriel_fail(ORIEL_E_OTHER, "the host failed while the ranks agreed");
+            return oriel_fail(ORIEL_E_OTHER,
+                              "the host failed in a collective during window creation");
         if (done)
             return ORIEL_OK;
         if (tests < SPINS)
@@ -37,38 +39,39 @@ static enum oriel_status await(MPI_Request *request, const char *what,
             continue;
         uint64_t now_ns = oriel_now_ns();
         lasts = now_ns - begin_ns > YIELD_NS;
-        if (!*told && lasts)
-            oriel_wait_lasts(watch, begin_ns, told);
+        if (!*is_published && lasts)
+            oriel_wait_lasts(watch, begin_ns, is_published);
         if (watch != NULL && now_ns - watched_ns > WATCH_NS) {
             enum oriel_status status = watch->check(watch->context);
             if (status != ORIEL_OK)
                 return status;
             watched_ns = now_ns;
         }
-        if (!warned && now_ns - begin_ns > PATIENCE_S * UINT64_C(1000000000)) {
+        if (!warned && now_ns - begin_ns > WARN_AFTER_S * UINT64_C(1000000000)) {
             oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running "
                        "without Oriel?",
-                       what, PATIENCE_S);
+                       call, WARN_AFTER_S);
             warned = true;
         }
     }
 }
 
-static enum oriel_status finish(MPI_Request *request, const char *what,
-                                const struct oriel_watch *watch)
+static enum oriel_status collective_wait(MPI_Request *request, const char *call,
+                                         const struct oriel_watch *watch)
 {
-    bool told = false;
+    bool is_published = false;
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = await(request, what, watch, &told);
-    oriel_wait_over(told);
+    enum oriel_status status = collective_poll(request, call, watch, &is_published);
+    oriel_wait_over(is_published);
     oriel_wait_time_end(watch, begin_ns);
     return status;
 }
 
-/* What the host works on while the ranks agree.  Who gives up because of a death cannot take it back from the host, which may
- * still read and write it when others come late: it is left to the host for good.  Where there is no memory, a few ranks can tell
- * each other all the same, in a spare one, and many that there is none: who leaves a collective without taking part leaves all
- * others waiting. */
+/* The buffers of a collective in progress. If a death ends the wait, the request cannot be
+ * withdrawn: the host may still read and write the buffers when late ranks arrive. They are then
+ * never freed. If malloc fails, a collective of few ranks uses the static spare buffer. With many
+ * ranks it reports the lack of memory in another collective, because all others would wait for a
+ * rank that does not join. */
 struct exchange {
     MPI_Request request;
     char *out;
@@ -105,11 +108,11 @@ static void exchange_free(struct exchange *exchange)
         free(exchange);
 }
 
-static enum oriel_status exchange_close(struct exchange *exchange, const char *what,
+static enum oriel_status exchange_close(struct exchange *exchange, const char *call,
                                         const struct oriel_watch *watch, void *out,
                                         size_t out_bytes)
 {
-    enum oriel_status status = finish(&exchange->request, what, watch);
+    enum oriel_status status = collective_wait(&exchange->request, call, watch);
     if (status != ORIEL_OK)
         return status;
     if (out != NULL)
@@ -118,66 +121,67 @@ static enum oriel_status exchange_close(struct exchange *exchange, const char *w
     return ORIEL_OK;
 }
 
-static enum oriel_status refused(struct exchange *exchange)
+static enum oriel_status collective_refused(struct exchange *exchange)
 {
     exchange_free(exchange);
-    return oriel_fail(ORIEL_E_COMM, "the host refuses a collective on the communicator");
+    return oriel_fail(ORIEL_E_COMM, "the host rejects a collective on the communicator");
 }
 
-static enum oriel_status no_memory(void)
+static enum oriel_status collective_no_memory(void)
 {
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what the ranks tell each other");
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for data exchanged between the ranks");
 }
 
-enum oriel_status oriel_host_agree(MPI_Comm comm, const char *what, uint32_t bits, uint32_t *agreed,
+enum oriel_status oriel_host_agree(MPI_Comm comm, const char *call, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch)
 {
     struct exchange *exchange = exchange_open(sizeof bits, sizeof *agreed);
     if (exchange == NULL)
-        return no_memory();
+        return collective_no_memory();
     memcpy(exchange->in, &bits, sizeof bits);
     if (oriel_host()->Iallreduce(exchange->in, exchange->out, 1, MPI_UINT32_T, MPI_BAND, comm,
                                  &exchange->request) != MPI_SUCCESS)
-        return refused(exchange);
-    return exchange_close(exchange, what, watch, agreed, sizeof *agreed);
+        return collective_refused(exchange);
+    return exchange_close(exchange, call, watch, agreed, sizeof *agreed);
 }
 
-/* Of sizes that all ranks have alike.  For many ranks the spare one is too small: these ask first whether all have the memory. */
-static enum oriel_status open_with_all(MPI_Comm comm, const char *what,
-                                       const struct oriel_watch *watch, size_t in_bytes,
-                                       size_t out_bytes, struct exchange **out)
+/* The sizes are equal on all ranks. If they exceed the spare buffer, the ranks first agree that all
+ * of them have the memory. */
+static enum oriel_status exchange_open_all(MPI_Comm comm, const char *call,
+                                           const struct oriel_watch *watch, size_t in_bytes,
+                                           size_t out_bytes, struct exchange **out)
 {
     struct exchange *exchange = exchange_open(in_bytes, out_bytes);
     uint32_t all_have = exchange != NULL;
     enum oriel_status status = ORIEL_OK;
     if (exchange_bytes(in_bytes, out_bytes) > SPARE_BYTES)
-        status = oriel_host_agree(comm, what, all_have, &all_have, watch);
+        status = oriel_host_agree(comm, call, all_have, &all_have, watch);
     if (status == ORIEL_OK && (exchange == NULL || !all_have))
-        status = no_memory();
+        status = collective_no_memory();
     if (status != ORIEL_OK && exchange != NULL)
         exchange_free(exchange);
     *out = exchange;
     return status;
 }
 
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *what, const void *in,
+enum oriel_status oriel_host_gather(MPI_Comm comm, const char *call, const void *in,
                                     size_t len_bytes, void *out, const struct oriel_watch *watch)
 {
     int n = 0;
     oriel_host()->Comm_size(comm, &n);
     struct exchange *exchange;
     enum oriel_status status =
-        open_with_all(comm, what, watch, len_bytes, (size_t)n * len_bytes, &exchange);
+        exchange_open_all(comm, call, watch, len_bytes, (size_t)n * len_bytes, &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, len_bytes);
     if (oriel_host()->Iallgather(exchange->in, (int)len_bytes, MPI_BYTE, exchange->out,
                                  (int)len_bytes, MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
-        return refused(exchange);
-    return exchange_close(exchange, what, watch, out, (size_t)n * len_bytes);
+        return collective_refused(exchange);
+    return exchange_close(exchange, call, watch, out, (size_t)n * len_bytes);
 }
 
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const void *in,
+enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *call, const void *in,
                                          const int *lens_bytes, const int *starts_bytes, void *out,
                                          const struct oriel_watch *watch)
 {
@@ -190,10 +194,11 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
         if (lens_bytes[i] > most_bytes)
             most_bytes = lens_bytes[i];
     size_t out_bytes = (size_t)starts_bytes[n - 1] + (size_t)lens_bytes[n - 1];
-    size_t numbers_bytes = 2 * (size_t)n * sizeof(int); /* the host reads them until the end */
+    /* the host reads them until the collective ends */
+    size_t numbers_bytes = 2 * (size_t)n * sizeof(int);
     struct exchange *exchange;
-    enum oriel_status status = open_with_all(comm, what, watch, (size_t)most_bytes,
-                                             out_bytes + numbers_bytes + sizeof(int), &exchange);
+    enum oriel_status status = exchange_open_all(
+        comm, call, watch, (size_t)most_bytes, out_bytes + numbers_bytes + sizeof(int), &exchange);
     if (status != ORIEL_OK)
         return status;
     memcpy(exchange->in, in, (size_t)lens_bytes[rank]);
@@ -203,8 +208,8 @@ enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *what, const 
     memcpy(lens + n, starts_bytes, (size_t)n * sizeof(int));
     if (oriel_host()->Iallgatherv(exchange->in, lens[rank], MPI_BYTE, exchange->out, lens, lens + n,
                                   MPI_BYTE, comm, &exchange->request) != MPI_SUCCESS)
-        return refused(exchange);
-    return exchange_close(exchange, what, watch, out, out_bytes);
+        return collective_refused(exchange);
+    return exchange_close(exchange, call, watch, out, out_bytes);
 }
 
 bool oriel_host_shares_memory(MPI_Comm comm)

@@ -1,7 +1,7 @@
-/* Tells hosts apart by what each one's libraries, and those that keep to its binary interface, must define for programs
- * compiled with its mpi.h.  Both may be loaded, since this library brings its own: so the object is asked that the program's
- * calls lead to, or that has called; and where both names are found, or none, the program is left as it is.
- * api/ calls, through confirm.h. */
+/* Distinguishes hosts by a symbol that each host's libraries, and those with its ABI, must define
+ * for programs compiled with its mpi.h. Both hosts may be loaded, because this library loads its
+ * own. The symbol is therefore looked up in the object that the program's calls reach, or in the
+ * calling object. If both symbols or neither are found, the program continues. */
 #include "host/confirm.h"
 
 #include "base/code_address.h"
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_REFUSED = 2 }; /* as of `oriel run` */
+enum { STATUS_REFUSED = 2 }; /* the same as `oriel run` */
 
-/* What MPI_COMM_WORLD is in Open MPI, and MPI_DUP_FN in MPICH. */
+/* MPI_COMM_WORLD of Open MPI, and MPI_DUP_FN of MPICH. */
 static const struct interface {
     const char *name, *title, *mark;
 } interfaces[] = {
@@ -24,13 +24,14 @@ static const struct interface {
     {"openmpi", "Open MPI", "ompi_mpi_comm_world"},
 };
 
-static bool is_own(const struct interface *interface)
+static bool is_own_interface(const struct interface *interface)
 {
     return strcmp(interface->name, oriel_host_name()) == 0;
 }
 
-/* The one interface that an object has, or with its libraries, and where: NULL for none, or several. */
-static const struct interface *interface_of(void *object, Dl_info *where)
+/* The single interface that the object or its dependencies define, and where. NULL for none or
+ * several. */
+static const struct interface *interface_in_object(void *object, Dl_info *where)
 {
     const struct interface *found = NULL;
     int count = 0;
@@ -44,7 +45,8 @@ static const struct interface *interface_of(void *object, Dl_info *where)
     return count == 1 ? found : NULL;
 }
 
-/* The same of the object at an address.  The program itself is not asked: its libraries are all that it was started with. */
+/* The same for the object at an address. The executable itself is skipped: its lookup scope
+ * contains everything that it was started with. */
 static const struct interface *interface_at(const void *address, Dl_info *where)
 {
     Dl_info info;
@@ -55,26 +57,27 @@ static const struct interface *interface_at(const void *address, Dl_info *where)
     void *object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     if (object == NULL)
         return NULL;
-    const struct interface *found = interface_of(object, where);
+    const struct interface *found = interface_in_object(object, where);
     dlclose(object);
     return found;
 }
 
-static bool is_in(const void *address, const Dl_info *object)
+static bool is_in_object(const void *address, const Dl_info *object)
 {
     Dl_info info;
     return dladdr(address, &info) != 0 && info.dli_fbase == object->dli_fbase;
 }
 
-/* Where exported names do not jump to their entries but call them, because the compiler did not optimise or counts what is
- * executed, the caller is this library: who has called that. */
-static const void *outside(const void *caller, const Dl_info *self)
+/* If exported names call their entries instead of jumping to them, the caller is in this library.
+ * That happens without optimisation and with coverage counters. Returns the first caller outside.
+ */
+static const void *caller_outside(const void *caller, const Dl_info *self)
 {
     enum { FRAMES = 16 };
     void *frames[FRAMES];
-    int count = is_in(caller, self) ? oriel_code_address_stack(frames, FRAMES) : 0;
+    int count = is_in_object(caller, self) ? oriel_code_address_stack(frames, FRAMES) : 0;
     for (int i = 0; i < count; i++)
-        if (!is_in(frames[i], self))
+        if (!is_in_object(frames[i], self))
             return frames[i];
     return caller;
 }
@@ -84,12 +87,12 @@ void oriel_host_confirm(const void *caller)
     Dl_info where, self;
     const struct interface *interface = interface_at(oriel_host_symbol("PMPI_Init"), &where);
     bool is_known = dladdr((void *)(uintptr_t)oriel_host_confirm, &self) != 0;
-    if (is_known && (interface == NULL || is_own(interface)))
-        interface = interface_at(outside(caller, &self), &where);
-    if (interface == NULL || is_own(interface))
+    if (is_known && (interface == NULL || is_own_interface(interface)))
+        interface = interface_at(caller_outside(caller, &self), &where);
+    if (interface == NULL || is_own_interface(interface))
         return;
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
-        if (is_own(&interfaces[i]) && is_known)
+        if (is_own_interface(&interfaces[i]) && is_known)
             oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with "
                        "oriel run --host %s, or link "
                        "it to oriel-%s",

@@ -1,5 +1,5 @@
-/* Opens and closes a datatype's contents.  Handles in contents are new ones that must be freed, unless they are predefined
- * (MPI-4.1, 5.1.13).  datatype/flatten.c calls. */
+/* Reads and frees a datatype's contents. Handles in the contents are new and must be freed, unless
+ * they are predefined (MPI-4.1, 5.1.13). */
 #include "host/contents.h"
 
 #include "host/host.h"

@@ -1,4 +1,5 @@
-/* What a datatype was made of, alike for all hosts and for both widths of counts.  rma/ calls. */
+/* The constructor arguments of a datatype, in one form for all hosts and for both widths of
+ * counts. */
 #ifndef ORIEL_HOST_CONTENTS_H
 #define ORIEL_HOST_CONTENTS_H
 
@@ -8,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The constructor's counts, block lengths and displacements in the order of its arguments: the first integer_count of them as
- * integers, the others wide.  There may be very many, so that they stay in the arrays that the host filled.  For subarray: ndims,
- * sizes, subsizes, starts, order; for darray: size, rank, ndims, gsizes, distribs, dargs, psizes, order; for a parameterised
- * real or complex: precision and range, in digits. */
+/* The constructor's counts, block lengths and displacements in argument order: the first
+ * integer_count are in integers, the others in wide. There may be very many, so they stay in the
+ * arrays that the host filled. For subarray: ndims, sizes, subsizes, starts, order. For darray:
+ * size, rank, ndims, gsizes, distribs, dargs, psizes, order. For a parameterised real or complex:
+ * precision and range, in digits. */
 struct oriel_contents {
     int combiner;
     int *integers;
@@ -27,16 +29,18 @@ static inline int64_t oriel_contents_number(const struct oriel_contents *content
                                            : contents->wide[which - contents->integer_count];
 }
 
-/* ORIEL_E_TYPE when the host does not know the datatype.  A named type has no contents. */
+/* Returns ORIEL_E_TYPE if the host does not know the datatype. A named type has no contents. */
 enum oriel_status oriel_contents_open(MPI_Datatype datatype, struct oriel_contents *out);
 
-/* Frees the arrays and the handles that the host gave out. */
+/* Frees the arrays and the handles that the host returned. */
 void oriel_contents_close(struct oriel_contents *contents);
 
-/* Whether a handle of this combiner is predefined: it is made of no other and must not be freed. */
+/* True if a handle of this combiner is predefined: it has no component types and must not be
+ * freed. */
 bool oriel_contents_is_leaf(int combiner);
 
-/* The host's own queries (src/host/<host>/contents.c): the combiner alone, and the contents of what is no leaf. */
+/* The host's own queries (src/host/<host>/contents.c): only the combiner, and the contents of a
+ * datatype that is not a leaf. */
 enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner);
 enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_contents *out);
 

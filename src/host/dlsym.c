@@ -1,18 +1,22 @@
-/* Serves programs that look up MPI's functions by a library's handle: `dlsym` of such a handle finds the host's function, and
- * with it a second MPI that knows nothing of Oriel's windows.  So this library stands before the C library's `dlsym`.
+/* Handles programs that look up MPI functions through a library's handle. `dlsym` on such a handle
+ * finds the host's function, and with it a second MPI that does not know Oriel's windows. So this
+ * library interposes the C library's `dlsym`.
  *
- *   1. A lookup by handle is made as the program asked.  What it finds in the host's libraries is replaced by the function of
- *      the same name here, if there is one.  All else is returned as found: the program's own functions, a tool's, the host's.
- *   2. RTLD_DEFAULT, RTLD_NEXT and names that are not MPI's are passed on by a jump, since the C library finds out from the
- *      return address whose lookup it is.  The same holds for lookups that fail, so that dlerror has the right text.
- *   3. RTLD_NEXT of a library that was loaded after the start searches that library's own dependencies, and not the program's
- *      list, in which Oriel stands before the host.  Such a lookup is made by the handles of those dependencies, as in 1.
- *   4. The checker has its own copy before Oriel's.  For it Oriel is a host: lookups pass through both copies, and end at the
- *      first library of the two that has the function.
+ * 1. A lookup by handle is executed as requested. A result in the host's libraries is replaced by
+ *    this library's function of the same name, if there is one. Other results are returned
+ *    unchanged: functions of the program, of a tool, or of the host.
+ * 2. Lookups with RTLD_DEFAULT or RTLD_NEXT, and of names outside MPI, are passed on with a jump,
+ *    because the C library identifies the caller by the return address. So are lookups that fail,
+ *    so dlerror has the right text.
+ * 3. RTLD_NEXT from a library that was loaded after the start searches the dependencies of that
+ *    library. It does not search the program's list, in which Oriel precedes the host. Such a
+ *    lookup is executed with the handles of those dependencies, as in 1.
+ * 4. The checker has its own copy, which precedes Oriel's. For the checker Oriel is a host: lookups
+ *    pass through both copies, and end at the first of the two libraries that has the function.
  *
- * `dlvsym` stays the C library's: hosts have no versions.  The compiler's sanitisers look up what they replace before they have
- * started, so this file is not instrumented, and calls nothing that they replace before it knows that the name is MPI's.
- * Programs and libraries call, and this library itself. */
+ * `dlvsym` is not interposed: hosts have no symbol versions. The compiler's sanitisers look up the
+ * functions they replace before they have started. So this file is not instrumented, and calls no
+ * replaced function until it knows that the name is MPI's. */
 #include "base/code_address.h"
 #include "host/host.h"
 
@@ -22,18 +26,18 @@
 
 typedef void *lookup_fn(void *handle, const char *name);
 
-/* What the caller gets; where next is not NULL, by a jump to that. */
+/* The result for the caller. If next is not NULL, the lookup is passed on to it with a jump. */
 struct oriel_symbol_lookup {
     void *found;
     lookup_fn *next;
 };
 
-struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name, const void *caller);
+struct oriel_symbol_lookup oriel_dlsym_lookup(void *handle, const char *name, const void *caller);
 
-static size_t objects_at_start; /* 0: this library is still being loaded */
+static size_t objects_at_start; /* 0 while this library is still being loaded */
 
-/* The one after this library's: of another library, or the C library's. */
-static lookup_fn *next_lookup(void)
+/* The next dlsym after this library's: another library's, or the C library's. */
+static lookup_fn *next_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     static _Atomic(lookup_fn *) known;
@@ -48,15 +52,16 @@ static lookup_fn *next_lookup(void)
     return next;
 }
 
-/* MPI's names, and those of Fortran and of the hosts that api/ has: with mpi after at most one letter. */
-static bool is_mpi(const char *name)
+/* Names of MPI, of its Fortran bindings and of the hosts' functions in api/: they have "mpi" after
+ * at most one letter. */
+static bool is_mpi_name(const char *name)
 {
     if (name[0] == 'P' || name[0] == 'p' || name[0] == 'o')
         name++;
     return (name[0] | 32) == 'm' && (name[1] | 32) == 'p' && (name[2] | 32) == 'i';
 }
 
-static const struct link_map *object_of(const void *address)
+static const struct link_map *object_at(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
@@ -66,19 +71,19 @@ static const struct link_map *object_of(const void *address)
 
 static const struct link_map *this_object(void)
 {
-    return object_of((const void *)(uintptr_t)oriel_region_lookup);
+    return object_at((const void *)(uintptr_t)oriel_dlsym_lookup);
 }
 
 /* For the checker, Oriel is the host of some functions. */
 static bool is_host(const struct link_map *object)
 {
-    return object != NULL && (object == object_of(oriel_host_symbol("PMPI_Init")) ||
-                              object == object_of(oriel_host_symbol("PMPI_Comm_rank")) ||
+    return object != NULL && (object == object_at(oriel_host_symbol("PMPI_Init")) ||
+                              object == object_at(oriel_host_symbol("PMPI_Comm_rank")) ||
                               oriel_code_address_is_binding(object->l_name));
 }
 
-/* The function of this library; NULL for none. */
-static void *own_function(const char *name)
+/* This library's function of that name, or NULL. */
+static void *own_function_find(const char *name)
 {
     static _Atomic(void *) self; /* never closed */
     const struct link_map *object = this_object();
@@ -87,18 +92,18 @@ static void *own_function(const char *name)
         handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
         atomic_store_explicit(&self, handle, memory_order_relaxed);
     }
-    void *found = handle == NULL ? NULL : next_lookup()(handle, name);
-    return found != NULL && object_of(found) == object ? found : NULL;
+    void *found = handle == NULL ? NULL : next_dlsym()(handle, name);
+    return found != NULL && object_at(found) == object ? found : NULL;
 }
 
 /* --- RTLD_NEXT (3) --- */
 
 struct position {
-    const struct link_map *object; /* NULL: all are counted */
+    const struct link_map *object; /* NULL counts all objects */
     size_t before;
 };
 
-/* Objects are visited in the order in which they were loaded. */
+/* Objects are visited in load order. */
 static int count_object(struct dl_phdr_info *info, size_t len_bytes, void *context)
 {
     (void)len_bytes;
@@ -116,17 +121,18 @@ static bool is_loaded_late(const struct link_map *object)
            position.before >= objects_at_start;
 }
 
-__attribute__((constructor)) static void count_objects(void)
+__attribute__((constructor)) static void objects_count(void)
 {
     struct position position = {.object = NULL};
     dl_iterate_phdr(count_object, &position);
     objects_at_start = position.before;
 }
 
-/* What the dependencies of a library that was loaded late have; NULL for other callers. */
-static void *next_function(const void *caller, const char *name)
+/* Looks the name up in the dependencies of a library that was loaded late. Returns NULL for other
+ * callers. */
+static void *next_function_find(const void *caller, const char *name)
 {
-    const struct link_map *object = object_of(caller);
+    const struct link_map *object = object_at(caller);
     const char *strings = NULL;
     void *found = NULL;
     if (object == NULL || !is_loaded_late(object))
@@ -140,7 +146,7 @@ static void *next_function(const void *caller, const char *name)
                            : NULL;
         if (needed == NULL)
             continue;
-        found = next_lookup()(needed, name);
+        found = next_dlsym()(needed, name);
         dlclose(needed);
     }
     return found;
@@ -148,22 +154,22 @@ static void *next_function(const void *caller, const char *name)
 
 /* --- the lookup --- */
 
-__attribute__((used)) struct oriel_symbol_lookup oriel_region_lookup(void *handle, const char *name,
-                                                                     const void *caller)
+__attribute__((used)) struct oriel_symbol_lookup oriel_dlsym_lookup(void *handle, const char *name,
+                                                                    const void *caller)
 {
-    lookup_fn *next = next_lookup();
+    lookup_fn *next = next_dlsym();
     const struct oriel_symbol_lookup as_asked = {.next = next};
-    if (handle == RTLD_DEFAULT || name == NULL || !is_mpi(name))
+    if (handle == RTLD_DEFAULT || name == NULL || !is_mpi_name(name))
         return as_asked;
-    void *found = handle == RTLD_NEXT ? next_function(caller, name) : next(handle, name);
-    void *own = found != NULL && is_host(object_of(found)) ? own_function(name) : NULL;
+    void *found = handle == RTLD_NEXT ? next_function_find(caller, name) : next(handle, name);
+    void *own = found != NULL && is_host(object_at(found)) ? own_function_find(name) : NULL;
     if (own != NULL)
         found = own;
     return found == NULL ? as_asked : (struct oriel_symbol_lookup){.found = found};
 }
 
 #ifdef __x86_64__
-/* The jump is the last instruction, with the caller's return address on the stack (2). */
+/* The jump is the last instruction, with the caller's return address on top of the stack (2). */
 __asm__(".text\n"
         ".globl dlsym\n"
         ".type dlsym, @function\n"
@@ -177,7 +183,7 @@ __asm__(".text\n"
         "    mov 16(%rsp), %rdx\n"
         "    sub $8, %rsp\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call oriel_region_lookup\n"
+        "    call oriel_dlsym_lookup\n"
         "    add $8, %rsp\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    pop %rsi\n"
@@ -191,11 +197,11 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size dlsym, . - dlsym\n");
 #else
-/* Compilers make a jump of the call when they optimise. */
+/* With optimisation, compilers turn the call into a jump. */
 __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
 {
     struct oriel_symbol_lookup lookup =
-        oriel_region_lookup(handle, name, __builtin_return_address(0));
+        oriel_dlsym_lookup(handle, name, __builtin_return_address(0));
     return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
 }
 #endif

@@ -1,5 +1,6 @@
-/* The table through which the exported names reach Oriel's functions: a slot for each row of functions.def.  entries.c has it;
- * who observes replaces slots, before the first window is made, by functions that call the ones before. */
+/* The table through which exported names reach Oriel's functions: one slot per row of
+ * functions.def, defined in entries.c. Before the first window is created, an observer may replace
+ * slots by functions that call the previous ones. */
 #ifndef ORIEL_HOST_FUNCTION_TABLE_H
 #define ORIEL_HOST_FUNCTION_TABLE_H
 

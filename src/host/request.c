@@ -1,13 +1,13 @@
-/* The requests that Oriel gives out.  A complete one is a send of nothing to nobody: it costs half of a generalised one and every
- * completion function knows it, and the host checks its datatype.  A generalised one is for what is outstanding.  rma/ and api/
- * call. */
+/* Requests that Oriel returns to the program. A completed request is an empty send to
+ * MPI_PROC_NULL: it costs half of a generalised request, every completion function accepts it, and
+ * the host checks the datatype. Outstanding operations use generalised requests. */
 #include "host/host.h"
 
 enum oriel_status oriel_host_completed_request(MPI_Request *out)
 {
     if (oriel_host()->Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, oriel_host_singleton(), out) !=
         MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_OTHER, "the host cannot make a completed request");
+        return oriel_fail(ORIEL_E_OTHER, "the host cannot create a completed request");
     return ORIEL_OK;
 }
 
@@ -15,24 +15,24 @@ bool oriel_host_type_is_committed(MPI_Datatype datatype)
 {
     MPI_Request request;
     int done;
-    char nothing; /* is not read: hosts check the datatype of a count above 0 only */
+    char nothing; /* not read: hosts check the datatype only if the count is above 0 */
     return oriel_host()->Isend(&nothing, 1, datatype, MPI_PROC_NULL, 0, oriel_host_singleton(),
                                &request) == MPI_SUCCESS &&
            oriel_host()->Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
-static int cancel_nothing(void *whose, int complete)
+static int request_cancel(void *extra_state, int complete)
 {
-    (void)whose, (void)complete;
+    (void)extra_state, (void)complete;
     return MPI_SUCCESS;
 }
 
 enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
-                                          MPI_Grequest_free_function *drop, void *whose,
+                                          MPI_Grequest_free_function *drop, void *extra_state,
                                           MPI_Request *out)
 {
-    if (oriel_host()->Grequest_start(query, drop, cancel_nothing, whose, out) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot make a request");
+    if (oriel_host()->Grequest_start(query, drop, request_cancel, extra_state, out) != MPI_SUCCESS)
+        return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a request");
     return ORIEL_OK;
 }
 

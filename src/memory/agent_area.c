@@ -1,5 +1,5 @@
-/* Opens the agent: its area is allocated once in the memory file and stays there, as peers keep its address.  Thread-safe by
- * one mutex.  Creation and finalisation call. */
+/* Opens and closes this process's agent. The agent's area is allocated once in the memory file and
+ * never freed, because peers keep its address. Thread-safe: one mutex. */
 #include "memory/agent_area.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ bool oriel_agent_is_open(void)
     return open;
 }
 
-static enum oriel_status open_locked(void)
+static enum oriel_status agent_open_locked(void)
 {
     uint64_t offset = atomic_load_explicit(offset_word(), memory_order_relaxed);
     enum oriel_status status = ORIEL_OK;
@@ -40,7 +40,7 @@ static enum oriel_status open_locked(void)
 enum oriel_status oriel_agent_open(void)
 {
     pthread_mutex_lock(&mutex);
-    enum oriel_status status = is_open ? ORIEL_OK : open_locked();
+    enum oriel_status status = is_open ? ORIEL_OK : agent_open_locked();
     pthread_mutex_unlock(&mutex);
     return status;
 }

@@ -1,5 +1,5 @@
-/* This process's agent and where those of its peers are: the thread that copies for others where the kernel lets them not
- * (transport/agent/agent.h).  Creation opens, finalisation closes, rma/ looks up. */
+/* This process's agent, and how to find a peer's agent. An agent is a thread that copies for other
+ * processes where the kernel does not let them copy (transport/agent/agent.h). */
 #ifndef ORIEL_MEMORY_AGENT_AREA_H
 #define ORIEL_MEMORY_AGENT_AREA_H
 
@@ -7,20 +7,20 @@
 #include "memory/probe.h"
 #include "transport/agent/agent.h"
 
-/* Whether this process's agent runs. */
+/* Whether this process's agent is running. */
 bool oriel_agent_is_open(void);
 
-/* Starts it, if it does not run, in the memory file, which has been started.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason
- * when that cannot be. */
+/* Starts the agent unless it is running. The memory file must have been started. Returns
+ * ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason on failure. */
 enum oriel_status oriel_agent_open(void);
 
-/* Serves what was asked and ends the thread; it can be opened again. */
+/* Serves the outstanding requests, then ends the thread. The agent can be opened again. */
 void oriel_agent_close(void);
 
-/* Starts it, has a child process ask it for one page, and ends it. */
+/* Starts the agent, has a child process request one page from it, and stops it. */
 void oriel_probe_agent(struct oriel_probe *out);
 
-/* A peer's agent, once creation has agreed that it runs. */
+/* Returns a peer's agent. Valid only after window creation has agreed that the agent runs. */
 static inline struct oriel_agent *oriel_agent_of(const struct oriel_peer *peer)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;

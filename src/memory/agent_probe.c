@@ -1,5 +1,5 @@
-/* The probe of the agent: it is started in this process, and a child asks it for one page through the real slots.  It needs the
- * memory file and the transport, unlike the probes of probe.c.  The command line calls. */
+/* Probes the agent: starts it in this process, and a child process requests one page through the
+ * real slots. Unlike the probes of probe.c, this one needs the memory file and the transport. */
 #include "memory/agent_area.h"
 
 #include <errno.h>
@@ -12,14 +12,16 @@
 
 enum { LIMIT_S = 10, MARK = 0x6f };
 
-static void say(struct oriel_probe *out, bool available, const char *what, const char *why)
+static void probe_set_result(struct oriel_probe *out, bool available, const char *what,
+                             const char *why)
 {
     out->available = available;
     snprintf(out->detail, sizeof out->detail, "%.120s%.120s", what, why);
 }
 
-/* The parent's agent, in its memory file as a peer opens it: what the child has inherited is a copy. */
-static struct oriel_agent *open_agent(uint64_t offset)
+/* Maps the parent's agent from its memory file, as a peer does. The mapping inherited by fork is a
+ * private copy. */
+static struct oriel_agent *agent_map(uint64_t offset)
 {
     char path[64];
     const struct oriel_identity *parent = oriel_file_identity();
@@ -35,75 +37,79 @@ static struct oriel_agent *open_agent(uint64_t offset)
     return base != MAP_FAILED ? (struct oriel_agent *)(base + offset) : NULL;
 }
 
-/* In the child, whose own copy of the page holds something else by now; what was wrong goes to the parent. */
-static void ask(uint64_t agent_offset, char *page, int to)
+/* Runs in the child, where the private copy of the page already holds other bytes. Writes an error
+ * message, or an empty string, to the parent. */
+static void child_request_page(uint64_t agent_offset, char *page, int report_fd)
 {
     static char found[ORIEL_PAGE_BYTES];
     static char wanted[ORIEL_PAGE_BYTES];
-    struct oriel_remote there = {.address = (uint64_t)(uintptr_t)page,
-                                 .pid = oriel_file_identity()->pid};
+    struct oriel_remote remote = {.address = (uint64_t)(uintptr_t)page,
+                                  .pid = oriel_file_identity()->pid};
     const char *wrong = "";
     memset(wanted, MARK, sizeof wanted);
     memset(page, 0, ORIEL_PAGE_BYTES);
     alarm(LIMIT_S);
-    there.agent = open_agent(agent_offset);
-    if (there.agent == NULL || oriel_transport_agent.read(&there, found, sizeof found) != ORIEL_OK)
+    remote.agent = agent_map(agent_offset);
+    if (remote.agent == NULL ||
+        oriel_transport_agent.read(&remote, found, sizeof found) != ORIEL_OK)
         wrong = oriel_fail_message();
     else if (memcmp(found, wanted, sizeof found) != 0)
-        wrong = "the agent answered with other bytes than the page has";
-    ssize_t told = write(to, wrong, strlen(wrong) + 1);
-    _exit(told > 0 ? 0 : 1);
+        wrong = "the agent returned wrong data";
+    ssize_t len_bytes = write(report_fd, wrong, strlen(wrong) + 1);
+    _exit(len_bytes > 0 ? 0 : 1);
 }
 
-static void ask_by_child(struct oriel_probe *out, uint64_t agent_offset, char *page)
+static void request_by_child(struct oriel_probe *out, uint64_t agent_offset, char *page)
 {
     int ends[2];
     char wrong[200] = "";
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        say(out, false, "no pipe to a child: ", strerror(errno));
+        probe_set_result(out, false, "cannot create a pipe: ", strerror(errno));
         return;
     }
     pid_t child = fork();
     int reason = errno;
     if (child == 0)
-        ask(agent_offset, page, ends[1]);
+        child_request_page(agent_offset, page, ends[1]);
     close(ends[1]);
-    ssize_t told = child > 0 ? read(ends[0], wrong, sizeof wrong - 1) : 0;
+    ssize_t len_bytes = child > 0 ? read(ends[0], wrong, sizeof wrong - 1) : 0;
     close(ends[0]);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     if (child < 0)
-        say(out, false, "no child process to try it with: ", strerror(reason));
-    else if (told <= 0)
-        say(out, false, "the child that asked got no answer", "");
+        probe_set_result(out, false, "cannot create a child process: ", strerror(reason));
+    else if (len_bytes <= 0)
+        probe_set_result(out, false, "the child process got no reply", "");
     else if (wrong[0] != '\0')
-        say(out, false, wrong, "");
+        probe_set_result(out, false, wrong, "");
     else
-        say(out, true, "one page copied for another process by a thread of its owner", "");
+        probe_set_result(out, true, "one page copied for another process by a thread of its owner",
+                         "");
 }
 
-static void try_agent(struct oriel_probe *out, char *page)
+static void agent_try(struct oriel_probe *out, char *page)
 {
     if (oriel_file_start() != ORIEL_OK || oriel_agent_open() != ORIEL_OK) {
-        say(out, false, oriel_fail_message(), "");
+        probe_set_result(out, false, oriel_fail_message(), "");
         return;
     }
     const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
-    ask_by_child(out, header->agent_offset, page);
+    request_by_child(out, header->agent_offset, page);
     oriel_agent_close();
 }
 
-/* The page is there before the agent: what another process asks of it orders the two, but no tool sees that. */
+/* The page is mapped before the agent starts. The child's request orders the two, but no race
+ * detector sees that. */
 void oriel_probe_agent(struct oriel_probe *out)
 {
     out->name = "agent";
     char *page =
         mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
-        say(out, false, "cannot map a page: ", strerror(errno));
+        probe_set_result(out, false, "cannot map a page: ", strerror(errno));
         return;
     }
     memset(page, MARK, ORIEL_PAGE_BYTES);
-    try_agent(out, page);
+    agent_try(out, page);
     munmap(page, ORIEL_PAGE_BYTES);
 }

@@ -1,15 +1,21 @@
-/* Large blocks are whole pages, reserved when they are made and punched out when they are freed; small ones share slabs whose
- * pages stay reserved and are cleared when freed.  What is shared with forked children never shares a page with what is not:
- * it has slabs of its own.  So has the program's memory, which is not cleared: who wants zeroes is told, as below.
+/* Allocates blocks in the memory file. A large block is whole pages: reserved at allocation,
+ * punched out when freed. Small blocks share slabs, whose pages stay reserved; a small block is
+ * cleared when freed.
  *
- * Freed pages of the program's memory (blocks made as ORIEL_BLOCK_USER) are kept with what is in them for the next such block:
- *   1. Nothing but blocks for the program is made of kept pages, so Oriel's own words are made of zeroes.  Who wants zeroes all
- *      the same is told that the block is not zero.
- *   2. They are bounded by KEPT_MOST_BYTES and by a KEPT_SHAREth of the available memory.  What was kept before goes first.
- *   3. They are given back when an allocation lacks memory or a place, when the available memory has shrunk, and when no block
- *      was made of them for KEPT_IDLE_NS.  That is looked at when blocks are freed, and when pages are needed that are not kept;
- *      no thread looks.
- * file.c calls. */
+ * Blocks shared with forked children never share a page with other blocks: they have slabs of their
+ * own. User memory also has slabs of its own, which are not cleared; the allocation then reports
+ * that the block is dirty (1).
+ *
+ * Freed pages of user memory (blocks allocated as ORIEL_BLOCK_USER) are cached with their contents
+ * for the next such block:
+ *   1. Only user blocks are made of cached pages, so the engine's own words start as zeroes. A user
+ *      block made of cached pages is marked dirty; a caller that needs zeroes clears it.
+ *   2. The cache holds at most CACHE_MAX_BYTES, and at most 1/CACHE_SHARE of the available memory.
+ *      Older pages are dropped first.
+ *   3. The cache is dropped when an allocation lacks memory or address space, or the available
+ *      memory has shrunk. It is also dropped when no block used it for CACHE_IDLE_NS. The check
+ *      runs when a block is freed, and when an allocation needs pages that the cache does not have.
+ *      No thread runs it. */
 #include "memory/allocator.h"
 
 #include "base/file_limit.h"
@@ -23,114 +29,117 @@
 #include <unistd.h>
 
 #define SLAB_BYTES  (UINT64_C(256) << 10)
-#define SMALL_BYTES (UINT64_C(32) << 10) /* blocks below it come from slabs */
-#define COMPARED_BYTES                                                                             \
-    (UINT64_C(1) << 20) /* from here on the available memory is looked at first */
+#define SMALL_BYTES (UINT64_C(32) << 10) /* smaller blocks come from slabs */
+/* from this size on, the available memory is checked first */
+#define COMPARED_BYTES  (UINT64_C(1) << 20)
 #define GROWTH_BYTES    (UINT64_C(16) << 20)
-#define KEPT_MOST_BYTES (UINT64_C(256) << 20)
-#define KEPT_SHARE      16
-#define KEPT_LOOK_NS    INT64_C(1000000000)
-#define KEPT_IDLE_NS    INT64_C(10000000000)
+#define CACHE_MAX_BYTES (UINT64_C(256) << 20)
+#define CACHE_SHARE     16
+#define CACHE_CHECK_NS  INT64_C(1000000000)
+#define CACHE_IDLE_NS   INT64_C(10000000000)
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
     return (value + to - 1) & ~(to - 1);
 }
 
-static uint64_t at_least(uint64_t value, uint64_t least)
+static uint64_t max_bytes(uint64_t value, uint64_t least)
 {
     return value < least ? least : value;
 }
 
-bool oriel_blocks_take_file(struct oriel_blocks *blocks, int fd)
+bool oriel_allocator_set_file(struct oriel_allocator *allocator, int fd)
 {
     struct stat info;
-    blocks->fd = fd;
+    allocator->fd = fd;
     if (fstat(fd, &info) != 0)
         return false;
-    blocks->device = info.st_dev;
-    blocks->inode = info.st_ino;
-    blocks->owner = info.st_uid;
+    allocator->device = info.st_dev;
+    allocator->inode = info.st_ino;
+    allocator->owner = info.st_uid;
     return true;
 }
 
-bool oriel_blocks_file_is_open(const struct oriel_blocks *blocks)
+bool oriel_allocator_file_is_open(const struct oriel_allocator *allocator)
 {
     struct stat info;
-    return fstat(blocks->fd, &info) == 0 && info.st_ino == blocks->inode &&
-           info.st_dev == blocks->device;
+    return fstat(allocator->fd, &info) == 0 && info.st_ino == allocator->inode &&
+           info.st_dev == allocator->device;
 }
 
-uint64_t oriel_blocks_largest_file(const struct oriel_blocks *blocks)
+uint64_t oriel_allocator_max_file_bytes(const struct oriel_allocator *allocator)
 {
     uint64_t most = oriel_size_most();
-    return most < blocks->reserve_bytes ? most & ~(ORIEL_PAGE_BYTES - 1) : blocks->reserve_bytes;
+    return most < allocator->reserve_bytes ? most & ~(ORIEL_PAGE_BYTES - 1)
+                                           : allocator->reserve_bytes;
 }
 
-static bool grow_file(struct oriel_blocks *blocks, uint64_t least_bytes)
+static bool grow_file(struct oriel_allocator *allocator, uint64_t least_bytes)
 {
     uint64_t usual_bytes = oriel_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
     uint64_t growth =
         least_bytes > usual_bytes ? round_up(least_bytes, ORIEL_PAGE_BYTES) : usual_bytes;
-    uint64_t most = oriel_blocks_largest_file(blocks);
-    uint64_t room = most > blocks->size_bytes ? most - blocks->size_bytes : 0;
+    uint64_t most = oriel_allocator_max_file_bytes(allocator);
+    uint64_t room = most > allocator->size_bytes ? most - allocator->size_bytes : 0;
     if (least_bytes > room)
         return false;
     if (growth > room)
         growth = room;
-    if (!oriel_free_extents_prepare(&blocks->large) ||
-        !oriel_size_set(blocks->fd, blocks->size_bytes + growth))
+    if (!oriel_free_extents_reserve(&allocator->large) ||
+        !oriel_size_set(allocator->fd, allocator->size_bytes + growth))
         return false;
-    blocks->size_bytes += growth;
-    return oriel_free_extents_give(&blocks->large, blocks->size_bytes - growth, growth);
+    allocator->size_bytes += growth;
+    return oriel_free_extents_add(&allocator->large, allocator->size_bytes - growth, growth);
 }
 
-/* Either nobody could give that much, or only this file cannot: the host then may. */
-static enum oriel_status no_room(struct oriel_blocks *blocks, uint64_t len_bytes)
+/* Fails with ORIEL_E_NO_MEM when the node lacks the memory. Fails with ORIEL_E_OTHER when only this
+ * file lacks the room: the host MPI may still have it. */
+static enum oriel_status no_room_error(struct oriel_allocator *allocator, uint64_t len_bytes)
 {
-    uint64_t available_bytes = oriel_limit_available();
+    uint64_t available_bytes = oriel_memory_limits_available();
     if (len_bytes > available_bytes)
-        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes asked for, %lu available",
+        return oriel_fail(ORIEL_E_NO_MEM, "%lu bytes requested, %lu available",
                           (unsigned long)len_bytes, (unsigned long)available_bytes);
     return oriel_fail(ORIEL_E_OTHER,
                       "%lu bytes do not fit into the memory file of at most %lu (ORIEL_RESERVE, "
                       "ulimit -v, ulimit -f)",
-                      (unsigned long)len_bytes, (unsigned long)oriel_blocks_largest_file(blocks));
+                      (unsigned long)len_bytes,
+                      (unsigned long)oriel_allocator_max_file_bytes(allocator));
 }
 
-static bool find_place(struct oriel_blocks *blocks, uint64_t len_bytes, uint64_t align_bytes,
-                       uint64_t *offset)
+static bool extent_find(struct oriel_allocator *allocator, uint64_t len_bytes, uint64_t align_bytes,
+                        uint64_t *offset)
 {
-    return oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset) ||
-           (grow_file(blocks, len_bytes + align_bytes) &&
-            oriel_free_extents_take(&blocks->large, len_bytes, align_bytes, offset));
+    return oriel_free_extents_remove_fit(&allocator->large, len_bytes, align_bytes, offset) ||
+           (grow_file(allocator, len_bytes + align_bytes) &&
+            oriel_free_extents_remove_fit(&allocator->large, len_bytes, align_bytes, offset));
 }
 
-/* A large free range is left out of core files, where its holes would become pages. */
-static void leave_out(struct oriel_blocks *blocks, uint64_t offset)
+/* Excludes a large free range from core files, where its holes would become pages. */
+static void core_dump_exclude_free(struct oriel_allocator *allocator, uint64_t offset)
 {
-    const struct oriel_free_extent *free_range = oriel_free_extents_find(&blocks->large, offset);
+    const struct oriel_free_extent *free_range = oriel_free_extents_find(&allocator->large, offset);
     if (free_range != NULL && free_range->len_bytes >= GROWTH_BYTES)
-        oriel_core_dump_exclude(&blocks->dumps, free_range->offset, free_range->len_bytes);
+        oriel_core_dump_exclude(&allocator->dumps, free_range->offset, free_range->len_bytes);
 }
 
-/* Gives back whole pages: not to be shared with children any more, without advice, zero. */
-static void drop_pages(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes,
-                       uint64_t flags)
+/* Returns whole pages to the system: no longer shared with children, without advice, zeroed. */
+static void pages_release(struct oriel_allocator *allocator, uint64_t offset, uint64_t len_bytes,
+                          uint64_t flags)
 {
-    bool is_open = oriel_blocks_file_is_open(blocks);
-    oriel_pages_punch(is_open ? blocks->fd : -1, blocks->base, offset, len_bytes);
+    bool is_open = oriel_allocator_file_is_open(allocator);
+    oriel_pages_punch(is_open ? allocator->fd : -1, allocator->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_ADVISED) != 0 && is_open)
-        oriel_pages_remap(blocks->fd, blocks->base, offset, len_bytes);
+        oriel_pages_remap(allocator->fd, allocator->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_SHARED) == 0 ||
-        oriel_free_extents_take_at(&blocks->shared, offset, len_bytes))
-        oriel_free_extents_give(&blocks->large, offset, len_bytes);
-    leave_out(blocks, offset);
+        oriel_free_extents_remove(&allocator->shared, offset, len_bytes))
+        oriel_free_extents_add(&allocator->large, offset, len_bytes);
+    core_dump_exclude_free(allocator, offset);
 }
 
-/* --- kept pages --- */
+/* --- cached pages --- */
 
-/* Of the last tick: cheap, and exact enough for seconds. */
+/* The time of the last clock tick: cheap, and precise enough for seconds. */
 static int64_t coarse_now_ns(void)
 {
     struct timespec now;
@@ -138,158 +147,166 @@ static int64_t coarse_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-void oriel_blocks_drop_kept(struct oriel_blocks *blocks)
+void oriel_allocator_drop_cache(struct oriel_allocator *allocator)
 {
-    struct oriel_kept *kept = &blocks->kept;
-    for (size_t i = 0; i < kept->pages.count; i++)
-        drop_pages(blocks, kept->pages.extents[i].offset, kept->pages.extents[i].len_bytes,
-                   kept->flags);
-    kept->pages.count = 0;
-    kept->bytes = 0;
-    kept->flags = 0;
+    struct oriel_page_cache *cache = &allocator->cache;
+    for (size_t i = 0; i < cache->pages.count; i++)
+        pages_release(allocator, cache->pages.extents[i].offset, cache->pages.extents[i].len_bytes,
+                      cache->flags);
+    cache->pages.count = 0;
+    cache->bytes = 0;
+    cache->flags = 0;
 }
 
-/* Now and then: how much may be kept (2), and whether what is kept goes (3). */
-static void look_at_kept(struct oriel_blocks *blocks)
+/* At most every CACHE_CHECK_NS: computes the cache's limit (2), and drops the cache if it is too
+ * large or idle (3). */
+static void cache_check(struct oriel_allocator *allocator)
 {
-    struct oriel_kept *kept = &blocks->kept;
+    struct oriel_page_cache *cache = &allocator->cache;
     int64_t now_ns = coarse_now_ns();
-    if (now_ns < kept->look_ns)
+    if (now_ns < cache->next_check_ns)
         return;
-    uint64_t available_bytes = oriel_limit_available();
+    uint64_t available_bytes = oriel_memory_limits_available();
     uint64_t share_bytes =
-        (available_bytes < UINT64_MAX - kept->bytes ? available_bytes + kept->bytes : UINT64_MAX) /
-        KEPT_SHARE;
-    kept->most_bytes = share_bytes < KEPT_MOST_BYTES ? share_bytes : KEPT_MOST_BYTES;
-    kept->look_ns = now_ns + KEPT_LOOK_NS;
-    if (kept->is_used)
-        kept->used_ns = now_ns;
-    kept->is_used = false;
-    if (kept->bytes > kept->most_bytes || now_ns - kept->used_ns > KEPT_IDLE_NS)
-        oriel_blocks_drop_kept(blocks);
+        (available_bytes < UINT64_MAX - cache->bytes ? available_bytes + cache->bytes
+                                                     : UINT64_MAX) /
+        CACHE_SHARE;
+    cache->most_bytes = share_bytes < CACHE_MAX_BYTES ? share_bytes : CACHE_MAX_BYTES;
+    cache->next_check_ns = now_ns + CACHE_CHECK_NS;
+    if (cache->is_used)
+        cache->used_ns = now_ns;
+    cache->is_used = false;
+    if (cache->bytes > cache->most_bytes || now_ns - cache->used_ns > CACHE_IDLE_NS)
+        oriel_allocator_drop_cache(allocator);
 }
 
-/* Keeps what is freed; false where that is too much. */
-static bool keep(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes, uint64_t flags)
+/* Adds freed pages to the cache. Returns false when they exceed its limit. */
+static bool cache_add(struct oriel_allocator *allocator, uint64_t offset, uint64_t len_bytes,
+                      uint64_t flags)
 {
-    struct oriel_kept *kept = &blocks->kept;
-    if (len_bytes > kept->most_bytes)
+    struct oriel_page_cache *cache = &allocator->cache;
+    if (len_bytes > cache->most_bytes)
         return false;
-    if (len_bytes > kept->most_bytes - kept->bytes)
-        oriel_blocks_drop_kept(blocks);
-    if (!oriel_free_extents_give(&kept->pages, offset, len_bytes))
+    if (len_bytes > cache->most_bytes - cache->bytes)
+        oriel_allocator_drop_cache(allocator);
+    if (!oriel_free_extents_add(&cache->pages, offset, len_bytes))
         return false;
-    kept->is_used |= kept->bytes == 0;
-    kept->bytes += len_bytes;
-    kept->flags |= flags & ORIEL_BLOCK_ADVISED;
+    cache->is_used |= cache->bytes == 0;
+    cache->bytes += len_bytes;
+    cache->flags |= flags & ORIEL_BLOCK_ADVISED;
     return true;
 }
 
-/* A block of kept pages, which are mapped as they are wherever the block begins. */
-static bool take_kept(struct oriel_blocks *blocks, struct oriel_wish *wish, uint64_t *offset)
+/* Allocates from the cached pages. Their page mappings do not depend on where the block starts. */
+static bool cache_alloc(struct oriel_allocator *allocator, struct oriel_alloc_request *request,
+                        uint64_t *offset)
 {
-    struct oriel_kept *kept = &blocks->kept;
-    if (kept->bytes < wish->len_bytes ||
-        !oriel_free_extents_take(&kept->pages, wish->len_bytes,
-                                 at_least(wish->align_bytes, ORIEL_PAGE_BYTES), offset))
+    struct oriel_page_cache *cache = &allocator->cache;
+    if (cache->bytes < request->len_bytes ||
+        !oriel_free_extents_remove_fit(&cache->pages, request->len_bytes,
+                                       max_bytes(request->align_bytes, ORIEL_PAGE_BYTES), offset))
         return false;
-    kept->bytes -= wish->len_bytes;
-    kept->is_used = true;
-    wish->flags |= kept->flags;
-    wish->is_dirty = true;
+    cache->bytes -= request->len_bytes;
+    cache->is_used = true;
+    request->flags |= cache->flags;
+    request->is_dirty = true;
     return true;
 }
 
 /* --- blocks --- */
 
-/* Each part near its node.  A page that holds the end of one part and the start of the next goes to the first. */
-static int reserve_parts(struct oriel_blocks *blocks, const struct oriel_wish *wish,
-                         uint64_t offset)
+/* Reserves each part near its NUMA node. A page that holds the end of one part and the start of
+ * the next belongs to the first. */
+static int reserve_parts(struct oriel_allocator *allocator,
+                         const struct oriel_alloc_request *request, uint64_t offset)
 {
     uint64_t end = offset;
     uint64_t done = offset;
     int error = 0;
-    for (size_t i = 0; i < wish->part_count && error == 0; i++) {
+    for (size_t i = 0; i < request->part_count && error == 0; i++) {
         struct oriel_pages_policy before;
-        end += wish->parts[i].len_bytes;
+        end += request->parts[i].len_bytes;
         uint64_t pages_end = round_up(end, ORIEL_PAGE_BYTES);
         if (pages_end <= done)
             continue;
-        oriel_pages_prefer(wish->parts[i].node, &before);
-        error = oriel_pages_reserve(blocks->fd, blocks->base, done, pages_end - done,
-                                    (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
+        oriel_pages_prefer(request->parts[i].node, &before);
+        error = oriel_pages_reserve(allocator->fd, allocator->base, done, pages_end - done,
+                                    (request->flags & ORIEL_BLOCK_ADVISED) != 0);
         oriel_pages_restore(&before);
         done = pages_end;
     }
     return error;
 }
 
-static int reserve(struct oriel_blocks *blocks, const struct oriel_wish *wish, uint64_t offset)
+static int block_reserve(struct oriel_allocator *allocator,
+                         const struct oriel_alloc_request *request, uint64_t offset)
 {
-    if (wish->len_bytes > wish->reserved_bytes)
+    if (request->len_bytes > request->reserved_bytes)
         return 0;
-    if (wish->parts != NULL)
-        return reserve_parts(blocks, wish, offset);
-    return oriel_pages_reserve(blocks->fd, blocks->base, offset, wish->len_bytes,
-                               (wish->flags & ORIEL_BLOCK_ADVISED) != 0);
+    if (request->parts != NULL)
+        return reserve_parts(allocator, request, offset);
+    return oriel_pages_reserve(allocator->fd, allocator->base, offset, request->len_bytes,
+                               (request->flags & ORIEL_BLOCK_ADVISED) != 0);
 }
 
-/* Whole pages.  Where huge ones can be had, large blocks begin with one if there is room for that. */
-static enum oriel_status take_fresh(struct oriel_blocks *blocks, struct oriel_wish *wish,
-                                    uint64_t *offset)
+/* Allocates whole pages. Where huge pages are available, a large block starts at a huge-page
+ * boundary if there is room. */
+static enum oriel_status pages_alloc_fresh(struct oriel_allocator *allocator,
+                                           struct oriel_alloc_request *request, uint64_t *offset)
 {
-    uint64_t len_bytes = wish->len_bytes;
-    uint64_t align_bytes = at_least(wish->align_bytes, ORIEL_PAGE_BYTES);
-    bool is_sparse = wish->reserved_bytes == 0;
+    uint64_t len_bytes = request->len_bytes;
+    uint64_t align_bytes = max_bytes(request->align_bytes, ORIEL_PAGE_BYTES);
+    bool is_sparse = request->reserved_bytes == 0;
     enum oriel_room room = ORIEL_ROOM_RESERVED;
-    if (!oriel_blocks_file_is_open(blocks))
+    if (!oriel_allocator_file_is_open(allocator))
         return oriel_fail(ORIEL_E_OTHER, "the program has closed the memory file's descriptor %d",
-                          blocks->fd);
+                          allocator->fd);
     if (!is_sparse && len_bytes >= COMPARED_BYTES)
-        room = oriel_limit_room(len_bytes, wish->parts != NULL);
+        room = oriel_memory_limits_room(len_bytes, request->parts != NULL);
     if (room == ORIEL_ROOM_NONE)
-        return no_room(blocks, len_bytes);
+        return no_room_error(allocator, len_bytes);
     enum oriel_huge huge =
         !is_sparse && room == ORIEL_ROOM_RESERVED && len_bytes >= ORIEL_HUGE_BYTES
             ? oriel_pages_huge()
             : ORIEL_HUGE_NONE;
-    bool is_placed = huge != ORIEL_HUGE_NONE &&
-                     find_place(blocks, len_bytes, at_least(align_bytes, ORIEL_HUGE_BYTES), offset);
-    if (!is_placed && !find_place(blocks, len_bytes, align_bytes, offset))
-        return no_room(blocks, len_bytes);
-    if ((wish->flags & ORIEL_BLOCK_SHARED) != 0 &&
-        !oriel_free_extents_give(&blocks->shared, *offset, len_bytes)) {
-        oriel_free_extents_give(&blocks->large, *offset, len_bytes);
+    bool is_placed =
+        huge != ORIEL_HUGE_NONE &&
+        extent_find(allocator, len_bytes, max_bytes(align_bytes, ORIEL_HUGE_BYTES), offset);
+    if (!is_placed && !extent_find(allocator, len_bytes, align_bytes, offset))
+        return no_room_error(allocator, len_bytes);
+    if ((request->flags & ORIEL_BLOCK_SHARED) != 0 &&
+        !oriel_free_extents_add(&allocator->shared, *offset, len_bytes)) {
+        oriel_free_extents_add(&allocator->large, *offset, len_bytes);
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of shared blocks");
     }
     if (huge != ORIEL_HUGE_NONE)
-        oriel_pages_remap(blocks->fd, blocks->base, *offset, len_bytes);
-    if (huge == ORIEL_HUGE_ON_ADVICE && oriel_pages_advise(blocks->base + *offset, len_bytes))
-        wish->flags |= ORIEL_BLOCK_ADVISED;
-    if (is_sparse) /* promoted memory is dumped where the program has it */
-        oriel_core_dump_exclude(&blocks->dumps, *offset, len_bytes);
+        oriel_pages_remap(allocator->fd, allocator->base, *offset, len_bytes);
+    if (huge == ORIEL_HUGE_ON_ADVICE && oriel_pages_advise(allocator->base + *offset, len_bytes))
+        request->flags |= ORIEL_BLOCK_ADVISED;
+    if (is_sparse) /* promoted memory is dumped at the program's own address */
+        oriel_core_dump_exclude(&allocator->dumps, *offset, len_bytes);
     else
-        oriel_core_dump_include(&blocks->dumps, *offset, len_bytes);
-    int error = room == ORIEL_ROOM_RESERVED ? reserve(blocks, wish, *offset) : 0;
+        oriel_core_dump_include(&allocator->dumps, *offset, len_bytes);
+    int error = room == ORIEL_ROOM_RESERVED ? block_reserve(allocator, request, *offset) : 0;
     if (error == 0)
         return ORIEL_OK;
-    drop_pages(blocks, *offset, len_bytes, wish->flags);
+    pages_release(allocator, *offset, len_bytes, request->flags);
     return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve %lu bytes: %s", (unsigned long)len_bytes,
                       strerror(error));
 }
 
-static enum oriel_status take_pages(struct oriel_blocks *blocks, struct oriel_wish *wish,
-                                    uint64_t *offset)
+static enum oriel_status pages_alloc(struct oriel_allocator *allocator,
+                                     struct oriel_alloc_request *request, uint64_t *offset)
 {
-    if ((wish->flags & ORIEL_BLOCK_USER) != 0 && take_kept(blocks, wish, offset))
+    if ((request->flags & ORIEL_BLOCK_USER) != 0 && cache_alloc(allocator, request, offset))
         return ORIEL_OK;
-    if (blocks->kept.bytes > 0)
-        look_at_kept(blocks);
-    enum oriel_status status = take_fresh(blocks, wish, offset);
-    if (status == ORIEL_OK || blocks->kept.bytes == 0)
+    if (allocator->cache.bytes > 0)
+        cache_check(allocator);
+    enum oriel_status status = pages_alloc_fresh(allocator, request, offset);
+    if (status == ORIEL_OK || allocator->cache.bytes == 0)
         return status;
-    oriel_blocks_drop_kept(blocks);
-    return take_fresh(blocks, wish, offset);
+    oriel_allocator_drop_cache(allocator);
+    return pages_alloc_fresh(allocator, request, offset);
 }
 
 static bool is_dirty_when_freed(uint64_t flags)
@@ -297,29 +314,29 @@ static bool is_dirty_when_freed(uint64_t flags)
     return (flags & (ORIEL_BLOCK_USER | ORIEL_BLOCK_SHARED)) == ORIEL_BLOCK_USER;
 }
 
-static struct oriel_free_extents *small_arena(struct oriel_blocks *blocks, uint64_t flags)
+static struct oriel_free_extents *small_extents(struct oriel_allocator *allocator, uint64_t flags)
 {
     if (is_dirty_when_freed(flags))
-        return &blocks->small_user;
-    return (flags & ORIEL_BLOCK_SHARED) != 0 ? &blocks->small_shared : &blocks->small;
+        return &allocator->small_user;
+    return (flags & ORIEL_BLOCK_SHARED) != 0 ? &allocator->small_shared : &allocator->small;
 }
 
-static enum oriel_status take_small(struct oriel_blocks *blocks, struct oriel_wish *wish,
-                                    uint64_t *offset)
+static enum oriel_status small_alloc(struct oriel_allocator *allocator,
+                                     struct oriel_alloc_request *request, uint64_t *offset)
 {
-    struct oriel_free_extents *small = small_arena(blocks, wish->flags);
-    wish->is_dirty = is_dirty_when_freed(wish->flags);
-    if (oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
+    struct oriel_free_extents *small = small_extents(allocator, request->flags);
+    request->is_dirty = is_dirty_when_freed(request->flags);
+    if (oriel_free_extents_remove_fit(small, request->len_bytes, request->align_bytes, offset))
         return ORIEL_OK;
     uint64_t slab;
-    struct oriel_wish slab_wish = {.len_bytes = SLAB_BYTES,
-                                   .reserved_bytes = SLAB_BYTES,
-                                   .flags = wish->flags & ORIEL_BLOCK_SHARED};
-    enum oriel_status status = take_pages(blocks, &slab_wish, &slab);
+    struct oriel_alloc_request slab_request = {.len_bytes = SLAB_BYTES,
+                                               .reserved_bytes = SLAB_BYTES,
+                                               .flags = request->flags & ORIEL_BLOCK_SHARED};
+    enum oriel_status status = pages_alloc(allocator, &slab_request, &slab);
     if (status != ORIEL_OK)
         return status;
-    if (!oriel_free_extents_give(small, slab, SLAB_BYTES) ||
-        !oriel_free_extents_take(small, wish->len_bytes, wish->align_bytes, offset))
+    if (!oriel_free_extents_add(small, slab, SLAB_BYTES) ||
+        !oriel_free_extents_remove_fit(small, request->len_bytes, request->align_bytes, offset))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the list of free blocks");
     return ORIEL_OK;
 }
@@ -329,49 +346,51 @@ static bool is_small(uint64_t len_bytes)
     return len_bytes < SMALL_BYTES;
 }
 
-static void give_back(struct oriel_blocks *blocks, uint64_t offset, uint64_t len_bytes,
-                      uint64_t flags)
+static void block_release(struct oriel_allocator *allocator, uint64_t offset, uint64_t len_bytes,
+                          uint64_t flags)
 {
     if (is_small(len_bytes)) {
         if (!is_dirty_when_freed(flags))
-            memset(blocks->base + offset, 0, len_bytes);
-        oriel_free_extents_give(small_arena(blocks, flags), offset, len_bytes);
-    } else if ((flags & ORIEL_BLOCK_USER) == 0 || !keep(blocks, offset, len_bytes, flags)) {
-        drop_pages(blocks, offset, len_bytes, flags);
+            memset(allocator->base + offset, 0, len_bytes);
+        oriel_free_extents_add(small_extents(allocator, flags), offset, len_bytes);
+    } else if ((flags & ORIEL_BLOCK_USER) == 0 || !cache_add(allocator, offset, len_bytes, flags)) {
+        pages_release(allocator, offset, len_bytes, flags);
     }
 }
 
-enum oriel_status oriel_blocks_alloc(struct oriel_blocks *blocks, struct oriel_wish *wish,
-                                     uint64_t *offset)
+enum oriel_status oriel_allocator_alloc(struct oriel_allocator *allocator,
+                                        struct oriel_alloc_request *request, uint64_t *offset)
 {
-    if (wish->len_bytes > blocks->reserve_bytes || wish->align_bytes > blocks->reserve_bytes)
-        return no_room(blocks, wish->len_bytes);
-    if (wish->align_bytes < 64)
-        wish->align_bytes = 64;
-    uint64_t len_bytes = round_up(wish->len_bytes > 0 ? wish->len_bytes : 1, 64);
-    if (!is_small(len_bytes) || wish->align_bytes > SMALL_BYTES)
+    if (request->len_bytes > allocator->reserve_bytes ||
+        request->align_bytes > allocator->reserve_bytes)
+        return no_room_error(allocator, request->len_bytes);
+    if (request->align_bytes < 64)
+        request->align_bytes = 64;
+    uint64_t len_bytes = round_up(request->len_bytes > 0 ? request->len_bytes : 1, 64);
+    if (!is_small(len_bytes) || request->align_bytes > SMALL_BYTES)
         len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
-    wish->len_bytes = len_bytes;
-    enum oriel_status status =
-        is_small(len_bytes) ? take_small(blocks, wish, offset) : take_pages(blocks, wish, offset);
+    request->len_bytes = len_bytes;
+    enum oriel_status status = is_small(len_bytes) ? small_alloc(allocator, request, offset)
+                                                   : pages_alloc(allocator, request, offset);
     if (status == ORIEL_OK &&
-        !oriel_hash_table_set_alone(&blocks->used, *offset,
-                                    (void *)(uintptr_t)(len_bytes | wish->flags))) {
-        give_back(blocks, *offset, len_bytes, wish->flags);
+        !oriel_hash_table_set_alone(&allocator->used, *offset,
+                                    (void *)(uintptr_t)(len_bytes | request->flags))) {
+        block_release(allocator, *offset, len_bytes, request->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }
     return status;
 }
 
-bool oriel_blocks_free(struct oriel_blocks *blocks, uint64_t offset, uint64_t flags)
+bool oriel_allocator_free(struct oriel_allocator *allocator, uint64_t offset, uint64_t flags)
 {
-    void *value = oriel_hash_table_find(&blocks->used, offset);
+    void *value = oriel_hash_table_find(&allocator->used, offset);
     uint64_t entry = (uint64_t)(uintptr_t)value;
     if (value == NULL || (entry & flags) != flags)
         return false;
-    oriel_hash_table_remove_alone(&blocks->used, offset, value);
-    if (blocks->kept.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
-        look_at_kept(blocks);
-    give_back(blocks, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS, entry & ORIEL_BLOCK_FLAGS);
+    oriel_hash_table_remove_alone(&allocator->used, offset, value);
+    if (allocator->cache.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
+        cache_check(allocator);
+    block_release(allocator, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS,
+                  entry & ORIEL_BLOCK_FLAGS);
     return true;
 }

@@ -1,12 +1,16 @@
-/* Owns which pieces of mapped memory files go into core files.
+/* Controls which pieces of mapped memory files are written to core files.
  *
- * 1. The kernel writes a core file page by page, and brings in each page that a mapping of a file has not yet.  The reserve is a
- *    thousand times what programs use: it would be walked for many seconds, and holes would become pages.
- * 2. So all is left out, but for the pieces in use.  Of the own file these are the pieces in which a block lies; of a peer's
- *    file those in which this rank's part of a window lies (MPI_Win_allocate_shared).  A piece is a huge page: no advice cuts one.
- * 3. A boundary between pieces that are in and pieces that are out costs a mapping, of which a process has 65,530.  allocator.c
- *    therefore leaves pieces out again only in large free ranges.
- * 4. Advice is all this is: where the kernel refuses it, the core file is larger, or lacks a block. */
+ * 1. The kernel writes a core file page by page, and first populates each page that a file mapping
+ *    lacks. The reserve is a thousand times what programs use: a dump would take many seconds, and
+ *    holes would become pages.
+ * 2. Therefore everything is excluded except the pieces in use. In the own file these are the
+ *    pieces that contain a block. In a peer's file they are the pieces that contain this rank's
+ *    part of a window (MPI_Win_allocate_shared). A piece has the size of a huge page, so that
+ *    advice never splits one.
+ * 3. Each boundary between included and excluded pieces costs a mapping, and a process has 65,530
+ *    of them. allocator.c therefore excludes pieces again only in large free ranges.
+ * 4. All of this is advice. Where the kernel refuses it, the core file is larger, or lacks a block.
+ */
 #include "memory/core_dump.h"
 
 #include "memory/pages.h"
@@ -23,26 +27,27 @@ static bool is_included(const struct oriel_core_dump *dumps, uint64_t piece)
     return (dumps->included[piece / BITS] >> (piece % BITS) & 1) != 0;
 }
 
-static void advise(const struct oriel_core_dump *dumps, uint64_t first, uint64_t end, int advice)
+static void pieces_advise(const struct oriel_core_dump *dumps, uint64_t first, uint64_t end,
+                          int advice)
 {
     if (first < end)
         madvise(dumps->base + first * PIECE_BYTES, (end - first) * PIECE_BYTES, advice);
 }
 
-/* One call for each stretch of pieces that are not yet as wanted. */
-static void set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, bool included)
+/* One call per run of pieces that change. */
+static void pieces_set(struct oriel_core_dump *dumps, uint64_t first, uint64_t end, bool included)
 {
     int advice = included ? MADV_DODUMP : MADV_DONTDUMP;
     uint64_t from = first;
     for (uint64_t piece = first; piece < end; piece++) {
         if (is_included(dumps, piece) == included) {
-            advise(dumps, from, piece, advice);
+            pieces_advise(dumps, from, piece, advice);
             from = piece + 1;
         } else {
             dumps->included[piece / BITS] ^= (uint8_t)(1U << (piece % BITS));
         }
     }
-    advise(dumps, from, end, advice);
+    pieces_advise(dumps, from, end, advice);
 }
 
 void oriel_core_dump_open(struct oriel_core_dump *dumps, char *base, uint64_t len_bytes)
@@ -63,8 +68,8 @@ void oriel_core_dump_close(struct oriel_core_dump *dumps)
 void oriel_core_dump_include(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
 {
     if (dumps->included != NULL)
-        set(dumps, offset / PIECE_BYTES, (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES,
-            true);
+        pieces_set(dumps, offset / PIECE_BYTES,
+                   (offset + len_bytes + PIECE_BYTES - 1) / PIECE_BYTES, true);
 }
 
 void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes)
@@ -72,10 +77,10 @@ void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uin
     uint64_t first = (offset + PIECE_BYTES - 1) / PIECE_BYTES;
     uint64_t end = (offset + len_bytes) / PIECE_BYTES;
     if (dumps->included != NULL && first < end)
-        set(dumps, first, end, false);
+        pieces_set(dumps, first, end, false);
 }
 
-void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_bytes)
+void oriel_core_dump_reapply(const struct oriel_core_dump *dumps, uint64_t end_bytes)
 {
     uint64_t end = (end_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     uint64_t from = 0;
@@ -84,8 +89,8 @@ void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_byt
     for (uint64_t piece = 0; piece < end; piece++) {
         if (!is_included(dumps, piece))
             continue;
-        advise(dumps, from, piece, MADV_DONTDUMP);
+        pieces_advise(dumps, from, piece, MADV_DONTDUMP);
         from = piece + 1;
     }
-    advise(dumps, from, end, MADV_DONTDUMP);
+    pieces_advise(dumps, from, end, MADV_DONTDUMP);
 }

@@ -1,5 +1,5 @@
-/* What of a mapped memory file goes into core files of this process: the pieces in use.  allocator.c and file.c call for the own
- * file, peer.c for those of others, each under its mutex. */
+/* Selects the pieces of a mapped memory file that go into core files of this process: the pieces in
+ * use. Not thread-safe: the mutex of the file's owner (file.c, peer.c) serialises all calls. */
 #ifndef ORIEL_MEMORY_CORE_DUMP_H
 #define ORIEL_MEMORY_CORE_DUMP_H
 
@@ -8,22 +8,23 @@
 struct oriel_core_dump {
     char *base;
     uint64_t pieces;
-    uint8_t *included; /* a bit for each piece; NULL: all are */
+    uint8_t *included; /* one bit per piece; NULL: all pieces are included */
 };
 
-/* Leaves out the whole of a new mapping.  Without memory for its list the mapping is dumped whole. */
+/* Excludes a whole new mapping. Without memory for the bit set, the whole mapping is dumped. */
 void oriel_core_dump_open(struct oriel_core_dump *dumps, char *base, uint64_t len_bytes);
 
-/* The mapping is gone. */
+/* Forgets a mapping that no longer exists. */
 void oriel_core_dump_close(struct oriel_core_dump *dumps);
 
-/* Takes in all pieces that hold a byte of the range. */
+/* Includes all pieces that hold a byte of the range. */
 void oriel_core_dump_include(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes);
 
-/* Leaves out the pieces that lie whole in the range, of which nothing may be needed. */
+/* Excludes the pieces that are entirely in the range. No block may be in the range. */
 void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes);
 
-/* The first end_bytes have been mapped anew, and are dumped whole: what was left out is left out again. */
-void oriel_core_dump_renew(const struct oriel_core_dump *dumps, uint64_t end_bytes);
+/* The first end_bytes have been mapped anew and would be dumped whole: excludes again the pieces
+ * that were excluded. */
+void oriel_core_dump_reapply(const struct oriel_core_dump *dumps, uint64_t end_bytes);
 
 #endif

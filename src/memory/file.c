@@ -1,10 +1,12 @@
-/* The own memory file: a memfd that is mapped whole, its blocks (allocator.h), and what a fork makes of it.  Thread-safe by one
- * mutex; windows and MPI_Alloc_mem call.
+/* The memory file of this process: a memfd that is mapped whole, its blocks (allocator.h), and its
+ * handling of fork. Thread-safe: one mutex.
  *
- * A forked child gets the file as private pages: what it writes stays its own, nothing is copied before.  Only blocks that were
- * allocated as shared stay so.  The child allocates and frees nothing: a hole that it punched would be the parent's.  fork takes
- * the mutex last of those that are held over an allocation: its handler is registered first, and handlers before a fork run in
- * reverse order. */
+ * A forked child gets the file as private pages: its writes stay its own, and fork copies nothing.
+ * Only blocks that were allocated as shared stay shared. The child neither allocates nor frees: a
+ * hole punched by the child would be in the parent's file too.
+ *
+ * Of all mutexes that are locked across an allocation, fork acquires this one last. Its handler is
+ * registered first, and prepare handlers of fork run in reverse order. */
 #include "memory/file.h"
 
 #include "base/fork.h"
@@ -25,11 +27,11 @@
 static struct {
     pthread_mutex_t mutex;
     bool started;
-    bool is_child; /* of the process whose file it is */
+    bool is_child; /* this process is a fork of the file's owner */
     struct oriel_identity identity;
 } file = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static struct oriel_blocks blocks = {.fd = -1, .used = ORIEL_HASH_TABLE_INIT};
+static struct oriel_allocator allocator = {.fd = -1, .used = ORIEL_HASH_TABLE_INIT};
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -61,19 +63,20 @@ void *oriel_file_map(int fd, uint64_t len_bytes)
     return base;
 }
 
-/* A machine may refuse the automatic reserve (limited address space): halve it until it fits. */
-static enum oriel_status map_file(void)
+/* The kernel may refuse the automatic reserve (limited address space): halve it until it fits. */
+static enum oriel_status memory_file_map(void)
 {
     uint64_t least = ORIEL_PAGE_BYTES * 1024;
-    uint64_t wanted = oriel_limit_reserve();
+    uint64_t wanted = oriel_memory_limits_reserve();
     if (wanted == 0)
         return oriel_fail(ORIEL_E_NO_MEM,
                           "too little address space is left for a memory file (ulimit -v)");
-    for (blocks.reserve_bytes = wanted; blocks.reserve_bytes >= least; blocks.reserve_bytes /= 2) {
-        blocks.reserve_bytes = round_up(blocks.reserve_bytes, ORIEL_PAGE_BYTES);
-        void *base = oriel_file_map(blocks.fd, blocks.reserve_bytes);
+    for (allocator.reserve_bytes = wanted; allocator.reserve_bytes >= least;
+         allocator.reserve_bytes /= 2) {
+        allocator.reserve_bytes = round_up(allocator.reserve_bytes, ORIEL_PAGE_BYTES);
+        void *base = oriel_file_map(allocator.fd, allocator.reserve_bytes);
         if (base != MAP_FAILED) {
-            blocks.base = base;
+            allocator.base = base;
             return ORIEL_OK;
         }
     }
@@ -82,7 +85,7 @@ static enum oriel_status map_file(void)
 
 bool oriel_file_is_open(void)
 {
-    return file.started && oriel_blocks_file_is_open(&blocks);
+    return file.started && oriel_allocator_file_is_open(&allocator);
 }
 
 /* --- fork --- */
@@ -97,27 +100,27 @@ static void after_fork(void)
     pthread_mutex_unlock(&file.mutex);
 }
 
-/* Private pages from start to end of the file in place of the parent's. */
-static void isolate(uint64_t start, uint64_t end)
+/* Replaces the parent's pages from start to end of the file by private ones. */
+static void range_isolate(uint64_t start, uint64_t end)
 {
     if (start < end &&
-        mmap(blocks.base + start, end - start, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, blocks.fd, (off_t)start) == MAP_FAILED)
-        oriel_note("fork: %lu bytes of window memory are still the parent's: %s",
+        mmap(allocator.base + start, end - start, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, allocator.fd, (off_t)start) == MAP_FAILED)
+        oriel_note("fork: %lu bytes of window memory stay shared with the parent: %s",
                    (unsigned long)(end - start), strerror(errno));
 }
 
-/* All but what is shared: one mapping for each stretch in between. */
+/* Isolates everything except the shared blocks: one mapping per range between them. */
 static void isolate_all(void)
 {
     uint64_t done = 0;
-    for (size_t i = 0; i < blocks.shared.count; i++) {
-        const struct oriel_free_extent *shared = &blocks.shared.extents[i];
-        isolate(done, shared->offset);
+    for (size_t i = 0; i < allocator.shared.count; i++) {
+        const struct oriel_free_extent *shared = &allocator.shared.extents[i];
+        range_isolate(done, shared->offset);
         done = shared->offset + shared->len_bytes;
     }
-    isolate(done, blocks.size_bytes);
-    oriel_core_dump_renew(&blocks.dumps, blocks.size_bytes);
+    range_isolate(done, allocator.size_bytes);
+    oriel_core_dump_reapply(&allocator.dumps, allocator.size_bytes);
 }
 
 static void in_child(void)
@@ -126,8 +129,9 @@ static void in_child(void)
         if (oriel_file_is_open())
             isolate_all();
         else
-            oriel_note("fork: window memory is still the parent's: the program has closed the "
-                       "memory file's descriptor");
+            oriel_note(
+                "fork: window memory stays shared with the parent: the program has closed the "
+                "memory file's descriptor");
         file.is_child = true;
     }
     pthread_mutex_unlock(&file.mutex);
@@ -135,22 +139,22 @@ static void in_child(void)
 
 /* --- the file --- */
 
-static enum oriel_status make_file(void)
+static enum oriel_status memory_file_create(void)
 {
     if (!oriel_identity_make(&file.identity))
         return oriel_fail(ORIEL_E_OTHER, "cannot make a process identity: %s", strerror(errno));
     int fd = memfd_create("oriel", MFD_CLOEXEC);
-    if (fd < 0 || !oriel_blocks_take_file(&blocks, fd))
+    if (fd < 0 || !oriel_allocator_set_file(&allocator, fd))
         return oriel_fail(ORIEL_E_NO_MEM, "memfd_create: %s", strerror(errno));
     file.identity.memory_fd = fd;
-    blocks.reserve_bytes = ORIEL_FILE_HEAD_BYTES;
-    int refused = oriel_blocks_largest_file(&blocks) < ORIEL_FILE_HEAD_BYTES
+    allocator.reserve_bytes = ORIEL_FILE_HEAD_BYTES;
+    int refused = oriel_allocator_max_file_bytes(&allocator) < ORIEL_FILE_HEAD_BYTES
                       ? EFBIG
                       : oriel_pages_reserve(fd, NULL, 0, ORIEL_FILE_HEAD_BYTES, false);
     if (refused != 0)
         return oriel_fail(ORIEL_E_NO_MEM, "cannot reserve the memory file's first pages: %s",
                           strerror(refused));
-    return map_file();
+    return memory_file_map();
 }
 
 static enum oriel_status start_locked(void)
@@ -159,35 +163,35 @@ static enum oriel_status start_locked(void)
     enum oriel_status status = oriel_fork_watch(&watching, before_fork, after_fork, in_child);
     if (status != ORIEL_OK)
         return status;
-    status = make_file();
+    status = memory_file_create();
     if (status != ORIEL_OK) {
-        if (blocks.fd >= 0)
-            close(blocks.fd);
-        blocks.fd = -1;
+        if (allocator.fd >= 0)
+            close(allocator.fd);
+        allocator.fd = -1;
         return status;
     }
-    blocks.size_bytes = ORIEL_FILE_HEAD_BYTES;
-    oriel_core_dump_open(&blocks.dumps, blocks.base, blocks.reserve_bytes);
-    oriel_core_dump_include(&blocks.dumps, 0, ORIEL_FILE_HEAD_BYTES);
-    struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
+    allocator.size_bytes = ORIEL_FILE_HEAD_BYTES;
+    oriel_core_dump_open(&allocator.dumps, allocator.base, allocator.reserve_bytes);
+    oriel_core_dump_include(&allocator.dumps, 0, ORIEL_FILE_HEAD_BYTES);
+    struct oriel_file_header *header = (struct oriel_file_header *)allocator.base;
     header->magic = ORIEL_FILE_MAGIC;
     header->version = ORIEL_FILE_VERSION;
     header->identity = file.identity;
-    header->reserve_bytes = blocks.reserve_bytes;
-    header->owner_address = (uint64_t)(uintptr_t)blocks.base;
+    header->reserve_bytes = allocator.reserve_bytes;
+    header->owner_address = (uint64_t)(uintptr_t)allocator.base;
     file.started = true;
     oriel_reserve_fd_keep_spare();
     return ORIEL_OK;
 }
 
-static enum oriel_status refuse_child(void)
+static enum oriel_status child_error(void)
 {
     return oriel_fail(ORIEL_E_OTHER, "the memory file belongs to the process that forked this one");
 }
 
 static void set_state(uint32_t state)
 {
-    struct oriel_file_header *header = (struct oriel_file_header *)blocks.base;
+    struct oriel_file_header *header = (struct oriel_file_header *)allocator.base;
     atomic_store_explicit(&header->state, state, memory_order_release);
 }
 
@@ -196,18 +200,18 @@ enum oriel_status oriel_file_start(void)
     pthread_mutex_lock(&file.mutex);
     enum oriel_status status = file.started ? ORIEL_OK : start_locked();
     if (status == ORIEL_OK && file.is_child)
-        status = refuse_child();
+        status = child_error();
     if (status == ORIEL_OK)
         set_state(ORIEL_FILE_RUNNING);
     pthread_mutex_unlock(&file.mutex);
     return status;
 }
 
-void oriel_file_leave(void)
+void oriel_file_finalise(void)
 {
     pthread_mutex_lock(&file.mutex);
     if (file.started && !file.is_child) {
-        oriel_blocks_drop_kept(&blocks);
+        oriel_allocator_drop_cache(&allocator);
         set_state(ORIEL_FILE_LEFT);
     }
     pthread_mutex_unlock(&file.mutex);
@@ -220,91 +224,91 @@ const struct oriel_identity *oriel_file_identity(void)
 
 uid_t oriel_file_owner(void)
 {
-    return blocks.owner;
+    return allocator.owner;
 }
 
 char *oriel_file_base(void)
 {
-    return blocks.base;
+    return allocator.base;
 }
 
 uint64_t oriel_file_reserve(void)
 {
-    return blocks.reserve_bytes;
+    return allocator.reserve_bytes;
 }
 
-static enum oriel_status alloc(struct oriel_wish *wish, uint64_t *offset)
+static enum oriel_status alloc(struct oriel_alloc_request *request, uint64_t *offset)
 {
     pthread_mutex_lock(&file.mutex);
     enum oriel_status status =
-        file.is_child ? refuse_child() : oriel_blocks_alloc(&blocks, wish, offset);
+        file.is_child ? child_error() : oriel_allocator_alloc(&allocator, request, offset);
     pthread_mutex_unlock(&file.mutex);
     return status;
 }
 
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
-    struct oriel_wish wish = {
+    struct oriel_alloc_request request = {
         .len_bytes = len_bytes, .align_bytes = align_bytes, .reserved_bytes = ORIEL_RESERVED_BYTES};
-    return alloc(&wish, offset);
+    return alloc(&request, offset);
 }
 
 enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
-    struct oriel_wish wish = {.len_bytes = len_bytes,
-                              .align_bytes = align_bytes,
-                              .reserved_bytes = ORIEL_RESERVED_BYTES,
-                              .flags = ORIEL_BLOCK_USER | ORIEL_BLOCK_GIVEN};
-    return alloc(&wish, offset);
+    struct oriel_alloc_request request = {.len_bytes = len_bytes,
+                                          .align_bytes = align_bytes,
+                                          .reserved_bytes = ORIEL_RESERVED_BYTES,
+                                          .flags = ORIEL_BLOCK_USER | ORIEL_BLOCK_ALLOC_MEM};
+    return alloc(&request, offset);
 }
 
 enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes,
                                           uint64_t *offset)
 {
-    struct oriel_wish wish = {.len_bytes = len_bytes,
-                              .align_bytes = align_bytes,
-                              .reserved_bytes = ORIEL_RESERVED_BYTES,
-                              .flags = ORIEL_BLOCK_USER};
-    enum oriel_status status = alloc(&wish, offset);
-    if (status == ORIEL_OK && wish.is_dirty)
-        memset(blocks.base + *offset, 0, wish.len_bytes);
+    struct oriel_alloc_request request = {.len_bytes = len_bytes,
+                                          .align_bytes = align_bytes,
+                                          .reserved_bytes = ORIEL_RESERVED_BYTES,
+                                          .flags = ORIEL_BLOCK_USER};
+    enum oriel_status status = alloc(&request, offset);
+    if (status == ORIEL_OK && request.is_dirty)
+        memset(allocator.base + *offset, 0, request.len_bytes);
     return status;
 }
 
 enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes,
                                           uint64_t *offset)
 {
-    struct oriel_wish wish = {.len_bytes = len_bytes,
-                              .align_bytes = align_bytes,
-                              .reserved_bytes = ORIEL_RESERVED_BYTES,
-                              .flags = ORIEL_BLOCK_SHARED};
-    return alloc(&wish, offset);
+    struct oriel_alloc_request request = {.len_bytes = len_bytes,
+                                          .align_bytes = align_bytes,
+                                          .reserved_bytes = ORIEL_RESERVED_BYTES,
+                                          .flags = ORIEL_BLOCK_SHARED};
+    return alloc(&request, offset);
 }
 
 enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count,
                                          uint64_t align_bytes, uint64_t *offset)
 {
-    struct oriel_wish wish = {.align_bytes = align_bytes,
-                              .reserved_bytes = ORIEL_RESERVED_BYTES,
-                              .flags = ORIEL_BLOCK_SHARED,
-                              .parts = parts,
-                              .part_count = count};
+    struct oriel_alloc_request request = {.align_bytes = align_bytes,
+                                          .reserved_bytes = ORIEL_RESERVED_BYTES,
+                                          .flags = ORIEL_BLOCK_SHARED,
+                                          .parts = parts,
+                                          .part_count = count};
     for (size_t i = 0; i < count; i++)
-        if (__builtin_add_overflow(wish.len_bytes, parts[i].len_bytes, &wish.len_bytes))
+        if (__builtin_add_overflow(request.len_bytes, parts[i].len_bytes, &request.len_bytes))
             return oriel_fail(ORIEL_E_NO_MEM, "the sizes of all parts overflow");
-    return alloc(&wish, offset);
+    return alloc(&request, offset);
 }
 
 enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset)
 {
-    struct oriel_wish wish = {.len_bytes = len_bytes};
-    return alloc(&wish, offset);
+    struct oriel_alloc_request request = {.len_bytes = len_bytes};
+    return alloc(&request, offset);
 }
 
 static bool free_block(uint64_t offset, uint64_t flags)
 {
     pthread_mutex_lock(&file.mutex);
-    bool is_block = file.is_child || oriel_blocks_free(&blocks, offset, flags);
+    bool is_block = file.is_child || oriel_allocator_free(&allocator, offset, flags);
     pthread_mutex_unlock(&file.mutex);
     return is_block;
 }
@@ -316,14 +320,14 @@ bool oriel_file_free(uint64_t offset)
 
 bool oriel_file_free_given(uint64_t offset)
 {
-    return free_block(offset, ORIEL_BLOCK_GIVEN);
+    return free_block(offset, ORIEL_BLOCK_ALLOC_MEM);
 }
 
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset)
 {
     uintptr_t start = (uintptr_t)address;
-    uintptr_t base = (uintptr_t)blocks.base;
-    uint64_t size_bytes = blocks.size_bytes;
+    uintptr_t base = (uintptr_t)allocator.base;
+    uint64_t size_bytes = allocator.size_bytes;
     if (!file.started || start < base || start - base >= size_bytes ||
         len_bytes > size_bytes - (start - base))
         return false;

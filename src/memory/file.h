@@ -1,14 +1,18 @@
-/* The one memory file of this process: a memfd that holds every window's memory and control words, and that peers on this
- * machine map whole.  Free memory in it is zero, but for pages of freed program memory that are kept for the next of that kind
- * (allocator.c), and an offset in it never moves.  Windows allocate here; peer.h
- * opens the files of others.
+/* The memory file of this process: a memfd that holds the memory and control words of every window.
+ * Peers on this node map it whole. An offset in it never moves. Free memory in it is zero, except
+ * for freed user pages that the allocator caches (allocator.c). peer.h maps the files of other
+ * processes.
  *
- * The first page is the header, and behind it the words of those who copy into the owner's memory (transport/remote_writers.h); the
- * second has a slot for each thread of the owner that accumulates (sync/atomic_mode.h); the third tells others what the owner waits
- * for (observe/state/state.h). Who writes the header: the owner only. The
- * identity is written before anybody is told of the file, state goes RUNNING -> LEFT once, when the owner finalises in good
- * order. agent_offset and net_offset are written before creation agrees on a window that needs them, and read after;
- * polled_offset at any time: an origin that finds it 0 does without. */
+ * The first three pages are:
+ *   - page 0: the header, then the words of the processes that copy into the owner's memory
+ *     (transport/remote_writers.h)
+ *   - page 1: one slot per thread of the owner that performs accumulates (sync/atomic_mode.h)
+ *   - page 2: what the owner waits for (observe/state/state.h)
+ *
+ * Only the owner writes the header. The identity is written before any peer learns of the file.
+ * state changes from RUNNING to LEFT once, when the owner finalises normally. agent_offset and
+ * net_offset are written before creation agrees on a window that needs them, and read after that.
+ * polled_offset may be written at any time: an origin that reads 0 does without it. */
 #ifndef ORIEL_MEMORY_FILE_H
 #define ORIEL_MEMORY_FILE_H
 
@@ -24,48 +28,52 @@
 enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
-#define ORIEL_MAP_ALIGN                                                                            \
-    (UINT64_C(1)                                                                                   \
-     << 21) /* of offset 0 in every process: the largest alignment that allocations can have */
-#define ORIEL_RESERVED_BYTES                                                                       \
-    (UINT64_C(1) << 30) /* larger blocks are compared with the available memory, not reserved */
+/* alignment of offset 0 in every process, and the largest alignment of an allocation */
+#define ORIEL_MAP_ALIGN (UINT64_C(1) << 21)
+/* larger blocks are compared with the available memory instead of reserved */
+#define ORIEL_RESERVED_BYTES (UINT64_C(1) << 30)
 
 struct oriel_file_header {
     uint64_t magic;
     uint32_t version;
     _Atomic uint32_t state;
     struct oriel_identity identity;
-    uint64_t reserve_bytes; /* what the owner maps and a peer must map: offsets stay below it */
-    uint64_t owner_address; /* where the owner has mapped offset 0 */
-    _Atomic uint64_t
-        agent_offset; /* of its struct oriel_agent; 0 before the first window that needs one, then for good */
-    _Atomic uint32_t singles; /* slots from the first on that threads have had; only grows */
+    /* length that the owner maps and a peer must map: offsets stay below it */
+    uint64_t reserve_bytes;
+    uint64_t owner_address; /* the owner's address of offset 0 */
+    /* of its struct oriel_agent; 0 before the first window that needs one, then constant */
+    _Atomic uint64_t agent_offset;
+    /* number of slots that threads have used, counted from slot 0; only grows */
+    _Atomic uint32_t singles;
     uint32_t reserved;
-    _Atomic uint64_t
-        net_offset; /* of its struct oriel_reached; 0 before the first window over several machines, then for good */
-    _Atomic uint64_t
-        polled_offset; /* of its struct oriel_polled; 0 before the first memory that is copied, then for good */
+    /* of its struct oriel_reached; 0 before the first internode window, then constant */
+    _Atomic uint64_t net_offset;
+    /* of its struct oriel_polled; 0 before the first memory that is copied, then constant */
+    _Atomic uint64_t polled_offset;
 };
 _Static_assert(sizeof(struct oriel_file_header) == 96, "peers of the same version read it");
 
-/* Behind the header, in the same page. */
-#define ORIEL_FILE_WRITERS_OFFSET UINT64_C(128)
-_Static_assert(ORIEL_FILE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <= ORIEL_PAGE_BYTES,
+/* In the first page, after the header. */
+#define ORIEL_FILE_REMOTE_WRITERS_OFFSET UINT64_C(128)
+_Static_assert(ORIEL_FILE_REMOTE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <=
+                   ORIEL_PAGE_BYTES,
                "the first page holds both");
 
-/* Who writes into the owner's memory by the kernel's copies; base: where this process has offset 0 of the owner's file. */
+/* The processes that write to the owner's memory with the kernel's copies. base: this process's
+ * address of offset 0 of the owner's file. */
 static inline struct oriel_remote_writers *oriel_file_writers(char *base)
 {
-    return (struct oriel_remote_writers *)(base + ORIEL_FILE_WRITERS_OFFSET);
+    return (struct oriel_remote_writers *)(base + ORIEL_FILE_REMOTE_WRITERS_OFFSET);
 }
 
-/* A thread's own word: 1 while it may be updating a single element of anybody's memory. */
+/* One word per thread: 1 while the thread may be updating a single element in the memory of any
+ * process. */
 struct oriel_atomic_mode {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t inside;
 };
 enum { ORIEL_SINGLES = 64 };
 
-/* Behind the first page; and then the owner's state. */
+/* The third page: the owner's state. */
 #define ORIEL_FILE_STATE_OFFSET (2 * ORIEL_PAGE_BYTES)
 #define ORIEL_FILE_HEAD_BYTES   (3 * ORIEL_PAGE_BYTES)
 _Static_assert(ORIEL_SINGLES * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES,
@@ -76,42 +84,47 @@ static inline struct oriel_atomic_mode *oriel_file_singles(char *base)
     return (struct oriel_atomic_mode *)(base + ORIEL_PAGE_BYTES);
 }
 
-/* Makes the file; once, thread-safe.  ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when the machine refuses. */
+/* Creates the file once; thread-safe. Returns ORIEL_E_NO_MEM or ORIEL_E_OTHER with the reason when
+ * the kernel refuses. */
 enum oriel_status oriel_file_start(void);
 
-/* Marks the file as left in good order.  It stays mapped until the process ends: programs read MPI_Alloc_mem's memory after
- * MPI_Finalize.  oriel_file_start takes it up again. */
-void oriel_file_leave(void);
+/* Marks the file as left normally. It stays mapped until the process ends, because programs read
+ * memory of MPI_Alloc_mem after MPI_Finalize. oriel_file_start resumes it. */
+void oriel_file_finalise(void);
 
-/* Maps the first len_bytes (whole pages) of a memory file at a multiple of ORIEL_MAP_ALIGN; MAP_FAILED with errno. */
+/* Maps the first len_bytes (whole pages) of a memory file at a multiple of ORIEL_MAP_ALIGN. Returns
+ * MAP_FAILED with errno. */
 void *oriel_file_map(int fd, uint64_t len_bytes);
 
-/* Whether the descriptor (memory_fd of the identity) still is the memory file's: a program may close descriptors in bulk and
- * open others of the same number.  To be asked before each use of it. */
+/* Whether the descriptor (memory_fd of the identity) still refers to the memory file. A program may
+ * close descriptors in bulk, and then open other files with the same number. Check this before each
+ * use of the descriptor. */
 bool oriel_file_is_open(void);
 
 const struct oriel_identity *oriel_file_identity(void);
-uid_t oriel_file_owner(void); /* a program may have changed its user since its file was made */
+uid_t oriel_file_owner(void); /* a program may change its user after its file is created */
 char *oriel_file_base(void);
 uint64_t oriel_file_reserve(void);
 
-/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN; at least 64 is used).
- * ORIEL_E_NO_MEM when the machine cannot give them, ORIEL_E_OTHER when only this file cannot (reserve, RLIMIT_FSIZE).  Physical
- * memory is reserved up to ORIEL_RESERVED_BYTES, where memory_limits.h allows. */
+/* Allocates len_bytes of zeroes at a multiple of align_bytes (a power of two up to ORIEL_MAP_ALIGN;
+ * at least 64 is used). Returns ORIEL_E_NO_MEM when the node lacks the memory, ORIEL_E_OTHER when
+ * only this file lacks the room (reserve, RLIMIT_FSIZE). Reserves physical memory for blocks of up
+ * to ORIEL_RESERVED_BYTES, where memory_limits.h allows. */
 enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 
-/* The same for MPI_Alloc_mem, with any contents, and for MPI_Win_allocate: both may be made of pages that such memory had before,
- * which is quicker. */
+/* The same for MPI_Alloc_mem, with arbitrary contents, and for MPI_Win_allocate, with zeroes. Both
+ * may reuse pages of earlier such blocks, which is faster. */
 enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes,
                                          uint64_t *offset);
 enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes,
                                           uint64_t *offset);
 
-/* The same for control words of which few pages may ever be touched: blocks of pages are not reserved. */
+/* The same for control words of which few pages may ever be touched. Blocks of whole pages are not
+ * reserved. */
 enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset);
 
-/* The same for memory that a forked child goes on sharing with its parent (MPI_Win_allocate_shared): all other blocks become
- * private to the child in what it writes. */
+/* The same for memory that a forked child continues to share with its parent
+ * (MPI_Win_allocate_shared). In all other blocks, the child's writes are private. */
 enum oriel_status oriel_file_alloc_shared(uint64_t len_bytes, uint64_t align_bytes,
                                           uint64_t *offset);
 
@@ -120,18 +133,19 @@ struct oriel_file_part {
     int32_t node; /* of oriel_pages_node; -1: any */
 };
 
-/* The same for parts that follow each other byte by byte, where each is reserved near a memory node if the machine has several.
- * They are one block. */
+/* The same for consecutive parts without padding. If the hardware has several NUMA nodes, each
+ * part is reserved near its node. All parts form one block. */
 enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count,
                                          uint64_t align_bytes, uint64_t *offset);
 
-/* Gives back what oriel_file_alloc returned; false when offset is not the start of an allocation. */
+/* Frees the result of an allocation. Returns false when offset is not the start of an
+ * allocation. */
 bool oriel_file_free(uint64_t offset);
 
-/* The same of oriel_file_alloc_given alone. */
+/* The same, but only for blocks of oriel_file_alloc_given. */
 bool oriel_file_free_given(uint64_t offset);
 
-/* Whether [address, address + len_bytes) lies in the mapped file; its offset then. */
+/* Whether [address, address + len_bytes) is inside the mapped file. If so, stores its offset. */
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finds the mechanism of a memory range.  Memory in a memory file is reached by load and store, all other by CMA where a
- * real read from the peer succeeds.  Creation calls. */
+/* Finds the mechanism for a memory range: load and store for memory in a memory file, CMA for other
+ * memory where a real read from the peer succeeds. */
 #include "memory/mechanism.h"
 
 #include "base/options.h"
@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
-                      uint64_t *offset)
+bool oriel_mechanism_find_file(const void *base, uint64_t len_bytes, struct oriel_identity *file,
+                               uint64_t *offset)
 {
     if (oriel_file_find(base, len_bytes, offset)) {
         *file = *oriel_file_identity();
@@ -20,7 +20,7 @@ bool oriel_reach_file(const void *base, uint64_t len_bytes, struct oriel_identit
     return peer != NULL;
 }
 
-static enum oriel_status probe(const struct oriel_peer *peer)
+static enum oriel_status cma_probe_peer(const struct oriel_peer *peer)
 {
     if (oriel_options()->cma == ORIEL_CMA_NEVER)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_CMA=never");
@@ -28,7 +28,7 @@ static enum oriel_status probe(const struct oriel_peer *peer)
     struct oriel_remote remote = {.address = peer->owner_address, .pid = peer->identity.pid};
     enum oriel_status status = oriel_transport_cma.read(&remote, &header, sizeof header);
     if (status == ORIEL_OK && !oriel_identity_equal(&header.identity, &peer->identity))
-        status = oriel_fail(ORIEL_E_OTHER, "CMA reads another process than the peer %d",
+        status = oriel_fail(ORIEL_E_OTHER, "CMA reads a process other than peer %d",
                             (int)peer->identity.pid);
     return status;
 }
@@ -38,8 +38,8 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *peer)
     uint32_t known = atomic_load_explicit(&peer->cma, memory_order_relaxed);
     if (known == ORIEL_CMA_GRANTED)
         return ORIEL_OK;
-    enum oriel_status status =
-        probe(peer); /* a refusal is asked again: its reason is wanted each time */
+    /* a failed probe runs again each time, because its reason is needed each time */
+    enum oriel_status status = cma_probe_peer(peer);
     if (status == ORIEL_OK)
         atomic_store_explicit(&peer->cma, ORIEL_CMA_GRANTED, memory_order_relaxed);
     return status;

@@ -1,5 +1,6 @@
-/* Publishes the net address.  Its block stays for good, since others may look at any time; a net that was stopped and is started
- * again has another address, of which creation tells before anybody uses it.  Thread-safe by one mutex. */
+/* Publishes the net address. Its block is never freed, since peers may read it at any time. A net
+ * that is stopped and started again has a different address, which window creation exchanges before
+ * its first use. Thread-safe: one mutex. */
 #include "memory/net_address.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@ const struct oriel_reached *oriel_reached_of(const char *file_base)
     return offset == 0 ? NULL : (const struct oriel_reached *)(file_base + offset);
 }
 
-static enum oriel_status publish(void)
+static enum oriel_status net_address_publish(void)
 {
     struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
     uint64_t offset = atomic_load_explicit(&header->net_offset, memory_order_relaxed);
@@ -25,14 +26,14 @@ static enum oriel_status publish(void)
         return status;
     size_t len_bytes;
     const void *address = oriel_net_address(&len_bytes);
-    struct oriel_reached *reached = (struct oriel_reached *)(oriel_file_base() + offset);
-    memcpy(reached->address, address, len_bytes);
-    reached->address_bytes = len_bytes;
+    struct oriel_reached *area = (struct oriel_reached *)(oriel_file_base() + offset);
+    memcpy(area->address, address, len_bytes);
+    area->address_bytes = len_bytes;
     atomic_store_explicit(&header->net_offset, offset, memory_order_release);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_reached_open(const struct oriel_net_service *service)
+enum oriel_status oriel_net_address_open(const struct oriel_net_service *service)
 {
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
@@ -40,13 +41,13 @@ enum oriel_status oriel_reached_open(const struct oriel_net_service *service)
         status =
             oriel_net_start(oriel_file_identity(), oriel_file_writers(oriel_file_base()), service);
         if (status == ORIEL_OK)
-            status = publish();
+            status = net_address_publish();
     }
     pthread_mutex_unlock(&mutex);
     return status;
 }
 
-void oriel_reached_close(void)
+void oriel_net_address_close(void)
 {
     pthread_mutex_lock(&mutex);
     if (oriel_net_is_started())

@@ -1,4 +1,4 @@
-/* The probe of the network: what windows over several machines would go by.  Called by the command line alone. */
+/* Probes the network that internode windows would use. */
 #include "memory/net_probe.h"
 
 #include "base/status.h"

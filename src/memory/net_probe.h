@@ -1,5 +1,5 @@
-/* The probe of the network (memory/probe.h says what probes are): UCX's transports and devices that windows over several machines
- * would use, or why there are none. */
+/* The network probe (memory/probe.h defines probes): UCX's transports and devices that internode
+ * windows would use, or why there are none. */
 #ifndef ORIEL_MEMORY_NET_PROBE_H
 #define ORIEL_MEMORY_NET_PROBE_H
 

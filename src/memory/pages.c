@@ -1,5 +1,6 @@
-/* Pages come by fallocate where that is enough: it zeroes nothing and needs no mapping.  The kernel looks at a mapping's advice
- * and at a thread's memory policy at the moment when a page comes, never later.  allocator.c calls. */
+/* Reserves pages with fallocate where that is enough: it zeroes nothing and needs no mapping. The
+ * kernel reads a mapping's advice and a thread's memory policy only when it populates a page, never
+ * later. */
 #include "memory/pages.h"
 
 #include "memory/file.h"
@@ -22,7 +23,7 @@
 
 /* --- huge pages --- */
 
-/* The word in brackets; "" when there is none. */
+/* The word in brackets, or "" if there is none. */
 static void read_choice(const char *path, char choice[16])
 {
     char line[128] = "";
@@ -41,7 +42,7 @@ enum oriel_huge oriel_pages_huge(void)
 {
     char choice[16];
     read_choice(HUGE_FOLDER "hugepages-2048kB/shmem_enabled",
-                choice); /* Linux 6.11 has one for each size */
+                choice); /* Linux 6.11 has one file per size */
     if (choice[0] == '\0' || strcmp(choice, "inherit") == 0)
         read_choice(HUGE_FOLDER "shmem_enabled", choice);
     if (strcmp(choice, "always") == 0 || strcmp(choice, "within_size") == 0 ||
@@ -62,7 +63,7 @@ void oriel_pages_remap(int fd, char *base, uint64_t offset, uint64_t len_bytes)
 {
     void *fresh = mmap(base + offset, len_bytes, PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, (off_t)offset);
-    (void)fresh; /* where it fails all stays as it was */
+    (void)fresh; /* on failure the old mapping remains */
 }
 
 /* --- reservation --- */
@@ -76,7 +77,8 @@ static int reserve_step(int fd, char *base, uint64_t offset, uint64_t len_bytes,
     return fallocate(fd, 0, (off_t)offset, (off_t)len_bytes) == 0 ? 0 : errno;
 }
 
-/* Step by step: older kernels give up a reservation at every signal, and a long one might never come to its end. */
+/* Reserves in steps. Older kernels abandon a reservation at every signal, so a long one might never
+ * complete. */
 int oriel_pages_reserve(int fd, char *base, uint64_t offset, uint64_t len_bytes, bool advised)
 {
     for (uint64_t done = 0; done < len_bytes;) {
@@ -93,13 +95,13 @@ int oriel_pages_reserve(int fd, char *base, uint64_t offset, uint64_t len_bytes,
 void oriel_pages_punch(int fd, char *base, uint64_t offset, uint64_t len_bytes)
 {
     int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-    /* by libc's madvise first: of it those hear who keep memory registered with a device */
+    /* libc's madvise comes first: libraries that register memory with a device intercept it */
     if (madvise(base + offset, len_bytes, MADV_REMOVE) != 0 &&
         (fd < 0 || fallocate(fd, how, (off_t)offset, (off_t)len_bytes) != 0))
-        memset(base + offset, 0, len_bytes); /* free memory is zero all the same */
+        memset(base + offset, 0, len_bytes); /* free memory is zero in any case */
 }
 
-/* --- memory nodes --- */
+/* --- NUMA nodes --- */
 
 enum { WORD_BITS = 8 * sizeof(unsigned long), NODES = ORIEL_POLICY_WORDS * WORD_BITS };
 

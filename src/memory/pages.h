@@ -1,6 +1,6 @@
-/* The physical pages of the own memory file: reserved before a block is given out, in huge pages where the system grants them,
- * near one of the machine's memory nodes where that is asked for, and given back.  Which ranges are blocks is allocator.c's, which
- * calls. */
+/* The physical pages of this process's memory file. They are reserved before a block is returned,
+ * in huge pages where the system grants them, and near a given NUMA node on request. Freed pages
+ * are returned to the system. */
 #ifndef ORIEL_MEMORY_PAGES_H
 #define ORIEL_MEMORY_PAGES_H
 
@@ -15,41 +15,45 @@
 
 enum oriel_huge {
     ORIEL_HUGE_NONE,
-    ORIEL_HUGE_BY_FILE, /* the kernel uses them for aligned ranges of any memfd (always, within_size) */
-    ORIEL_HUGE_ON_ADVICE, /* where a mapping asks for them (advise): fallocate has no mapping to look at */
+    /* the kernel uses huge pages for aligned ranges of any memfd (always, within_size) */
+    ORIEL_HUGE_BY_FILE,
+    /* the kernel uses huge pages where a mapping asks for them (advise); fallocate has no
+     * mapping */
+    ORIEL_HUGE_ON_ADVICE,
 };
 
-/* What this system grants to memfds, read afresh: the administrator may change it. */
+/* What this system grants to memfds. Read anew at each call: the administrator may change it. */
 enum oriel_huge oriel_pages_huge(void);
 
-/* Asks for huge pages in the whole aligned ones of mapped memory; false when there are none, or the kernel refuses. */
+/* Requests huge pages for the aligned huge-page ranges inside mapped memory. Returns false when
+ * there are none, or the kernel refuses. */
 bool oriel_pages_advise(char *start, uint64_t len_bytes);
 
-/* Maps a range anew that nobody uses: without advice, one with its neighbours, and without the page tables of small pages that
- * were there before, in which no huge page has a place. */
+/* Maps an unused range anew: without advice, so that it merges with its neighbours, and without
+ * page tables for small pages, which would exclude huge pages. */
 void oriel_pages_remap(int fd, char *base, uint64_t offset, uint64_t len_bytes);
 
-/* Reserves the pages of [offset, offset + len_bytes), whole pages; advised: by writing faults, which alone heed advice.
- * 0 or an errno; some pages may be reserved then. */
+/* Reserves [offset, offset + len_bytes), whole pages. advised: by write faults, which alone respect
+ * advice. Returns 0 or an errno; on error some pages may be reserved. */
 int oriel_pages_reserve(int fd, char *base, uint64_t offset, uint64_t len_bytes, bool advised);
 
-/* Gives pages back to the system; they read as zeroes.  fd: -1 when it is not at hand. */
+/* Returns pages to the system; they read as zeroes. fd: -1 when it is unavailable. */
 void oriel_pages_punch(int fd, char *base, uint64_t offset, uint64_t len_bytes);
 
-/* The memory node of the processor that runs the calling thread; -1 when the kernel does not tell.  Creation calls, too. */
+/* The NUMA node of the processor that runs the calling thread, or -1 if unknown. */
 int32_t oriel_pages_node(void);
 
 enum { ORIEL_POLICY_WORDS = 16 };
 
-/* A thread's own rule for where its memory comes from. */
+/* A thread's memory policy. */
 struct oriel_pages_policy {
-    bool is_set; /* to be restored */
+    bool is_set; /* must be restored */
     int mode;
     unsigned long nodes[ORIEL_POLICY_WORDS];
 };
 
-/* Makes the calling thread take memory from node if it has any, until restored.  Nothing happens where the machine has one
- * node, node is negative, or the kernel refuses. */
+/* Makes the calling thread allocate memory from node if it has any, until oriel_pages_restore. Does
+ * nothing where the hardware has one NUMA node, node is negative, or the kernel refuses. */
 void oriel_pages_prefer(int32_t node, struct oriel_pages_policy *before);
 void oriel_pages_restore(const struct oriel_pages_policy *before);
 

@@ -1,7 +1,8 @@
-/* Opens the memory files of other processes by /proc/<pid>/fd/<n>, where the kernel checks the user.  A file counts as the
- * peer's only when its header carries the peer's random id: another PID namespace or a reused PID is thereby another
- * machine.  What such a number leads to and is no file without a name of the own user's is not even opened.  Creation calls; the
- * table lives until finalisation. */
+/* Opens the memory files of other processes through /proc/<pid>/fd/<n>, where the kernel checks the
+ * user. A file is accepted as the peer's only if its header contains the peer's random id. A
+ * process in another PID namespace, or with a reused PID, therefore counts as on another node.
+ * Before opening, the path is checked: it must lead to an unnamed file of this user. The table
+ * exists until finalisation. */
 #include "memory/peer.h"
 
 #include "base/checked_open.h"
@@ -22,39 +23,38 @@
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_hash_table peers = ORIEL_HASH_TABLE_INIT;
 
-static bool is_own(const struct oriel_identity *who)
+static bool is_own(const struct oriel_identity *identity)
 {
-    return oriel_identity_equal(who, oriel_file_identity());
+    return oriel_identity_equal(identity, oriel_file_identity());
 }
 
-static enum oriel_status is_another(const struct oriel_identity *who)
+static enum oriel_status not_the_peer_error(const struct oriel_identity *identity)
 {
-    return oriel_fail(
-        ORIEL_E_OTHER,
-        "process %d of this machine is not the peer (another machine or PID namespace)",
-        (int)who->pid);
+    return oriel_fail(ORIEL_E_OTHER,
+                      "process %d on this node is not the peer (another node or PID namespace)",
+                      (int)identity->pid);
 }
 
-static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
+static enum oriel_status peer_file_map(int fd, struct oriel_peer *peer)
 {
     struct oriel_file_header header;
-    const struct oriel_identity *who = &peer->identity;
+    const struct oriel_identity *identity = &peer->identity;
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         header.magic != ORIEL_FILE_MAGIC || header.version != ORIEL_FILE_VERSION ||
-        !oriel_identity_equal(&header.identity, who) ||
-        header.identity.start_time != who->start_time)
-        return is_another(who);
+        !oriel_identity_equal(&header.identity, identity) ||
+        header.identity.start_time != identity->start_time)
+        return not_the_peer_error(identity);
     if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
         return oriel_fail(ORIEL_E_OTHER,
                           "process %d has a memory file of %lu bytes, through which valgrind would "
                           "search for hours",
-                          (int)who->pid, (unsigned long)header.reserve_bytes);
+                          (int)identity->pid, (unsigned long)header.reserve_bytes);
     void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
         return oriel_fail(
             ORIEL_E_OTHER,
             "cannot map %lu bytes of process %d's memory file: %s (ORIEL_RESERVE, ulimit -v)",
-            (unsigned long)header.reserve_bytes, (int)who->pid, strerror(errno));
+            (unsigned long)header.reserve_bytes, (int)identity->pid, strerror(errno));
     oriel_core_dump_open(&peer->dumps, base, header.reserve_bytes);
     peer->base = base;
     peer->reserve_bytes = header.reserve_bytes;
@@ -62,44 +62,45 @@ static enum oriel_status map_peer(int fd, struct oriel_peer *peer)
     return ORIEL_OK;
 }
 
-static enum oriel_status open_file(struct oriel_peer *peer)
+static enum oriel_status peer_file_open(struct oriel_peer *peer)
 {
     char path[64];
-    const struct oriel_identity *who = &peer->identity;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)who->pid, (int)who->memory_fd);
+    const struct oriel_identity *identity = &peer->identity;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)identity->pid, (int)identity->memory_fd);
     int fd = oriel_seen_open_memory(path, oriel_file_owner());
     if (fd < 0 && errno == 0)
-        return is_another(who);
+        return not_the_peer_error(identity);
     if (fd < 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the memory file of process %d: %s",
-                          (int)who->pid, strerror(errno));
-    enum oriel_status status = map_peer(fd, peer);
+                          (int)identity->pid, strerror(errno));
+    enum oriel_status status = peer_file_map(fd, peer);
     close(fd);
     oriel_reserve_fd_restore_spare();
     return status;
 }
 
-static enum oriel_status open_locked(const struct oriel_identity *who, struct oriel_peer **out)
+static enum oriel_status peer_open_locked(const struct oriel_identity *identity,
+                                          struct oriel_peer **out)
 {
-    *out = oriel_hash_table_find(&peers, who->id[0]);
+    *out = oriel_hash_table_find(&peers, identity->id[0]);
     if (*out != NULL)
         return ORIEL_OK;
     struct oriel_peer *peer = calloc(1, sizeof *peer);
     if (peer == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a peer");
-    peer->identity = *who;
+    peer->identity = *identity;
     enum oriel_status status = ORIEL_OK;
-    if (is_own(who)) {
+    if (is_own(identity)) {
         peer->base = oriel_file_base();
         peer->reserve_bytes = oriel_file_reserve();
         peer->owner_address = (uint64_t)(uintptr_t)peer->base;
     } else {
-        status = open_file(peer);
+        status = peer_file_open(peer);
     }
-    if (status == ORIEL_OK && !oriel_hash_table_set(&peers, who->id[0], peer))
+    if (status == ORIEL_OK && !oriel_hash_table_set(&peers, identity->id[0], peer))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of peers");
     if (status != ORIEL_OK) {
-        if (peer->base != NULL && !is_own(who)) {
+        if (peer->base != NULL && !is_own(identity)) {
             munmap(peer->base, peer->reserve_bytes);
             oriel_core_dump_close(&peer->dumps);
         }
@@ -110,10 +111,10 @@ static enum oriel_status open_locked(const struct oriel_identity *who, struct or
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_peer_open(const struct oriel_identity *who, struct oriel_peer **out)
+enum oriel_status oriel_peer_open(const struct oriel_identity *identity, struct oriel_peer **out)
 {
     pthread_mutex_lock(&opening);
-    enum oriel_status status = open_locked(who, out);
+    enum oriel_status status = peer_open_locked(identity, out);
     pthread_mutex_unlock(&opening);
     return status;
 }
@@ -124,7 +125,7 @@ struct search {
     struct oriel_peer *found;
 };
 
-static void look_at(void *value, void *context)
+static void peer_match(void *value, void *context)
 {
     struct oriel_peer *peer = value;
     struct search *search = context;
@@ -137,7 +138,7 @@ static void look_at(void *value, void *context)
 static struct oriel_peer *find_locked(const void *address, uint64_t len_bytes, uint64_t *offset)
 {
     struct search search = {.address = (uintptr_t)address, .len_bytes = len_bytes};
-    oriel_hash_table_visit(&peers, look_at, &search);
+    oriel_hash_table_visit(&peers, peer_match, &search);
     if (search.found != NULL)
         *offset = search.address - (uintptr_t)search.found->base;
     return search.found;
@@ -151,7 +152,7 @@ struct oriel_peer *oriel_peer_find(const void *address, uint64_t len_bytes, uint
     return found;
 }
 
-void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included)
+void oriel_peer_set_core_dump(const void *address, uint64_t len_bytes, bool included)
 {
     uint64_t offset;
     if (len_bytes == 0)
@@ -165,8 +166,8 @@ void oriel_peer_dump(const void *address, uint64_t len_bytes, bool included)
     pthread_mutex_unlock(&opening);
 }
 
-/* The state is read last: a process that was still running when it was first looked at may have left in good order and
- * ended since. */
+/* The state is read last. A process that was still running at the first check may since have
+ * finalised and ended. */
 bool oriel_peer_alive(const struct oriel_peer *peer)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;

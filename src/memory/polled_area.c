@@ -1,5 +1,5 @@
-/* Opens the area for requests: it is allocated once in the memory file and stays there, as peers keep its address.  Thread-safe by
- * one mutex. */
+/* Opens and closes the request area. It is allocated once in the memory file and never freed,
+ * because peers keep its address. Thread-safe: one mutex. */
 #include "memory/polled_area.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open;
 
-static bool open_locked(void)
+static bool polled_open_locked(void)
 {
     _Atomic uint64_t *word = &((struct oriel_file_header *)oriel_file_base())->polled_offset;
     uint64_t offset = atomic_load_explicit(word, memory_order_relaxed);
@@ -23,7 +23,7 @@ static bool open_locked(void)
 bool oriel_polled_open(void)
 {
     pthread_mutex_lock(&mutex);
-    is_open = is_open || open_locked();
+    is_open = is_open || polled_open_locked();
     bool open = is_open;
     pthread_mutex_unlock(&mutex);
     return open;

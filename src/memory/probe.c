@@ -1,6 +1,5 @@
-/* Tries each mechanism by one real operation.
- * Whatever a probe opens, maps or forks is gone when it returns; the first step refused is the one reported.
- * Called through probe.h only. */
+/* Tries each mechanism with one real operation. A probe releases everything that it opens, maps or
+ * forks. It reports the first step that failed. */
 #include "memory/probe.h"
 
 #include "base/file_limit.h"
@@ -20,17 +19,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Older kernel headers lack this flag; a kernel that does not know it refuses it with EINVAL. */
+/* Older kernel headers lack this flag. A kernel that does not know it fails with EINVAL. */
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
 static const char sample[] = "oriel";
 
-static void say(struct oriel_probe *out, bool available, const char *format, ...)
+static void probe_set_result(struct oriel_probe *out, bool available, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(struct oriel_probe *out, bool available, const char *format, ...)
+static void probe_set_result(struct oriel_probe *out, bool available, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -39,7 +38,7 @@ static void say(struct oriel_probe *out, bool available, const char *format, ...
     va_end(args);
 }
 
-/* The value of a kernel setting in words: "name is value", or that this kernel has none of that name. */
+/* Describes a kernel setting: "NAME is VALUE", or that this kernel does not have it. */
 static void setting_read(const char *path, const char *name, char *text, size_t text_bytes)
 {
     char value[32] = "";
@@ -55,24 +54,24 @@ static void setting_read(const char *path, const char *name, char *text, size_t 
     snprintf(text, text_bytes, "%s is %s", name, value);
 }
 
-/* Opens the file again as a peer would, by the process's folder in /proc, and compares what is in it. */
+/* Opens the file again as a peer would, through /proc, and compares its contents. */
 static void memfd_reopen(int fd, size_t page, struct oriel_probe *out)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int again = open(path, O_RDWR | O_CLOEXEC);
     if (again < 0) {
-        say(out, false, "open %s: %s", path, strerror(errno));
+        probe_set_result(out, false, "open %s: %s", path, strerror(errno));
         return;
     }
     char *seen = mmap(NULL, page, PROT_READ, MAP_SHARED, again, 0);
     if (seen == MAP_FAILED) {
-        say(out, false, "map the file opened again: %s", strerror(errno));
+        probe_set_result(out, false, "map the reopened file: %s", strerror(errno));
     } else {
         bool equal = memcmp(seen, sample, sizeof sample) == 0;
-        say(out, equal,
-            equal ? "created, mapped, opened again by /proc and read back"
-                  : "the file opened again by /proc holds other data");
+        probe_set_result(out, equal,
+                         equal ? "created, mapped, reopened through /proc and read back"
+                               : "the file reopened through /proc contains other data");
         munmap(seen, page);
     }
     close(again);
@@ -84,14 +83,14 @@ void oriel_probe_memfd(struct oriel_probe *out)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = memfd_create("oriel-probe", MFD_CLOEXEC);
     if (fd < 0) {
-        say(out, false, "memfd_create: %s", strerror(errno));
+        probe_set_result(out, false, "memfd_create: %s", strerror(errno));
         return;
     }
     char *map = MAP_FAILED;
     if (oriel_size_set(fd, page))
         map = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
-        say(out, false, "size and map one page of it: %s", strerror(errno));
+        probe_set_result(out, false, "size and map one page: %s", strerror(errno));
     } else {
         memcpy(map, sample, sizeof sample);
         memfd_reopen(fd, page, out);
@@ -100,32 +99,33 @@ void oriel_probe_memfd(struct oriel_probe *out)
     close(fd);
 }
 
-/* What the child reports: the step that was refused and its errno, or a NULL step. */
+/* The child's report: the step that failed and its errno, or a NULL step. */
 struct cma_report {
     const char *refused;
     int reason;
 };
 
-/* In the child: reads the parent's word, which its own copy no longer equals, and writes the parent's anew. A child is
- * used as one rank sees another: not an ancestor of it, which some systems treat better. */
+/* Runs in the child: reads the parent's word, from which its own copy differs, and overwrites the
+ * parent's. The copy goes from child to parent because ranks are not ancestors of each other, and
+ * some systems grant ancestors more. */
 static struct cma_report cma_copy(pid_t parent, uint64_t *word)
 {
     const uint64_t before = *word;
-    uint64_t here = 0;
-    struct iovec local = {.iov_base = &here, .iov_len = sizeof here};
+    uint64_t copied = 0;
+    struct iovec local = {.iov_base = &copied, .iov_len = sizeof copied};
     struct iovec remote = {.iov_base = word, .iov_len = sizeof *word};
     *word = 0;
-    if (process_vm_readv(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof here)
+    if (process_vm_readv(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof copied)
         return (struct cma_report){"process_vm_readv", errno};
-    if (here != before)
+    if (copied != before)
         return (struct cma_report){"process_vm_readv", EIO};
-    here = ~before;
-    if (process_vm_writev(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof here)
+    copied = ~before;
+    if (process_vm_writev(parent, &local, 1, &remote, 1, 0) != (ssize_t)sizeof copied)
         return (struct cma_report){"process_vm_writev", errno};
     return (struct cma_report){NULL, 0};
 }
 
-/* Forks the child and waits for its report; false when there is none. */
+/* Forks the child and waits for its report. Returns false when there is none. */
 static bool cma_try(uint64_t *word, struct cma_report *out)
 {
     int ends[2];
@@ -155,17 +155,19 @@ void oriel_probe_cma(struct oriel_probe *out)
     setting_read("/proc/sys/kernel/yama/ptrace_scope", "kernel.yama.ptrace_scope", setting,
                  sizeof setting);
     if (!cma_try(&word, &report))
-        say(out, false, "no child process to try it with: %s", strerror(errno));
+        probe_set_result(out, false, "cannot create a child process: %s", strerror(errno));
     else if (report.refused != NULL)
-        say(out, false, "%s by another process: %s (%s)", report.refused, strerror(report.reason),
-            setting);
+        probe_set_result(out, false, "%s by another process: %s (%s)", report.refused,
+                         strerror(report.reason), setting);
     else if (word != ~before)
-        say(out, false, "what process_vm_writev wrote did not arrive (%s)", setting);
+        probe_set_result(out, false, "data written by process_vm_writev did not arrive (%s)",
+                         setting);
     else
-        say(out, true, "memory read and written by another process (%s)", setting);
+        probe_set_result(out, true, "memory read and written by another process (%s)", setting);
 }
 
-/* Write-protects one anonymous page through fd; NULL, or the step that was refused with errno set. */
+/* Write-protects one anonymous page through fd. Returns NULL, or the step that failed, with errno
+ * set. */
 static const char *userfaultfd_protect(int fd)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
@@ -220,10 +222,10 @@ void oriel_probe_userfaultfd(struct oriel_probe *out)
     bool full_granted = userfaultfd_try(0, full, sizeof full);
     bool user_granted = userfaultfd_try(UFFD_USER_MODE_ONLY, user, sizeof user);
     if (full_granted)
-        say(out, true, "full mode: %s (%s)", full, setting);
+        probe_set_result(out, true, "full mode: %s (%s)", full, setting);
     else
-        say(out, false, "full mode: %s; user mode %s: %s (%s)", full, user_granted ? "only" : "too",
-            user, setting);
+        probe_set_result(out, false, "full mode: %s; user mode %s: %s (%s)", full,
+                         user_granted ? "only" : "too", user, setting);
 }
 
 void oriel_probe_xpmem(struct oriel_probe *out)
@@ -231,10 +233,10 @@ void oriel_probe_xpmem(struct oriel_probe *out)
     out->name = "xpmem";
     int fd = open("/dev/xpmem", O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        say(out, false, "open /dev/xpmem: %s", strerror(errno));
+        probe_set_result(out, false, "open /dev/xpmem: %s", strerror(errno));
         return;
     }
-    say(out, true, "opened /dev/xpmem");
+    probe_set_result(out, true, "opened /dev/xpmem");
     close(fd);
 }
 
@@ -243,17 +245,17 @@ void oriel_probe_ucx(struct oriel_probe *out)
     out->name = "ucx";
     void *library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        say(out, false, "%s", dlerror());
+        probe_set_result(out, false, "%s", dlerror());
         return;
     }
     const char *(*version)(void) = NULL;
     void *symbol = dlsym(library, "ucp_get_version_string");
     memcpy(&version, &symbol,
-           sizeof version); /* ISO C has no cast from an object to a function pointer */
+           sizeof version); /* ISO C cannot cast an object pointer to a function pointer */
     if (version == NULL)
-        say(out, false, "libucp.so.0 has no ucp_get_version_string");
+        probe_set_result(out, false, "libucp.so.0 has no ucp_get_version_string");
     else
-        say(out, true, "libucp.so.0, version %s", version());
+        probe_set_result(out, true, "libucp.so.0, version %s", version());
     dlclose(library);
 }
 

@@ -1,5 +1,6 @@
-/* Asks /proc/self/maps for single mappings, or reads it, or smaps whose entries begin with the same line.  There a mapping is
- * complete when the next one begins.  Nothing here allocates: allocators ask from inside (discard.c). */
+/* Queries /proc/self/maps for single mappings, or parses the text of maps or smaps, whose entries
+ * start with the same line. In smaps a mapping is complete when the next one starts. Nothing here
+ * allocates, because allocators call it from their own calls (discard.c). */
 #include "memory/proc_maps.h"
 
 #include <errno.h>
@@ -9,9 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-bool oriel_maps_by_text;
+bool oriel_proc_maps_by_text;
 
-/* The kernel's struct procmap_query, which older headers do not have. */
+/* The kernel's struct procmap_query, which older headers lack. */
 struct query {
     uint64_t size_bytes;
     uint64_t flags;
@@ -29,7 +30,7 @@ struct query {
     uint64_t name_address;
     uint64_t build_id_address;
 };
-_Static_assert(sizeof(struct query) == 104, "the kernel's");
+_Static_assert(sizeof(struct query) == 104, "owned by the kernel");
 
 #define QUERY _IOWR('f', 17, struct query)
 enum { QUERY_READ = 1, QUERY_WRITE = 2, QUERY_EXECUTE = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16 };
@@ -69,7 +70,7 @@ struct text {
     char bytes[4096];
 };
 
-static bool fill(struct text *text)
+static bool text_refill(struct text *text)
 {
     ssize_t got = read(text->fd, text->bytes, sizeof text->bytes);
     text->at = 0;
@@ -77,12 +78,12 @@ static bool fill(struct text *text)
     return got > 0;
 }
 
-/* The next line with its end; of a longer one what fits.  False at the end of the text. */
-static bool read_line(struct text *text, char *line, size_t room)
+/* Reads the next line with its newline, truncated to room. Returns false at the end of the text. */
+static bool text_read_line(struct text *text, char *line, size_t room)
 {
     size_t len = 0;
     char last = '\0';
-    while (last != '\n' && (text->at < text->end || fill(text))) {
+    while (last != '\n' && (text->at < text->end || text_refill(text))) {
         last = text->bytes[text->at++];
         if (len < room - 1)
             line[len++] = last;
@@ -91,10 +92,11 @@ static bool read_line(struct text *text, char *line, size_t room)
     return len > 0;
 }
 
-/* The mapping at address or the next one behind it; false with errno, which is ENOENT behind the last one. */
-static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
+/* Finds the mapping at address or the next one after it. Returns false with errno; ENOENT means
+ * after the last mapping. */
+static bool mapping_query(int fd, uintptr_t address, struct oriel_mapping *out)
 {
-    char name[4400]; /* a path may have 4,096 */
+    char name[4400]; /* a path may have 4,096 bytes */
     struct query query = {.size_bytes = sizeof query, .flags = QUERY_OR_NEXT, .address = address};
     query.name_bytes = sizeof name;
     query.name_address = (uintptr_t)name;
@@ -117,7 +119,7 @@ static bool query(int fd, uintptr_t address, struct oriel_mapping *out)
     return true;
 }
 
-/* False when this kernel cannot be asked, before any visit. */
+/* Returns false, before any visit, when this kernel does not support queries. */
 static bool visit_by_query(uintptr_t start, uintptr_t end,
                            bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
@@ -125,28 +127,28 @@ static bool visit_by_query(uintptr_t start, uintptr_t end,
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool is_known = query(fd, start, &mapping);
+    bool is_known = mapping_query(fd, start, &mapping);
     bool can_ask = is_known || errno == ENOENT;
     while (is_known && mapping.start < end && visit(&mapping, context))
-        is_known = mapping.end < end && query(fd, mapping.end, &mapping);
+        is_known = mapping.end < end && mapping_query(fd, mapping.end, &mapping);
     close(fd);
     return can_ask;
 }
 
-bool oriel_maps_visit(uintptr_t start, uintptr_t end, bool details,
-                      bool (*visit)(const struct oriel_mapping *, void *), void *context)
+bool oriel_proc_maps_visit(uintptr_t start, uintptr_t end, bool details,
+                           bool (*visit)(const struct oriel_mapping *, void *), void *context)
 {
-    char line[4400]; /* a path may have 4,096 */
+    char line[4400]; /* a path may have 4,096 bytes */
     struct oriel_mapping mapping = {.start = 0};
     struct oriel_mapping next;
-    if (!details && !oriel_maps_by_text && visit_by_query(start, end, visit, context))
+    if (!details && !oriel_proc_maps_by_text && visit_by_query(start, end, visit, context))
         return true;
     struct text text = {
         .fd = open(details ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     if (text.fd < 0)
         return false;
     bool wanted = true;
-    while (wanted && mapping.start < end && read_line(&text, line, sizeof line)) {
+    while (wanted && mapping.start < end && text_read_line(&text, line, sizeof line)) {
         if (!read_header(line, &next)) {
             read_detail(line, &mapping);
             continue;

@@ -1,5 +1,5 @@
-/* Starts and ends observing: which options ask for it, the table of functions before and after, what is written where at the end.
- * One thread calls at a time, since MPI starts and ends once. */
+/* Starts and ends observation: the options that request it, the replacement of table entries, and
+ * the output at the end. Not thread-safe, since MPI starts and ends once. */
 #include "observe/stats/observed_window.h"
 
 #include "base/log.h"
@@ -23,7 +23,7 @@ static char statistics_file[PATH_MAX]; /* "": standard error */
 
 /* --- ORIEL_STATS --- */
 
-/* The program may change its folder. */
+/* Makes the path absolute, since the program may change its folder. */
 static bool find_path(const char *name, char out[PATH_MAX])
 {
     char folder[PATH_MAX];
@@ -34,9 +34,9 @@ static bool find_path(const char *name, char out[PATH_MAX])
            PATH_MAX;
 }
 
-/* By opening it; one that was not there is not left behind, since the job may never come to write it.  What an earlier job wrote
- * would then be taken for this one's: a file is empty from now on.  To the reader of a pipe, what opens it and closes it again is
- * its writer and has come to its end. */
+/* Checks by opening the file. A file that did not exist is removed again, since the job may never
+ * write it. An existing file is truncated, so an earlier job's output is not mistaken for this
+ * one's. A pipe is not opened: its reader would see the close as the end of its input. */
 static bool can_write(const char *path)
 {
     struct stat status;
@@ -45,7 +45,7 @@ static bool can_write(const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool is_new = fd >= 0;
     if (!is_new && errno == EEXIST)
-        /* cppcheck-suppress resourceLeak; the first call has opened none */
+        /* cppcheck-suppress resourceLeak; the first call opened none */
         fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -85,25 +85,25 @@ static void read_statistics(const char *value, bool is_rank_0)
 
 /* --- start and end --- */
 
-static int stop(MPI_Comm comm, int keyval, void *value, void *extra)
+static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)keyval;
     (void)value;
     (void)extra;
     if (oriel_observe_gathers || oriel_tracing)
-        oriel_sites_resolve();
+        oriel_window_sites_resolve();
     oriel_trace_stop();
     if (oriel_observe_gathers)
         oriel_statistics_write(statistics_file);
     return MPI_SUCCESS;
 }
 
-static bool attach_stop(void)
+static bool attach_observe_stop(void)
 {
     const struct oriel_host_calls *host = oriel_host();
     int keyval;
-    if (host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, stop, &keyval, NULL) != MPI_SUCCESS)
+    if (host->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, observe_stop, &keyval, NULL) != MPI_SUCCESS)
         return false;
     bool is_attached = host->Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS;
     host->Comm_free_keyval(&keyval);
@@ -118,7 +118,8 @@ void oriel_observe_start(struct oriel_api *table)
     oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks);
     read_statistics(options->stats, rank == 0);
-    if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) || !attach_stop())
+    if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) ||
+        !attach_observe_stop())
         return;
     oriel_trace_start(rank, ranks);
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)

@@ -1,6 +1,6 @@
-/* Observing: counting, tracing and telling who waits for whom.  Where ORIEL_STATS, ORIEL_TRACE or ORIEL_WATCH ask for it,
- * MPI_Init replaces the slots of the api table by observing ones, each of which calls the one before; a run that asks for nothing
- * has none of it on its paths.  api/ calls. */
+/* Observation: statistics, traces, and reports of which rank waits for which. If ORIEL_STATS,
+ * ORIEL_TRACE or ORIEL_WATCH request it, MPI_Init replaces entries of the api table by observing
+ * ones. Each of these calls the previous entry. Other runs have no observation on their paths. */
 #ifndef ORIEL_OBSERVE_OBSERVE_H
 #define ORIEL_OBSERVE_OBSERVE_H
 
@@ -9,29 +9,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Behind the host's MPI_Init: starts what the options ask for, by slots of the table.  It ends in MPI_Finalize, while MPI still
- * works, by a delete callback of MPI_COMM_SELF that comes before the one that ends Oriel: the statistics are gathered and
- * written there, and the trace is ended. */
+/* After the host's MPI_Init: replaces table entries as the options request. Observation ends in
+ * MPI_Finalize, while MPI still works, in a delete callback of MPI_COMM_SELF that runs before the
+ * one that ends Oriel. There the statistics are gathered and written, and the trace ends. */
 void oriel_observe_start(struct oriel_api *table);
 
-/* Whether others have spawned this process: it has a world of its own, whose ranks must not write the files of the first. */
+/* Whether other processes spawned this one: it has its own MPI_COMM_WORLD, whose ranks must not
+ * write the first world's files. */
 bool oriel_observe_is_spawned(void);
 
-/* Before a window is made: the state page (state.h), for whoever looks, also where nothing is observed. */
+/* Before a window is created: creates the state page (state.h) for readers, also in runs without
+ * observation. */
 void oriel_state_open(void);
 
-/* Where the newest record lies in the memory file. */
+/* The offset of the newest record in the memory file. */
 void oriel_state_set_records(uint64_t offset);
 
-/* --- waits (wait_observer.c): what this thread has waited so far in calls of Oriel, whoever it waited for --- */
+/* --- waits (wait_observer.c): this thread's waiting time in calls of Oriel, for any rank --- */
 
-struct oriel_waited {
-    uint64_t total_ns; /* ever, of this thread */
-    uint64_t
-        longest_ns; /* of one wait of the call, where it is traced; rank and cause are that wait's */
-    int32_t rank;   /* win_rank that it was for; -1: none in particular */
-    uint8_t cause;  /* enum oriel_counted_cause */
+struct oriel_thread_waits {
+    uint64_t total_ns; /* total of this thread */
+    /* of one wait of the call, if it is traced; rank and cause belong to that wait */
+    uint64_t longest_ns;
+    int32_t rank;  /* win_rank it waited for; -1: no single one */
+    uint8_t cause; /* enum oriel_counted_cause */
 };
-extern _Thread_local struct oriel_waited oriel_waited __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_thread_waits oriel_thread_waits
+    __attribute__((visibility("hidden")));
 
 #endif

@@ -1,4 +1,4 @@
-/* Compare-and-swap of one aligned element by the CPU.  The data path inlines it. */
+/* Compare-and-swap of one aligned element with a CPU instruction. Inlined into the data path. */
 #ifndef ORIEL_REDUCE_CPU_SWAP_H
 #define ORIEL_REDUCE_CPU_SWAP_H
 
@@ -15,14 +15,14 @@ enum { ORIEL_SWAP_BYTES = 16, ORIEL_SWAP_NATIVE_BYTES = 8 };
         type desired;                                                                              \
         memcpy(&expected, compare, sizeof expected);                                               \
         memcpy(&desired, origin, sizeof desired);                                                  \
-        atomic_compare_exchange_strong_explicit((_Atomic type *)there, &expected, desired,         \
+        atomic_compare_exchange_strong_explicit((_Atomic type *)target, &expected, desired,        \
                                                 memory_order_acq_rel, memory_order_acquire);       \
         memcpy(result, &expected, sizeof expected);                                                \
         return;                                                                                    \
     }
 
-/* len_bytes is 1, 2, 4 or 8; result may be the buffer of origin or compare. */
-static inline void oriel_swap_native(void *there, const void *origin, const void *compare,
+/* len_bytes is 1, 2, 4 or 8. result may be the buffer of origin or compare. */
+static inline void oriel_swap_native(void *target, const void *origin, const void *compare,
                                      void *result, uint64_t len_bytes)
 {
     switch (len_bytes) {

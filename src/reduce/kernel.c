@@ -1,19 +1,23 @@
-/* The kernels of accumulate, get_accumulate and fetch_and_op, made from kinds.def.
+/* The kernels of accumulate, get_accumulate and fetch_and_op, generated from kinds.def.
  *
- * Atomicity.  Kinds of 1, 2, 4 and 8 bytes, aligned, in memory that the CPU reaches: single elements by native kernels, many at
- * once by plain ones, which keep each other out (sync/atomic_mode.h).  Everything else: plain kernels under the target's accumulate
- * lock, always.  Which of the two it is depends only on an element's kind and its alignment, and both are the same for every
- * origin that may access it at the same time (MPI-4.1, 13.7.1: concurrent accumulates of one location use one predefined type).
+ * Atomicity. Elements of 1, 2, 4 or 8 bytes, aligned, in memory that the CPU can access: native
+ * kernels update single elements and plain kernels update many at once, and the two exclude each
+ * other (sync/atomic_mode.h). All other elements: plain kernels, always under the target's
+ * accumulate lock. Which case applies depends only on the element's kind and alignment. Both are
+ * equal for all origins that may access it at the same time (MPI-4.1, 13.7.1: concurrent
+ * accumulates of one location use one predefined type).
  *
- * Plain kernels load and store elements at any address, since a displacement may misalign them.  Each is loaded on both sides
- * before anything is stored: result may be the buffer of origin.  rma/accumulate.c calls, and the agent. */
+ * Plain kernels load and store elements at any address, because a displacement may misalign them.
+ * Both operands of an element are loaded before anything is stored: result may be the buffer of
+ * origin. */
 #include "reduce/kind.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
-/* a: the target's element, b: the origin's; wide: integers compute modulo a power of 2 so that nothing overflows */
+/* a: the target's element, b: the origin's; wide: integers compute modulo a power of 2, so nothing
+ * overflows */
 #define EXPRESSION_MAX(type, wide)  (type)(a > b ? a : b)
 #define EXPRESSION_MIN(type, wide)  (type)(a < b ? a : b)
 #define EXPRESSION_SUM(type, wide)  (type)((wide)a + (wide)b)
@@ -25,7 +29,8 @@
 #define EXPRESSION_BOR(type, wide)  (type)(a | b)
 #define EXPRESSION_BXOR(type, wide) (type)(a ^ b)
 
-/* The same loop for wider registers, chosen when the library is loaded.  Sanitised programs are not ready that early. */
+/* Clones of the same loop for wider registers, selected when the library is loaded. Programs with
+ * sanitisers are not initialised that early. */
 #if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) &&           \
     !defined(__SANITIZE_THREAD__)
 #if __has_attribute(target_clones)
@@ -38,8 +43,8 @@
 #define CLONES_UNFUSED
 #endif
 
-/* Elements are loaded and stored where they lie.  By way of a variable and memcpy, an x87 number would take a detour: stored
- * in one width and loaded in another, so that each load waits for the store. */
+/* Elements are loaded and stored in place. With a variable and memcpy, an x87 number would be
+ * stored in one width and loaded in another, so each load would wait for the store. */
 #define ANYWHERE(type) typedef type anywhere __attribute__((aligned(1), may_alias))
 
 #define PLAIN_ELEMENT(operator, type, wide)                                                        \
@@ -47,7 +52,7 @@
     const type b = *(const anywhere *)(const void *)(origin + i * sizeof(type));                   \
     const type updated = EXPRESSION_##operator(type, wide);
 
-/* An element has so many parts of the type, which are computed alike. */
+/* An element has `parts` parts of this type, which are all computed alike. */
 #define PLAIN_PARTS(operator, name, type, wide, parts)                                             \
     CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result,   \
                                                  uint64_t count)                                   \
@@ -67,8 +72,8 @@
 
 #define PLAIN(operator, name, type, wide) PLAIN_PARTS(operator, name, type, wide, 1)
 
-/* The bytes of one of two elements: the x87 loads and compares a long double fast, but stores it
- * slowly. */
+/* Copies the bytes of one of two elements: the x87 loads and compares a long double fast, but
+ * stores it slowly. */
 #define PLAIN_CHOICE(operator, name, type, target_wins)                                            \
     static void plain_##operator##_##name(char *target, const char *origin, char *result,          \
                                           uint64_t count)                                          \
@@ -87,10 +92,11 @@
         }                                                                                          \
     }
 
-/* Products of complex numbers, a few at a time.  Where one of them is not a number, C's own product decides: it finds the
- * infinities (C17, G.5.1).  Without that question in each element the compiler makes vectors of them, where the CPU has any.
- * AVX-512 is left out: with it, compilers fuse the multiplications with the additions even where contraction is off, and the
- * result would depend on the count. */
+/* Products of complex numbers, in small batches. If a result of the batch is a NaN, C's own product
+ * recomputes the batch: it handles infinities (C17, G.5.1). Without that test in each element the
+ * compiler vectorises the loop, if the CPU has vectors. AVX-512 is excluded: with it, compilers
+ * fuse multiplications and additions even if contraction is off, and the result would depend on the
+ * count. */
 enum { PRODUCTS = 32 };
 
 #define COMPLEX_PROD(name, type, real)                                                             \
@@ -142,7 +148,7 @@ enum { PRODUCTS = 32 };
         return 0;                                                                                  \
     }
 
-/* Operators that the CPU has as one instruction. */
+/* Operators that are a single CPU instruction. */
 #define NATIVE_FETCH(operator, name, type, fetch)                                                  \
     static int native_##operator##_##name(char *target, const char *origin, char *result,          \
                                           _Atomic uint32_t *inside)                                \
@@ -169,7 +175,7 @@ enum { PRODUCTS = 32 };
         return 0;                                                                                  \
     }
 
-/* The size is a constant, so that one element takes no call. */
+/* The size is a constant, so a single element needs no call. */
 static inline __attribute__((always_inline)) void move_elements(char *to, const char *from,
                                                                 uint64_t count, uint64_t size_bytes)
 {
@@ -187,7 +193,7 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
             move_elements(result, target, count, sizeof(type));                                    \
     }
 
-/* Bytes, not values: a long double's padding and a signalling NaN arrive as they are. */
+/* Moves bytes, not values: a long double's padding and a signalling NaN arrive unchanged. */
 #define PLAIN_REPLACE(name, type)                                                                  \
     static void plain_REPLACE_##name(char *target, const char *origin, char *result,               \
                                      uint64_t count)                                               \
@@ -213,7 +219,7 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
 #define LOGICAL_KERNELS(make, name, type)                                                          \
     make(LAND, name, type, type) make(LOR, name, type, type) make(LXOR, name, type, type)
 
-/* Pairs: both fields move, the padding between and behind them is nobody's. */
+/* Pairs: both fields move; the padding between and after them does not. */
 #define PAIR_KERNEL(operator, name, type, index_type, takes_b)                                     \
     static void plain_##operator##_##name(char *target, const char *origin, char *result,          \
                                           uint64_t count)                                          \
@@ -301,7 +307,7 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
 #define OPAQUE(name, type) PLAIN_MOVES(name, type)
 #include "reduce/kinds.def"
 
-/* Reals and opaque kinds that fit a machine word. */
+/* Reals and opaque kinds that fit into a machine word. */
 NATIVE(MAX, FLOAT, float, float)
 NATIVE(MIN, FLOAT, float, float)
 NATIVE(SUM, FLOAT, float, float)
@@ -316,15 +322,19 @@ NATIVE_MOVES(OPAQUE16, uint16_t)
 NATIVE_MOVES(OPAQUE32, uint32_t)
 NATIVE_MOVES(OPAQUE64, uint64_t)
 
-#define SLOT(way, operator, name) .way[ORIEL_OPERATOR_##operator] = way##_##operator##_##name
-#define MOVE_SLOTS(way, name) SLOT(way, REPLACE, name), SLOT(way, NO_OP, name)
-#define ARITHMETIC_SLOTS(way, name)                                                                \
-    SLOT(way, MAX, name), SLOT(way, MIN, name), SLOT(way, SUM, name), SLOT(way, PROD, name)
-#define LOGICAL_SLOTS(way, name) SLOT(way, LAND, name), SLOT(way, LOR, name), SLOT(way, LXOR, name)
-#define BIT_SLOTS(way, name)     SLOT(way, BAND, name), SLOT(way, BOR, name), SLOT(way, BXOR, name)
-#define INTEGER_SLOTS(way, name)                                                                   \
-    ARITHMETIC_SLOTS(way, name), LOGICAL_SLOTS(way, name), BIT_SLOTS(way, name),                   \
-        MOVE_SLOTS(way, name)
+#define SLOT(variant, operator, name)                                                              \
+    .variant[ORIEL_OPERATOR_##operator] = variant##_##operator##_##name
+#define MOVE_SLOTS(variant, name) SLOT(variant, REPLACE, name), SLOT(variant, NO_OP, name)
+#define ARITHMETIC_SLOTS(variant, name)                                                            \
+    SLOT(variant, MAX, name), SLOT(variant, MIN, name), SLOT(variant, SUM, name),                  \
+        SLOT(variant, PROD, name)
+#define LOGICAL_SLOTS(variant, name)                                                               \
+    SLOT(variant, LAND, name), SLOT(variant, LOR, name), SLOT(variant, LXOR, name)
+#define BIT_SLOTS(variant, name)                                                                   \
+    SLOT(variant, BAND, name), SLOT(variant, BOR, name), SLOT(variant, BXOR, name)
+#define INTEGER_SLOTS(variant, name)                                                               \
+    ARITHMETIC_SLOTS(variant, name), LOGICAL_SLOTS(variant, name), BIT_SLOTS(variant, name),       \
+        MOVE_SLOTS(variant, name)
 #define WHOLE(type)         .extent_bytes = sizeof(type), .value_bytes = sizeof(type)
 #define NATIVE_SLOTS_FLOAT  ARITHMETIC_SLOTS(native, FLOAT), MOVE_SLOTS(native, FLOAT),
 #define NATIVE_SLOTS_DOUBLE ARITHMETIC_SLOTS(native, DOUBLE), MOVE_SLOTS(native, DOUBLE),
@@ -381,16 +391,14 @@ const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT] = {
 #include "reduce/kinds.def"
 };
 
-static bool is_bit_operator(enum oriel_operator operator)
+static bool is_bit_operator(enum oriel_operator op)
 {
-    return operator== ORIEL_OPERATOR_BAND || operator== ORIEL_OPERATOR_BOR || operator==
-        ORIEL_OPERATOR_BXOR;
+    return op == ORIEL_OPERATOR_BAND || op == ORIEL_OPERATOR_BOR || op == ORIEL_OPERATOR_BXOR;
 }
 
-bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator)
+bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator op)
 {
-    if (!oriel_kinds[kind].tolerant || operator== ORIEL_OPERATOR_REPLACE || operator==
-        ORIEL_OPERATOR_NO_OP)
-        return oriel_kinds[kind].plain[operator] != NULL;
-    return kind == ORIEL_KIND_BYTE && is_bit_operator(operator);
+    if (!oriel_kinds[kind].tolerant || op == ORIEL_OPERATOR_REPLACE || op == ORIEL_OPERATOR_NO_OP)
+        return oriel_kinds[kind].plain[op] != NULL;
+    return kind == ORIEL_KIND_BYTE && is_bit_operator(op);
 }

@@ -1,5 +1,5 @@
-/* Kinds of predefined elements and the operators on them, without mpi.h, windows or processes.  datatype/datatype.c says which MPI
- * datatype has which kind, kernel.c computes.  transport/, rma/ and api/ use it. */
+/* Kinds of predefined elements and the operators on them, without mpi.h, windows or processes.
+ * datatype/datatype.c maps MPI datatypes to kinds, kernel.c computes. */
 #ifndef ORIEL_REDUCE_KIND_H
 #define ORIEL_REDUCE_KIND_H
 
@@ -11,7 +11,7 @@ typedef long double oriel_long_double;
 typedef float _Complex oriel_float_complex;
 typedef double _Complex oriel_double_complex;
 typedef long double _Complex oriel_long_double_complex;
-/* INTEGER*16 of Fortran. */
+/* Fortran's INTEGER*16. */
 #ifdef __SIZEOF_INT128__
 #define ORIEL_HAS_INT128 1
 __extension__ typedef __int128 oriel_int128;
@@ -20,8 +20,8 @@ __extension__ typedef unsigned __int128 oriel_uint128;
 #define ORIEL_HAS_INT128 0
 #endif
 
-/* REAL*16 of Fortran: IEEE binary128, whatever a long double is.  (MPICH 4.0.2 adds it up as an integer, Open MPI 4.1.4 as the
- * x87's long double.) */
+/* Fortran's REAL*16: IEEE binary128, regardless of long double. (MPICH 4.0.2 adds it as an integer,
+ * Open MPI 4.1.4 as the x87's long double.) */
 #if defined __SIZEOF_FLOAT128__
 #define ORIEL_HAS_QUAD 1
 __extension__ typedef __float128 oriel_quad;
@@ -75,33 +75,33 @@ enum oriel_operator {
     ORIEL_OPERATOR_NONE = ORIEL_OPERATOR_COUNT
 };
 
-/* Applies one operator to count elements: result (if not NULL) = target; target = target op origin.  Element by element,
- * elements extent_bytes apart in all three; nobody else may update them meanwhile, and they need no alignment.  origin may be
- * NULL for NO_OP. */
+/* Applies one operator to count elements: result (if not NULL) = target; target = target op origin.
+ * Elements are extent_bytes apart in all three buffers and need no alignment. No other thread may
+ * update them meanwhile. origin may be NULL for NO_OP. */
 typedef void oriel_kernel(char *target, const char *origin, char *result, uint64_t count);
 
-/* The same for one aligned element, atomically.  Returns 0 after *inside = 0 (release): the fast path announces itself there
- * (sync/atomic_mode.h) and ends in a jump to the kernel. */
+/* The same for one aligned element, atomically. Sets *inside = 0 (release) and returns 0: the fast
+ * path announces itself in that word (sync/atomic_mode.h) and ends with a jump to the kernel. */
 typedef int oriel_element(char *target, const char *origin, char *result, _Atomic uint32_t *inside);
 
 struct oriel_kind_properties {
-    uint32_t extent_bytes; /* from one element to the next */
+    uint32_t extent_bytes; /* distance between elements */
     uint32_t value_bytes;  /* a pair's first field; else the whole element */
-    uint32_t index_offset; /* a pair's second field; else 0 */
-    uint32_t index_bytes;  /* likewise */
-    bool padded;   /* a pair that does not fill its extent: only its fields may be touched */
-    bool tolerant; /* bytes and letters: computes more than MPI defines (kinds.def) */
-    oriel_kernel
-        *plain[ORIEL_OPERATOR_COUNT]; /* NULL where the operator is not allowed on the kind */
-    oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL where the CPU cannot */
+    uint32_t index_offset; /* of a pair's second field; else 0 */
+    uint32_t index_bytes;  /* of a pair's second field; else 0 */
+    bool padded;           /* a pair smaller than its extent: only its fields may be accessed */
+    bool tolerant;         /* bytes and letters: computes more than MPI defines (kinds.def) */
+    oriel_kernel *plain[ORIEL_OPERATOR_COUNT]; /* NULL if the operator is not allowed on the kind */
+    oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL if the CPU has no such operation */
 };
 
 extern const struct oriel_kind_properties oriel_kinds[ORIEL_KIND_COUNT];
 
-/* Whether MPI defines the operator on the kind (MPI-4.1, 6.9.2); what a tolerant one computes beyond that is no program's right. */
-bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator operator);
+/* True if MPI defines the operator on the kind (MPI-4.1, 6.9.2). Programs may not rely on what a
+ * tolerant kind computes beyond that. */
+bool oriel_kind_defines(enum oriel_kind kind, enum oriel_operator op);
 
-/* What moves of one element: without the padding of a pair. */
+/* Bytes of one element that move: a pair's padding does not. */
 static inline uint64_t oriel_kind_moving_bytes(enum oriel_kind kind)
 {
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
@@ -111,11 +111,12 @@ static inline uint64_t oriel_kind_moving_bytes(enum oriel_kind kind)
 
 enum {
     ORIEL_KERNEL_VECTOR_BYTES = 64,
-    ORIEL_KERNEL_SPLIT_BYTES = 512, /* from here on it pays */
+    ORIEL_KERNEL_SPLIT_BYTES = 512, /* minimum size at which the split pays */
 };
 
-/* A plain kernel for many aligned elements of 1, 2, 4 or 8 bytes.  The first ones go by themselves, up to where the target's
- * vectors begin: no load or store of the target's crosses a cache line then. */
+/* Calls a plain kernel for many aligned elements of 1, 2, 4 or 8 bytes. The first elements, up to
+ * the target's vector boundary, go in a separate call. Then no vector load or store of the target
+ * crosses a cache line. */
 static inline void oriel_kernel_many(oriel_kernel *kernel, uint32_t extent_bytes, char *target,
                                      const char *origin, char *result, uint64_t count)
 {
@@ -131,7 +132,7 @@ static inline void oriel_kernel_many(oriel_kernel *kernel, uint32_t extent_bytes
     kernel(target, origin, result, count);
 }
 
-/* What lies behind the last field of a padded pair, and does not move. */
+/* Bytes after the last field of a padded pair, which do not move. */
 static inline uint64_t oriel_kind_tail_bytes(const struct oriel_kind_properties *kind)
 {
     return kind->padded ? kind->extent_bytes - kind->index_offset - kind->index_bytes : 0;

@@ -1,8 +1,8 @@
-/* Accumulates: atomic per element.  Memory that the CPU reaches takes native kernels for few
- * elements and plain ones for many, where there are native ones (sync/atomic_mode.h), many in short
- * blocks by way of scattered.c; everything else happens under the target's accumulate lock, the
- * target's own accumulates included (reduce/kernel.c has the argument), also where an agent
- * computes at the target.  api/ calls. */
+/* Accumulates: atomic per element. Where the CPU reaches the memory and has native kernels, few
+ * elements use those and many use plain ones (sync/atomic_mode.h). Many elements in short blocks
+ * use scattered.c. All other accumulates run under the target's accumulate lock (reduce/kernel.c
+ * has the argument). This includes the target's own, and those that an agent computes at the
+ * target. */
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"
@@ -17,31 +17,31 @@ enum {
     STAGE_BYTES = 16384,
     STAGE_PAIRS = 512,
     QUEUE_PIECES = ORIEL_AGENT_RUNS,
-    ELEMENT_BYTES = 32, /* of the longest */
+    ELEMENT_BYTES = 32, /* of the longest element */
 };
 
-/* Runs that wait to be told to an agent in one request. */
+/* Runs queued for one request to an agent. */
 struct queue {
     unsigned count;
-    struct oriel_remote there; /* the offsets are from here */
+    struct oriel_remote there; /* base of the offsets */
     struct oriel_piece in[QUEUE_PIECES];
     struct oriel_piece out[QUEUE_PIECES];
 };
 
-/* One accumulate on its way.  The target's lock is taken when the first run needs it. */
+/* One accumulate in progress. The first run that needs the target's lock acquires it. */
 struct update {
     struct oriel_window *window;
     int32_t rank;
-    uint64_t offset_bytes; /* of the first item's place in the target's window */
+    uint64_t offset_bytes; /* of the first item in the target's window */
     enum oriel_kind kind;
-    enum oriel_operator operator;
-    bool many; /* elements, so that those with native kernels are updated in bulk, too */
+    enum oriel_operator op;
+    bool many; /* enough elements for a bulk update, even where native kernels exist */
     bool locked;
-    bool in_bulk;        /* while locked: singles are kept out */
-    uint64_t held_bytes; /* updated since the lock was taken */
-    bool returns;        /* there is a result */
-    struct queue *
-        queue; /* NULL: nothing waits, as elements may overlap: an agent reads all runs before it writes one */
+    bool in_bulk;        /* while locked: single updates are excluded */
+    uint64_t held_bytes; /* updated since the lock was acquired */
+    bool returns;        /* the operation returns a result */
+    /* NULL: no queue, since elements may overlap; an agent reads all runs before it writes one */
+    struct queue *queue;
 };
 
 static bool is_aligned(const void *address, uint64_t size_bytes)
@@ -49,7 +49,7 @@ static bool is_aligned(const void *address, uint64_t size_bytes)
     return ((uintptr_t)address & (size_bytes - 1)) == 0;
 }
 
-/* The fields of count padded pairs, without what lies between and behind them. */
+/* Writes the fields of count padded pairs, without the gaps between and after them. */
 static enum oriel_status write_fields(const struct oriel_transport *by,
                                       const struct oriel_remote *there, char *pairs,
                                       const struct oriel_kind_properties *kind, uint64_t count)
@@ -64,9 +64,9 @@ static enum oriel_status write_fields(const struct oriel_transport *by,
     return by->write_pieces(there, pieces, 2 * (unsigned)count);
 }
 
-/* Read, modify, write of memory that only the kernel reaches, in pieces of whole elements.  The padding behind the last
- * pair may lie outside of the window and is left out. */
-static enum oriel_status update_staged(const struct update *update, const struct oriel_path *way,
+/* Reads, modifies and writes memory that only the kernel reaches, in pieces of whole elements. The
+ * padding after the last pair may lie outside of the window and is left out. */
+static enum oriel_status update_staged(const struct update *update, const struct oriel_path *path,
                                        const char *origin, char *result, uint64_t count)
 {
     char stage[STAGE_BYTES] __attribute__((aligned(64)));
@@ -78,35 +78,36 @@ static enum oriel_status update_staged(const struct update *update, const struct
         uint64_t now = count - done < most ? count - done : most;
         uint64_t at = done * kind->extent_bytes;
         uint64_t len_bytes = now * kind->extent_bytes - tail_bytes;
-        struct oriel_remote piece = oriel_remote_advance(&way->there, at);
-        status = way->by->read(&piece, stage, len_bytes);
+        struct oriel_remote piece = oriel_remote_advance(&path->remote, at);
+        status = path->transport->read(&piece, stage, len_bytes);
         if (status == ORIEL_OK) {
-            kind->plain[update->operator](stage, origin != NULL ? origin + at : NULL,
-                                          result != NULL ? result + at : NULL, now);
-            if (update->operator!= ORIEL_OPERATOR_NO_OP)
-                status = kind->padded ? write_fields(way->by, &piece, stage, kind, now)
-                                      : way->by->write(&piece, stage, len_bytes);
+            kind->plain[update->op](stage, origin != NULL ? origin + at : NULL,
+                                    result != NULL ? result + at : NULL, now);
+            if (update->op != ORIEL_OPERATOR_NO_OP)
+                status = kind->padded ? write_fields(path->transport, &piece, stage, kind, now)
+                                      : path->transport->write(&piece, stage, len_bytes);
         }
         done += now;
     }
-    return oriel_remote_status(status, update->window, update->rank);
+    return oriel_path_status(status, update->window, update->rank);
 }
 
-static enum oriel_status queue_empty(const struct update *update)
+static enum oriel_status queue_flush(const struct update *update)
 {
     struct queue *queue = update->queue;
     if (queue == NULL || queue->count == 0)
         return ORIEL_OK;
     const unsigned count = queue->count;
     queue->count = 0;
-    const struct oriel_piece *in = update->operator!= ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
+    const struct oriel_piece *in = update->op != ORIEL_OPERATOR_NO_OP ? queue->in : NULL;
     const struct oriel_piece *out = update->returns ? queue->out : NULL;
     enum oriel_status status =
-        oriel_agent_update(&queue->there, update->kind, update->operator, in, out, count);
-    return oriel_remote_status(status, update->window, update->rank);
+        oriel_agent_update(&queue->there, update->kind, update->op, in, out, count);
+    return oriel_path_status(status, update->window, update->rank);
 }
 
-/* The agent at the target reads, computes and writes.  Elements in many runs come to it in few requests. */
+/* The agent at the target reads, computes and writes. Elements in many runs are batched into few
+ * requests. */
 static enum oriel_status update_by_agent(const struct update *update,
                                          const struct oriel_remote *there, const char *origin,
                                          char *result, uint64_t count)
@@ -117,16 +118,16 @@ static enum oriel_status update_by_agent(const struct update *update,
     struct queue *queue = update->queue;
     if (queue == NULL) {
         enum oriel_status status =
-            oriel_agent_update(there, update->kind, update->operator, origin != NULL ? &in : NULL,
+            oriel_agent_update(there, update->kind, update->op, origin != NULL ? &in : NULL,
                                result != NULL ? &out : NULL, 1);
-        return oriel_remote_status(status, update->window, update->rank);
+        return oriel_path_status(status, update->window, update->rank);
     }
     if (queue->count == 0)
         queue->there = *there;
     in.offset_bytes = out.offset_bytes = (int64_t)(there->address - queue->there.address);
     queue->in[queue->count] = in;
     queue->out[queue->count++] = out;
-    return queue->count == QUEUE_PIECES ? queue_empty(update) : ORIEL_OK;
+    return queue->count == QUEUE_PIECES ? queue_flush(update) : ORIEL_OK;
 }
 
 /* A thread of the target computes, if one polls. */
@@ -136,7 +137,7 @@ static bool update_by_request(const struct update *update, const struct oriel_re
 {
     const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
                                                .kind = update->kind,
-                                               .operator= update->operator,
+                                               .operator= update->op,
                                                .in = origin,
                                                .out = result,
                                                .len_bytes =
@@ -144,7 +145,7 @@ static bool update_by_request(const struct update *update, const struct oriel_re
     return update->queue == NULL && oriel_polled_ask(there, &wanted, status);
 }
 
-static enum oriel_status lock(struct update *update)
+static enum oriel_status accumulate_lock(struct update *update)
 {
     if (update->locked)
         return ORIEL_OK;
@@ -155,8 +156,8 @@ static enum oriel_status lock(struct update *update)
     return status;
 }
 
-/* After a run: long updates let others in, where nothing waits to be told to an agent. */
-static void unlock(struct update *update, bool for_good)
+/* After a run: a long update releases the lock for others, unless runs are queued for an agent. */
+static void accumulate_unlock(struct update *update, bool for_good)
 {
     bool nothing_waits = update->queue == NULL || update->queue->count == 0;
     if (update->locked && (for_good || (update->held_bytes >= ORIEL_BULK_BYTES && nothing_waits))) {
@@ -165,7 +166,7 @@ static void unlock(struct update *update, bool for_good)
     }
 }
 
-/* Of elements that have native kernels, while locked: no single updates them from here on. */
+/* For elements with native kernels, while locked: excludes single updates from here on. */
 static void begin_bulk(struct update *update)
 {
     if (!update->in_bulk)
@@ -173,7 +174,8 @@ static void begin_bulk(struct update *update)
     update->in_bulk = true;
 }
 
-/* Elements that have native kernels, aligned: what only the CPU's instructions and bulk updates ever touch. */
+/* Aligned elements with native kernels: only the CPU's instructions and bulk updates ever change
+ * them. */
 static enum oriel_status update_words(struct update *update, char *there, const char *origin,
                                       char *result, uint64_t count)
 {
@@ -182,18 +184,19 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     _Atomic uint32_t *inside = update->many || update->locked
                                    ? NULL
                                    : oriel_atomic_mode_enter(update->window, update->rank);
-    enum oriel_status status = inside != NULL ? ORIEL_OK : lock(update);
+    enum oriel_status status = inside != NULL ? ORIEL_OK : accumulate_lock(update);
     if (status != ORIEL_OK)
         return status;
     if (update->many)
         begin_bulk(update);
     if (update->in_bulk) {
-        oriel_kernel_many(kind->plain[update->operator], kind->extent_bytes, there, origin, result, count);
+        oriel_kernel_many(kind->plain[update->op], kind->extent_bytes, there, origin, result,
+                          count);
         return ORIEL_OK;
     }
     for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes)
-        kind->native[update->operator](there + at, origin != NULL ? origin + at : NULL, result != NULL ? result + at : NULL,
-                                       &nobody_looks);
+        kind->native[update->op](there + at, origin != NULL ? origin + at : NULL,
+                                 result != NULL ? result + at : NULL, &nobody_looks);
     if (inside != NULL)
         oriel_store_release(inside, 0);
     else
@@ -201,45 +204,46 @@ static enum oriel_status update_words(struct update *update, char *there, const 
     return ORIEL_OK;
 }
 
-/* count elements that are reached in one way, offset_bytes into the target's window. */
-static enum oriel_status update_alike(struct update *update, uint64_t offset_bytes,
-                                      const char *origin, char *result, uint64_t count)
+/* count elements on one path, offset_bytes into the target's window. */
+static enum oriel_status update_one_path(struct update *update, uint64_t offset_bytes,
+                                         const char *origin, char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    struct oriel_path way =
-        oriel_remote_find(update->window, update->rank, offset_bytes, 0,
-                          (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
-    bool by_cpu = kind->native[update->operator] != NULL && way.cpu_reaches && is_aligned(way.there.direct, kind->extent_bytes);
+    struct oriel_path path =
+        oriel_path_find(update->window, update->rank, offset_bytes, 0,
+                        (int64_t)(count * kind->extent_bytes - oriel_kind_tail_bytes(kind)));
+    bool by_cpu = kind->native[update->op] != NULL && path.cpu_reaches &&
+                  is_aligned(path.remote.direct, kind->extent_bytes);
     if (oriel_likely(by_cpu))
-        return update_words(update, way.there.direct, origin, result, count);
-    enum oriel_status status = lock(update);
+        return update_words(update, path.remote.direct, origin, result, count);
+    enum oriel_status status = accumulate_lock(update);
     if (status != ORIEL_OK)
         return status;
-    if (update_by_request(update, &way.there, origin, result, count, &status))
-        return oriel_remote_status(status, update->window, update->rank);
-    if (way.by == &oriel_transport_agent)
-        return update_by_agent(update, &way.there, origin, result, count);
-    if (way.by != &oriel_transport_shared)
-        return update_staged(update, &way, origin, result, count);
-    kind->plain[update->operator](way.there.direct, origin, result, count);
+    if (update_by_request(update, &path.remote, origin, result, count, &status))
+        return oriel_path_status(status, update->window, update->rank);
+    if (path.transport == &oriel_transport_agent)
+        return update_by_agent(update, &path.remote, origin, result, count);
+    if (path.transport != &oriel_transport_shared)
+        return update_staged(update, &path, origin, result, count);
+    kind->plain[update->op](path.remote.direct, origin, result, count);
     return ORIEL_OK;
 }
 
-/* Of count elements at an offset, how many are reached as the first is: a run may cross an end of what every CPU reaches, and
- * each element's way must depend on its own place only. */
-static uint64_t count_alike(const struct update *update, uint64_t offset_bytes, uint64_t count)
+/* Of count elements at an offset, how many share the first one's path. A run may cross the end of
+ * the bytes that every CPU reaches, and each element's path must depend on its own offset only. */
+static uint64_t count_one_path(const struct update *update, uint64_t offset_bytes, uint64_t count)
 {
-    const struct oriel_alike reached =
-        oriel_remote_alike(update->window, update->rank, offset_bytes);
+    const struct oriel_path_range reached =
+        oriel_path_range_at(update->window, update->rank, offset_bytes);
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t left_bytes = reached.end - offset_bytes;
     uint64_t alike = left_bytes / extent_bytes;
     if (alike == 0 || (!reached.cpu_reaches && left_bytes % extent_bytes != 0))
-        alike++; /* the element that crosses the end is reached by copies */
+        alike++; /* the element that crosses the end is copied */
     return alike < count ? alike : count;
 }
 
-/* count elements in one run, at_bytes from the first item's place. */
+/* count elements in one run, at_bytes from the first item. */
 static enum oriel_status update_run(struct update *update, int64_t at_bytes, const char *origin,
                                     char *result, uint64_t count)
 {
@@ -252,17 +256,17 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
         uint64_t at = done * extent_bytes;
         uint64_t now = count - done < most ? count - done : most;
         if (!whole)
-            now = count_alike(update, offset_bytes + at, now);
-        status = update_alike(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
-                              result != NULL ? result + at : NULL, now);
+            now = count_one_path(update, offset_bytes + at, now);
+        status = update_one_path(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
+                                 result != NULL ? result + at : NULL, now);
         done += now;
         update->held_bytes += now * extent_bytes;
-        unlock(update, false);
+        accumulate_unlock(update, false);
     }
     return status;
 }
 
-/* A cursor over a buffer that may not be there. */
+/* A cursor over a buffer that may be absent. */
 struct walker {
     struct oriel_cursor cursor;
     bool present;
@@ -282,7 +286,7 @@ static bool walker_open(struct walker *walker, const struct oriel_operand *buffe
     return true;
 }
 
-/* At most this many elements in one run; 0 at the end. */
+/* The elements of one run, at most count; 0 at the end. */
 static uint64_t walker_room(struct walker *walker, uint64_t count, uint64_t extent_bytes)
 {
     if (!walker->present)
@@ -308,14 +312,14 @@ static void walker_close(struct walker *walker)
         oriel_cursor_close(&walker->cursor);
 }
 
-/* The next element's old value goes to several runs of the result, which has another type. */
+/* The next element's old value spans several runs of the result, which has another type. */
 static enum oriel_status update_across(struct update *update, int64_t at_bytes, const char *origin,
                                        struct walker *result, uint64_t extent_bytes)
 {
     char old[ELEMENT_BYTES] __attribute__((aligned(16)));
     enum oriel_status status = update_run(update, at_bytes, origin, old, 1);
     if (status == ORIEL_OK)
-        status = queue_empty(update); /* before old is gone */
+        status = queue_flush(update); /* while old is still valid */
     for (uint64_t done = 0;
          done < extent_bytes && status == ORIEL_OK && oriel_cursor_fill(&result->cursor);) {
         uint64_t left_bytes = result->cursor.batch.left_bytes;
@@ -346,7 +350,7 @@ static enum oriel_status update_walk(struct update *update, struct oriel_cursor 
         oriel_batch_use_elements(&target->batch, now * extent_bytes);
         count -= now;
     }
-    return status == ORIEL_OK ? queue_empty(update) : status;
+    return status == ORIEL_OK ? queue_flush(update) : status;
 }
 
 static struct oriel_part part_of(char *at, const struct oriel_side *side)
@@ -354,31 +358,31 @@ static struct oriel_part part_of(char *at, const struct oriel_side *side)
     return (struct oriel_part){at, side->type->layout, side->count, side->type->extent_bytes};
 }
 
-/* Returns whether this process loads and stores the whole of a target, and where that begins. */
+/* Returns whether this process loads and stores the whole of a target, and its start. */
 static bool find_direct(const struct update *update, const struct oriel_side *target, char **at)
 {
     const struct oriel_type *type = target->type;
     int64_t low_bytes, high_bytes;
     oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
-    const struct oriel_path way = oriel_remote_find(update->window, update->rank,
-                                                    update->offset_bytes, low_bytes, high_bytes);
-    *at = way.there.direct;
-    return way.by == &oriel_transport_shared;
+    const struct oriel_path path =
+        oriel_path_find(update->window, update->rank, update->offset_bytes, low_bytes, high_bytes);
+    *at = path.remote.direct;
+    return path.transport == &oriel_transport_shared;
 }
 
 /* While locked. */
 static void update_step(struct update *update, struct oriel_scattered *scattered, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    if (kind->native[update->operator] != NULL)
+    if (kind->native[update->op] != NULL)
         begin_bulk(update);
     oriel_scattered_update(scattered, count);
     update->held_bytes += count * kind->extent_bytes;
-    unlock(update, false);
+    accumulate_unlock(update, false);
 }
 
-/* Many elements in short blocks.  Under the lock and in bulk nobody else updates any of them,
- * however they are aligned.  Returns false, and nothing is done, where this is not the way. */
+/* Many elements in short blocks. Under the lock and in bulk mode no other update touches them,
+ * whatever their alignment. Returns false without side effects if another way is better. */
 static bool update_scattered(struct update *update, const struct oriel_side *target, uint64_t count,
                              const struct oriel_operand *origin, const struct oriel_operand *result,
                              enum oriel_status *status)
@@ -392,13 +396,13 @@ static bool update_scattered(struct update *update, const struct oriel_side *tar
         !(oriel_scattered_pays(&there) || oriel_scattered_pays(&from) ||
           oriel_scattered_pays(&to)) ||
         !find_direct(update, target, &there.at) ||
-        !oriel_scattered_open(&scattered, update->kind, update->operator, & there,
+        !oriel_scattered_open(&scattered, update->kind, update->op, &there,
                               origin != NULL ? &from : NULL, result != NULL ? &to : NULL))
         return false;
     *status = ORIEL_OK;
     for (uint64_t now; count > 0 && *status == ORIEL_OK; count -= now) {
         now = count < most ? count : most;
-        *status = lock(update);
+        *status = accumulate_lock(update);
         if (*status == ORIEL_OK)
             update_step(update, &scattered, now);
     }
@@ -434,58 +438,57 @@ static enum oriel_status update_layouts(struct update *update, const struct orie
 }
 
 /* Whether it is deferred. */
-static bool defer(struct oriel_window *window, const struct oriel_span *target,
-                  struct oriel_elements elements, enum oriel_operator operator,
-                  const struct oriel_operand * origin)
+static bool accumulate_defer(struct oriel_window *window, const struct oriel_span *target,
+                             struct oriel_elements elements, enum oriel_operator op,
+                             const struct oriel_operand *origin)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[elements.kind];
     if (kind->padded ||
         !oriel_deferred_takes(window, target->rank, elements.count * kind->extent_bytes))
         return false;
-    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, operator,
+    oriel_deferred_accumulate(window, target->rank, target->offset_bytes, elements.kind, op,
                               origin->here, elements.count);
     return true;
 }
 
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,
                                        uint64_t offset_bytes, enum oriel_kind kind,
-                                       enum oriel_operator operator, const char * origin,
-                                       uint64_t count)
+                                       enum oriel_operator op, const char *origin, uint64_t count)
 {
     struct update update = {.window = window,
                             .rank = rank,
                             .offset_bytes = offset_bytes,
                             .kind = kind,
-                            .operator= operator,
-                            .many = count >= ORIEL_BULK_ELEMENTS };
+                            .op = op,
+                            .many = count >= ORIEL_BULK_ELEMENTS};
     enum oriel_status status = update_run(&update, 0, origin, NULL, count);
-    unlock(&update, true);
+    accumulate_unlock(&update, true);
     return status;
 }
 
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                                   struct oriel_elements elements, enum oriel_operator operator,
-                                   const struct oriel_operand * origin,
+                                   struct oriel_elements elements, enum oriel_operator op,
+                                   const struct oriel_operand *origin,
                                    const struct oriel_operand *result)
 {
     struct update update = {.window = window,
                             .rank = target->rank,
                             .offset_bytes = target->offset_bytes,
                             .kind = elements.kind,
-                            .operator= operator,
+                            .op = op,
                             .many = elements.count >= ORIEL_BULK_ELEMENTS,
                             .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
-    origin = operator== ORIEL_OPERATOR_NO_OP ? NULL : origin;
+    origin = op == ORIEL_OPERATOR_NO_OP ? NULL : origin;
     dense = dense && (origin == NULL || origin->side.type->dense);
     enum oriel_status status = ORIEL_OK;
     const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
-    if (oriel_unlikely(oriel_is_far(window, target->rank)))
-        return oriel_internode_accumulate(window, target, elements, operator, origin, result);
+    if (oriel_unlikely(oriel_is_internode(window, target->rank)))
+        return oriel_internode_accumulate(window, target, elements, op, origin, result);
     if (dense && origin != NULL && result == NULL &&
-        defer(window, target, elements, operator, origin))
+        accumulate_defer(window, target, elements, op, origin))
         return ORIEL_OK;
     oriel_deferred_do(window, target->rank);
     if (dense)
@@ -493,7 +496,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                             result != NULL ? result->here : NULL, count);
     else if (!update_scattered(&update, &target->side, count, origin, result, &status))
         status = update_layouts(&update, &target->side, count, origin, result);
-    unlock(&update, true);
+    accumulate_unlock(&update, true);
     return status;
 }
 

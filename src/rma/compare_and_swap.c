@@ -1,5 +1,5 @@
-/* compare_and_swap: by the CPU where it has an instruction for it, like a single accumulate (sync/atomic_mode.h), else under the
- * target's accumulate lock.  api/ calls. */
+/* compare_and_swap: one CPU instruction if there is one, like a single accumulate
+ * (sync/atomic_mode.h), else under the target's accumulate lock. */
 #include "internode/origin/origin_rma.h"
 #include "reduce/cpu_swap.h"
 #include "rma/deferred.h"
@@ -10,17 +10,17 @@
 
 #include <string.h>
 
-static enum oriel_status swap_apart(const struct oriel_path *way, const char *desired,
-                                    const char *wanted, char *found, uint64_t len_bytes)
+static enum oriel_status swap_by_copies(const struct oriel_path *path, const char *desired,
+                                        const char *wanted, char *found, uint64_t len_bytes)
 {
-    enum oriel_status status = way->by->read(&way->there, found, len_bytes);
+    enum oriel_status status = path->transport->read(&path->remote, found, len_bytes);
     if (status == ORIEL_OK && memcmp(found, wanted, len_bytes) == 0)
-        status = way->by->write(&way->there, desired, len_bytes);
+        status = path->transport->write(&path->remote, desired, len_bytes);
     return status;
 }
 
 static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
-                                     const struct oriel_path *way, uint64_t len_bytes,
+                                     const struct oriel_path *path, uint64_t len_bytes,
                                      const void *origin, const void *compare, void *result)
 {
     char found[ORIEL_SWAP_BYTES];
@@ -36,16 +36,16 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
                                               .desired = desired,
                                               .out = found,
                                               .len_bytes = len_bytes};
-    if (oriel_polled_ask(&way->there, &asked, &status))
+    if (oriel_polled_ask(&path->remote, &asked, &status))
         ;
-    else if (way->by == &oriel_transport_agent)
-        status = oriel_agent_swap(&way->there, desired, wanted, found, len_bytes);
+    else if (path->transport == &oriel_transport_agent)
+        status = oriel_agent_swap(&path->remote, desired, wanted, found, len_bytes);
     else
-        status = swap_apart(way, desired, wanted, found, len_bytes);
+        status = swap_by_copies(path, desired, wanted, found, len_bytes);
     oriel_accumulate_mutex_unlock(window, rank);
     if (status == ORIEL_OK)
         memcpy(result, found, len_bytes);
-    return oriel_remote_status(status, window, rank);
+    return oriel_path_status(status, window, rank);
 }
 
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
@@ -53,24 +53,24 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
                                          const void *compare, void *result)
 {
     uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
-    if (oriel_unlikely(oriel_is_far(window, target->rank)))
+    if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
-    struct oriel_path way =
-        oriel_remote_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
-    if (!way.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES ||
-        ((uintptr_t)way.there.direct & (len_bytes - 1)) != 0)
-        return swap_locked(window, target->rank, &way, len_bytes, origin, compare, result);
+    struct oriel_path path =
+        oriel_path_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
+    if (!path.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES ||
+        ((uintptr_t)path.remote.direct & (len_bytes - 1)) != 0)
+        return swap_locked(window, target->rank, &path, len_bytes, origin, compare, result);
     _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target->rank);
     if (inside != NULL) {
-        oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
+        oriel_swap_native(path.remote.direct, origin, compare, result, len_bytes);
         oriel_store_release(inside, 0);
         return ORIEL_OK;
     }
     enum oriel_status status = oriel_accumulate_mutex_lock(window, target->rank);
     if (status != ORIEL_OK)
         return status;
-    oriel_swap_native(way.there.direct, origin, compare, result, len_bytes);
+    oriel_swap_native(path.remote.direct, origin, compare, result, len_bytes);
     oriel_atomic_mode_count(window, target->rank);
     oriel_accumulate_mutex_unlock(window, target->rank);
     return ORIEL_OK;

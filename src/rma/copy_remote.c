@@ -1,7 +1,8 @@
-/* Memory that this process loads and stores is copied from layout to layout (copy_layout.c).  A get of many pieces that lie near each
- * other fetches everything from the first to the last and copies from there.  Otherwise two cursors, one for each side, are
- * walked together, and what both have without a hole is collected into pieces for the transport; where that is the CPU after
- * all, runs of equal length at equal distances move in one loop.  put_get.c calls. */
+/* Copies memory that this process loads and stores from layout to layout (copy_layout.c). A get of
+ * many pieces near each other fetches everything from the first to the last and copies from there.
+ * Otherwise two cursors, one per side, advance together. The runs without a hole on both sides are
+ * collected into pieces for the transport. If the transport is the CPU after all, runs of equal
+ * length at equal distances move in one loop. */
 #include "rma/copy_remote.h"
 
 #include "base/atomic.h"
@@ -12,15 +13,16 @@
 
 enum {
     PIECES = 256,
-    WHOLE_PIECES = 4,      /* at least, of what is fetched with its gaps */
+    WHOLE_PIECES = 4,      /* at least, to fetch pieces with their gaps */
     WHOLE_BYTES = 1 << 20, /* at most */
-    BYTES_OF_A_PIECE =
-        512, /* take no longer than a piece of its own: the kernel takes 360 ns for one, an agent 40 */
+    /* bytes that cost no more than a piece of their own: the kernel needs 360 ns for one, an agent
+     * 40 */
+    BYTES_OF_A_PIECE = 512,
 };
 
 struct mover {
-    const struct oriel_transport *by;
-    const struct oriel_remote *there;
+    const struct oriel_transport *transport;
+    const struct oriel_remote *remote;
     char *here;
     bool to_target;
     struct oriel_cursor target;
@@ -29,14 +31,14 @@ struct mover {
     struct oriel_piece pieces[PIECES];
 };
 
-static enum oriel_status deliver(struct mover *mover)
+static enum oriel_status pieces_deliver(struct mover *mover)
 {
     unsigned count = mover->collected;
     mover->collected = 0;
     if (count == 0)
         return ORIEL_OK;
-    return mover->to_target ? mover->by->write_pieces(mover->there, mover->pieces, count)
-                            : mover->by->read_pieces(mover->there, mover->pieces, count);
+    return mover->to_target ? mover->transport->write_pieces(mover->remote, mover->pieces, count)
+                            : mover->transport->read_pieces(mover->remote, mover->pieces, count);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -49,8 +51,8 @@ static char *at_origin(const struct mover *mover)
     return oriel_at(mover->here, mover->origin.batch.at_bytes);
 }
 
-/* What both sides have without a hole, as one piece. */
-static enum oriel_status collect(struct mover *mover)
+/* Collects the bytes without a hole on both sides as one piece. */
+static enum oriel_status piece_collect(struct mover *mover)
 {
     uint64_t len_bytes =
         smaller(oriel_batch_piece(&mover->target.batch), oriel_batch_piece(&mover->origin.batch));
@@ -58,16 +60,16 @@ static enum oriel_status collect(struct mover *mover)
         (struct oriel_piece){mover->target.batch.at_bytes, at_origin(mover), len_bytes};
     oriel_batch_use(&mover->target.batch, len_bytes);
     oriel_batch_use(&mover->origin.batch, len_bytes);
-    return mover->collected == PIECES ? deliver(mover) : ORIEL_OK;
+    return mover->collected == PIECES ? pieces_deliver(mover) : ORIEL_OK;
 }
 
-/* A batch as runs of run_bytes: a long run is many short ones that touch. */
+/* A batch as runs of run_bytes: a long run is many adjacent short ones. */
 struct strided {
-    uint64_t runs; /* 0: it cannot be seen so */
+    uint64_t runs; /* 0: not possible */
     int64_t stride_bytes;
 };
 
-static struct strided see_as(const struct oriel_batch *batch, uint64_t run_bytes)
+static struct strided as_strided(const struct oriel_batch *batch, uint64_t run_bytes)
 {
     if (oriel_kinds[batch->kind].padded)
         return (struct strided){0, 0};
@@ -86,18 +88,18 @@ static void use_strided(struct oriel_batch *batch, uint64_t run_bytes, uint64_t 
         oriel_batch_use(batch, runs * run_bytes);
 }
 
-/* Moves whole runs in one loop where memory is shared and both sides allow it; false when not. */
+/* Moves whole runs in one loop if memory is shared and both sides allow it; false if not. */
 static bool move_strided(struct mover *mover)
 {
     struct oriel_batch *target = &mover->target.batch;
     struct oriel_batch *origin = &mover->origin.batch;
     uint64_t run_bytes = smaller(target->run_bytes, origin->run_bytes);
-    struct strided there = see_as(target, run_bytes);
-    struct strided here = see_as(origin, run_bytes);
+    struct strided there = as_strided(target, run_bytes);
+    struct strided here = as_strided(origin, run_bytes);
     uint64_t runs = smaller(there.runs, here.runs);
-    if (mover->by != &oriel_transport_shared || runs < 2)
+    if (mover->transport != &oriel_transport_shared || runs < 2)
         return false;
-    char *at_target = oriel_at(mover->there->direct, target->at_bytes);
+    char *at_target = oriel_at(mover->remote->direct, target->at_bytes);
     char *at_here = at_origin(mover);
     if (mover->to_target)
         oriel_copy_runs(at_target, there.stride_bytes, at_here, here.stride_bytes, run_bytes, runs);
@@ -108,25 +110,25 @@ static bool move_strided(struct mover *mover)
     return true;
 }
 
-static enum oriel_status walk(struct mover *mover)
+static enum oriel_status copy_walk(struct mover *mover)
 {
     struct oriel_cursor *source = mover->to_target ? &mover->origin : &mover->target;
     struct oriel_cursor *sink = mover->to_target ? &mover->target : &mover->origin;
     enum oriel_status status = ORIEL_OK;
     while (status == ORIEL_OK && oriel_cursor_fill(source) && oriel_cursor_fill(sink))
         if (!move_strided(mover))
-            status = collect(mover);
-    return status == ORIEL_OK ? deliver(mover) : status;
+            status = piece_collect(mover);
+    return status == ORIEL_OK ? pieces_deliver(mover) : status;
 }
 
-static enum oriel_status move_walking(const struct oriel_transport *by,
-                                      const struct oriel_remote *there,
-                                      const struct oriel_items *target, char *here,
-                                      const struct oriel_items *origin, bool to_target)
+static enum oriel_status move_by_cursors(const struct oriel_transport *transport,
+                                         const struct oriel_remote *remote,
+                                         const struct oriel_items *target, char *here,
+                                         const struct oriel_items *origin, bool to_target)
 {
     struct mover mover;
-    mover.by = by;
-    mover.there = there;
+    mover.transport = transport;
+    mover.remote = remote;
     mover.here = here;
     mover.to_target = to_target;
     mover.collected = 0;
@@ -134,7 +136,7 @@ static enum oriel_status move_walking(const struct oriel_transport *by,
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     enum oriel_status status = ORIEL_OK;
     if (oriel_cursor_open(&mover.origin, origin->layout, origin->count, origin->extent_bytes)) {
-        status = walk(&mover);
+        status = copy_walk(&mover);
         oriel_cursor_close(&mover.origin);
     } else {
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
@@ -148,9 +150,10 @@ static uint64_t pieces_of(const struct oriel_items *items)
     return items->count * items->layout->runs;
 }
 
-/* Everything between the target's first byte and its last in one transfer, and what is wanted from there.  False where it does
- * not pay or cannot be, as where a part of the gaps is not mapped: then it is to be done otherwise. */
-static bool get_whole(const struct oriel_transport *by, const struct oriel_remote *there,
+/* Fetches everything between the target's first byte and its last in one transfer, and copies from
+ * there. Returns false if that does not pay or fails, for example if a part of the gaps is not
+ * mapped. The caller then uses another way. */
+static bool get_whole(const struct oriel_transport *transport, const struct oriel_remote *remote,
                       const struct oriel_items *target, char *here,
                       const struct oriel_items *origin)
 {
@@ -163,28 +166,31 @@ static bool get_whole(const struct oriel_transport *by, const struct oriel_remot
         __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
         (uint64_t)span_bytes / BYTES_OF_A_PIECE > pieces)
         return false;
-    const struct oriel_remote first = {oriel_at(there->direct, low_bytes),
-                                       there->address + (uint64_t)low_bytes,
-                                       there->agent,
-                                       there->pid,
-                                       there->writers,
-                                       there->polled};
+    const struct oriel_remote first = {oriel_at(remote->direct, low_bytes),
+                                       remote->address + (uint64_t)low_bytes,
+                                       remote->agent,
+                                       remote->pid,
+                                       remote->writers,
+                                       remote->polled};
     char *whole = malloc((size_t)span_bytes);
-    const bool came = whole != NULL && by->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
+    const bool came = whole != NULL &&
+                      transport->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&
                       oriel_copy_items(here, origin, oriel_at(whole, -low_bytes), target);
     free(whole);
     return came;
 }
 
-enum oriel_status oriel_move(const struct oriel_transport *by, const struct oriel_remote *there,
-                             const struct oriel_items *target, char *here,
-                             const struct oriel_items *origin, bool to_target)
+enum oriel_status oriel_copy_remote(const struct oriel_transport *transport,
+                                    const struct oriel_remote *remote,
+                                    const struct oriel_items *target, char *here,
+                                    const struct oriel_items *origin, bool to_target)
 {
-    if (by != &oriel_transport_shared && !to_target && get_whole(by, there, target, here, origin))
+    if (transport != &oriel_transport_shared && !to_target &&
+        get_whole(transport, remote, target, here, origin))
         return ORIEL_OK;
-    if (by != &oriel_transport_shared || !oriel_copy_can(target, origin))
-        return move_walking(by, there, target, here, origin, to_target);
-    bool copied = to_target ? oriel_copy_items(there->direct, target, here, origin)
-                            : oriel_copy_items(here, origin, there->direct, target);
+    if (transport != &oriel_transport_shared || !oriel_copy_can(target, origin))
+        return move_by_cursors(transport, remote, target, here, origin, to_target);
+    bool copied = to_target ? oriel_copy_items(remote->direct, target, here, origin)
+                            : oriel_copy_items(here, origin, remote->direct, target);
     return copied ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }

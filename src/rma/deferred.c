@@ -1,26 +1,36 @@
-/* Operations that wait in this process.  A copy by the kernel takes a microsecond for any few bytes: of many short operations, those
- * that lie side by side become one, and the others go into one call.
+/* Deferred operations of this process. A copy by the kernel costs a microsecond, however short. Of
+ * many short operations, adjacent ones become one, and the others share one call.
  *
- *   D1  What is deferred: puts and accumulates without a result, of up to ORIEL_DEFERRED_BYTES in one run, to another rank whose
- *       whole window is reached by copies.  Not in an epoch of lock_all, which programs keep open for as long as the window lives:
- *       some of them rely on it that a put arrives by itself.  Other access epochs most often end soon.
- *   D2  The data is copied at the call.  So the operation is complete locally, and flush_local and requests have nothing to do.
- *   D3  What waits is for one target and of one sort: puts, or accumulates of one kind and operator.
- *   D4  It is done before an operation of another sort, on another target, or for which there is no room, begins to wait; before
- *       one on this target is done by other means; and before a flush, unlock, fence or complete lets anybody know of its end.
+ *   D1: Deferred operations are puts, and accumulates without a result. They have up to
+ *       ORIEL_DEFERRED_BYTES in one run, and their target is another rank whose whole window is
+ *       reached by copies. Nothing is deferred in an epoch of lock_all, which programs keep open
+ *       for the lifetime of the window: some of them rely on a put arriving without a further call.
+ *       Other access epochs usually end soon.
+ *   D2: The data is copied at the call. So the operation is complete locally, and flush_local and
+ *       requests have no work.
+ *   D3: All deferred operations are for one target and of one sort: puts, or accumulates of one
+ *       kind and operator.
+ *   D4: They are executed before an operation of another sort, on another target, or without room
+ *       is deferred. They are executed before another operation on this target is done by other
+ *       means. They are executed before a flush, unlock, fence or complete signals any other rank.
  *
- * P1  All operations of one thread on one target take effect in their order: by D4 what waits is done before anything else is
- *     begun, and what waits is done in its order.  MPI asks for less, but copies one by one had this order, too.
- * P2  Nothing is lost: whatever completes operations at the target does what waits first (D4), and only then releases a lock,
- *     signals, or enters a barrier.  What waits is the window's, not a thread's, and a mutex is held from the first look at it
- *     until it is done: so a thread completes what others have deferred before, as MPI asks for.
- * P3  Accumulates stay atomic: the target's accumulate lock is held from the read of the elements until all are written.  Nobody
- *     else updates them meanwhile, nor sees some of an element's bytes.
- * P4  Bytes that no operation is for are never written: others may put there at the same time.
- * P5  A failure belongs to the operation that it is of: after one, those that waited with it are done one by one, and page by
- *     page what lies side by side.  All that can be done is done.  The next call that completes tells the first failure.
+ *   P1: All operations of one thread on one target take effect in their order. By D4 deferred
+ *       operations are executed before any other begins, and in their order. MPI requires less, but
+ *       individual copies had this order, too.
+ *   P2: No operation is lost. A call that completes operations at the target executes the deferred
+ *       ones first (D4), and only then releases a lock, signals, or enters a barrier. Deferred
+ *       operations belong to the window, not to a thread, and a mutex is held from their first
+ *       inspection until they are executed. So a thread completes earlier deferred operations of
+ *       other threads, as MPI requires.
+ *   P3: Accumulates stay atomic. The target's accumulate lock is held from the read of the elements
+ *       until all are written. No other rank updates them meanwhile, nor sees a part of an
+ *       element's bytes.
+ *   P4: Bytes that no operation covers are never written: other ranks may put there concurrently.
+ *   P5: A failure belongs to its operation. After one, all deferred operations are executed one by
+ *       one, and adjacent ones page by page. So every operation that can succeed does. The next
+ *       completing call reports the first failure.
  *
- * rma/ and api/ call, from any thread of the program. */
+ * Thread-safe. */
 #include "rma/deferred.h"
 
 #include "base/delay.h"
@@ -34,9 +44,9 @@
 
 enum {
     ROOM_BYTES = 16 << 10,
-    RUNS = 512, /* the kernel takes up to 1,024 in a call */
-    STAGE_BYTES =
-        4096, /* are read and written as one, at most: as much as a target that waits serves at a time */
+    RUNS = 512, /* the kernel accepts up to 1,024 in a call */
+    /* limit of one read and write: as much as a waiting target serves at a time */
+    STAGE_BYTES = 4096,
     BITS = 64,
 };
 _Static_assert((int)STAGE_BYTES <= (int)ORIEL_POLLED_BYTES, "the target can serve it");
@@ -48,11 +58,11 @@ struct run {
 };
 
 struct oriel_deferred {
-    pthread_mutex_t mutex; /* of all below */
-    uint32_t count;        /* of runs that wait */
-    int32_t rank;          /* D3: of those that wait, like the next two */
+    pthread_mutex_t mutex; /* protects all below */
+    uint32_t count;        /* of deferred runs */
+    int32_t rank;          /* D3: of the deferred operations, like the next two */
     enum oriel_kind kind;  /* ORIEL_KIND_NONE: puts */
-    enum oriel_operator operator;
+    enum oriel_operator op;
     uint32_t used_bytes;
     enum oriel_status failure; /* P5; ORIEL_OK: none */
     char failure_text[512];
@@ -60,53 +70,53 @@ struct oriel_deferred {
     char data[ROOM_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
 };
 
-/* --- doing --- */
+/* --- executing --- */
 
-static struct oriel_path find_way(struct oriel_window *window,
-                                  const struct oriel_deferred *deferred, const struct run *run)
+static struct oriel_path deferred_path(struct oriel_window *window,
+                                       const struct oriel_deferred *deferred, const struct run *run)
 {
-    return oriel_remote_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
+    return oriel_path_find(window, deferred->rank, run->offset_bytes, 0, run->len_bytes);
 }
 
 static enum oriel_status put_one(struct oriel_window *window, struct oriel_deferred *deferred,
                                  const struct run *run)
 {
-    const struct oriel_path way = find_way(window, deferred, run);
+    const struct oriel_path path = deferred_path(window, deferred, run);
     const enum oriel_status status =
-        oriel_remote_write(&way, deferred->data + run->at_bytes, run->len_bytes);
-    return oriel_remote_status(status, window, deferred->rank);
+        oriel_path_write(&path, deferred->data + run->at_bytes, run->len_bytes);
+    return oriel_path_status(status, window, deferred->rank);
 }
 
-/* False: none is known to be done. */
+/* Returns false if none is known to be done. */
 static bool put_many(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     struct oriel_piece pieces[RUNS];
     const struct run *runs = deferred->list;
     const unsigned count = deferred->count;
-    const struct oriel_path way = find_way(window, deferred, &runs[0]);
+    const struct oriel_path path = deferred_path(window, deferred, &runs[0]);
     for (unsigned i = 0; i < count; i++)
         pieces[i] = (struct oriel_piece){(int64_t)(runs[i].offset_bytes - runs[0].offset_bytes),
                                          deferred->data + runs[i].at_bytes, runs[i].len_bytes};
-    return way.by->write_pieces(&way.there, pieces, count) == ORIEL_OK;
+    return path.transport->write_pieces(&path.remote, pieces, count) == ORIEL_OK;
 }
 
 static enum oriel_status accumulate_one(struct oriel_window *window,
                                         struct oriel_deferred *deferred, const struct run *run)
 {
     return oriel_accumulate_run(window, deferred->rank, run->offset_bytes, deferred->kind,
-                                deferred->operator, deferred->data + run->at_bytes,
+                                deferred->op, deferred->data + run->at_bytes,
                                 run->len_bytes / oriel_kinds[deferred->kind].extent_bytes);
 }
 
-/* The elements of a part of the target's window, as they are there and then as they become. */
+/* The elements of a part of the target's window: first their old values, then the new ones. */
 struct stage {
     uint64_t low_bytes;
     uint64_t end_bytes;
-    uint64_t touched[STAGE_BYTES / BITS]; /* a bit for each byte that is to be written: P4 */
+    uint64_t touched[STAGE_BYTES / BITS]; /* a bit per byte to be written: P4 */
     char bytes[STAGE_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
 };
 
-static void touch(struct stage *stage, uint64_t from, uint64_t len_bytes)
+static void stage_touch(struct stage *stage, uint64_t from, uint64_t len_bytes)
 {
     for (uint64_t end = from + len_bytes; from < end;) {
         const uint64_t bit = from % BITS;
@@ -116,7 +126,7 @@ static void touch(struct stage *stage, uint64_t from, uint64_t len_bytes)
     }
 }
 
-/* The first byte from at on that is touched, or is not; STAGE_BYTES: none. */
+/* The first byte at or after at that is touched, or is not; STAGE_BYTES: none. */
 static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_touched)
 {
     for (; at < STAGE_BYTES; at = (at / BITS + 1) * BITS) {
@@ -127,14 +137,15 @@ static uint64_t next_touched(const struct stage *stage, uint64_t at, bool is_tou
     return STAGE_BYTES;
 }
 
-static enum oriel_status write_bytes(const struct oriel_path *way, struct stage *stage, uint64_t at,
-                                     uint64_t len_bytes)
+static enum oriel_status stage_write(const struct oriel_path *path, struct stage *stage,
+                                     uint64_t at, uint64_t len_bytes)
 {
-    const struct oriel_path there = {way->by, oriel_remote_advance(&way->there, at), false};
-    return oriel_remote_write(&there, stage->bytes + at, len_bytes);
+    const struct oriel_path there = {path->transport, oriel_remote_advance(&path->remote, at),
+                                     false};
+    return oriel_path_write(&there, stage->bytes + at, len_bytes);
 }
 
-static enum oriel_status write_touched(const struct oriel_path *way, struct stage *stage)
+static enum oriel_status stage_write_touched(const struct oriel_path *path, struct stage *stage)
 {
     struct oriel_piece pieces[RUNS];
     unsigned count = 0;
@@ -145,12 +156,12 @@ static enum oriel_status write_touched(const struct oriel_path *way, struct stag
         at = end;
     }
     if (count != 1)
-        return way->by->write_pieces(&way->there, pieces, count);
-    return write_bytes(way, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
+        return path->transport->write_pieces(&path->remote, pieces, count);
+    return stage_write(path, stage, (uint64_t)pieces[0].offset_bytes, pieces[0].len_bytes);
 }
 
-/* The first runs that a stage has room for. */
-static unsigned choose(const struct run *runs, unsigned count, struct stage *stage)
+/* Chooses as many of the first runs as fit in a stage. */
+static unsigned stage_choose_runs(const struct run *runs, unsigned count, struct stage *stage)
 {
     unsigned taken = 0;
     stage->low_bytes = UINT64_MAX;
@@ -169,7 +180,7 @@ static unsigned choose(const struct run *runs, unsigned count, struct stage *sta
 }
 
 /* P5. */
-static void keep_failure(struct oriel_deferred *deferred, enum oriel_status status)
+static void failure_record(struct oriel_deferred *deferred, enum oriel_status status)
 {
     if (oriel_likely(status == ORIEL_OK) || deferred->failure != ORIEL_OK)
         return;
@@ -177,9 +188,9 @@ static void keep_failure(struct oriel_deferred *deferred, enum oriel_status stat
     snprintf(deferred->failure_text, sizeof deferred->failure_text, "%s", oriel_fail_message());
 }
 
-/* P5: what is touched, page by page.  These are stores, so a piece may be written twice. */
-static void write_apart(struct oriel_window *window, struct oriel_deferred *deferred,
-                        const struct oriel_path *way, struct stage *stage)
+/* P5: writes the touched bytes page by page. These are stores, so a piece may be written twice. */
+static void stage_write_by_page(struct oriel_window *window, struct oriel_deferred *deferred,
+                                const struct oriel_path *path, struct stage *stage)
 {
     const uint64_t address = window->targets[deferred->rank].address + stage->low_bytes;
     for (uint64_t at = next_touched(stage, 0, true), now; at < STAGE_BYTES;
@@ -187,104 +198,105 @@ static void write_apart(struct oriel_window *window, struct oriel_deferred *defe
         const uint64_t to_page = ORIEL_PAGE_BYTES - (address + at) % ORIEL_PAGE_BYTES;
         const uint64_t touched = next_touched(stage, at, false) - at;
         now = touched < to_page ? touched : to_page;
-        keep_failure(deferred,
-                     oriel_remote_status(write_bytes(way, stage, at, now), window, deferred->rank));
+        failure_record(
+            deferred, oriel_path_status(stage_write(path, stage, at, now), window, deferred->rank));
     }
 }
 
-/* P3: one read, all operators in their order, one write.  False: nothing has changed. */
+/* P3: one read, all operators in their order, one write. False: nothing has changed. */
 static bool accumulate_staged(struct oriel_window *window, struct oriel_deferred *deferred,
                               const struct run *runs, unsigned count, struct stage *stage)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[deferred->kind];
     const struct run all = {.offset_bytes = stage->low_bytes,
                             .len_bytes = (uint32_t)(stage->end_bytes - stage->low_bytes)};
-    const struct oriel_path way = find_way(window, deferred, &all);
+    const struct oriel_path path = deferred_path(window, deferred, &all);
     if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)
         return false;
-    const bool is_read = oriel_remote_read(&way, stage->bytes, all.len_bytes) == ORIEL_OK;
+    const bool is_read = oriel_path_read(&path, stage->bytes, all.len_bytes) == ORIEL_OK;
     oriel_delay();
     if (is_read) {
         memset(stage->touched, 0, sizeof stage->touched);
         for (unsigned i = 0; i < count; i++) {
             const uint64_t at = runs[i].offset_bytes - all.offset_bytes;
-            kind->plain[deferred->operator](stage->bytes + at, deferred->data + runs[i].at_bytes, NULL,
-                                            runs[i].len_bytes / kind->extent_bytes);
-            touch(stage, at, runs[i].len_bytes);
+            kind->plain[deferred->op](stage->bytes + at, deferred->data + runs[i].at_bytes, NULL,
+                                      runs[i].len_bytes / kind->extent_bytes);
+            stage_touch(stage, at, runs[i].len_bytes);
         }
-        if (write_touched(&way, stage) != ORIEL_OK)
-            write_apart(window, deferred, &way, stage);
+        if (stage_write_touched(&path, stage) != ORIEL_OK)
+            stage_write_by_page(window, deferred, &path, stage);
     }
     oriel_accumulate_mutex_unlock(window, deferred->rank);
     return is_read;
 }
 
-typedef enum oriel_status do_run(struct oriel_window *window, struct oriel_deferred *deferred,
-                                 const struct run *run);
+typedef enum oriel_status execute_fn(struct oriel_window *window, struct oriel_deferred *deferred,
+                                     const struct run *run);
 
-/* P5: parts that have whole elements of unit_bytes, and cross no end of a page but within an element. */
-static void do_parts(struct oriel_window *window, struct oriel_deferred *deferred,
-                     const struct run *run, uint64_t unit_bytes, do_run *one)
+/* P5: parts of whole elements of unit_bytes. Only an element may cross the end of a page. */
+static void execute_parts(struct oriel_window *window, struct oriel_deferred *deferred,
+                          const struct run *run, uint64_t unit_bytes, execute_fn *one)
 {
     const uint64_t address = window->targets[deferred->rank].address + run->offset_bytes;
     for (uint32_t done = 0, now; done < run->len_bytes; done += now) {
         const uint64_t to_end = ORIEL_PAGE_BYTES - (address + done) % ORIEL_PAGE_BYTES;
         const uint64_t most = to_end < unit_bytes ? unit_bytes : to_end / unit_bytes * unit_bytes;
         now = run->len_bytes - done < most ? run->len_bytes - done : (uint32_t)most;
-        keep_failure(deferred,
-                     one(window, deferred,
-                         &(struct run){run->offset_bytes + done, run->at_bytes + done, now}));
+        failure_record(deferred,
+                       one(window, deferred,
+                           &(struct run){run->offset_bytes + done, run->at_bytes + done, now}));
     }
 }
 
-static void do_puts(struct oriel_window *window, struct oriel_deferred *deferred)
+static void execute_puts(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     if (deferred->count == 1 ? put_one(window, deferred, &deferred->list[0]) == ORIEL_OK
                              : put_many(window, deferred))
         return;
     for (unsigned i = 0; i < deferred->count; i++)
-        do_parts(window, deferred, &deferred->list[i], 1, put_one);
+        execute_parts(window, deferred, &deferred->list[i], 1, put_one);
 }
 
-static void do_accumulates(struct oriel_window *window, struct oriel_deferred *deferred)
+static void execute_accumulates(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     const uint64_t unit_bytes = oriel_kinds[deferred->kind].extent_bytes;
     const struct run *end = deferred->list + deferred->count;
     struct stage stage;
     unsigned taken;
     for (const struct run *runs = deferred->list; runs < end; runs += taken) {
-        taken = choose(runs, (unsigned)(end - runs), &stage);
+        taken = stage_choose_runs(runs, (unsigned)(end - runs), &stage);
         if (taken > 1 && accumulate_staged(window, deferred, runs, taken, &stage))
             continue;
         taken = 1;
-        do_parts(window, deferred, runs, unit_bytes, accumulate_one);
+        execute_parts(window, deferred, runs, unit_bytes, accumulate_one);
     }
 }
 
-/* With the mutex. */
-static void do_those(struct oriel_window *window, struct oriel_deferred *deferred)
+/* With the mutex held. */
+static void deferred_execute(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     if (deferred->count == 0)
         return;
     if (deferred->kind == ORIEL_KIND_NONE)
-        do_puts(window, deferred);
+        execute_puts(window, deferred);
     else
-        do_accumulates(window, deferred);
+        execute_accumulates(window, deferred);
     deferred->count = 0;
     deferred->used_bytes = 0;
 }
 
-static void do_for(struct oriel_window *window, struct oriel_deferred *deferred, int32_t rank)
+static void deferred_execute_for(struct oriel_window *window, struct oriel_deferred *deferred,
+                                 int32_t rank)
 {
     if (rank < 0 || rank == deferred->rank)
-        do_those(window, deferred);
+        deferred_execute(window, deferred);
 }
 
 void oriel_deferred_do_all(struct oriel_window *window, int32_t rank)
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
-    do_for(window, deferred, rank);
+    deferred_execute_for(window, deferred, rank);
     pthread_mutex_unlock(&deferred->mutex);
 }
 
@@ -292,7 +304,7 @@ enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
-    do_for(window, deferred, rank);
+    deferred_execute_for(window, deferred, rank);
     const enum oriel_status status = deferred->failure;
     if (oriel_unlikely(status != ORIEL_OK))
         (void)oriel_fail(status, "%s", deferred->failure_text);
@@ -303,24 +315,24 @@ enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32
 
 /* --- deferring --- */
 
-/* What the operation is: D3. */
-struct sort {
+/* The sort of an operation: D3. */
+struct operation_sort {
     int32_t rank;
     enum oriel_kind kind;
-    enum oriel_operator operator;
+    enum oriel_operator op;
 };
 
-static bool has_room(const struct oriel_deferred *deferred, const struct sort *sort,
-                     uint64_t len_bytes)
+static bool deferred_has_room(const struct oriel_deferred *deferred,
+                              const struct operation_sort *sort, uint64_t len_bytes)
 {
     return deferred->rank == sort->rank && deferred->kind == sort->kind &&
-           deferred->operator== sort->operator&&
-           len_bytes <= ROOM_BYTES - deferred->used_bytes && deferred->count<RUNS;
+           deferred->op == sort->op && len_bytes <= ROOM_BYTES - deferred->used_bytes &&
+           deferred->count < RUNS;
 }
 
-/* A run that goes on where the last one ends is part of it: their data lie side by side, too. */
-static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const void *here,
-                   uint64_t len_bytes)
+/* A run that continues the last one extends it: their data is adjacent, too. */
+static void deferred_append(struct oriel_deferred *deferred, uint64_t offset_bytes,
+                            const void *here, uint64_t len_bytes)
 {
     const uint32_t count = deferred->count;
     struct run *last = &deferred->list[count > 0 ? count - 1 : 0];
@@ -335,36 +347,37 @@ static void append(struct oriel_deferred *deferred, uint64_t offset_bytes, const
     deferred->used_bytes += (uint32_t)len_bytes;
 }
 
-static void defer(struct oriel_window *window, const struct sort *sort, uint64_t offset_bytes,
-                  const void *here, uint64_t len_bytes)
+static void deferred_add(struct oriel_window *window, const struct operation_sort *sort,
+                         uint64_t offset_bytes, const void *here, uint64_t len_bytes)
 {
     struct oriel_deferred *deferred = window->deferred;
     pthread_mutex_lock(&deferred->mutex);
-    if (oriel_unlikely(!has_room(deferred, sort, len_bytes))) {
-        do_those(window, deferred); /* D4 */
+    if (oriel_unlikely(!deferred_has_room(deferred, sort, len_bytes))) {
+        deferred_execute(window, deferred); /* D4 */
         deferred->rank = sort->rank;
         deferred->kind = sort->kind;
-        deferred->operator= sort->operator;
+        deferred->op = sort->op;
     }
-    append(deferred, offset_bytes, here, len_bytes);
+    deferred_append(deferred, offset_bytes, here, len_bytes);
     pthread_mutex_unlock(&deferred->mutex);
 }
 
 void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
                         const void *here, uint64_t len_bytes)
 {
-    defer(window, &(struct sort){rank, ORIEL_KIND_NONE, ORIEL_OPERATOR_NO_OP}, offset_bytes, here,
-          len_bytes);
+    deferred_add(window, &(struct operation_sort){rank, ORIEL_KIND_NONE, ORIEL_OPERATOR_NO_OP},
+                 offset_bytes, here, len_bytes);
 }
 
 void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
-                               enum oriel_kind kind, enum oriel_operator operator,
-                               const void * here, uint64_t count)
+                               enum oriel_kind kind, enum oriel_operator op, const void *here,
+                               uint64_t count)
 {
-    defer(window, &(struct sort){rank, kind, operator}, offset_bytes, here, count * oriel_kinds[kind].extent_bytes);
+    deferred_add(window, &(struct operation_sort){rank, kind, op}, offset_bytes, here,
+                 count * oriel_kinds[kind].extent_bytes);
 }
 
-/* --- a window's --- */
+/* --- per window --- */
 
 void oriel_deferred_make(struct oriel_window *window)
 {

@@ -1,5 +1,5 @@
-/* Short puts and accumulates to memory that is reached by copies, deferred until the program completes them (deferred.c has the
- * argument).  rma/ defers and does, api/ calls where operations are to be complete, window/ makes and frees. */
+/* Short puts and accumulates to memory that is reached by copies, deferred until the program
+ * completes them (deferred.c has the argument). */
 #ifndef ORIEL_RMA_DEFERRED_H
 #define ORIEL_RMA_DEFERRED_H
 
@@ -8,11 +8,12 @@
 
 enum { ORIEL_DEFERRED_BYTES = 512 }; /* of one operation, at most */
 
-/* At creation, once the targets are known: nothing where no operation of this process would be deferred. */
+/* At creation, once the targets are known. Allocates nothing if this process would never defer an
+ * operation. */
 void oriel_deferred_make(struct oriel_window *window);
 void oriel_deferred_free(struct oriel_window *window);
 
-/* D1: whether an operation of so many bytes on this target is deferred. */
+/* D1: whether an operation of len_bytes on this target is deferred. */
 static inline bool oriel_deferred_takes(const struct oriel_window *window, int32_t rank,
                                         uint64_t len_bytes)
 {
@@ -21,36 +22,37 @@ static inline bool oriel_deferred_takes(const struct oriel_window *window, int32
            !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL);
 }
 
-/* Defers one, of a run of bytes or of elements of a kind without padding; here may be used again at once. */
+/* Defers an operation on one run of bytes, or of elements of a kind without padding. The caller may
+ * reuse here at once. */
 void oriel_deferred_put(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
                         const void *here, uint64_t len_bytes);
 void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64_t offset_bytes,
-                               enum oriel_kind kind, enum oriel_operator operator,
-                               const void * here, uint64_t count);
+                               enum oriel_kind kind, enum oriel_operator op, const void *here,
+                               uint64_t count);
 
 void oriel_deferred_do_all(struct oriel_window *window, int32_t rank);
 enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32_t rank);
 
-/* D4, for an operation that is done at once: does what waits for its target. */
+/* D4, for an operation that is not deferred: executes the deferred ones on its target. */
 static inline void oriel_deferred_do(struct oriel_window *window, int32_t rank)
 {
     if (oriel_unlikely(window->deferred != NULL))
         oriel_deferred_do_all(window, rank);
 }
 
-/* D4, for a call that completes: the same for a target, or for all for -1, and the failure that is not told yet (P5). */
+/* D4, for a call that completes: the same for a target, or for all for -1. Returns the failure that
+ * was not reported yet (P5). */
 static inline enum oriel_status oriel_deferred_complete(struct oriel_window *window, int32_t rank)
 {
     return oriel_likely(window->deferred == NULL) ? ORIEL_OK
                                                   : oriel_deferred_complete_all(window, rank);
 }
 
-/* --- for deferred.c, by accumulate.c --- */
+/* --- for deferred.c, in accumulate.c --- */
 
-/* An accumulate of one run, at once. */
+/* An accumulate of one run, not deferred. */
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,
                                        uint64_t offset_bytes, enum oriel_kind kind,
-                                       enum oriel_operator operator, const char * origin,
-                                       uint64_t count);
+                                       enum oriel_operator op, const char *origin, uint64_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Runs of bytes to and from a target, and what is said when a transport has failed. */
+/* Moves runs of bytes to and from a target, and reports failures of transports. */
 #include "rma/path_select.h"
 
 #include <stdio.h>
@@ -6,14 +6,14 @@
 
 enum { DYING_MS = 1000 };
 
-_Thread_local bool oriel_remote_for_others;
+_Thread_local bool oriel_path_serves_internode;
 
-/* The process that this thread has last found alive without memory. */
+/* The last process that this thread found alive without memory. */
 static _Thread_local struct oriel_identity without_memory;
 
-/* The kernel takes a dying process's memory first, and reports its death when the last of its threads
- * has gone, on a busy node some time later.  This waits for that, once for each process: a process that
- * is still alive then has lost its main thread alone. */
+/* The kernel frees a dying process's memory first. It reports the death when the last of its
+ * threads has ended, on a busy node some time later. This waits for that, once for each process: a
+ * process that is still alive then has lost only its main thread. */
 static bool has_died(const struct oriel_identity *who)
 {
     if (oriel_identity_equal(who, &without_memory))
@@ -27,29 +27,29 @@ static bool has_died(const struct oriel_identity *who)
     return false;
 }
 
-enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here,
-                                     uint64_t len_bytes)
+enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,
+                                   uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {
         .operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&way->there, &wanted, &status)
+    return oriel_polled_ask(&path->remote, &wanted, &status)
                ? status
-               : way->by->write(&way->there, here, len_bytes);
+               : path->transport->write(&path->remote, here, len_bytes);
 }
 
-enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes)
+enum oriel_status oriel_path_read(const struct oriel_path *path, void *here, uint64_t len_bytes)
 {
     const struct oriel_polled_wanted wanted = {
         .operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&way->there, &wanted, &status)
+    return oriel_polled_ask(&path->remote, &wanted, &status)
                ? status
-               : way->by->read(&way->there, here, len_bytes);
+               : path->transport->read(&path->remote, here, len_bytes);
 }
 
-enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window,
-                                      int32_t target)
+enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel_window *window,
+                                    int32_t target)
 {
     char reason[400];
     if (status == ORIEL_E_PEER) {
@@ -58,8 +58,8 @@ enum oriel_status oriel_remote_failed(enum oriel_status status, const struct ori
             return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
                               (int)who->pid);
         return oriel_fail(ORIEL_E_OTHER,
-                          "rank %d (process %d) has no main thread any more: the kernel copies "
-                          "nothing from or to it",
+                          "the main thread of rank %d (process %d) has ended, so the kernel "
+                          "cannot copy its memory",
                           (int)target, (int)who->pid);
     }
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());

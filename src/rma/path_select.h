@@ -1,4 +1,4 @@
-/* Where an operation's bytes are, and which transport moves them.  put_get.c and accumulate.c call. */
+/* Selects the path of an operation: the address of its bytes and the transport that moves them. */
 #ifndef ORIEL_RMA_PATH_SELECT_H
 #define ORIEL_RMA_PATH_SELECT_H
 
@@ -8,56 +8,57 @@
 #include "transport/transport.h"
 #include "window/window.h"
 
-/* Set while this thread works for an origin on another machine: memory of the program that has gone is that origin's error, so it
- * is touched by the kernel only. */
-extern _Thread_local bool oriel_remote_for_others __attribute__((visibility("hidden")));
+/* Set while this thread serves an origin on another node. If memory of the program is gone, that is
+ * an error of the origin. So only the kernel touches such memory. */
+extern _Thread_local bool oriel_path_serves_internode __attribute__((visibility("hidden")));
 
 struct oriel_path {
-    const struct oriel_transport *by;
-    struct oriel_remote there;
-    bool
-        cpu_reaches; /* from every origin, the target included: atomics are its instructions where it has them */
+    const struct oriel_transport *transport;
+    struct oriel_remote remote;
+    /* from every origin and the target, so atomics may be CPU instructions */
+    bool cpu_reaches;
 };
 
-/* Bytes of a target's window around one of them that are reached alike, by every origin, the target included: [offset, end). */
-struct oriel_alike {
+/* The bytes [offset, end) of a target's window that share one path from every origin and the
+ * target. */
+struct oriel_path_range {
     uint64_t end;
     bool cpu_reaches;
-    char *base; /* where this process has offset 0, if the CPU reaches it */
+    char *base; /* this process's address of offset 0, if the CPU reaches it */
 };
 
-static inline struct oriel_alike oriel_remote_alike(const struct oriel_window *window,
-                                                    int32_t target, uint64_t offset_bytes)
+static inline struct oriel_path_range oriel_path_range_at(const struct oriel_window *window,
+                                                          int32_t target, uint64_t offset_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
     struct oriel_region_lookup region;
     if (there->mechanism == ORIEL_BY_ADDRESS) {
         if (!oriel_region_lookup_find(window, target, there->address + offset_bytes, &region))
-            return (struct oriel_alike){offset_bytes + 1, false, NULL};
+            return (struct oriel_path_range){offset_bytes + 1, false, NULL};
         int64_t from_address = (int64_t)(region.offset - region.start + there->address);
-        return (struct oriel_alike){region.end - there->address, region.offset != 0,
-                                    oriel_at(window->control_bases[target], from_address)};
+        return (struct oriel_path_range){region.end - there->address, region.offset != 0,
+                                         oriel_at(window->control_bases[target], from_address)};
     }
     if (offset_bytes - there->direct_low < there->direct_bytes)
-        return (struct oriel_alike){there->direct_low + there->direct_bytes, true,
-                                    oriel_window_direct(window, target, 0)};
-    return (struct oriel_alike){offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX,
-                                false, NULL};
+        return (struct oriel_path_range){there->direct_low + there->direct_bytes, true,
+                                         oriel_window_direct(window, target, 0)};
+    return (struct oriel_path_range){
+        offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX, false, NULL};
 }
 
-/* The way to the bytes from low_bytes to high_bytes around a place in a target's window.  Own memory is loaded and stored
- * whatever its mechanism says to others. */
-static inline struct oriel_path oriel_remote_find(const struct oriel_window *window, int32_t target,
-                                                  uint64_t offset_bytes, int64_t low_bytes,
-                                                  int64_t high_bytes)
+/* The path to the bytes from low_bytes to high_bytes around an offset in a target's window. A
+ * process loads and stores its own memory, whatever its mechanism for others. */
+static inline struct oriel_path oriel_path_find(const struct oriel_window *window, int32_t target,
+                                                uint64_t offset_bytes, int64_t low_bytes,
+                                                int64_t high_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
     if (there->mechanism == ORIEL_BY_ARENA)
         return (struct oriel_path){&oriel_transport_shared,
                                    {.direct = oriel_window_direct(window, target, offset_bytes)},
                                    true};
-    const struct oriel_alike alike =
-        oriel_remote_alike(window, target, offset_bytes + (uint64_t)low_bytes);
+    const struct oriel_path_range alike =
+        oriel_path_range_at(window, target, offset_bytes + (uint64_t)low_bytes);
     const struct oriel_peer *peer = window->group->peers[target];
     struct oriel_remote remote = {.address = there->address + offset_bytes,
                                   .pid = peer->identity.pid,
@@ -67,7 +68,7 @@ static inline struct oriel_path oriel_remote_find(const struct oriel_window *win
         return (struct oriel_path){&oriel_transport_shared, remote, true};
     }
     remote.direct = (void *)(uintptr_t)remote.address;
-    if (target == window->rank && oriel_remote_for_others)
+    if (target == window->rank && oriel_path_serves_internode)
         return (struct oriel_path){&oriel_transport_cma, remote, false};
     if (target == window->rank)
         return (struct oriel_path){&oriel_transport_shared, remote, false};
@@ -78,23 +79,23 @@ static inline struct oriel_path oriel_remote_find(const struct oriel_window *win
                                remote, false};
 }
 
-/* A run of bytes by what is quickest: a request to the target where it waits, else the way's transport. */
-enum oriel_status oriel_remote_write(const struct oriel_path *way, const void *here,
-                                     uint64_t len_bytes);
-enum oriel_status oriel_remote_read(const struct oriel_path *way, void *here, uint64_t len_bytes);
+/* Moves a run of bytes by the fastest means: a request to the target if it polls, else the path's
+ * transport. */
+enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,
+                                   uint64_t len_bytes);
+enum oriel_status oriel_path_read(const struct oriel_path *path, void *here, uint64_t len_bytes);
 
-/* A transport knows processes only: says at which rank it failed. */
-enum oriel_status oriel_remote_failed(enum oriel_status status, const struct oriel_window *window,
-                                      int32_t target);
+/* Adds the rank to a transport's failure, which knows only processes. */
+enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel_window *window,
+                                    int32_t target);
 
-static inline enum oriel_status
-oriel_remote_status(enum oriel_status status, const struct oriel_window *window, int32_t target)
+static inline enum oriel_status oriel_path_status(enum oriel_status status,
+                                                  const struct oriel_window *window, int32_t target)
 {
-    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK
-                                            : oriel_remote_failed(status, window, target);
+    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : oriel_path_failed(status, window, target);
 }
 
-/* The same place offset_bytes further on. */
+/* The same address, advanced by offset_bytes. */
 static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote *remote,
                                                        uint64_t offset_bytes)
 {

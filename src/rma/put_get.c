@@ -1,6 +1,6 @@
-/* Put and get.  Memory that the CPU reaches is copied from layout to layout; where it is reached in several ways, dense datatypes
- * without padding go in one transfer, everything else in pieces.  Targets on other machines are origin_rma.c's.  api/ and target_rma.c
- * call. */
+/* Put and get. Memory that the CPU reaches is copied from layout to layout. Where a window has
+ * several paths, dense datatypes without padding move in one transfer, all others in pieces.
+ * Internode targets are in origin_rma.c. */
 #include "internode/origin/origin_rma.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
@@ -13,25 +13,25 @@ static struct oriel_items items_of(const struct oriel_side *side)
     return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
 }
 
-/* As many items as there are bytes for; more where these do not fill the last. */
-static void trim(struct oriel_items *sink, uint64_t len_bytes)
+/* Reduces the sink to the items that len_bytes fill, including one that is filled in part. */
+static void items_trim(struct oriel_items *sink, uint64_t len_bytes)
 {
     if (oriel_unlikely(sink->count * sink->layout->size_bytes != len_bytes))
         sink->count = (len_bytes + sink->layout->size_bytes - 1) / sink->layout->size_bytes;
 }
 
-/* Where memory is reached in more than one way, it depends on how far the access reaches. */
-static enum oriel_status transfer_apart(struct oriel_window *window,
-                                        const struct oriel_span *target, char *here,
-                                        const struct oriel_side *origin, uint64_t len_bytes,
-                                        bool to_target)
+/* For windows with more than one path: the path depends on the extent of the access. */
+static enum oriel_status transfer_by_path(struct oriel_window *window,
+                                          const struct oriel_span *target, char *here,
+                                          const struct oriel_side *origin, uint64_t len_bytes,
+                                          bool to_target)
 {
     int64_t low_bytes;
     int64_t high_bytes;
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);
     enum oriel_status status;
-    if (oriel_is_far(window, target->rank))
+    if (oriel_is_internode(window, target->rank))
         return to_target ? oriel_internode_put(window, target, here, origin)
                          : oriel_internode_get(window, target, here, origin);
     const bool is_plain = oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side);
@@ -42,41 +42,42 @@ static enum oriel_status transfer_apart(struct oriel_window *window,
     oriel_deferred_do(window, target->rank);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
-    struct oriel_path way =
-        oriel_remote_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
-    trim(to_target ? &at_target : &at_origin, len_bytes);
+    struct oriel_path path =
+        oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+    items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (!is_plain)
-        status = oriel_move(way.by, &way.there, &at_target, here, &at_origin, to_target);
+        status = oriel_copy_remote(path.transport, &path.remote, &at_target, here, &at_origin,
+                                   to_target);
     else
-        status = to_target ? oriel_remote_write(&way, here, len_bytes)
-                           : oriel_remote_read(&way, here, len_bytes);
-    return oriel_remote_status(status, window, target->rank);
+        status = to_target ? oriel_path_write(&path, here, len_bytes)
+                           : oriel_path_read(&path, here, len_bytes);
+    return oriel_path_status(status, window, target->rank);
 }
 
 static __attribute__((noinline)) enum oriel_status
-move_here(char *there, const struct oriel_items *target, char *here,
-          const struct oriel_items *origin, bool to_target)
+move_direct(char *there, const struct oriel_items *target, char *here,
+            const struct oriel_items *origin, bool to_target)
 {
     struct oriel_remote remote = {.direct = there};
-    return oriel_move(&oriel_transport_shared, &remote, target, here, origin, to_target);
+    return oriel_copy_remote(&oriel_transport_shared, &remote, target, here, origin, to_target);
 }
 
 static inline __attribute__((always_inline)) enum oriel_status
-transfer(struct oriel_window *window, const struct oriel_span *target, char *here,
-         const struct oriel_side *origin, bool to_target)
+transfer_span(struct oriel_window *window, const struct oriel_span *target, char *here,
+              const struct oriel_side *origin, bool to_target)
 {
     const struct oriel_side *source = to_target ? origin : &target->side;
     const uint64_t len_bytes = source->count * source->type->size_bytes;
     if (len_bytes == 0)
         return ORIEL_OK;
     if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA)
-        return transfer_apart(window, target, here, origin, len_bytes, to_target);
+        return transfer_by_path(window, target, here, origin, len_bytes, to_target);
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);
     char *there = oriel_window_direct(window, target->rank, target->offset_bytes);
-    trim(to_target ? &at_target : &at_origin, len_bytes);
+    items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (oriel_unlikely(!oriel_copy_can(&at_target, &at_origin)))
-        return move_here(there, &at_target, here, &at_origin, to_target);
+        return move_direct(there, &at_target, here, &at_origin, to_target);
     if (to_target && oriel_side_is_plain(&target->side))
         oriel_copy_ahead(there, len_bytes);
     const bool copied = to_target ? oriel_copy_items(there, &at_target, here, &at_origin)
@@ -88,11 +89,11 @@ transfer(struct oriel_window *window, const struct oriel_span *target, char *her
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target,
                             const void *here, const struct oriel_side *origin)
 {
-    return transfer(window, target, (char *)(uintptr_t)here, origin, true);
+    return transfer_span(window, target, (char *)(uintptr_t)here, origin, true);
 }
 
 enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target,
                             void *here, const struct oriel_side *origin)
 {
-    return transfer(window, target, here, origin, false);
+    return transfer_span(window, target, here, origin, false);
 }

@@ -1,43 +1,44 @@
-/* The origin's half of create/regions.c, which has the argument: B1 to B5.  api/ and path_select.h call. */
+/* The origin's half of the protocol in create/regions.c, which has the argument: B1 to B5. */
 #include "rma/region_lookup.h"
 
 #include "base/delay.h"
 
-enum { REMEMBERED = 8 };
+enum { CACHED_REGIONS = 8 };
 
-/* The region that was last found at one target, in one state of its table. */
-struct memory {
-    uint64_t window_serial; /* 0: nothing */
+/* The region found last at one target, in one version of its table. */
+struct cached_region {
+    uint64_t window_serial; /* 0: empty */
     int32_t target;
     uint64_t version;
     struct oriel_region_lookup region;
 };
 
-static _Thread_local struct memory memories[REMEMBERED];
+static _Thread_local struct cached_region cached_regions[CACHED_REGIONS];
 
-static bool remembers(const struct memory *memory, const struct oriel_window *window,
-                      int32_t target, uint64_t version)
+static bool cache_matches(const struct cached_region *cached, const struct oriel_window *window,
+                          int32_t target, uint64_t version)
 {
-    return memory->window_serial == window->serial && memory->target == target &&
-           memory->version == version;
+    return cached->window_serial == window->serial && cached->target == target &&
+           cached->version == version;
 }
 
-/* The version whose table is the present one. */
+/* The version of the current table. */
 static uint64_t load_version(const struct oriel_regions *regions)
 {
     return atomic_load_explicit(&regions->version, memory_order_acquire) & ~UINT64_C(1); /* B1 */
 }
 
-/* Whether the table of a version may have been written again. */
-static bool is_over(const struct oriel_regions *regions, uint64_t version)
+/* Whether a later version may have overwritten the table. */
+static bool version_is_over(const struct oriel_regions *regions, uint64_t version)
 {
     atomic_thread_fence(memory_order_acquire); /* B3, B5 */
     return oriel_region_lookup_get(&regions->version) > version + 2;
 }
 
-/* One look at the present table; false when it may have changed meanwhile.  found is the region that holds the first byte. */
-static bool look(const struct oriel_regions *regions, const char *file_base, uint64_t address,
-                 uint64_t end, bool *held, struct memory *found)
+/* One search of the current table; false if it may have changed meanwhile. found is the region with
+ * the first byte. */
+static bool region_search(const struct oriel_regions *regions, const char *file_base,
+                          uint64_t address, uint64_t end, bool *held, struct cached_region *found)
 {
     uint64_t version = load_version(regions);
     const struct oriel_region_table *table = &regions->tables[version / 2 % 2];
@@ -45,7 +46,7 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
     const struct oriel_region *array =
         (const struct oriel_region *)(file_base + oriel_region_lookup_get(&table->offset)); /* B2 */
     uint64_t count = oriel_region_lookup_get(&table->count);
-    if (is_over(regions, version))
+    if (version_is_over(regions, version))
         return false;
     oriel_delay();
     uint64_t held_to = address;
@@ -57,7 +58,7 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
         if (oriel_region_lookup_get(&region->start) > held_to || region_end <= held_to)
             break;
         if (i == first)
-            *found = (struct memory){
+            *found = (struct cached_region){
                 .version = version,
                 .region = {oriel_region_lookup_get(&region->start), region_end,
                            ORIEL_REGION_OFFSET(oriel_region_lookup_get(&region->place))}};
@@ -65,27 +66,27 @@ static bool look(const struct oriel_regions *regions, const char *file_base, uin
         *held = held_to >= end;
     }
     oriel_delay();
-    return !is_over(regions, version);
+    return !version_is_over(regions, version);
 }
 
-/* Whether all of the range is attached; the region of its first byte then is in the target's memory. */
-static bool find(const struct oriel_window *window, int32_t target, uint64_t address, uint64_t end,
-                 struct memory **out)
+/* Whether all of the range is attached. *out then has the region of its first byte. */
+static bool region_find(const struct oriel_window *window, int32_t target, uint64_t address,
+                        uint64_t end, struct cached_region **out)
 {
     const struct oriel_regions *regions = &oriel_window_control(window, target)->regions;
-    struct memory *memory = &memories[(uint32_t)target % REMEMBERED];
-    struct memory found = {.window_serial = 0};
+    struct cached_region *cached = &cached_regions[(uint32_t)target % CACHED_REGIONS];
+    struct cached_region found = {.window_serial = 0};
     bool held;
-    *out = memory;
-    if (remembers(memory, window, target, load_version(regions)) &&
-        address >= memory->region.start && end <= memory->region.end)
+    *out = cached;
+    if (cache_matches(cached, window, target, load_version(regions)) &&
+        address >= cached->region.start && end <= cached->region.end)
         return true;
-    while (!look(regions, window->control_bases[target], address, end, &held, &found))
+    while (!region_search(regions, window->control_bases[target], address, end, &held, &found))
         oriel_cpu_relax();
     if (held) {
-        *memory = found;
-        memory->window_serial = window->serial;
-        memory->target = target;
+        *cached = found;
+        cached->window_serial = window->serial;
+        cached->target = target;
     }
     return held;
 }
@@ -93,17 +94,17 @@ static bool find(const struct oriel_window *window, int32_t target, uint64_t add
 bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address,
                               uint64_t len_bytes)
 {
-    struct memory *memory;
+    struct cached_region *cached;
     return address + len_bytes >= address &&
-           find(window, target, address, address + len_bytes, &memory);
+           region_find(window, target, address, address + len_bytes, &cached);
 }
 
 bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address,
                               struct oriel_region_lookup *out)
 {
-    struct memory *memory;
-    if (address == UINT64_MAX || !find(window, target, address, address + 1, &memory))
+    struct cached_region *cached;
+    if (address == UINT64_MAX || !region_find(window, target, address, address + 1, &cached))
         return false;
-    *out = memory->region;
+    *out = cached->region;
     return true;
 }

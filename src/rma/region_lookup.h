@@ -1,5 +1,5 @@
-/* The region that holds an address of a target's memory, where that is reached in different ways (create/regions.h has the
- * tables, and the argument).  A lookup waits for nobody; any number of threads may call. */
+/* The region that contains an address of a target's memory, for targets with several paths
+ * (create/regions.h has the tables and the argument). A lookup never waits. Thread-safe. */
 #ifndef ORIEL_RMA_REGION_LOOKUP_H
 #define ORIEL_RMA_REGION_LOOKUP_H
 
@@ -13,15 +13,16 @@ struct oriel_region_lookup {
     uint64_t offset; /* of start in the target's memory file; 0: reached by copies */
 };
 
-/* Whether all of [address, address + len_bytes) is in the target's table, in one region or in several that touch. */
+/* Whether all of [address, address + len_bytes) is in the target's table, in one region or in
+ * several adjacent ones. */
 bool oriel_region_lookup_hold(const struct oriel_window *window, int32_t target, uint64_t address,
                               uint64_t len_bytes);
 
-/* The region that holds the byte at address; false when none does. */
+/* The region that contains the byte at address; false if there is none. */
 bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target, uint64_t address,
                               struct oriel_region_lookup *out);
 
-/* A word that the owner may be changing. */
+/* Loads a word that the owner may be changing. */
 static inline uint64_t oriel_region_lookup_get(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);

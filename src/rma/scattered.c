@@ -1,11 +1,11 @@
-/* Gathers, computes, scatters.  Elements meet in the order of the type maps: the cursors of all
- * sides advance by the same number of elements in each step.
+/* Gathers, computes, scatters. Elements of all sides match in the order of the type maps: in each
+ * step the cursors advance by the same number of elements.
  *
- * A target is gathered only if no byte of it moves twice.  Otherwise two elements of one step could
- * be the same memory, and one of the two updates would be lost.  Then, and where its blocks are
- * long, the kernel works in place, one block after the other.
+ * A target is gathered only if its type map has no byte twice. Otherwise two elements of one step
+ * could be the same memory, and one of the two updates would be lost. Then, and where its blocks
+ * are long, the kernel works in place, one block after the other.
  *
- * A step scatters to the target only what it has gathered there, so bytes in the holes never
+ * A step scatters to the target only elements that it gathered there, so bytes in the holes never
  * change. Of padded pairs only the fields move: the padding may lie outside of the buffer. */
 #include "rma/scattered.h"
 
@@ -13,8 +13,9 @@
 #include "transport/shared/copy_strided.h"
 
 enum {
-    SHORT_ELEMENTS = 256,  /* on average, in a block: longer ones are worth a walk of their own */
-    IN_PLACE_ELEMENTS = 8, /* likewise, from here on: a gathered target costs two copies */
+    SHORT_ELEMENTS = 256, /* on average, in a block: longer blocks are worth a walk of their own */
+    /* the same; from here on in place, since a gathered target costs two copies */
+    IN_PLACE_ELEMENTS = 8,
 };
 
 static bool has_blocks_below(const struct oriel_part *part, uint64_t elements)
@@ -43,13 +44,13 @@ static void side_close(struct oriel_scattered_side *side)
         oriel_cursor_close(&side->cursor);
 }
 
-bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind,
-                          enum oriel_operator operator, const struct oriel_part * target,
-                          const struct oriel_part *origin, const struct oriel_part *result)
+bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind, enum oriel_operator op,
+                          const struct oriel_part *target, const struct oriel_part *origin,
+                          const struct oriel_part *result)
 {
     out->kind = &oriel_kinds[kind];
-    out->kernel = out->kind->plain[operator];
-    out->stores = operator!= ORIEL_OPERATOR_NO_OP;
+    out->kernel = out->kind->plain[op];
+    out->stores = op != ORIEL_OPERATOR_NO_OP;
     out->in_place = !has_blocks_below(target, IN_PLACE_ELEMENTS) ||
                     !oriel_layout_apart(target->node, target->count, target->stride_bytes);
     out->origin.dense = out->result.dense = out->target.dense = out->again.dense = true;
@@ -68,7 +69,7 @@ void oriel_scattered_close(struct oriel_scattered *scattered)
     side_close(&scattered->again);
 }
 
-/* count padded pairs at equal distances, field by field. */
+/* Copies count padded pairs at equal distances, field by field. */
 static void copy_pairs(const struct oriel_kind_properties *kind, char *to, int64_t to_stride,
                        const char *from, int64_t from_stride, uint64_t count)
 {
@@ -121,7 +122,7 @@ static void copy_group(const struct oriel_kind_properties *kind,
     }
 }
 
-/* Moves the next len_bytes of a side that is not dense to the stage, or from there. */
+/* Copies the next len_bytes of a side that is not dense to the stage, or from there. */
 static void side_copy(struct oriel_scattered_side *side, const struct oriel_kind_properties *kind,
                       char *stage, uint64_t len_bytes, bool gathers)
 {
@@ -133,8 +134,8 @@ static void side_copy(struct oriel_scattered_side *side, const struct oriel_kind
     }
 }
 
-/* Returns the next len_bytes side by side: where they are, or gathered into the stage.  NULL
- * without a side. */
+/* Returns the next len_bytes contiguously: in place, or gathered into the stage. NULL if the side
+ * is absent. */
 static char *side_gather(struct oriel_scattered_side *side,
                          const struct oriel_kind_properties *kind, char *stage, uint64_t len_bytes)
 {

@@ -1,16 +1,16 @@
 /* Updates of elements with holes between them, in memory that this process loads and stores.
- * Elements are gathered side by side, a plain kernel computes on many at once, and the results are
+ * Elements are gathered contiguously, a plain kernel computes on many at once, and the results are
  * scattered.
  *
- * While a step runs, the caller keeps all other updates of the target out.  accumulate.c calls. */
+ * While a step runs, the caller excludes all other updates of the target. */
 #ifndef ORIEL_RMA_SCATTERED_H
 #define ORIEL_RMA_SCATTERED_H
 
 #include "datatype/pair_types.h"
 
-enum { ORIEL_SCATTERED_BYTES = 4096 }; /* of a step, at most: the buffers fit the fastest cache */
+enum { ORIEL_SCATTERED_BYTES = 4096 }; /* of a step, at most: the buffers fit the L1 cache */
 
-/* One side: a dense one has a plain place, any other a cursor. */
+/* One side: a dense one has an address, any other a cursor. */
 struct oriel_scattered_side {
     bool present;
     bool dense;
@@ -28,15 +28,14 @@ struct oriel_scattered {
     struct oriel_scattered_side again; /* the target once more, for the scatter */
 };
 
-/* Returns whether the elements of a part lie in blocks so short that oriel_scattered_update is the
- * faster way. */
+/* Whether the blocks of a part are so short that oriel_scattered_update is faster. */
 bool oriel_scattered_pays(const struct oriel_part *part);
 
-/* All parts have as many elements of the kind.  origin and result may be NULL.  False when memory
- * is exhausted. */
-bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind,
-                          enum oriel_operator operator, const struct oriel_part * target,
-                          const struct oriel_part *origin, const struct oriel_part *result);
+/* All parts have the same number of elements of the kind. origin and result may be NULL. False
+ * without memory. */
+bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind, enum oriel_operator op,
+                          const struct oriel_part *target, const struct oriel_part *origin,
+                          const struct oriel_part *result);
 
 /* Updates the next count elements, at most ORIEL_SCATTERED_BYTES of them. */
 void oriel_scattered_update(struct oriel_scattered *scattered, uint64_t count);

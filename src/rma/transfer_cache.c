@@ -1,10 +1,11 @@
-/* Notes transfers of derived datatypes, and prepares those that come again.  put_get.c of api/ calls. */
+/* Records transfers of derived datatypes, and prepares a copy plan for those that repeat. */
 #include "rma/transfer_cache.h"
 
-_Thread_local struct oriel_repeated oriel_repeated[1 << ORIEL_REPEATED_BITS];
+_Thread_local struct oriel_transfer_cache_entry
+    oriel_transfer_cache[1 << ORIEL_TRANSFER_CACHE_BITS];
 
-/* As many items as there are bytes for, as put_get.c has it. */
-static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_bytes)
+/* The items that len_bytes fill, as in put_get.c. */
+static struct oriel_items items_trimmed(const struct oriel_items *sink, uint64_t len_bytes)
 {
     struct oriel_items items = *sink;
     if (items.count * items.layout->size_bytes > len_bytes)
@@ -12,14 +13,14 @@ static struct oriel_items trimmed(const struct oriel_items *sink, uint64_t len_b
     return items;
 }
 
-static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *origin,
-                    const struct oriel_items *target)
+static bool plan_prepare(struct oriel_transfer_cache_entry *repeated,
+                         const struct oriel_items *origin, const struct oriel_items *target)
 {
     int64_t low_bytes, high_bytes;
     const struct oriel_items *source = repeated->to_target ? origin : target;
     const struct oriel_items *sink = repeated->to_target ? target : origin;
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
-    const struct oriel_items used = trimmed(sink, len_bytes);
+    const struct oriel_items used = items_trimmed(sink, len_bytes);
     if (len_bytes == 0 || !oriel_copy_can(&used, source) ||
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
                              &high_bytes))
@@ -31,14 +32,16 @@ static bool prepare(struct oriel_repeated *repeated, const struct oriel_items *o
     return true;
 }
 
-void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct oriel_items *origin,
-                         uint64_t target_key, const struct oriel_items *target, bool to_target)
+void oriel_transfer_cache_store(uint64_t generation, uint64_t origin_key,
+                                const struct oriel_items *origin, uint64_t target_key,
+                                const struct oriel_items *target, bool to_target)
 {
-    struct oriel_repeated *repeated = oriel_repeated_place(origin_key, target_key, to_target);
+    struct oriel_transfer_cache_entry *repeated =
+        oriel_transfer_cache_slot(origin_key, target_key, to_target);
     const int64_t at_origin = (int64_t)origin->count, at_target = (int64_t)target->count;
-    if (!oriel_repeated_is(repeated, generation, origin_key, at_origin, target_key, at_target,
-                           to_target)) {
-        repeated->generation = generation; /* what it had prepared may stay: the less is stored */
+    if (!oriel_transfer_cache_matches(repeated, generation, origin_key, at_origin, target_key,
+                                      at_target, to_target)) {
+        repeated->generation = generation; /* the old plan stays: fewer stores */
         repeated->origin_key = origin_key;
         repeated->target_key = target_key;
         repeated->origin_count = at_origin;
@@ -46,6 +49,6 @@ void oriel_repeated_keep(uint64_t generation, uint64_t origin_key, const struct 
         repeated->to_target = to_target;
         repeated->ready = false;
     } else if (!repeated->ready) {
-        repeated->ready = prepare(repeated, origin, target);
+        repeated->ready = plan_prepare(repeated, origin, target);
     }
 }

@@ -1,12 +1,14 @@
-/* A futex lock that knows its holder.
+/* A futex lock that records its holder.
  *
- *    31        30..0
- *   +--------+----------------+   free: 0        M1: 0 -> rank + 1           (acquire)
- *   | asleep | win_rank + 1   |                  M2: word -> word | asleep   before sleeping
- *   +--------+----------------+                  M3: word -> 0 (release); wakes one when asleep was set
+ *      31        30..0
+ *     +--------+----------------+   free: 0   M1: 0 -> rank + 1           (acquire)
+ *     | asleep | win_rank + 1   |             M2: word -> word | asleep   before sleeping
+ *     +--------+----------------+             M3: word -> 0 (release); wakes one if asleep was set
  *
- * A waiter that wakes takes the lock with asleep set, since others may still sleep: at worst one needless wake follows.
- * P1: M3 release -> M1 acquire.  Death: the word names the holder for ever; every waiter asks whether it lives. */
+ * A waiter that wakes acquires the lock with asleep set, since others may still sleep: at worst one
+ * needless wake follows.
+ * P1: M3 release -> M1 acquire. Death: the word names the holder permanently; every waiter checks
+ *     whether it lives. */
 #include "sync/accumulate_mutex.h"
 
 #include "base/delay.h"
@@ -36,21 +38,21 @@ static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_
     return *status == ORIEL_OK;
 }
 
-/* Who has found a holder dead asks first the next time: the agent, which works for others, must not sleep before each of the many
- * updates that they may have sent. */
+/* A thread that found a holder dead checks it first the next time. The agent, which works for
+ * others, must not sleep before each of the many updates that they may have sent. */
 static _Thread_local const struct oriel_accumulate_mutex *suspect;
 
-static enum oriel_status lock_asleep(struct oriel_window *window,
-                                     struct oriel_accumulate_mutex *mutex, int32_t target,
-                                     uint32_t as)
+static enum oriel_status lock_sleeping(struct oriel_window *window,
+                                       struct oriel_accumulate_mutex *mutex, int32_t target,
+                                       uint32_t as)
 {
     static const struct timespec limit = {.tv_nsec = 100000000};
     enum oriel_status status = ORIEL_OK;
     const uint64_t since_ns = oriel_now_ns();
     uint64_t asked_ns = since_ns;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    const struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_UPDATE};
-    bool told = false;
+    const struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_UPDATE};
+    bool reported = false;
     if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
         return status;
     suspect = NULL;
@@ -61,11 +63,11 @@ static enum oriel_status lock_asleep(struct oriel_window *window,
         if (!(word & ASLEEP) &&
             !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | ASLEEP,
                                                      memory_order_relaxed, memory_order_relaxed))
-            continue; /* M2 lost against M3 */
+            continue; /* M2 lost the race against M3 */
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
-            oriel_wait_lasts(&watch, since_ns, &told);
+            oriel_wait_lasts(&watch, since_ns, &reported);
             if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
                 suspect = mutex;
                 break;
@@ -73,13 +75,13 @@ static enum oriel_status lock_asleep(struct oriel_window *window,
             asked_ns = oriel_now_ns();
         }
     }
-    oriel_wait_over(told);
+    oriel_wait_over(reported);
     return status;
 }
 
-static enum oriel_status lock_held(struct oriel_window *window,
-                                   struct oriel_accumulate_mutex *mutex, int32_t target,
-                                   uint32_t as)
+static enum oriel_status lock_contended(struct oriel_window *window,
+                                        struct oriel_accumulate_mutex *mutex, int32_t target,
+                                        uint32_t as)
 {
     for (int i = 0; i < SPINS + YIELDS; i++) {
         if (oriel_load_relaxed(&mutex->word) == 0 && try_lock(mutex, as))
@@ -89,7 +91,7 @@ static enum oriel_status lock_held(struct oriel_window *window,
         else
             sched_yield();
     }
-    return lock_asleep(window, mutex, target, as);
+    return lock_sleeping(window, mutex, target, as);
 }
 
 enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target)
@@ -102,7 +104,7 @@ enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32
     struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
     struct oriel_watch holder = {oriel_liveness_rank, &watched, ORIEL_WAITING_UPDATE};
     uint64_t begin_ns = oriel_wait_time_begin(&holder);
-    enum oriel_status status = lock_held(window, mutex, target, as);
+    enum oriel_status status = lock_contended(window, mutex, target, as);
     oriel_wait_time_end(&holder, begin_ns);
     return status;
 }

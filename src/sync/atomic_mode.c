@@ -1,5 +1,6 @@
-/* The slots of threads, and the waiting for all of them (atomic_mode.h has the argument).  A slot is a thread's from its first single
- * on; the process's table of free ones is no part of the protocol.  rma/ calls. */
+/* The slots of threads, and the wait for all of them (atomic_mode.h has the argument). A thread has
+ * a slot from its first single update on. The process's bitmap of free slots is not part of the
+ * protocol. */
 #include "sync/atomic_mode.h"
 
 #include "base/wait.h"
@@ -11,13 +12,13 @@ enum { SPINS = 200, ASK_NS = 1000000 };
 
 static struct {
     pthread_once_t once;
-    pthread_key_t key; /* gives a thread's slot back at its end */
+    pthread_key_t key; /* frees a thread's slot when the thread ends */
     bool has_key;
     _Atomic uint64_t taken; /* bit i: slot i */
 } slots = {.once = PTHREAD_ONCE_INIT};
 _Static_assert(ORIEL_SINGLES == 64, "taken has a bit for each");
 
-static void give_back(void *slot)
+static void slot_free(void *slot)
 {
     struct oriel_atomic_mode *first = oriel_file_singles(oriel_file_base());
     oriel_tls_cache.single = NULL;
@@ -27,13 +28,13 @@ static void give_back(void *slot)
                               memory_order_release);
 }
 
-static void make_key(void)
+static void slot_key_create(void)
 {
-    slots.has_key = pthread_key_create(&slots.key, give_back) == 0;
+    slots.has_key = pthread_key_create(&slots.key, slot_free) == 0;
 }
 
-/* ORIEL_SINGLES when there is none. */
-static uint32_t take_free(void)
+/* Returns ORIEL_SINGLES if no slot is free. */
+static uint32_t slot_claim(void)
 {
     uint64_t taken = atomic_load_explicit(&slots.taken, memory_order_relaxed);
     while (~taken != 0) {
@@ -49,13 +50,13 @@ static uint32_t take_free(void)
 void oriel_atomic_mode_claim_slow(void)
 {
     struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
-    pthread_once(&slots.once, make_key);
-    uint32_t number = slots.has_key ? take_free() : ORIEL_SINGLES;
+    pthread_once(&slots.once, slot_key_create);
+    uint32_t number = slots.has_key ? slot_claim() : ORIEL_SINGLES;
     if (number == ORIEL_SINGLES)
         return;
     struct oriel_atomic_mode *slot = oriel_file_singles(oriel_file_base()) + number;
     if (pthread_setspecific(slots.key, slot) != 0) {
-        give_back(slot);
+        slot_free(slot);
         return;
     }
     uint32_t known = atomic_load_explicit(&header->singles, memory_order_relaxed);
@@ -94,7 +95,7 @@ void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
     }
 }
 
-/* Until the thread is outside, or its process dead. */
+/* Waits until the thread is outside, or its process dead. */
 static void await_slot(const struct oriel_atomic_mode *slot, const struct oriel_peer *peer)
 {
     uint64_t asked_ns = 0;
@@ -132,10 +133,12 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
     for (int32_t rank = 0; rank < window->n; rank++) {
         const struct oriel_peer *peer = window->group->peers[rank];
         if (peer == NULL)
-            continue; /* on another machine: its updates are made by the target's agent, a thread of a process of this one */
+            /* internode: the target's agent makes its updates, a thread of a process of this
+             * node */
+            continue;
         const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
-        uint32_t count = atomic_load_explicit(
-            &header->singles, memory_order_seq_cst); /* who claims one later finds bulk at 1 */
+        /* a thread that claims a slot later finds bulk at 1 */
+        uint32_t count = atomic_load_explicit(&header->singles, memory_order_seq_cst);
         for (uint32_t i = 0; i < count; i++)
             await_slot(&oriel_file_singles(peer->base)[i], peer);
     }

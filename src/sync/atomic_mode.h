@@ -1,42 +1,47 @@
-/* Single accumulates and bulk ones on the same target. One element is updated by one instruction of the CPU, and so are
- * elements of different origins at the same time; many at once are updated by plain loops, which nobody may disturb. Each
- * target of a window is in one of two modes: while bulk is 0 its singles are free, while it is 1 they take the accumulate lock
- * as bulk updates do. The window's bulk_targets counts those at 1, so that a single need not look for its target's words where
- * there are none.
+/* Single and bulk accumulates on the same target. One CPU instruction updates one element, also
+ * concurrently with other origins. Plain loops update many elements at once, and nothing else may
+ * update the target meanwhile. Each target of a window is in one of two modes. While bulk is 0,
+ * single updates run without a lock. While it is 1, they acquire the accumulate lock, as bulk
+ * updates do. The window's bulk_targets counts the targets with bulk at 1. While it is 0, a single
+ * update need not read its target's words.
  *
- * A single, each thread with a slot of its own in its process's memory file:
+ * A single update; each thread has a slot of its own in its process's memory file:
  *
- *   S1  slot = 1 (seq_cst)
- *   S2  looks at bulk_targets, and where that is not 0 at bulk (both seq_cst): if either is 0, it goes on; else slot = 0, and it
- *       updates under the accumulate lock
- *   S3  updates its element by a native kernel
- *   S4  slot = 0 (release)
+ *   S1: slot = 1 (seq_cst)
+ *   S2: reads bulk_targets, and if that is not 0 reads bulk (both seq_cst). If either is 0, it
+ *       continues; else slot = 0, and it updates under the accumulate lock.
+ *   S3: updates its element by a native kernel
+ *   S4: slot = 0 (release)
  *
- * Who holds the accumulate lock, for a bulk update:
+ * The holder of the accumulate lock, for a bulk update:
  *
- *   B1  bulk_targets += 1, then bulk = 1 (both seq_cst), if it is 0
- *   B2  then waits at each slot of each rank of the window until it has seen it 0 (seq_cst)
- *   B3  updates by plain kernels
+ *   B1: bulk_targets += 1, then bulk = 1 (both seq_cst), if bulk is 0
+ *   B2: then waits at each slot of each rank of the window until it has read 0 (seq_cst)
+ *   B3: updates by plain kernels
  *
- * Who holds it for a single:
+ * The holder of the accumulate lock, for a single update:
  *
- *   C1  updates its element by a native kernel
- *   C2  after so many of these, with no bulk update in between, as the target has learnt: bulk = 0, then bulk_targets -= 1
- *       (release)
+ *   C1: updates its element by a native kernel
+ *   C2: after N of these with no bulk update in between, where N is learnt per target: bulk = 0,
+ *       then bulk_targets -= 1 (release)
  *
- * P1  No single is at S3 during B3.  In the one order of seq_cst operations both looks of S2 follow both steps of B1, and the
- *     single goes to the lock; or S1 comes before a look that found 0, before B1, before B2's look at that slot, which sees 1 or
- *     what S4 wrote.  A slot that was seen free may be taken again: by those who find bulk at 1.  Singles under the lock are kept
- *     out by the lock.
- * P2  S4 -> B2: bulk updates see what singles have done.  B3 -> C2 -> S2, by the lock and by bulk: the other way round, too.
- * P3  Behind C2 singles are free again, at most one of them under the lock: native kernels do not disturb each other.
+ *   P1: No single update is at S3 during B3. There are two cases in the one order of seq_cst
+ *       operations. Either both reads of S2 follow both steps of B1, and the single update acquires
+ *       the lock. Or S1 precedes a read that found 0, which precedes B1 and B2's read of that slot:
+ *       B2 reads 1 or the value that S4 wrote. A slot that was read as free may be set again, but
+ *       only by threads that then find bulk at 1. The lock excludes single updates under the lock.
+ *   P2: S4 -> B2: bulk updates see the results of single updates. B3 -> C2 -> S2, by the lock and
+ *       by bulk: the reverse holds, too.
+ *   P3: After C2 single updates run without the lock again, at most one of them under it. Native
+ *       kernels do not disturb each other.
  *
- * A slot says nothing of the target, so B2 may wait for singles elsewhere; they are a few instructions long.  Threads beyond the
- * slots of a process update under the lock, always.  Death: a slot that its process leaves at 1 is passed over as soon as the
- * process is known to be dead; whether that single's update was done nobody can tell.  Whoever dies between B1 and the end of
- * B3 holds the lock for ever, and bulk stays 1: all later updates of that target find the death.
+ * A slot does not name its target, so B2 may wait for single updates of other targets; these take a
+ * few instructions. Threads beyond the slots of a process always update under the lock. Death: B2
+ * ignores a slot that is left at 1 once its process is known to be dead; whether that update was
+ * done is unknown. A process that dies between B1 and the end of B3 holds the lock permanently, and
+ * bulk stays 1: all later updates of that target find the death.
  *
- * The seq_cst store S1 is a full fence, a third of what a fetch_and_op costs.  rma/ and api/ call. */
+ * The seq_cst store S1 is a full fence and a third of the cost of a fetch_and_op. */
 #ifndef ORIEL_SYNC_ATOMIC_MODE_H
 #define ORIEL_SYNC_ATOMIC_MODE_H
 
@@ -45,12 +50,12 @@
 #include "memory/file.h"
 #include "window/window.h"
 
-/* At first, and at most: doubled each time that a bulk update follows after all, since raising bulk costs a look at all
- * threads. */
+/* N of C2, at first and at most. It doubles each time that a bulk update follows, since B1 and B2
+ * read the slots of all threads. */
 enum { ORIEL_SINGLES_IN_A_ROW = 64, ORIEL_SINGLES_MOST = 4096 };
 
-/* S1 and S2 of a thread that has a slot, where no target of the window is updated in bulk: whether it may update elements by
- * native kernels.  Then S4 must follow: 0 in its slot (release). */
+/* S1 and S2 of a thread that has a slot, for a window without bulk targets. Returns whether the
+ * thread may update elements by native kernels. Then S4 must follow: 0 in its slot (release). */
 static inline __attribute__((always_inline)) bool
 oriel_atomic_mode_announce(const struct oriel_window *window, struct oriel_atomic_mode *slot)
 {
@@ -63,10 +68,10 @@ oriel_atomic_mode_announce(const struct oriel_window *window, struct oriel_atomi
     return false;
 }
 
-/* S1 and S2 of any thread for elements of target: the word that S4 must set, or NULL. */
+/* S1 and S2 of any thread for elements of target. Returns the word that S4 must clear, or NULL. */
 _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int32_t target);
 
-/* Gives the thread a slot, if it has none and there is one, until it ends. */
+/* Gives the thread a slot until it ends, if it has none and one is free. */
 void oriel_atomic_mode_claim_slow(void);
 
 static inline void oriel_atomic_mode_claim(void)
@@ -78,7 +83,8 @@ static inline void oriel_atomic_mode_claim(void)
 /* C2: the holder of target's accumulate lock has updated one element. */
 void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target);
 
-/* B1 and B2: the holder of target's accumulate lock may update by plain kernels when it returns, until it unlocks. */
+/* B1 and B2: when it returns, the holder of target's accumulate lock may update by plain kernels
+ * until it unlocks. */
 void oriel_bulk_begin(const struct oriel_window *window, int32_t target);
 
 #endif

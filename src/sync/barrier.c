@@ -1,27 +1,33 @@
-/* The barrier that fence and free stand on: one counter per window that only grows, whoever comes last opens by coming.
+/* The barrier of fence and free: one counter per window that only grows. The last arrival opens the
+ * barrier.
  *
- * Argument.  Each rank arrives (B1) by adding one to arrivals, and leaves when that has come up to n for each barrier so far,
- * this one included (B2, acquire): each rank counts them for itself, in its window.  At most n arrivals belong to each
- * barrier, and nobody arrives at the next one before it has seen all n of this one.  So arrivals reaches n times k when all
- * have arrived at the k-th, not earlier, and is never n ahead of who waits: B2 compares modulo 2^32.
- * Stores before B1 of any rank come before B2 of every rank through the counter's chain of read-modify-writes (B1 releases
- * and acquires), and for the last one, who does not wait, before what follows its B1.
- * Only the last arrival wakes sleepers.  Who sleeps over an earlier one has counted itself as a sleeper before it looked at
- * the word, as wait.h argues.
+ * Argument. Each rank arrives (B1) by adding one to arrivals. It leaves when arrivals has reached n
+ * for each barrier so far, including this one (B2, acquire); each rank counts the barriers itself,
+ * in its window. At most n arrivals belong to each barrier, and no rank arrives at the next one
+ * before it has seen all n of this one. So arrivals reaches n times k when all have arrived at the
+ * k-th barrier, not earlier, and is never n ahead of a waiter: B2 compares modulo 2^32.
  *
- * M1: over several machines arrivals counts the ranks of this one and, once more, all others: the last rank to arrive meets the
- * other machines (internode/origin/origin_sync.c) and adds that.  Its messages to them carry what release and acquire carry here: all before a
- * message is sent is before what follows its arrival.
+ * Stores before B1 of any rank happen before B2 of every rank, through the counter's chain of
+ * read-modify-writes (B1 releases and acquires). For the last rank, which does not wait, they
+ * happen before its steps after B1. Only the last arrival wakes sleepers. A rank that sleeps
+ * through an earlier arrival counted itself as a sleeper before it read the word, as wait.h argues.
  *
- * Death.  A rank that leaves because another died stays counted; it sets broken before it returns, and whoever comes later
- * gets the error at once.  If the dead one had not arrived, this barrier does not open.  If it had, it may still open for ranks
- * that were past their look at broken, while others left with the error: what all of them wrote is there then, and each rank
- * that goes on meets broken, or its own watch, at the next one.  Nobody hangs: who waits asks its watch again and again, and
- * one of the window's ranks is dead.
+ * M1: for a window that spans nodes, arrivals counts the ranks of this node and one more for all
+ *     others. The last rank to arrive synchronises with the other nodes
+ *     (internode/origin/origin_sync.c) and adds that one. Its messages to them replace release and
+ *     acquire: everything before a message is sent happens before everything after its arrival.
  *
- * One counter and not log2(n) rounds of pairwise flags: where ranks outnumber cores every round costs a turn of the
- * scheduler, the counter costs one.  One word and not a counter and a generation: the arrival that opens needs the cache
- * line once, where a second write would find it gone to those who wait.  broken lies on a line that only frees write. */
+ * Death. A rank that leaves because another died stays counted. It sets broken before it returns,
+ * and a rank that arrives later gets the error at once. If the dead rank had not arrived, this
+ * barrier does not open. If it had, the barrier may still open for ranks that were past their check
+ * of broken, while others left with the error. Then the stores of all of them are visible, and each
+ * rank that continues finds broken, or its own watch fails, at the next barrier. No rank hangs: a
+ * waiter checks its watch repeatedly, and one of the window's ranks is dead.
+ *
+ * One counter and not log2(n) rounds of pairwise flags: where ranks outnumber cores every round
+ * costs a turn of the scheduler, and the counter costs one. One word and not a counter and a
+ * generation: the opening arrival needs the cache line once. A second write would find it moved to
+ * the waiters. broken is on a line that only frees write. */
 #include "base/delay.h"
 #include "internode/origin/liveness.h"
 #include "internode/origin/origin_sync.h"
@@ -30,15 +36,16 @@
 #include <stdio.h>
 
 /* The barrier never opens. */
-static enum oriel_status leave(struct oriel_window *window, const struct oriel_watched *watched,
-                               enum oriel_status status)
+static enum oriel_status barrier_break(struct oriel_window *window,
+                                       const struct oriel_watched *watched,
+                                       enum oriel_status status)
 {
     oriel_internode_break(window, watched->dead);
     return status;
 }
 
-/* One arrives; the one whose arrival makes it so many opens. */
-static bool arrive(struct oriel_common *common, uint32_t all)
+/* One rank arrives. The arrival that reaches all opens the barrier. */
+static bool barrier_arrive(struct oriel_common *common, uint32_t all)
 {
     uint32_t arrived =
         atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
@@ -49,16 +56,17 @@ static bool arrive(struct oriel_common *common, uint32_t all)
     return true;
 }
 
-static enum oriel_status await_all(struct oriel_window *window, struct oriel_watched *watched)
+static enum oriel_status barrier_await(struct oriel_window *window, struct oriel_watched *watched)
 {
     struct oriel_watch watch = {oriel_liveness_all, watched, ORIEL_WAITING_FENCE};
     enum oriel_status status = oriel_internode_event_wait(window, &window->common->arrivals,
                                                           window->arrivals, &watch); /* B2 */
-    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : leave(window, watched, status);
+    return oriel_likely(status == ORIEL_OK) ? ORIEL_OK : barrier_break(window, watched, status);
 }
 
 /* M1 */
-static enum oriel_status meet_machines(struct oriel_window *window, struct oriel_watched *watched)
+static enum oriel_status barrier_internode(struct oriel_window *window,
+                                           struct oriel_watched *watched)
 {
     struct oriel_common *common = window->common;
     uint32_t number = ++window->far->barriers;
@@ -66,21 +74,22 @@ static enum oriel_status meet_machines(struct oriel_window *window, struct oriel
     uint32_t arrived =
         atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
     if (arrived != all - 1)
-        return await_all(window, watched);
+        return barrier_await(window, watched);
     enum oriel_status status = oriel_internode_barrier(window, number, &watched->dead);
     if (status != ORIEL_OK)
-        return leave(window, watched, status);
-    (void)arrive(common, all);
+        return barrier_break(window, watched, status);
+    (void)barrier_arrive(common, all);
     return ORIEL_OK;
 }
 
-static enum oriel_status flush_and_meet(struct oriel_window *window, struct oriel_watched *watched)
+static enum oriel_status flush_and_barrier(struct oriel_window *window,
+                                           struct oriel_watched *watched)
 {
     char message[400];
     enum oriel_status flushed = oriel_internode_flush(window, -1);
     snprintf(message, sizeof message, "%s", oriel_fail_message());
-    enum oriel_status status =
-        meet_machines(window, watched); /* the others wait also when an operation has failed */
+    /* the others wait even if an operation has failed */
+    enum oriel_status status = barrier_internode(window, watched);
     return status != ORIEL_OK || flushed == ORIEL_OK ? status : oriel_fail(flushed, "%s", message);
 }
 
@@ -91,8 +100,8 @@ enum oriel_status oriel_barrier(struct oriel_window *window)
     if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0))
         return oriel_liveness_all(&watched);
     if (oriel_unlikely(window->far != NULL))
-        return flush_and_meet(window, &watched);
+        return flush_and_barrier(window, &watched);
     uint32_t all = window->arrivals += (uint32_t)window->n;
     oriel_delay();
-    return arrive(common, all) ? ORIEL_OK : await_all(window, &watched);
+    return barrier_arrive(common, all) ? ORIEL_OK : barrier_await(window, &watched);
 }

@@ -1,5 +1,6 @@
-/* What may be called now: the rules of MPI-4.1, 13.5 that relate one epoch to another.  The words belong to this process
- * alone; they are atomic so that threads that break the rules corrupt nothing.  api/ and the rest of sync/ call. */
+/* Which calls are allowed now: the rules of MPI-4.1, 13.5 that relate one epoch to another. Only
+ * this process uses the words. They are atomic so that threads that break the rules corrupt
+ * nothing. */
 #include "sync/sync.h"
 
 #include "sync/epoch.h"

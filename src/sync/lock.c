@@ -1,21 +1,26 @@
-/* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all.  A shared lock takes the target's ticket lock, an
- * exclusive one passes the window's gate first, lock_all the gate alone.  The own access word is set to WAITING (L1) before
- * the process can block anybody, says SHARED or EXCLUSIVE (L2) while it holds the lock, and is cleared (L3) after it cannot block
- * anybody any more, which is what internode/origin/liveness.c relies on: whoever has seen G3, T1 or R1 sees L1, which is before all, for G3 is a
- * release, and who waits in the queue alone looks again every 100 ms.  The words themselves are made, and published, before the
- * first L1 (access_words.c): who sees none sees no L1.  api/ calls.
+/* Passive-target locks: MPI_Win_lock, unlock, lock_all, unlock_all. A shared lock acquires the
+ * target's ticket lock. An exclusive lock passes the window's gate first. lock_all passes only the
+ * gate. The process sets its access word to WAITING (L1) before it can block any rank. The word is
+ * SHARED or EXCLUSIVE (L2) while it holds the lock. It is cleared (L3) after the process can no
+ * longer block any rank. internode/origin/liveness.c relies on this: a rank that has seen G3, T1 or
+ * R1 sees L1, which precedes them all. G3 is a release, and a waiter in the queue reads again every
+ * 100 ms. The words themselves are created and published before the first L1 (access_words.c): a
+ * rank that finds no words sees no L1.
  *
- * The lock's own steps publish stores.  Where an exclusive lock ends, L3 is before the wakes, which are late at worst when
- * their process dies; shared locks and lock_all end with departure and wakes in one, and L3 comes after them: who dies in
- * between is reported to those who wait, though it is in nobody's way any more.  L1 is a read-modify-write for the sake of
- * threads that lock one target at the same time: the second is refused.
+ * The lock's own steps publish stores. At the end of an exclusive lock L3 precedes the wakes; they
+ * are late at worst if their process dies. Shared locks and lock_all end with departure and wakes
+ * in one step, and L3 follows. A process that dies in between is reported to waiters, though it no
+ * longer blocks them. L1 is a read-modify-write because several threads may lock one target at the
+ * same time: the second one fails.
  *
- * Targets on other machines are locked by their own process on this one's behalf (origin_sync.c, target_sync.c); here the access word alone
- * says so.  lock_all is for this machine's targets, and for those elsewhere that lock_all_queue.c tells (J3).
+ * The process of an internode target locks it for this process (origin_sync.c, target_sync.c); on
+ * this node only the access word shows that. lock_all covers this node's targets, and the internode
+ * targets that lock_all_queue.c reports (J3).
  *
- * With MPI_MODE_NOCHECK none is taken (trusted): the caller promises that nobody has, or wants, a lock that conflicts.  So it is
- * in nobody's way either, should somebody want one all the same: there are programs that keep such a lock_all for as long as the
- * window lives, and that take exclusive locks (docs/adr/053-nocheck-takes-no-lock.md). */
+ * With MPI_MODE_NOCHECK no lock is acquired (trusted): the caller promises that no rank has, or
+ * wants, a conflicting lock. So the epoch blocks no rank that wants one nevertheless. Some programs
+ * keep such a lock_all for the lifetime of the window, and acquire exclusive locks
+ * (docs/adr/053-nocheck-takes-no-lock.md). */
 #include "sync/lock.h"
 
 #include "internode/origin/liveness.h"
@@ -29,7 +34,7 @@ static void set_access(struct oriel_window *window, int32_t target, enum oriel_a
                           memory_order_release);
 }
 
-static enum oriel_status may_lock(const struct oriel_window *window)
+static enum oriel_status check_lock_allowed(const struct oriel_window *window)
 {
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (epoch & ORIEL_EPOCH_LOCK_ALL)
@@ -39,25 +44,25 @@ static enum oriel_status may_lock(const struct oriel_window *window)
     return ORIEL_OK;
 }
 
-/* L1, where no other epoch stands in the way or the fence's can be closed. */
-static enum oriel_status begin(struct oriel_window *window, int32_t target)
+/* L1, if no other epoch is open or the fence's can be closed. */
+static enum oriel_status lock_begin(struct oriel_window *window, int32_t target)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
-    enum oriel_status status = may_lock(window);
+    enum oriel_status status = check_lock_allowed(window);
     if (status == ORIEL_OK)
-        status = oriel_access_need(window);
+        status = oriel_access_words_require(window);
     if (status == ORIEL_OK)
         status = oriel_epoch_leave_fence(window);
     if (status == ORIEL_OK && !atomic_compare_exchange_strong_explicit(
                                   &oriel_window_access(window)[target], &none, ORIEL_ACCESS_WAITING,
                                   memory_order_seq_cst, memory_order_relaxed))
-        status = oriel_fail(ORIEL_E_SYNC, "rank %d is locked by this process already", (int)target);
+        status = oriel_fail(ORIEL_E_SYNC, "rank %d is already locked by this process", (int)target);
     return status;
 }
 
 /* L2, or L3 after an error. */
-static enum oriel_status settle(struct oriel_window *window, int32_t target,
-                                enum oriel_access wanted, enum oriel_status status)
+static enum oriel_status lock_set_access(struct oriel_window *window, int32_t target,
+                                         enum oriel_access wanted, enum oriel_status status)
 {
     set_access(window, target, status == ORIEL_OK ? wanted : ORIEL_ACCESS_NONE);
     return status;
@@ -69,9 +74,9 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch at_gate = {oriel_liveness_reads, &watched, ORIEL_WAITING_LOCK};
+    struct oriel_watch at_gate = {oriel_liveness_lock_all_holders, &watched, ORIEL_WAITING_LOCK};
     struct oriel_watch in_queue = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
-    enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? begin(window, target) : ORIEL_OK;
+    enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? lock_begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
     if (step == ORIEL_LOCK_PUSHED)
@@ -84,33 +89,34 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
         if (status != ORIEL_OK)
             oriel_gate_leave_writer(gate);
     }
-    return settle(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
+    return lock_set_access(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
 }
 
-static enum oriel_status lock_shared(struct oriel_window *window, int32_t target)
+static enum oriel_status lock_target_shared(struct oriel_window *window, int32_t target)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch watch = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
-    enum oriel_status status = begin(window, target);
+    enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
     status = oriel_ticket_lock(&oriel_window_control(window, target)->lock, false, &watch);
-    return settle(window, target, ORIEL_ACCESS_SHARED, status);
+    return lock_set_access(window, target, ORIEL_ACCESS_SHARED, status);
 }
 
 typedef enum oriel_status lock_fn(struct oriel_window *window, int32_t target, bool exclusive);
 
-static enum oriel_status lock_far(struct oriel_window *window, int32_t target, bool exclusive,
-                                  lock_fn *lock)
+static enum oriel_status lock_internode(struct oriel_window *window, int32_t target, bool exclusive,
+                                        lock_fn *lock)
 {
-    enum oriel_status status = begin(window, target);
+    enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
     status = lock(window, target, exclusive);
-    return settle(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED, status);
+    return lock_set_access(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED,
+                           status);
 }
 
-static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
+static enum oriel_status unlock_internode(struct oriel_window *window, int32_t target)
 {
     uint8_t access = oriel_window_access_to(window, target);
     if (!oriel_access_is_locks(access))
@@ -126,28 +132,28 @@ static enum oriel_status unlock_far(struct oriel_window *window, int32_t target)
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     uint64_t place;
-    if (window->far != NULL && oriel_is_far(window, target))
-        return lock_far(window, target, exclusive, oriel_internode_lock);
+    if (window->far != NULL && oriel_is_internode(window, target))
+        return lock_internode(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
-        return lock_shared(window, target);
+        return lock_target_shared(window, target);
     enum oriel_lock_step step = oriel_lock_begin(window, target, &place);
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
 }
 
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    oriel_internode_settle(); /* lazy_lock.c, K4 */
-    return window->far != NULL && oriel_is_far(window, target)
-               ? lock_far(window, target, exclusive, oriel_internode_lock_later)
+    oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
+    return window->far != NULL && oriel_is_internode(window, target)
+               ? lock_internode(window, target, exclusive, oriel_internode_lock_later)
                : oriel_lock(window, target, exclusive);
 }
 
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = begin(window, target);
+    enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    return settle(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
+    return lock_set_access(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)
@@ -158,8 +164,8 @@ void oriel_unlock_wake(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
-    if (window->far != NULL && oriel_is_far(window, target))
-        return unlock_far(window, target);
+    if (window->far != NULL && oriel_is_internode(window, target))
+        return unlock_internode(window, target);
     enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
     if (end == ORIEL_LOCK_LEFT_SLEEPERS)
         oriel_unlock_wake(window, target);
@@ -176,9 +182,9 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
     return ORIEL_OK;
 }
 
-static enum oriel_status may_lock_all(struct oriel_window *window)
+static enum oriel_status check_lock_all_allowed(struct oriel_window *window)
 {
-    enum oriel_status status = may_lock(window);
+    enum oriel_status status = check_lock_allowed(window);
     if (status != ORIEL_OK)
         return status;
     if (oriel_locks_held(window))
@@ -188,14 +194,14 @@ static enum oriel_status may_lock_all(struct oriel_window *window)
 
 enum oriel_status oriel_lock_all(struct oriel_window *window)
 {
-    enum oriel_status status = may_lock_all(window);
+    enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
-    oriel_internode_settle(); /* lazy_lock.c, K4 */
+    oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_watched watched = {
         .window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
-    struct oriel_watch watch = {oriel_liveness_locks, &watched, ORIEL_WAITING_LOCK_ALL};
+    struct oriel_watch watch = {oriel_liveness_lock_holders, &watched, ORIEL_WAITING_LOCK_ALL};
     oriel_store_release(&window->control->lock_all, 1);
     status = oriel_gate_enter_reader(gate, &watch);
     if (status != ORIEL_OK) {
@@ -204,13 +210,13 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     }
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     if (window->far != NULL)
-        oriel_internode_take_turns(window);
+        oriel_internode_lock_followed(window);
     return ORIEL_OK;
 }
 
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 {
-    enum oriel_status status = may_lock_all(window);
+    enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED,
@@ -231,7 +237,7 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
     enum oriel_status status = window->far != NULL
                                    ? oriel_internode_unlock_all(window, trusted, &is_given_back)
                                    : ORIEL_OK;
-    if (!is_given_back) { /* the epoch goes on */
+    if (!is_given_back) { /* the epoch continues */
         atomic_fetch_or_explicit(&window->epoch, before & both, memory_order_relaxed);
         return status;
     }

@@ -1,6 +1,6 @@
-/* An exclusive lock that nobody stands in the way of, from its first step to its last, to be part of the caller's own code
- * (lock.c has the argument, lock_all_gate.c and ticket.c have those of their steps).  What is begun here and meets somebody is finished in
- * lock.c.  Thread-safe; lock.c and the entry points call. */
+/* An uncontended exclusive lock from its first step to its last, inlined in the caller (lock.c has
+ * the argument, lock_all_gate.c and ticket.c have those of their steps). A lock that meets
+ * contention here is finished in lock.c. Thread-safe. */
 #ifndef ORIEL_SYNC_LOCK_H
 #define ORIEL_SYNC_LOCK_H
 
@@ -8,13 +8,14 @@
 #include "sync/sync.h"
 #include "sync/ticket.h"
 
-/* How far an exclusive lock has come. */
+/* How far an exclusive lock has progressed. */
 enum oriel_lock_step {
     ORIEL_LOCK_TAKEN,
-    ORIEL_LOCK_NOT_BEGUN, /* another epoch is open, or the target is locked, or it is the window's first lock */
+    /* another epoch is open, the target is locked, or it is the window's first lock */
+    ORIEL_LOCK_NOT_BEGUN,
     ORIEL_LOCK_BEGUN,  /* L1 */
     ORIEL_LOCK_PUSHED, /* and G3: readers are inside */
-    ORIEL_LOCK_QUEUED, /* and G4, T1: the place in the queue is taken */
+    ORIEL_LOCK_QUEUED, /* and G4, T1: it has a position in the queue */
 };
 
 static inline __attribute__((always_inline)) enum oriel_lock_step
@@ -36,14 +37,14 @@ oriel_lock_begin(struct oriel_window *window, int32_t target, uint64_t *place)
     if (oriel_unlikely(!oriel_gate_push_writer(gate)))
         return ORIEL_LOCK_PUSHED;
     oriel_delay();
-    *place = oriel_ticket_take(lock);
+    *place = oriel_ticket_draw(lock);
     if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))
         return ORIEL_LOCK_QUEUED;
     atomic_store_explicit(access, ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */
     return ORIEL_LOCK_TAKEN;
 }
 
-/* Goes on from any step but the first. */
+/* Continues from any step but the first. */
 enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
                                     enum oriel_lock_step step, uint64_t place)
     __attribute__((cold));
@@ -51,7 +52,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
 enum oriel_lock_end {
     ORIEL_LOCK_LEFT,
     ORIEL_LOCK_LEFT_SLEEPERS, /* oriel_unlock_wake must follow */
-    ORIEL_LOCK_NOT_EXCLUSIVE, /* nothing was done */
+    ORIEL_LOCK_NOT_EXCLUSIVE, /* no effect */
 };
 
 static inline __attribute__((always_inline)) enum oriel_lock_end

@@ -1,26 +1,37 @@
-/* Group mutual exclusion between readers (lock_all epochs) and writers (exclusive locks of any target), in one 64-bit word.
+/* Group mutual exclusion between readers (lock_all epochs) and writers (exclusive locks of any
+ * target), in one 64-bit word.
  *
- *   reader   G1: if writers == 0, readers++ in one compare-and-swap; else wait for writers == 0 and try again
- *            G2 (unlock_all): readers--
- *            G6 (who has waited long): if readers > 0, readers++ in one compare-and-swap, writers or not
- *   writer   G3: writers++                     G4: wait for readers == 0
- *            G5 (unlock): writers--
+ *     reader   G1: if writers == 0, readers++ in one compare-and-swap; else wait for that, retry
+ *              G2 (unlock_all): readers--
+ *              G6 (after a long wait): if readers > 0, readers++ in one compare-and-swap
+ *     writer   G3: writers++                     G4: wait for readers == 0
+ *              G5 (unlock): writers--
  *
- * Exclusion.  A reader comes in only while writers == 0, or beside another; a writer passes G4 only after readers == 0 with its
- * own writers++ in the same word, so that no reader comes in after it until G5.  All are read-modify-writes of one word and have
- * one order, so nobody can miss the other.  Writers exclude each other by the target's ticket lock, not here.
- * G2 release -> G4 acquire and G5 release -> G1, G6 acquire: the stores of the epoch before are seen.
- * Progress.  Writers overtake readers at G3.  So that a stream of writers cannot shut readers out, a writer that holds no
- * lock of this window yet lets waiting readers go first: it waits before G3 until one of them has come in since
- * (admissions), then goes on even if new readers came, so both sides advance.  This is courtesy and ends after 100 ms: the
- * reader may be waiting for a process that in turn waits for this writer by other means, which MPI allows.
- * Nor need a reader that waits stand behind a writer for ever: that writer waits for readers inside, which may be waiting for
- * this one, by a message, or by the gate of another window that two of them come to in opposite order.  No lock of theirs is in
- * conflict, so they must go on.  Therefore the watch ends a reader's patience after 100 ms, and it joins those inside (G6).  So
- * that readers who come again and again do not shut writers out, patience is 100 ms longer for each join that the reader has found
- * when it came, since a writer that waited was last let in: it outgrows the epochs inside, they end, and the writer is in.  All
- * who came before the first join go in at the same time.
- * Death: a dead reader or writer stays counted and is found by the watch of whoever waits. */
+ * G6 ignores writers.
+ *
+ * Exclusion. A reader enters only while writers == 0, or to join another reader. A writer passes G4
+ * only after readers == 0 with its own writers++ in the same word, so no reader enters after it
+ * until G5. All are read-modify-writes of one word and have one order, so none can miss another.
+ * Writers exclude each other by the target's ticket lock, not here. G2 release -> G4 acquire and G5
+ * release -> G1, G6 acquire: the stores of the previous epoch are visible.
+ *
+ * Progress of readers. Writers overtake readers at G3. A stream of writers must not starve readers.
+ * So a writer that holds no lock of this window yet lets waiting readers enter first: it waits
+ * before G3 until one of them has entered since (admissions). Then it continues even if new readers
+ * arrived, so both sides advance. This courtesy ends after 100 ms: the reader may be waiting for a
+ * process that waits for this writer by other means, which MPI allows.
+ *
+ * Nor may a waiting reader wait for a writer forever. That writer waits for readers inside, and
+ * these may wait for this reader: by a message, or by the gate of another window that two of them
+ * enter in opposite order. Their locks do not conflict, so MPI requires progress. Therefore the
+ * watch ends a reader's patience after 100 ms, and it joins the readers inside (G6).
+ *
+ * Progress of writers. Readers that keep arriving must not starve writers. So a reader's patience
+ * is 100 ms longer for each join that it found on arrival, since a waiting writer last entered.
+ * Patience exceeds the duration of the epochs inside, they end, and the writer enters. All readers
+ * that arrived before the first join enter at the same time.
+ *
+ * Death: a dead reader or writer stays counted; the watch of a waiter finds it. */
 #include "sync/lock_all_gate.h"
 
 #include "base/delay.h"
@@ -96,9 +107,8 @@ enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct
 {
     enum oriel_status status = oriel_wait(&gate->half.readers, &gate->writer_sleepers,
                                           ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
-    (void)atomic_load_explicit(
-        &gate->word,
-        memory_order_acquire); /* C11 orders it after G2, a release of the whole word */
+    /* C11 orders it after G2, a release of the whole word */
+    (void)atomic_load_explicit(&gate->word, memory_order_acquire);
     if (status != ORIEL_OK)
         oriel_gate_leave_writer(gate);
     else

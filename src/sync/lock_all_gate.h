@@ -1,17 +1,16 @@
-/* The gate that keeps lock_all epochs and exclusive locks of one window apart (lock_all_gate.c has the argument).  What a writer does
- * where nobody is in its way is here, to be part of the caller's own code.  Thread-safe; lock.c calls, and api/ through
- * lock.h. */
+/* The gate between lock_all epochs and exclusive locks of one window (lock_all_gate.c has the
+ * argument). The uncontended steps of a writer are here, inlined in the caller. Thread-safe. */
 #ifndef ORIEL_SYNC_LOCK_ALL_GATE_H
 #define ORIEL_SYNC_LOCK_ALL_GATE_H
 
 #include "window/shared.h"
 
-/* For lock_all.  The watch ends the patience of who waits by ORIEL_E_AGAIN. */
+/* For lock_all. The watch ends a waiter's patience by ORIEL_E_AGAIN. */
 enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct oriel_watch *watch);
 void oriel_gate_leave_reader(struct oriel_gate *gate);
 
-/* For an exclusive lock; nested: the caller holds another lock of this window, so that waiting readers may be
- * waiting for it.  After an error the caller has not entered. */
+/* For an exclusive lock. nested: the caller holds another lock of this window, so waiting readers
+ * may wait for it. After an error the caller has not entered. */
 enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested,
                                           const struct oriel_watch *watch);
 void oriel_gate_leave_writer(struct oriel_gate *gate);
@@ -20,13 +19,13 @@ void oriel_gate_leave_writer(struct oriel_gate *gate);
 #define ORIEL_GATE_READER (UINT64_C(1) << 32)
 #define ORIEL_GATE_WRITER UINT64_C(1)
 
-/* Whether courtesy is due, to which a writer that holds no other lock is bound. */
+/* Whether courtesy is due: only a writer without another lock must observe it. */
 static inline bool oriel_gate_has_waiting_readers(struct oriel_gate *gate)
 {
     return atomic_load_explicit(&gate->readers_waiting, memory_order_seq_cst) > 0;
 }
 
-/* G3.  False: readers are inside, and oriel_gate_await_readers must follow. */
+/* G3. False: readers are inside, and oriel_gate_await_readers must follow. */
 static inline bool oriel_gate_push_writer(struct oriel_gate *gate)
 {
     return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) <

@@ -1,24 +1,36 @@
-/* Post, start, complete, wait: counters of each pair that only grow, so that an early post of the next epoch is kept and a
- * start is matched by peer and not by count.  They lie with their writer, which has an entry for each peer that it has had an
- * epoch with (pscw_counters.c: how a peer finds it).  api/ calls.
+/* Post, start, complete, wait: counters per pair of ranks that only grow. So an early post of the
+ * next epoch is not lost, and a start matches posts by peer and not by number. A counter is in the
+ * memory of its writer, which has an entry for each peer that it has had an epoch with
+ * (pscw_counters.c: how a peer finds it).
  *
- * Argument.  Every process has made its entries for the group's members before the steps.  Target T posts to origin O by adding
- * one to posts in T's entry for O (C1, release); O's start waits until that is above O's own completes to T (C2, acquire).  O
- * completes by adding one to completes in O's entry for T (C3, release: O's stores are published); T's wait waits until that
- * has come up to T's own posts to O (C4, acquire).
- * What a process has taken of its peer's counter need not be kept: it has one epoch of a kind at a time, so that a start has
- * taken as many posts of T as O has completed epochs to T, and all earlier exposures to O had their completes.  So completes <=
- * posts <= completes + 1, seen from either side, and C2 and C4 compare modulo 2^32.
- * Each counter has one writer.  An entry never moves: the peer waits at the counter itself, however many others are made
- * meanwhile.  Entries that exist and say 0, since their owner has started something else or its making of others failed, say
- * nothing.  MPI_MODE_NOCHECK changes nothing: the counters must advance all the same.
- * Machines.  A peer on another machine has no entry to look at: it sends a message for C1 and C3 as well, behind those of its
- * operations, and this process's agent counts it in an entry of this process's own, which theirs leads to (pscw_counters.c).
- * Members.  The own entries for the last group stay with the window, for the next epoch of the same one.  A start may change
- * those of starts from when it has set ORIEL_EPOCH_START to when it sets accessing; the complete that takes ORIEL_EPOCH_START
- * away reads them until it clears accessing, and no start goes on before that.  So threads that break the rules, which call these
- * at the same time, get ORIEL_E_SYNC.  exposed is the same for posts, but that waits and tests change nothing.
- * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of the dead stay as they are. */
+ * Argument. Every process has created its entries for the group's members before the steps. Target
+ * T posts to origin O by adding one to posts in T's entry for O (C1, release). O's start waits
+ * until that exceeds O's own completes to T (C2, acquire). O completes by adding one to completes
+ * in O's entry for T (C3, release: O's stores are published). T's wait waits until that has reached
+ * T's own posts to O (C4, acquire).
+ *
+ * A process need not record how much of its peer's counter it has consumed: it has one epoch of a
+ * kind at a time. So a start has consumed as many posts of T as O has completed epochs to T, and
+ * all earlier exposures to O had their completes. So completes <= posts <= completes + 1, as seen
+ * from either side, and C2 and C4 compare modulo 2^32.
+ *
+ * Each counter has one writer. An entry never moves: the peer waits at the counter itself while
+ * other entries are created. Entries at 0 have no meaning: their owner has started another epoch,
+ * or failed to create the other entries. MPI_MODE_NOCHECK changes nothing: the counters must
+ * advance all the same.
+ *
+ * Internode. An internode peer cannot read this node's entries. So this process also sends it a
+ * message for C1 and C3, after those of its operations. The receiver's agent counts the message in
+ * an entry of the receiving process, to which theirs points (pscw_counters.c).
+ *
+ * Members. The own entries for the last group stay with the window, for the next epoch of the same
+ * group. A start may change those of starts from when it sets ORIEL_EPOCH_START to when it sets
+ * accessing. The complete that clears ORIEL_EPOCH_START reads them until it clears accessing, and
+ * no start proceeds before that. So threads that break the rules by concurrent calls of these get
+ * ORIEL_E_SYNC. exposed works the same for posts, but waits and tests change nothing.
+ *
+ * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of a
+ * dead rank stay unchanged. */
 #include "base/delay.h"
 #include "internode/origin/liveness.h"
 #include "internode/origin/origin_sync.h"
@@ -31,8 +43,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the place of each of these ranks the own entry for it, made where there is none.  From the last on: entry i lies on the
- * ranks from 2 * i on, which are not needed any more.  After an error the ranks are lost, and what counts is as it was. */
+/* Replaces each rank by the pointer to the own entry for it, creating it if there is none. Works
+ * from the last on: entry i overwrites the ranks from 2 * i on, which are no longer needed. After
+ * an error the ranks are lost, and the counters unchanged. */
 static enum oriel_status make_entries(struct oriel_window *window, int32_t *ranks, int32_t count,
                                       struct oriel_pscw_counter ***entries)
 {
@@ -46,19 +59,19 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
     return status;
 }
 
-/* The same step, by a message, where the peer is on another machine.  After an error the others are told all the same; the first
- * status counts. */
-static enum oriel_status tell_far(struct oriel_window *window, const struct oriel_pscw_counter *own,
-                                  enum oriel_status (*tell)(struct oriel_window *window,
-                                                            int32_t rank),
-                                  enum oriel_status first)
+/* The same step for an internode peer, by a message. After an error the others are notified all the
+ * same; the first status counts. */
+static enum oriel_status
+notify_internode(struct oriel_window *window, const struct oriel_pscw_counter *own,
+                 enum oriel_status (*tell)(struct oriel_window *window, int32_t rank),
+                 enum oriel_status first)
 {
     int32_t rank = oriel_pscw_counter_rank(own);
-    enum oriel_status status = oriel_is_far(window, rank) ? tell(window, rank) : ORIEL_OK;
+    enum oriel_status status = oriel_is_internode(window, rank) ? tell(window, rank) : ORIEL_OK;
     return first != ORIEL_OK ? first : status;
 }
 
-/* What was kept of another group goes.  Only by who may change it: window.h. */
+/* Replaces the members of the previous group. Only the thread that may change them (window.h). */
 static void replace_members(struct oriel_members *members, struct oriel_pscw_counter **partners,
                             int32_t count)
 {
@@ -89,7 +102,7 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
         oriel_delay();
         oriel_event_signal(&posted->partners[i]->posts); /* C1 */
         if (window->far != NULL)
-            status = tell_far(window, posted->partners[i], oriel_internode_post, status);
+            status = notify_internode(window, posted->partners[i], oriel_internode_post, status);
     }
     return status;
 }
@@ -99,7 +112,7 @@ static void give_up_start(struct oriel_window *window)
     atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START, memory_order_relaxed);
 }
 
-/* Takes the right to change window->started, and the access words, until the epoch ends. */
+/* Claims the right to change window->started, and the access words, until the epoch ends. */
 static enum oriel_status claim_start(struct oriel_window *window)
 {
     uint32_t epoch =
@@ -123,7 +136,7 @@ static void set_accesses(struct oriel_window *window, enum oriel_access access)
                               (uint8_t)access, memory_order_relaxed);
 }
 
-/* Everything that can fail for lack of memory, before anything else changes. */
+/* All steps that can fail for lack of memory, before any other change. */
 static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ranks, int32_t count)
 {
     struct oriel_pscw_counter **targets = NULL;
@@ -135,18 +148,19 @@ static enum oriel_status prepare_start(struct oriel_window *window, int32_t *ran
     }
     replace_members(&window->started, targets, count);
     if (window->started.count > 0)
-        status = oriel_access_need(window);
+        status = oriel_access_words_require(window);
     return status == ORIEL_OK ? oriel_epoch_leave_fence(window) : status;
 }
 
-/* Who has seen a counter writes beside it: the cache line is this processor's then, and the peer's next count gets it in one
- * exchange, where a line that both have takes a second one. */
-static void take_line(struct oriel_pscw_counter *theirs)
+/* A thread that has read a counter writes next to it. This processor then owns the cache line, and
+ * the peer's next count moves it in one exchange. A line shared by both needs two. */
+static void claim_cache_line(struct oriel_pscw_counter *theirs)
 {
     oriel_store_relaxed(&theirs->seen, 1);
 }
 
-/* Each of these waits for what the peer counts in its entry for this process, whose own for the peer is given. */
+/* Each of the waits below waits for the peer's counter for this process. own is this process's
+ * entry for the peer. */
 static enum oriel_status await_post(struct oriel_window *window, struct oriel_pscw_counter *own)
 {
     struct oriel_watched watched = {.window = window, .win_rank = oriel_pscw_counter_rank(own)};
@@ -157,7 +171,7 @@ static enum oriel_status await_post(struct oriel_window *window, struct oriel_ps
         status = oriel_internode_event_wait(
             window, &theirs->posts, oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */
     if (status == ORIEL_OK)
-        take_line(theirs);
+        claim_cache_line(theirs);
     return status;
 }
 
@@ -193,16 +207,18 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     for (int32_t i = 0; i < targets->count; i++) {
         oriel_delay();
         if (window->far != NULL)
-            status = tell_far(window, targets->partners[i], oriel_internode_complete, status);
+            status =
+                notify_internode(window, targets->partners[i], oriel_internode_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
     if (window->far != NULL && status == ORIEL_OK)
-        status = oriel_internode_take_failure(window->far); /* of what should have come here */
+        /* failures of operations that return data here */
+        status = oriel_internode_take_failure(window->far);
     oriel_store_release(&window->accessing, 0);
     return status;
 }
 
-/* The completes of all posted origins have come. */
+/* All posted origins have completed. */
 static void close_exposure(struct oriel_window *window)
 {
     oriel_store_release(&window->exposed, 0);
@@ -218,7 +234,7 @@ static enum oriel_status await_complete(struct oriel_window *window, struct orie
         status = oriel_internode_event_wait(window, &theirs->completes,
                                             oriel_load_relaxed(&own->posts.value), &watch); /* C4 */
     if (status == ORIEL_OK)
-        take_line(theirs);
+        claim_cache_line(theirs);
     return status;
 }
 
@@ -234,8 +250,9 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
     return status;
 }
 
-/* The program polls: lets those run that it waits for and, every 100 ms, looks whether origin still lives. */
-static enum oriel_status test_in_vain(struct oriel_window *window, int32_t origin)
+/* The program polls. Yields to the ranks it waits for, and checks every 100 ms whether origin
+ * lives. */
+static enum oriel_status test_failed(struct oriel_window *window, int32_t origin)
 {
     struct oriel_watched watched = {.window = window, .win_rank = origin};
     oriel_wait_progress();
@@ -264,7 +281,7 @@ enum oriel_status oriel_test_exposure(struct oriel_window *window, bool *done)
         return oriel_fail(ORIEL_E_SYNC, "test without post");
     for (int32_t i = 0; i < window->posted.count; i++)
         if (!has_completed(window, window->posted.partners[i]))
-            return test_in_vain(window, oriel_pscw_counter_rank(window->posted.partners[i]));
+            return test_failed(window, oriel_pscw_counter_rank(window->posted.partners[i]));
     close_exposure(window);
     *done = true;
     return ORIEL_OK;

@@ -1,24 +1,38 @@
-/* The tables of partners: open addressing by the peer's rank, at most half full.  A full one stays as it is and a larger one is
- * put in front of it, so that an entry has one place for ever: its owner counts in it, and peers keep its address and sleep at
- * it, whatever is made meanwhile.  pscw.c calls.
+/* The tables of partners: open addressing by the peer's rank, at most half full. A full table stays
+ * unchanged and a larger one is put in front of it. So an entry never moves: its owner counts in
+ * it, and peers keep its address and sleep at it, while others are created.
  *
- * The owner P makes its entry for Q, under a mutex of its own:
- *     N1: where the newest table is half full, a larger one, which tells of the one before: newest := its offset (release)
- *     N2: a free entry's peer := Q + 1 (release)
- *     N3: made += 1, wakes
- * Q looks for it:
- *     F1: v := made (acquire)
- *     F2: from newest (acquire) on, in each table: from the peer's first place on to its entry, or to a free one (acquire)
- *     F3: not found: waits until made is not v, then F1
- * P1, none is missed: if F2 finds no entry, N2 is not before F2; then N3 is not before F1, whose acquire would have ordered N2
- * before F2.  So made changes after F1, and F3 does not sleep over it.  made grows once for each pair of ranks and does not wrap.
- * P2, none is found wrong: an entry that is taken is never given to another, nor freed, so the places that a search passes stay
- * taken; a table that is half empty ends every search.
- * P3, none is there twice: the mutex; the owner's threads look without it, and once more with it.
- * P4: counters of a new entry are 0, since free memory is: who finds it sees that by N2.
- * Machines.  The entry for a peer on another machine leads from the beginning to what its messages count (internode/origin/origin_peers.c), by
- * an address of this process, and the peer's base is NULL.
- * Death: who waits at F3 watches P.  An entry without its N3 belongs to a dead P. */
+ * The owner P creates its entry for Q, under a mutex of its own:
+ *
+ *   N1: if the newest table is half full, adds a larger one that points to the one before: newest
+ *       := its offset (release)
+ *   N2: a free entry's peer := Q + 1 (release)
+ *   N3: made += 1, wakes
+ *
+ * Q searches for it:
+ *
+ *   F1: v := made (acquire)
+ *   F2: starting with newest (acquire), in each table: from the peer's first slot to its entry, or
+ *       to a free one (acquire)
+ *   F3: not found: waits until made is not v, then F1
+ *
+ * P1, none is missed: if F2 finds no entry, N2 is not before F2. Then N3 is not before F1, whose
+ * acquire would have ordered N2 before F2. So made changes after F1, and F3 does not sleep through
+ * it. made grows once for each pair of ranks and does not wrap.
+ *
+ * P2, none is found wrong: a used entry is never given to another peer, nor freed, so the slots
+ * that a search passes stay used. A table that is half empty ends every search.
+ *
+ * P3, none exists twice: the mutex; the owner's threads search without it, and once more with it.
+ *
+ * P4: counters of a new entry are 0, since free memory is; a thread that finds the entry sees that
+ *     by N2.
+ *
+ * Internode. The entry for an internode peer points from its creation to the counters of the peer's
+ * messages (internode/origin/origin_peers.c), by an address of this process, and the peer's base is
+ * NULL.
+ *
+ * Death: a waiter at F3 watches P. An entry without its N3 belongs to a dead P. */
 #include "sync/pscw_counters.h"
 
 #include "base/delay.h"
@@ -32,8 +46,8 @@ enum { LEAST_CAPACITY = 8, GROWTH = 4 };
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
-/* The peer's entry in a table, or the free one where it would be. */
-static struct oriel_pscw_counter *place_of(struct oriel_pscw_counter_table *table, int32_t peer)
+/* The peer's entry in a table, or the free one for it. */
+static struct oriel_pscw_counter *counter_slot(struct oriel_pscw_counter_table *table, int32_t peer)
 {
     uint64_t first = (uint64_t)(uint32_t)peer * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     for (uint64_t i = first;; i++) {
@@ -45,15 +59,15 @@ static struct oriel_pscw_counter *place_of(struct oriel_pscw_counter_table *tabl
 }
 
 /* F2; NULL: not found. */
-static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_t owner,
-                                       int32_t peer)
+static struct oriel_pscw_counter *counter_find(const struct oriel_window *window, int32_t owner,
+                                               int32_t peer)
 {
     char *base = window->control_bases[owner];
     uint64_t offset = atomic_load_explicit(&oriel_window_control(window, owner)->partners.newest,
                                            memory_order_acquire);
     while (offset != 0) {
         struct oriel_pscw_counter_table *table = (struct oriel_pscw_counter_table *)(base + offset);
-        struct oriel_pscw_counter *entry = place_of(table, peer);
+        struct oriel_pscw_counter *entry = counter_slot(table, peer);
         if (oriel_likely(oriel_load_acquire(&entry->peer) == (uint32_t)peer + 1))
             return entry;
         oriel_delay();
@@ -65,7 +79,7 @@ static struct oriel_pscw_counter *find(const struct oriel_window *window, int32_
 struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window,
                                                    int32_t win_rank)
 {
-    return find(window, window->rank, win_rank);
+    return counter_find(window, window->rank, win_rank);
 }
 
 static struct oriel_pscw_counter_table *own_table(uint64_t offset)
@@ -74,7 +88,7 @@ static struct oriel_pscw_counter_table *own_table(uint64_t offset)
 }
 
 /* N1. */
-static enum oriel_status add_table(struct oriel_pscw_counters *partners,
+static enum oriel_status table_add(struct oriel_pscw_counters *partners,
                                    struct oriel_pscw_counter_table **newest)
 {
     uint64_t capacity = *newest == NULL ? LEAST_CAPACITY : GROWTH * (*newest)->capacity;
@@ -83,7 +97,7 @@ static enum oriel_status add_table(struct oriel_pscw_counters *partners,
         oriel_file_alloc(sizeof **newest + capacity * sizeof(struct oriel_pscw_counter),
                          2 * ORIEL_CACHE_LINE, &offset);
     if (status != ORIEL_OK)
-        return ORIEL_E_NO_MEM; /* the host cannot take over a window that exists */
+        return ORIEL_E_NO_MEM; /* the host cannot take over an existing window */
     struct oriel_pscw_counter_table *table = own_table(offset);
     table->capacity = capacity;
     table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);
@@ -93,26 +107,26 @@ static enum oriel_status add_table(struct oriel_pscw_counters *partners,
     return ORIEL_OK;
 }
 
-static enum oriel_status make_entry(struct oriel_window *window, int32_t peer,
-                                    struct oriel_pscw_counter **own)
+static enum oriel_status counter_create(struct oriel_window *window, int32_t peer,
+                                        struct oriel_pscw_counter **own)
 {
     struct oriel_pscw_counters *partners = &window->control->partners;
     struct oriel_pscw_counter_table *newest =
         own_table(atomic_load_explicit(&partners->newest, memory_order_relaxed));
-    *own = find(window, window->rank, peer);
+    *own = counter_find(window, window->rank, peer);
     if (*own != NULL)
         return ORIEL_OK;
     enum oriel_status status = ORIEL_OK;
     if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)
-        status = add_table(partners, &newest);
+        status = table_add(partners, &newest);
     if (status != ORIEL_OK)
         return status;
-    bool is_far = window->far != NULL && oriel_is_far(window, peer);
+    bool is_far = window->far != NULL && oriel_is_internode(window, peer);
     struct oriel_pscw_counter *theirs = is_far ? oriel_internode_partner(window, peer) : NULL;
     if (is_far && theirs == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for epochs with rank %d", (int)peer);
     newest->count++;
-    *own = place_of(newest, peer);
+    *own = counter_slot(newest, peer);
     atomic_store_explicit(&(*own)->theirs, (uint64_t)(uintptr_t)theirs, memory_order_relaxed);
     oriel_store_release(&(*own)->peer, (uint32_t)peer + 1); /* N2 */
     oriel_delay();
@@ -127,7 +141,7 @@ enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t 
     if (oriel_likely(*own != NULL))
         return ORIEL_OK;
     pthread_mutex_lock(&making);
-    enum oriel_status status = make_entry(window, win_rank, own);
+    enum oriel_status status = counter_create(window, win_rank, own);
     pthread_mutex_unlock(&making);
     return status;
 }
@@ -140,7 +154,7 @@ struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window 
     uint64_t offset = atomic_load_explicit(&own->theirs, memory_order_acquire);
     if (oriel_likely(offset != 0))
         return (struct oriel_pscw_counter *)(base + offset);
-    struct oriel_pscw_counter *theirs = find(window, win_rank, window->rank);
+    struct oriel_pscw_counter *theirs = counter_find(window, win_rank, window->rank);
     if (theirs != NULL)
         atomic_store_explicit(&own->theirs, (uint64_t)((char *)theirs - base),
                               memory_order_release);

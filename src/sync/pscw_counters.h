@@ -1,6 +1,6 @@
-/* What a process counts for each peer that it has had an epoch with: entries in tables of its own memory file, as many as it has
- * partners, that the peers find and wait at (pscw_counters.c has the argument).  An entry never moves and lives as long as the window.
- * pscw.c calls; free and creation close. */
+/* The counters of a process for each peer that it has had an epoch with: entries in tables of its
+ * own memory file, one per partner. The peers find them and wait at them (pscw_counters.c has the
+ * argument). An entry never moves and lives as long as the window. */
 #ifndef ORIEL_SYNC_PSCW_COUNTERS_H
 #define ORIEL_SYNC_PSCW_COUNTERS_H
 
@@ -11,7 +11,7 @@
 struct oriel_pscw_counter *oriel_pscw_counters_own(const struct oriel_window *window,
                                                    int32_t win_rank);
 
-/* The same; makes it where there is none.  ORIEL_E_NO_MEM: nothing has changed.  Thread-safe. */
+/* The same; creates it if there is none. ORIEL_E_NO_MEM: nothing has changed. Thread-safe. */
 enum oriel_status oriel_pscw_counters_make(struct oriel_window *window, int32_t win_rank,
                                            struct oriel_pscw_counter **own);
 
@@ -20,11 +20,11 @@ static inline int32_t oriel_pscw_counter_rank(const struct oriel_pscw_counter *o
     return (int32_t)oriel_load_relaxed(&own->peer) - 1;
 }
 
-/* The peer's entry for this process, in the place of whose own for the peer; NULL while there is none. */
+/* The entry for this process of the peer that own counts for; NULL while there is none. */
 struct oriel_pscw_counter *oriel_pscw_counters_theirs(const struct oriel_window *window,
                                                       struct oriel_pscw_counter *own);
 
-/* The same; waits for it where it has not been found yet. */
+/* The same; waits for it if it has not been found yet. */
 enum oriel_status
 oriel_pscw_counters_look(const struct oriel_window *window, struct oriel_pscw_counter *own,
                          const struct oriel_watch *watch, struct oriel_pscw_counter **theirs)
@@ -43,7 +43,7 @@ static inline enum oriel_status oriel_pscw_counters_await(const struct oriel_win
     return ORIEL_OK;
 }
 
-/* As make; a process that has one partner only searches once. */
+/* As make; a process with one partner searches only once. */
 static inline enum oriel_status oriel_pscw_counters_recall(struct oriel_window *window,
                                                            int32_t win_rank,
                                                            struct oriel_pscw_counter **own)
@@ -57,7 +57,7 @@ static inline enum oriel_status oriel_pscw_counters_recall(struct oriel_window *
     return status;
 }
 
-/* Gives back all tables, when no peer looks at them any more. */
+/* Frees all tables, when no peer reads them any more. */
 void oriel_pscw_counters_close(struct oriel_window *window);
 
 #endif

@@ -1,18 +1,21 @@
-/* Synchronisation of windows whose ranks share memory: what the layers above may call.  No call needs the target's help;
- * each returns ORIEL_E_SYNC for wrong use and ORIEL_E_PEER, naming the rank, when a process it waits for has died. */
+/* Synchronisation of windows: the interface for the layers above. On one node no call needs the
+ * target's help. Each returns ORIEL_E_SYNC for wrong use, and ORIEL_E_PEER, naming the rank, if a
+ * process it waits for has died. */
 #ifndef ORIEL_SYNC_SYNC_H
 #define ORIEL_SYNC_SYNC_H
 
 #include "window/window.h"
 
-/* Every rank of the window has arrived, and what each stored or did before, also on other machines, is seen by all after. */
+/* Returns when every rank of the window has arrived. Stores and operations of all ranks before it,
+ * also internode ones, are visible to all after it. */
 enum oriel_status oriel_barrier(struct oriel_window *window);
 
 /* MPI_Win_fence (MPI-4.1, 13.5.1); no_succeed is MPI_MODE_NOSUCCEED. */
 enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed);
 
-/* MPI_Win_post, start, complete, wait, test (13.5.2).  ranks: count win_ranks, in memory of malloc with room for as many
- * pointers, which the callee keeps or frees; NULL: those of the last post, or start, of this window. */
+/* MPI_Win_post, start, complete, wait, test (13.5.2). ranks: count win_ranks, in memory from malloc
+ * with room for count pointers; the callee keeps or frees it. NULL: the ranks of the last post, or
+ * start, of this window. */
 enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_t count);
 enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32_t count);
 enum oriel_status oriel_complete(struct oriel_window *window);
@@ -25,14 +28,15 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all(struct oriel_window *window);
 enum oriel_status oriel_unlock_all(struct oriel_window *window);
 
-/* As oriel_lock, but that of a target on another machine may be held later, before anything inside of it is done there (origin_sync.h). */
+/* As oriel_lock, but the lock of an internode target may be acquired later, before any operation of
+ * its epoch is executed (origin_sync.h). */
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive);
 
-/* The same with MPI_MODE_NOCHECK: the epoch is opened, and no lock taken. */
+/* The same with MPI_MODE_NOCHECK: the epoch is opened, and no lock acquired. */
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window);
 
-/* Whether this process holds locks of targets one by one. */
+/* Whether this process holds locks of individual targets. */
 bool oriel_locks_held(const struct oriel_window *window);
 
 /* Whether a passive-target epoch to this target is open. */
@@ -61,8 +65,8 @@ static inline bool oriel_access_allowed(const struct oriel_window *window, int32
            oriel_window_access_to(window, target) >= ORIEL_ACCESS_SHARED;
 }
 
-/* An operation has passed all checks: if its epoch is that of a fence, only another fence ends it.  An operation that is
- * refused uses no epoch. */
+/* An operation has passed all checks: only another fence can end a fence's epoch now. A refused
+ * operation uses no epoch. */
 static inline void oriel_access_use(struct oriel_window *window)
 {
     if ((oriel_load_relaxed(&window->epoch) & (ORIEL_EPOCH_FENCE | ORIEL_EPOCH_USED)) ==

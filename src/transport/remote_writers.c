@@ -1,5 +1,5 @@
-/* Both sides of what remote_writers.h argues: the writer's way in, in the origin, and the mover's wait, in the target.  Neither takes a
- * lock.  cma/cma.c and memory/promote/promote.c call. */
+/* Both sides of the protocol in remote_writers.h: the writer's entry, in the origin, and the
+ * mover's wait, in the target. Neither acquires a lock. */
 #include "transport/remote_writers.h"
 
 #include "base/delay.h"
@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #define LIMIT_NS      100000000
-#define LAST_LIMIT_NS UINT64_C(1000000000) /* where pages must move */
-#define LOOK_NS       UINT64_C(1000000)    /* from one look for the dead to the next */
+#define LAST_LIMIT_NS UINT64_C(1000000000) /* if pages must move */
+#define LOOK_NS       UINT64_C(1000000)    /* interval between checks for dead owners */
 #define YIELD_NS      UINT64_C(200000)     /* then both sides sleep */
 
-/* Frees a slot whose owner is no more; a process that took it meanwhile keeps it. */
-static void bury(struct oriel_remote_writers_slot *slot)
+/* Frees a slot whose owner is dead. If another process has claimed the slot meanwhile, it keeps
+ * it. */
+static void slot_free_if_dead(struct oriel_remote_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
     if (word != 0 && !oriel_identity_word_lives(word))
@@ -27,16 +28,16 @@ static void bury(struct oriel_remote_writers_slot *slot)
 
 /* --- the writer --- */
 
-/* All slots are taken, and have been for a while. */
-static void bury_all(struct oriel_remote_writers *writers)
+/* For the case that all slots have been in use for a while. */
+static void slots_free_dead(struct oriel_remote_writers *writers)
 {
     for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
-        bury(&writers->slots[i]);
+        slot_free_if_dead(&writers->slots[i]);
 }
 
-/* E1, from the slot on that this thread had last. */
-static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *writers,
-                                                   uint64_t word)
+/* E1, starting with the slot that this thread used last. */
+static struct oriel_remote_writers_slot *writer_slot_claim(struct oriel_remote_writers *writers,
+                                                           uint64_t word)
 {
     static _Thread_local unsigned last; /* slot + 1 */
     uint64_t looked_ns = 0;
@@ -53,16 +54,17 @@ static struct oriel_remote_writers_slot *take_slot(struct oriel_remote_writers *
             continue;
         uint64_t now_ns = oriel_now_ns();
         if (looked_ns != 0 && now_ns - looked_ns > LOOK_NS)
-            bury_all(writers);
+            slots_free_dead(writers);
         if (looked_ns == 0 || now_ns - looked_ns > LOOK_NS)
             looked_ns = now_ns;
         sched_yield();
     }
 }
 
-/* E3: whether to try again; not where the target is dead.  Not oriel_wait, which has the host's communication go on: the
- * target's agent must not call the host, and moving ends without it. */
-static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
+/* E3: returns true if the writer may try again, false if the target is dead. It does not use
+ *     oriel_wait, which makes the host progress: the target's agent must not call the host, and
+ *     moving ends without it. */
+static bool moving_wait(struct oriel_remote_writers *writers, uint32_t moving)
 {
     static const struct timespec limit = {.tv_nsec = LIMIT_NS};
     struct oriel_event *event = &writers->moving;
@@ -73,8 +75,8 @@ static bool await_end(struct oriel_remote_writers *writers, uint32_t moving)
         sched_yield();
     }
     atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst); /* S1 */
-    uint64_t asked_ns =
-        oriel_now_ns(); /* by the clock: who gets many signals never sleeps to the limit */
+    /* by the clock: a thread that receives many signals never sleeps to the limit */
+    uint64_t asked_ns = oriel_now_ns();
     while (lives && oriel_load_acquire(&event->value) == moving) {
         oriel_delay();
         syscall(SYS_futex, &event->value, FUTEX_WAIT, moving, &limit, NULL, 0); /* S2 */
@@ -91,24 +93,24 @@ struct oriel_remote_writers_slot *oriel_remote_writers_enter(struct oriel_remote
 {
     uint64_t word = oriel_identity_own_word();
     if (word == 0) {
-        oriel_fail(ORIEL_E_OTHER, "this process cannot find out its start time (/proc/self/stat)");
+        oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time (/proc/self/stat)");
         return NULL;
     }
     for (bool again = true;;) {
-        struct oriel_remote_writers_slot *slot = take_slot(writers, word);
+        struct oriel_remote_writers_slot *slot = writer_slot_claim(writers, word);
         oriel_delay();
         uint32_t moving =
             atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); /* E2, P3 */
         if (oriel_likely(moving % 2 == 0) || !again)
             return slot;
         oriel_remote_writers_leave(slot);
-        again = await_end(writers, moving); /* E3 */
+        again = moving_wait(writers, moving); /* E3 */
     }
 }
 
 /* --- the mover --- */
 
-static void pause_a_little(uint64_t waited_ns)
+static void mover_pause(uint64_t waited_ns)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
     if (waited_ns < YIELD_NS)
@@ -117,19 +119,20 @@ static void pause_a_little(uint64_t waited_ns)
         nanosleep(&nap, NULL);
 }
 
-/* Whether the slot was seen free before the deadline. */
-static bool await_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns, uint64_t limit_ns)
+/* Returns true if the slot was seen free before the deadline. */
+static bool slot_wait_free(struct oriel_remote_writers_slot *slot, uint64_t begin_ns,
+                           uint64_t limit_ns)
 {
     uint64_t looked_ns = begin_ns;
     while (atomic_load_explicit(&slot->owner, memory_order_seq_cst) != 0) { /* M2, P2 */
         uint64_t now_ns = oriel_now_ns();
         if (now_ns - looked_ns > LOOK_NS) {
-            bury(slot);
+            slot_free_if_dead(slot);
             looked_ns = now_ns;
         } else if (now_ns - begin_ns > limit_ns) {
             return false;
         } else {
-            pause_a_little(now_ns - begin_ns);
+            mover_pause(now_ns - begin_ns);
         }
     }
     return true;
@@ -145,20 +148,19 @@ enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers
     for (unsigned i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++) {
         struct oriel_remote_writers_slot *slot = &writers->slots[i];
         oriel_delay();
-        if (await_free(slot, begin_ns, in_any_case ? LAST_LIMIT_NS : LIMIT_NS))
+        if (slot_wait_free(slot, begin_ns, in_any_case ? LAST_LIMIT_NS : LIMIT_NS))
             continue;
         int pid = oriel_identity_word_pid(atomic_load_explicit(&slot->owner, memory_order_seq_cst));
         if (pid == 0)
-            continue; /* just now */
+            continue; /* freed just now */
         if (in_any_case) {
             oriel_warn("process %d has been copying into window memory for a second; pages become "
-                       "private meanwhile",
+                       "private anyway",
                        pid);
             continue;
         }
         oriel_remote_writers_resume(writers);
-        return oriel_fail(ORIEL_E_OTHER,
-                          "copies by other processes do not come to an end (process %d)", pid);
+        return oriel_fail(ORIEL_E_OTHER, "copies by another process do not end (process %d)", pid);
     }
     return ORIEL_OK;
 }
@@ -173,10 +175,10 @@ void oriel_remote_writers_resume(struct oriel_remote_writers *writers)
 
 enum { HELPERS = 8 };
 
-static _Atomic uintptr_t helpers[HELPERS]; /* 0: free */
-static _Atomic uintptr_t places[HELPERS];  /* likewise */
+static _Atomic uintptr_t helper_tids[HELPERS];      /* 0: free */
+static _Atomic uintptr_t helper_addresses[HELPERS]; /* 0: free */
 
-static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
+static void word_replace(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
 {
     bool changed = false;
     for (int i = 0; i < HELPERS && !changed; i++) {
@@ -186,7 +188,7 @@ static void change_one(_Atomic uintptr_t *words, uintptr_t from, uintptr_t to)
     }
 }
 
-static bool has_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end)
+static bool has_word_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end)
 {
     for (int i = 0; i < HELPERS; i++) {
         uintptr_t word = atomic_load_explicit(&words[i], memory_order_acquire);
@@ -198,30 +200,30 @@ static bool has_between(_Atomic uintptr_t *words, uintptr_t start, uintptr_t end
 
 void oriel_remote_writers_add_helper(int32_t tid)
 {
-    change_one(helpers, 0, (uintptr_t)tid);
+    word_replace(helper_tids, 0, (uintptr_t)tid);
 }
 
 void oriel_remote_writers_remove_helper(int32_t tid)
 {
-    change_one(helpers, (uintptr_t)tid, 0);
+    word_replace(helper_tids, (uintptr_t)tid, 0);
 }
 
 bool oriel_remote_writers_is_helper(int32_t tid)
 {
-    return has_between(helpers, (uintptr_t)tid, (uintptr_t)tid + 1);
+    return has_word_between(helper_tids, (uintptr_t)tid, (uintptr_t)tid + 1);
 }
 
-void oriel_remote_writers_add_place(const void *place)
+void oriel_remote_writers_add_address(const void *addr)
 {
-    change_one(places, 0, (uintptr_t)place);
+    word_replace(helper_addresses, 0, (uintptr_t)addr);
 }
 
-void oriel_remote_writers_remove_place(const void *place)
+void oriel_remote_writers_remove_address(const void *addr)
 {
-    change_one(places, (uintptr_t)place, 0);
+    word_replace(helper_addresses, (uintptr_t)addr, 0);
 }
 
 bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end)
 {
-    return has_between(places, start, end);
+    return has_word_between(helper_addresses, start, end);
 }

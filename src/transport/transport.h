@@ -1,9 +1,11 @@
-/* How bytes move to and from memory that another process owns.  A transport is a constant table with every slot filled.
+/* Moves bytes to and from memory that another process owns. A transport is a constant table with
+ * every slot filled.
  *
- * Contract of all four: the calling thread copies all len_bytes before it returns (completion is local and remote at
- * once, and calls of one thread take effect in their order); any number of threads may call at a time; bytes move in any
- * order and size, so a concurrent reader of the same bytes sees no order; on failure any part may have been transferred.
- * ORIEL_E_RANGE: the memory is not mapped (any more).  ORIEL_E_PEER: the process is gone. */
+ * Contract of all four slots: the calling thread copies all len_bytes before it returns. Completion
+ * is local and remote at once, and calls of one thread take effect in order. Any number of threads
+ * may call concurrently. Bytes move in any order and size, so a concurrent reader of the same bytes
+ * sees no order. On failure any part may have been transferred. ORIEL_E_RANGE: the memory is not
+ * mapped, or no longer mapped. ORIEL_E_PEER: the process has died. */
 #ifndef ORIEL_TRANSPORT_TRANSPORT_H
 #define ORIEL_TRANSPORT_TRANSPORT_H
 
@@ -15,26 +17,28 @@ struct oriel_agent;
 struct oriel_polled;
 struct oriel_remote_writers;
 
-/* A place in a process of this machine. */
+/* An address in a process of this node. */
 struct oriel_remote {
-    void *direct;              /* where this process has it mapped; shared transport only */
-    uint64_t address;          /* where its owner has it; CMA and agent only */
-    struct oriel_agent *agent; /* its owner's, as this process has it mapped; agent only */
+    void *direct;              /* its address in this process; shared transport only */
+    uint64_t address;          /* its address in the owner; CMA and agent only */
+    struct oriel_agent *agent; /* the owner's agent area, as mapped in this process; agent only */
     int32_t pid;               /* of the owner; CMA and agent only */
-    struct oriel_remote_writers *
-        writers; /* where copies are announced to the owner; CMA only, NULL for the owner's memory file */
-    struct oriel_polled *
-        polled; /* that its owner's threads serve while they wait; NULL: none.  CMA and agent only */
+    /* announces copies to the owner; CMA only, NULL for the owner's memory file */
+    struct oriel_remote_writers *writers;
+    /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
+     * agent only */
+    struct oriel_polled *polled;
 };
 
-/* The place offset_bytes from base: a sum of numbers, since base alone may lie outside of any object (displacement 0 of a
- * datatype with absolute addresses). */
+/* The address offset_bytes after base. Computed with integers, because base alone may be outside
+ * any object (displacement 0 of a datatype with absolute addresses). */
 static inline char *oriel_at(const void *base, int64_t offset_bytes)
 {
     return (char *)((uintptr_t)base + (uintptr_t)offset_bytes);
 }
 
-/* A part of a transfer: len_bytes between offset_bytes from the remote place (it may be negative) and here. */
+/* A part of a transfer: len_bytes between here and offset_bytes after the remote address. The
+ * offset may be negative. */
 struct oriel_piece {
     int64_t offset_bytes;
     void *here;
@@ -45,7 +49,7 @@ struct oriel_transport {
     const char *name;
     enum oriel_status (*write)(const struct oriel_remote *to, const void *from, uint64_t len_bytes);
     enum oriel_status (*read)(const struct oriel_remote *from, void *to, uint64_t len_bytes);
-    /* the same for count pieces, in their order, at most 1,024 */
+    /* the same for count pieces, in order, at most 1,024 */
     enum oriel_status (*write_pieces)(const struct oriel_remote *to,
                                       const struct oriel_piece *pieces, unsigned count);
     enum oriel_status (*read_pieces)(const struct oriel_remote *from,
@@ -55,6 +59,6 @@ struct oriel_transport {
 extern const struct oriel_transport oriel_transport_shared; /* load and store */
 extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
 extern const struct oriel_transport
-    oriel_transport_agent; /* asked of a thread of the owner: agent/agent.h */
+    oriel_transport_agent; /* requests to a thread of the owner: agent/agent.h */
 
 #endif

@@ -1,5 +1,5 @@
-/* Interns groups of peers by the hash of their ids.  A group lives while a window refers to it.  Creation and free call,
- * from any thread. */
+/* Interns groups of peers by the hash of their ids. A group exists while a window refers to it.
+ * Thread-safe. */
 #include "window/group.h"
 
 #include "window/shared.h"
@@ -17,15 +17,16 @@ static const struct oriel_member *member_at(const struct oriel_member *first, si
     return (const struct oriel_member *)((const char *)first + (size_t)i * stride_bytes);
 }
 
-/* The same processes; with ORIEL_NODE_SIZE they may be of one machine in one window and of several in another. */
-static bool holds(const struct oriel_group *group, const struct oriel_member *first,
-                  size_t stride_bytes, int32_t n, int32_t rank)
+/* Whether the group has the same processes with the same nodes. With ORIEL_NODE_SIZE, the same
+ * processes may be on one node in one window and on several in another. */
+static bool group_matches(const struct oriel_group *group, const struct oriel_member *first,
+                          size_t stride_bytes, int32_t n, int32_t rank)
 {
     for (int32_t i = 0; i < n; i++) {
         const struct oriel_member *member = member_at(first, stride_bytes, i);
         const uint64_t *id = member->process.id;
-        bool is_here = member->machine == member_at(first, stride_bytes, rank)->machine;
-        if (is_here != (group->peers[i] != NULL))
+        bool is_on_node = member->node == member_at(first, stride_bytes, rank)->node;
+        if (is_on_node != (group->peers[i] != NULL))
             return false;
         const uint64_t *own =
             group->peers[i] != NULL ? group->peers[i]->identity.id : group->ids[i].id;
@@ -35,7 +36,7 @@ static bool holds(const struct oriel_group *group, const struct oriel_member *fi
     return true;
 }
 
-static void destroy(struct oriel_group *group)
+static void group_destroy(struct oriel_group *group)
 {
     free(group->peers);
     free(group->bases);
@@ -45,9 +46,9 @@ static void destroy(struct oriel_group *group)
     free(group);
 }
 
-/* What is kept of the others where not all are of this machine. */
-static bool keep_ids(struct oriel_group *group, const struct oriel_member *first,
-                     size_t stride_bytes)
+/* Stores the ids of all processes, for groups that span nodes. */
+static bool group_store_ids(struct oriel_group *group, const struct oriel_member *first,
+                            size_t stride_bytes)
 {
     uint32_t n = (uint32_t)group->n;
     group->ids = calloc(n, sizeof *group->ids);
@@ -60,16 +61,16 @@ static bool keep_ids(struct oriel_group *group, const struct oriel_member *first
     return true;
 }
 
-static bool are_together(const struct oriel_member *first, size_t stride_bytes, int32_t n)
+static bool members_on_one_node(const struct oriel_member *first, size_t stride_bytes, int32_t n)
 {
     for (int32_t i = 1; i < n; i++)
-        if (member_at(first, stride_bytes, i)->machine != first->machine)
+        if (member_at(first, stride_bytes, i)->node != first->node)
             return false;
     return true;
 }
 
-static enum oriel_status make(const struct oriel_member *first, size_t stride_bytes, int32_t n,
-                              int32_t rank, struct oriel_group **out)
+static enum oriel_status group_create(const struct oriel_member *first, size_t stride_bytes,
+                                      int32_t n, int32_t rank, struct oriel_group **out)
 {
     struct oriel_group *group = calloc(1, sizeof *group);
     if (group == NULL)
@@ -82,19 +83,20 @@ static enum oriel_status make(const struct oriel_member *first, size_t stride_by
     if (group->absent != NULL)
         memset(group->absent, ORIEL_ACCESS_ABSENT, (uint32_t)n);
     if (group->peers == NULL || group->bases == NULL || group->absent == NULL ||
-        (!are_together(first, stride_bytes, n) && !keep_ids(group, first, stride_bytes)))
+        (!members_on_one_node(first, stride_bytes, n) &&
+         !group_store_ids(group, first, stride_bytes)))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a group of %d processes", (int)n);
-    uint64_t here = member_at(first, stride_bytes, rank)->machine;
+    uint64_t own_node = member_at(first, stride_bytes, rank)->node;
     for (int32_t i = 0; i < n && status == ORIEL_OK; i++) {
         const struct oriel_member *member = member_at(first, stride_bytes, i);
-        if (member->machine != here)
+        if (member->node != own_node)
             continue;
         status = oriel_peer_open(&member->process, &group->peers[i]);
         if (status == ORIEL_OK)
             group->bases[i] = group->peers[i]->base;
     }
     if (status != ORIEL_OK) {
-        destroy(group);
+        group_destroy(group);
         return status;
     }
     *out = group;
@@ -110,11 +112,11 @@ enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t s
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
     struct oriel_group *group = groups;
-    while (group != NULL &&
-           !(group->hash == hash && group->n == n && holds(group, first, stride_bytes, n, rank)))
+    while (group != NULL && !(group->hash == hash && group->n == n &&
+                              group_matches(group, first, stride_bytes, n, rank)))
         group = group->next;
     if (group == NULL) {
-        status = make(first, stride_bytes, n, rank, &group);
+        status = group_create(first, stride_bytes, n, rank, &group);
         if (status == ORIEL_OK) {
             group->hash = hash;
             group->next = groups;
@@ -129,7 +131,7 @@ enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t s
     return status;
 }
 
-void oriel_group_share(struct oriel_group *group)
+void oriel_group_add_reference(struct oriel_group *group)
 {
     pthread_mutex_lock(&mutex);
     group->references++;
@@ -144,7 +146,7 @@ void oriel_group_release(struct oriel_group *group)
         while (*link != group)
             link = &(*link)->next;
         *link = group->next;
-        destroy(group);
+        group_destroy(group);
     }
     pthread_mutex_unlock(&mutex);
 }

@@ -1,5 +1,6 @@
-/* The table of window handles.  A forwarded window is in the table as a window without ranks.  A handle may be given out
- * again by the host before its removal here: removal therefore names the window it removes. */
+/* The table of window handles. A forwarded window is in the table as a window without ranks. The
+ * host may reuse a handle before it is removed here: removal therefore names the window that it
+ * removes. */
 #include "window/handle.h"
 
 #include "base/fork.h"
@@ -25,7 +26,8 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     struct oriel_window *window = oriel_hash_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
-    /* without ranks where operations may be outstanding: the short forms of synchronisation complete none */
+    /* 0 ranks where operations may be outstanding: the fast paths of synchronisation complete
+     * none */
     const bool all_complete = window->far == NULL && window->deferred == NULL;
     oriel_tls_cache_keep_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
     return window;
@@ -34,7 +36,7 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
 bool oriel_handle_is_forwarded(MPI_Win win)
 {
     if (atomic_load_explicit(&in_child, memory_order_relaxed))
-        return false; /* the fork may have come while the table was being changed */
+        return false; /* the fork may have happened while the table was changing */
     return oriel_options()->bypass || oriel_handle_forwarded(win) != NULL;
 }
 
@@ -44,17 +46,19 @@ struct oriel_window *oriel_handle_forwarded(MPI_Win win)
     return window != NULL && is_forwarded(window) ? window : NULL;
 }
 
-static enum oriel_status add(MPI_Win win, struct oriel_window *window)
+static enum oriel_status handle_table_add(MPI_Win win, struct oriel_window *window)
 {
     if (!oriel_hash_table_set(&table, oriel_handle_key(win), window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of windows");
-    oriel_tls_cache_invalidate(); /* this thread may have used the one before, which another thread has not removed yet */
+    /* this thread may have cached the previous window of this handle, which another thread has not
+     * removed yet */
+    oriel_tls_cache_invalidate();
     return ORIEL_OK;
 }
 
 enum oriel_status oriel_handle_add(MPI_Win win, struct oriel_window *window)
 {
-    enum oriel_status status = add(win, window);
+    enum oriel_status status = handle_table_add(win, window);
     if (status == ORIEL_OK)
         atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return status;
@@ -66,7 +70,7 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
     if (window == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window of the host");
     *window = (struct oriel_window){.n = 0};
-    enum oriel_status status = add(win, window);
+    enum oriel_status status = handle_table_add(win, window);
     if (status != ORIEL_OK)
         free(window);
     return status;
@@ -75,7 +79,7 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
     oriel_hash_table_remove(&table, oriel_handle_key(win),
-                            window); /* unless the host has given the handle out again meanwhile */
+                            window); /* no effect if the host has reused the handle meanwhile */
     oriel_tls_cache_invalidate();
     if (is_forwarded(window))
         free(window);
@@ -88,7 +92,7 @@ struct visitor {
     void *context;
 };
 
-static void visit_own(void *value, void *context)
+static void visit_if_own(void *value, void *context)
 {
     const struct visitor *visitor = context;
     if (!is_forwarded(value))
@@ -98,10 +102,10 @@ static void visit_own(void *value, void *context)
 void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context)
 {
     struct visitor visitor = {visit, context};
-    oriel_hash_table_visit(&table, visit_own, &visitor);
+    oriel_hash_table_visit(&table, visit_if_own, &visitor);
 }
 
-uint32_t oriel_handle_live(void)
+uint32_t oriel_handle_count(void)
 {
     return atomic_load_explicit(&live, memory_order_relaxed);
 }

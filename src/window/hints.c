@@ -1,5 +1,5 @@
-/* Reads and writes the hints.  A key is taken over only when its value means something; unknown keys are ignored, as the
- * standard asks.  Creation and api/ call. */
+/* Reads and writes the hints. A key is accepted only with a valid value. Unknown keys are ignored,
+ * as the standard requires. */
 #include "window/hints.h"
 
 #include "host/host.h"
@@ -42,7 +42,8 @@ static bool is_ordering(const char *value)
     return value[0] != '\0';
 }
 
-/* Kinds of memory that this library can be given (MPI-4.1, 12.4.3), each with or without restrictors. */
+/* The kinds of memory that the program may pass to this library (MPI-4.1, 12.4.3), each with or
+ * without restrictors. */
 static bool is_memory_kinds(const char *value)
 {
     static const char *const restrictors[] = {"alloc_mem", "win_allocate", "win_allocate_shared"};
@@ -76,7 +77,7 @@ static bool is_operators(const char *value)
     return strcmp(value, "same_op_no_op") == 0 || strcmp(value, "same_op") == 0;
 }
 
-/* Powers of two; smaller ones than the default may be ignored (MPI-4.1, 10.2). */
+/* Powers of two. Values below the default may be ignored (MPI-4.1, 10.2). */
 static bool is_alignment(const char *value)
 {
     uint64_t bytes = is_number(value) ? strtoull(value, NULL, 10) : 0;
@@ -100,7 +101,9 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info)
     bool read = true;
     if (info == MPI_INFO_NULL)
         return ORIEL_OK;
-    if (!info) /* a handle never set: the host would raise the error itself, and not at the program's communicator or window */
+    /* an uninitialised handle: the host would raise the error itself, and not on the program's
+     * communicator or window */
+    if (!info)
         return oriel_fail(ORIEL_E_INFO, "the info object is not valid");
 #define HINT(field, key, initial, sort)                                                            \
     read = read && read_hint(hints->field, key, is_##sort, info);
@@ -121,7 +124,7 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
     return ORIEL_OK;
 }
 
-/* What the host has room for. */
+/* Truncates the value to the host's limit. */
 static int write_text(MPI_Info info, const char *key, const char *text)
 {
     char value[MPI_MAX_INFO_VAL];
@@ -146,8 +149,9 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
         code = write_text(*out, key, hints->field);
 #include "window/hints.def"
 #undef HINT
-    return code == MPI_SUCCESS ? ORIEL_OK
-                               : oriel_fail(ORIEL_E_NO_MEM, "the host cannot make an info object");
+    return code == MPI_SUCCESS
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_NO_MEM, "the host cannot create an info object");
 }
 
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints)

@@ -1,5 +1,6 @@
-/* The hints of a window (MPI-4.1, 13.2.1): one row each in hints.def, the value in use as text.  Oriel's semantics do not
- * depend on any but noncontig and minimum_alignment, which only creation reads.  Creation and api/ call. */
+/* The hints of a window (MPI-4.1, 13.2.1): one row per hint in hints.def, and the current value as
+ * text. Oriel's semantics depend only on noncontig and minimum_alignment, which only window
+ * creation reads. */
 #ifndef ORIEL_WINDOW_HINTS_H
 #define ORIEL_WINDOW_HINTS_H
 
@@ -17,28 +18,31 @@ struct oriel_hints {
 #undef HINT
 };
 
-/* The defaults. */
+/* Sets the defaults. */
 void oriel_hints_init(struct oriel_hints *hints);
 
-/* Takes over the hints that info holds; MPI_INFO_NULL holds none.  ORIEL_E_INFO when it is not an info object. */
+/* Accepts the hints in info; MPI_INFO_NULL has none. Returns ORIEL_E_INFO when info is not an info
+ * object. */
 enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
 
-/* The same on a window that exists: what only creation reads stays as it is. */
+/* The same on an existing window. Hints that only creation reads stay unchanged. */
 enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
-/* How others reach this rank's memory (create/path_info.h). */
+/* How other ranks reach this rank's memory (create/path_info.h). */
 struct oriel_paths {
-    char ways
-        [64]; /* "arena", "promoted", "cma", "agent" of its machine's ranks, "ucx" of others, joined by "+"; or empty */
-    char reason[480]; /* why not better; empty where nothing is better */
+    /* "arena", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
+     * by "+"; or empty */
+    char ways[64];
+    char reason[480]; /* why no better path is in use; empty if there is none */
 };
 
-/* A new info object with every hint that has a value, and the value in use; and, under keys of Oriel's own, the paths. */
+/* Creates an info object with the current value of each hint that has one, and with the paths under
+ * Oriel's own keys. */
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
                                     const struct oriel_paths *paths, MPI_Info *out);
 
-/* The memory of all ranks is in one piece, whatever this one asked for: its own part has the alignment that its address, if not
- * NULL, happens to have. */
+/* The memory of all ranks is contiguous, whatever this rank requested. Its own part has the
+ * alignment that its address, if not NULL, happens to have. */
 void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address);
 
 bool oriel_hint_is_true(const char *value);

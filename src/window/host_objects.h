@@ -1,5 +1,5 @@
-/* The host's objects of a window, kept apart from window.h so that sync/ and the data path need no mpi.h.  Made by creation,
- * given back by free; api/ and window/ use them. */
+/* The host's objects of a window, separate from window.h so that sync/ and the data path do not
+ * need mpi.h. */
 #ifndef ORIEL_WINDOW_HOST_OBJECTS_H
 #define ORIEL_WINDOW_HOST_OBJECTS_H
 
@@ -9,14 +9,14 @@
 #include <mpi.h>
 
 struct oriel_window_host {
-    MPI_Win handle; /* the carrier */
-    _Atomic bool
-        is_marked; /* the program has given the handle an attribute, a name or an error handler */
+    MPI_Win handle; /* the carrier: the host's window that provides the handle */
+    /* the program has set an attribute, a name or an error handler on the handle */
+    _Atomic bool is_marked;
     MPI_Group group;
     struct oriel_hints hints;
-    char name[MPI_MAX_OBJECT_NAME]; /* as it was when the window's end began */
-    char no_cma[160]; /* why the kernel refuses this rank copies; empty when it does not */
-    /* what the predefined attributes point to (MPI-4.1, 13.2.6) */
+    char name[MPI_MAX_OBJECT_NAME]; /* saved when freeing the window begins */
+    char no_cma[160]; /* why the kernel refuses copies to this rank; empty if it allows them */
+    /* values of the predefined attributes (MPI-4.1, 13.2.6) */
     MPI_Aint size_bytes;
     int disp_unit;
     int create_flavor;

@@ -1,11 +1,12 @@
-/* What a window keeps in shared memory: one struct oriel_common per window and machine, in the memory file of the machine's
- * lowest rank (its leader), and one struct oriel_control per window and rank, in that rank's own file, which is of one size
- * for any number of ranks.  Every word that two processes write stands alone on its cache line or beside words of the same
- * writers.  sync/ and rma/ touch them; creation fills, free clears them.
+/* A window's state in shared memory. One struct oriel_common per window and node is in the memory
+ * file of the node's lowest rank (its leader). One struct oriel_control per window and rank is in
+ * that rank's own file; its size does not depend on the number of ranks. A word that two processes
+ * write is alone on its cache line, or next to words of the same writers.
  *
- * Death: a process that is killed leaves its words as they are.  Whoever waits for more than 100 ms looks whether the
- * processes that can block it still live (internode/origin/liveness.h) and returns an error that names the dead one; a word in the way of
- * the dead stays in its way, so that every later waiter gets the same error. */
+ * Death: a killed process leaves its words unchanged. A thread that waits for more than 100 ms
+ * checks that the processes that can block it are alive (internode/origin/liveness.h). If one is
+ * dead, it returns an error that names it. A word that blocks because of a dead process stays as it
+ * is, so that every later waiter gets the same error. */
 #ifndef ORIEL_WINDOW_SHARED_H
 #define ORIEL_WINDOW_SHARED_H
 
@@ -16,32 +17,35 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-/* How the bytes of a target's window are reached, the same for all origins. */
+/* How origins reach the bytes of a target's window; the same for all origins. */
 enum oriel_mechanism {
     ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
-    ORIEL_BY_COPY, /* copied at address, by CMA or by the target's agent as the window's by_agent says */
-    ORIEL_BY_PARTS, /* in the middle like the first, at both ends like the second: promoted pages */
-    ORIEL_BY_NETWORK, /* on another machine: messages to its agent (internode/internode.h) */
-    ORIEL_BY_ADDRESS, /* the one or the other, as the target's table of regions says: dynamic windows, memory of several sorts */
+    /* copied at address, by CMA or by the target's agent, depending on the window's by_agent */
+    ORIEL_BY_COPY,
+    ORIEL_BY_PARTS,   /* promoted pages: load and store in the middle, copies at both ends */
+    ORIEL_BY_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
+    /* per address, from the target's table of regions: dynamic windows, memory of several kinds */
+    ORIEL_BY_ADDRESS,
 };
 
-/* One target's window.  Written by the machine's leader before creation ends, read-only after. */
+/* One target's window. The node leader writes it before creation ends; read-only afterwards. */
 struct oriel_target {
-    uint64_t
-        offset; /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that holds it */
-    uint64_t
-        direct_bytes; /* that every origin loads and stores: all, none, or those from direct_low on */
+    /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that contains it */
+    uint64_t offset;
+    /* bytes that every origin loads and stores: all, none, or those from direct_low on */
+    uint64_t direct_bytes;
     int64_t disp_unit;   /* above 0 */
     uint64_t size_bytes; /* 0 or more */
     uint64_t address; /* of the first byte in the target's address space; 0 for a dynamic window */
     uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
     uint64_t mechanism;      /* enum oriel_mechanism */
-    uint64_t direct_low;     /* byte of the window; above 0 for ORIEL_BY_PARTS only */
+    uint64_t direct_low;     /* byte of the window; above 0 only for ORIEL_BY_PARTS */
 };
 _Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a machine");
 
-/* The gate between lock_all and exclusive locks (sync/lock_all_gate.c has the argument).
- * word: readers (lock_all epochs held) in the upper half, writers (exclusive locks wanted or held) in the lower. */
+/* The gate between lock_all and exclusive locks (sync/lock_all_gate.c has the argument). word:
+ * readers (open lock_all epochs) in the upper half, writers (exclusive locks requested or owned) in
+ * the lower half. */
 struct oriel_gate {
     union {
         _Atomic uint64_t word;
@@ -50,96 +54,106 @@ struct oriel_gate {
             _Atomic uint32_t readers;
         } half;
     };
-    _Atomic uint32_t writer_sleepers; /* wait for readers to become 0 */
-    _Atomic uint32_t reader_sleepers; /* wait for writers to become 0 */
-    _Atomic uint32_t readers_waiting; /* lock_all calls that wait */
-    struct oriel_event admissions;    /* lock_all calls that waited and came in */
-    _Atomic uint32_t joins;           /* of them, those beside writers that wait for readers (G6) */
+    _Atomic uint32_t writer_sleepers; /* sleeping until readers is 0 */
+    _Atomic uint32_t reader_sleepers; /* sleeping until writers is 0 */
+    _Atomic uint32_t readers_waiting; /* waiting lock_all calls */
+    struct oriel_event admissions;    /* lock_all calls that waited and were admitted */
+    /* of these, the calls admitted while writers wait for readers (G6) */
+    _Atomic uint32_t joins;
 };
 
 struct oriel_common {
     alignas(ORIEL_CACHE_LINE) uint32_t version;
     int32_t n;    /* ranks of the window */
-    int32_t here; /* and those of this machine, who share these words */
-    _Atomic uint32_t
-        broken; /* 0, or the dead one's win_rank + 1 for ever once a rank has left a barrier because of it */
-    uint64_t
-        machines_offset; /* from these words to struct oriel_machines; 0 where there is but one */
+    int32_t here; /* ranks on this node, which share these words */
+    /* 0, or the dead rank's win_rank + 1, permanently, once a rank has left a barrier because of
+     * it */
+    _Atomic uint32_t broken;
+    /* from the start of this struct to struct oriel_machines; 0 on a single node */
+    uint64_t machines_offset;
     struct oriel_event departed; /* ranks that will not touch this struct any more */
-    alignas(ORIEL_CACHE_LINE) struct oriel_event
-        arrivals; /* at all barriers so far; wraps (sync/barrier.c) */
+    /* at all barriers so far; wraps (sync/barrier.c) */
+    alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals;
     alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
-        bulk_targets; /* whose bulk is 1, or is about to become it (sync/atomic_mode.h) */
+    /* targets whose bulk is 1, or about to become 1 (sync/atomic_mode.h) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets;
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
 };
 
-/* FIFO reader-writer lock (sync/ticket.c has the argument).  All count modulo 2^32.
- * queue: tickets given to writers in the upper half, readers that came in the lower.  Free: serving and departed say the same. */
+/* FIFO reader-writer lock (sync/ticket.c has the argument). All counters are modulo 2^32. queue:
+ * tickets issued to writers in the upper half, readers that entered in the lower half. The lock is
+ * free when serving and departed equal these halves. */
 struct oriel_ticket {
     _Atomic uint64_t queue;
-    _Atomic uint32_t serving;  /* the ticket whose turn it is, or is next; changed by its writer */
-    _Atomic uint32_t departed; /* readers that left */
+    /* the ticket that owns the lock, or is next; changed by its writer */
+    _Atomic uint32_t serving;
+    _Atomic uint32_t departed; /* readers that have left */
     _Atomic uint32_t serving_sleepers;
     _Atomic uint32_t departed_sleepers;
 };
 
-/* Mutual exclusion of accumulates that the CPU cannot do in one instruction (sync/accumulate_mutex.c): 0 free, else the holder's
- * win_rank + 1, with the top bit when somebody sleeps. */
+/* Mutual exclusion for accumulates that the CPU cannot perform in one instruction
+ * (sync/accumulate_mutex.c): 0 free, otherwise the owner's win_rank + 1, with the top bit set when
+ * a thread sleeps. */
 struct oriel_accumulate_mutex {
     _Atomic uint32_t word;
 };
 
-/* What the owner of a table counts for one peer (sync/pscw.c; how entries come and are found: sync/pscw_counters.c).  Written by the
- * owner but for the sleepers, who are the peer's. */
+/* The owner's counters for one peer (sync/pscw.c; sync/pscw_counters.c creates and finds entries).
+ * Only the owner writes them, except the sleepers, which the peer writes. */
 struct oriel_pscw_counter {
-    _Atomic uint32_t peer; /* win_rank + 1; 0: a free entry, all of it 0.  Once set it stays */
-    _Atomic uint32_t seen; /* the peer's, for its cache's sake: pscw.c */
-    _Atomic uint64_t
-        theirs; /* for the owner: of the peer's entry for it, in the peer's memory file; 0: not found yet */
+    _Atomic uint32_t peer; /* win_rank + 1; 0: a free entry, all zero. Constant once set */
+    _Atomic uint32_t seen; /* written by the peer, to save cache misses: pscw.c */
+    /* for the owner: offset of the peer's entry for the owner, in the peer's memory file; 0: not
+     * found yet */
+    _Atomic uint64_t theirs;
     struct oriel_event posts;     /* exposure epochs that the owner opened to the peer; wraps */
     struct oriel_event completes; /* access epochs to the peer that the owner completed; wraps */
 };
 _Static_assert(sizeof(struct oriel_pscw_counter) == 32, "two on a cache line, none on two");
 
-/* In the owner's memory file, each leading to the one before.  older and capacity are set before it is published. */
+/* In the owner's memory file; each table refers to the previous one. older and capacity are set
+ * before it is published. */
 struct oriel_pscw_counter_table {
-    uint64_t older;    /* offset of the table before, in the same file; 0: none */
+    uint64_t older;    /* offset of the previous table in the same file; 0: none */
     uint64_t capacity; /* a power of two */
-    uint64_t count;    /* entries that are taken, at most half; only the owner reads it */
+    uint64_t count;    /* used entries, at most half; only the owner reads it */
     uint64_t reserved;
     struct oriel_pscw_counter entries[];
 };
 
 struct oriel_pscw_counters {
     _Atomic uint64_t newest; /* offset of a table; 0: none yet */
-    struct oriel_event made; /* entries so far */
+    struct oriel_event made; /* number of entries so far */
 };
 
-/* The owner's own access to target i: written by the owner, read by those who wait for a lock on i. */
+/* The owner's current access to target i: written by the owner, read by threads that wait for a
+ * lock on i. */
 enum oriel_access {
     ORIEL_ACCESS_NONE,
     ORIEL_ACCESS_WAITING, /* for a lock */
-    ORIEL_ACCESS_ABSENT, /* none, and no words yet to say anything else (sync/access_words.c): never in shared memory */
-    ORIEL_ACCESS_SHARED, /* from here on operations are allowed */
+    /* none, in a window without access words (sync/access_words.c); never in shared memory */
+    ORIEL_ACCESS_ABSENT,
+    ORIEL_ACCESS_SHARED, /* operations are allowed from this value on */
     ORIEL_ACCESS_EXCLUSIVE,
-    ORIEL_ACCESS_TRUSTED, /* as one of a lock with MPI_MODE_NOCHECK, which is in nobody's way */
+    ORIEL_ACCESS_TRUSTED, /* locked with MPI_MODE_NOCHECK, which blocks no other lock */
     ORIEL_ACCESS_STARTED,
 };
 
-/* Whether it is what MPI_Win_lock gives. */
+/* Whether the access is one that MPI_Win_lock grants. */
 static inline bool oriel_access_is_locks(uint8_t access)
 {
     return access >= ORIEL_ACCESS_SHARED && access < ORIEL_ACCESS_STARTED;
 }
 
-/* Bytes [start, end) in the owner's address space that are reached alike.  What is attached in one call may be several regions,
- * each but the first marked as one that CONTINUES. */
+/* Bytes [start, end) in the owner's address space that are reached the same way. One attach call
+ * may add several regions; all but the first are marked as CONTINUES. */
 struct oriel_region {
     _Atomic uint64_t start;
     _Atomic uint64_t end;
-    _Atomic uint64_t
-        place; /* 0: reached by copies; else of start in the owner's memory file.  Marks in the upper bits. */
+    /* 0: reached by copies; otherwise the offset of start in the owner's memory file. The upper
+     * bits contain marks. */
+    _Atomic uint64_t place;
 };
 #define ORIEL_REGION_CONTINUES     (UINT64_C(1) << 63)
 #define ORIEL_REGION_OFFSET(place) ((place) & ~ORIEL_REGION_CONTINUES)
@@ -150,46 +164,45 @@ struct oriel_region_table {
     _Atomic uint64_t count;
 };
 
-/* The memory of an ORIEL_BY_ADDRESS target (create/regions.c has the argument).  Written by the owner alone.
- * version: 2 for each change so far, so that tables[version / 2 % 2] is the present table; odd while the other one is being
- * made the next.  It only grows; 64 bits do not wrap.  Death leaves the present table as it is. */
+/* The memory of an ORIEL_BY_ADDRESS target (create/regions.c has the argument). Only the owner
+ * writes it. version increases by 2 per change, so tables[version / 2 % 2] is the current table; it
+ * is odd while the other table is being updated. It never wraps in 64 bits. After the owner's
+ * death, the current table stays valid. */
 struct oriel_regions {
     _Atomic uint64_t version;
     struct oriel_region_table tables[2];
 };
 
-#define ORIEL_INTERNODE_EXCLUSIVE                                                                  \
-    UINT32_C(                                                                                      \
-        0x80000000) /* in far_lost and far_holder: it is exclusive; one of those that are lost was */
+/* in far_lost and far_holder: the lock is exclusive; in far_lost: that of a lost rank was */
+#define ORIEL_INTERNODE_EXCLUSIVE UINT32_C(0x80000000)
 
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
     alignas(ORIEL_CACHE_LINE) struct oriel_accumulate_mutex accumulate;
-    uint32_t
-        singles_in_a_row; /* since the last bulk update; this and the next: the holder of accumulate's */
-    uint32_t
-        singles_wanted; /* so many in a row until they are free again; 0 before the first bulk update */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t
-        bulk; /* 1: single elements are updated under accumulate, too (sync/atomic_mode.h) */
-    alignas(
-        ORIEL_CACHE_LINE) _Atomic uint32_t lock_all; /* 1 while the owner wants or holds lock_all */
-    _Atomic uint32_t
-        far_lost; /* win_rank + 1 of one on another machine that is lost and had a place in this lock's queue */
-    _Atomic uint32_t
-        far_holder; /* win_rank + 1 of one on another machine that holds this target's lock; 0: none */
-    _Atomic uint32_t
-        promoted; /* 1 once memory of the owner's program that the window has became shared in place */
-    _Atomic uint32_t
-        abandoned; /* win_rank + 1 of the dead one because of whom the owner has left the window: it touches nobody's
-                                 * memory any more, and nobody need wait for it; or 0 */
-    _Atomic uint64_t
-        record_offset; /* of struct oriel_window_record (observe/stats/record.h), in the owner's file; 0: it keeps none */
-    _Atomic uint64_t
-        common_offset; /* of struct oriel_common, where the owner leads a machine of several; set once */
+    /* since the last bulk update; this word and the next are protected by accumulate */
+    uint32_t singles_in_a_row;
+    /* number in a row that ends bulk mode; 0 before the first bulk update */
+    uint32_t singles_wanted;
+    /* 1: single elements, too, are updated under accumulate (sync/atomic_mode.h) */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk;
+    /* 1 while the owner requests or owns lock_all */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all;
+    /* win_rank + 1 of a lost remote rank that was in this lock's queue */
+    _Atomic uint32_t far_lost;
+    /* win_rank + 1 of a remote rank that owns this target's lock; 0: none */
+    _Atomic uint32_t far_holder;
+    _Atomic uint32_t promoted; /* 1 once user memory of the window has been promoted */
+    /* 0, or win_rank + 1 of the dead rank because of which the owner has left the window. The
+     * owner then accesses no other rank's memory, and no rank need wait for it. */
+    _Atomic uint32_t abandoned;
+    /* of struct oriel_window_record (observe/stats/record.h), in the owner's file; 0: none */
+    _Atomic uint64_t record_offset;
+    /* of struct oriel_common, if the owner leads one of several nodes; set once */
+    _Atomic uint64_t common_offset;
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_pscw_counters partners;
-    _Atomic uint64_t
-        access_offset; /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE.  Set once */
+    /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE. Set once */
+    _Atomic uint64_t access_offset;
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE,
                "what changes seldom is on one line");
@@ -199,18 +212,18 @@ static inline uint64_t oriel_common_bytes(int32_t n)
     return sizeof(struct oriel_common) + (uint64_t)n * sizeof(struct oriel_target);
 }
 
-/* Where to ask for the processes of a machine: its leader's process.  Written like the table of targets. */
+/* The process that answers for a node: its leader. Written together with the table of targets. */
 struct oriel_machine {
     struct oriel_identity process;
     int32_t leader;         /* win_rank */
-    uint32_t address_bytes; /* of its net address */
-    uint64_t address;       /* from the machines' struct on */
+    uint32_t address_bytes; /* length of its net address */
+    uint64_t address;       /* relative to struct oriel_machines */
 };
 
 enum { ORIEL_BARRIER_ROUNDS = 31 };
 
-/* The machines of a window.  arrived[k] counts the messages of round k of all barriers so far (sync/barrier.c); the leader's
- * agent writes. */
+/* The nodes of a window. arrived[k] counts the messages of round k of all barriers so far
+ * (sync/barrier.c); the leader's agent writes it. */
 struct oriel_machines {
     int32_t count;
     int32_t own;
@@ -223,7 +236,7 @@ _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint8_t) == 1,
 _Static_assert(offsetof(struct oriel_gate, half.readers) == 4,
                "readers are the upper half on a little-endian machine");
 
-/* Whether somebody holds lock_all. */
+/* Whether a rank owns lock_all. */
 static inline bool oriel_gate_has_readers(struct oriel_gate *gate)
 {
     return oriel_load_acquire(&gate->half.readers) != 0;

@@ -1,5 +1,6 @@
-/* A window of this process.  Everything but the epoch words is written once, before creation returns.  api/ finds it from
- * the host's handle (window/handle.h), sync/ and rma/ work on it; nothing here needs mpi.h. */
+/* A window of this process. Everything except the epoch words is written once, before creation
+ * returns. api/ finds it from the host's handle (window/handle.h); sync/ and rma/ operate on it.
+ * Nothing here needs mpi.h. */
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 
@@ -13,82 +14,88 @@ enum oriel_flavour {
     ORIEL_FLAVOUR_DYNAMIC,
 };
 
-/* Which access epochs this process has open.  FENCE may stand with none of the others but USED. */
+/* The access epochs that this process has open. FENCE may be set together only with USED. */
 enum oriel_epoch {
-    ORIEL_EPOCH_FENCE = 1, /* the last fence did not promise NOSUCCEED */
+    ORIEL_EPOCH_FENCE = 1, /* the last fence did not assert NOSUCCEED */
     ORIEL_EPOCH_USED = 2,  /* an operation followed that fence */
     ORIEL_EPOCH_LOCK_ALL = 4,
     ORIEL_EPOCH_START = 8,
     ORIEL_EPOCH_TRUSTED = 16, /* with LOCK_ALL: it had MPI_MODE_NOCHECK */
-    ORIEL_EPOCH_ALL_TARGETS =
-        ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED, /* either allows operations to every target */
+    /* each of these allows operations on every target */
+    ORIEL_EPOCH_ALL_TARGETS = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED,
 };
 
-/* The members of the group of the last start or post, as own entries for them, kept for the next one. */
+/* The group members of the last start or post, as this rank's entries for them, cached for the next
+ * one. */
 struct oriel_members {
     struct oriel_pscw_counter **partners; /* NULL: none so far */
     int32_t count;
-    uint64_t
-        group; /* the host's handle, while that means the same group (api/synchronise.c); 0: not known */
-    uint64_t groups_freed; /* by the program before these were found */
+    /* the host's handle, while it denotes the same group (api/synchronise.c); 0: unknown */
+    uint64_t group;
+    uint64_t groups_freed; /* number of groups that the program had freed when these were found */
 };
 
 struct oriel_window_host; /* the host's objects of this window: window/host_objects.h */
 
 struct oriel_window {
-    /* the data path's words */
+    /* words of the data path */
     int32_t n;
     int32_t rank;
-    int32_t here;           /* ranks of this machine; all others have ORIEL_BY_NETWORK */
-    int32_t leader;         /* the lowest of them: common lies in its memory file */
+    int32_t here;           /* ranks on this node; all others have ORIEL_BY_NETWORK */
+    int32_t leader;         /* the lowest rank on this node; common is in its memory file */
     _Atomic uint32_t epoch; /* enum oriel_epoch */
     const struct oriel_target *targets; /* by win_rank, shared */
-    char *const *memory_bases; /* by win_rank: of the memory file that holds a target's window */
-    _Atomic(_Atomic uint8_t *)
-        access; /* by win_rank: the own access words, or the group's absent ones (sync/access_words.c) */
+    char *const *memory_bases; /* by win_rank: of the memory file that contains a target's window */
+    /* by win_rank: this rank's access words, or the group's absent ones (sync/access_words.c) */
+    _Atomic(_Atomic uint8_t *) access;
     /* synchronisation */
     char *const *control_bases; /* by win_rank: of a rank's own memory file */
     struct oriel_common *common;
     struct oriel_control *control;
-    uint32_t
-        arrivals; /* of all ranks, that open the barrier that this process entered last (sync/barrier.c) */
-    _Atomic(struct oriel_pscw_counter *)
-        recent_partner; /* the own entry that was looked up last; NULL before */
-    struct oriel_members
-        started; /* targets of start epochs; changed by who sets ORIEL_EPOCH_START while not accessing */
-    struct oriel_members posted; /* origins of exposure epochs; changed by who sets exposed */
-    _Atomic uint32_t accessing;  /* 1 from the end of a start to the end of its complete */
-    _Atomic uint32_t exposed;    /* an exposure epoch is open */
-    uint32_t
-        tests_in_vain; /* of that epoch: now and then a poll gives the processor away and looks for the dead */
+    /* arrivals of all ranks that open the barrier that this process entered last
+     * (sync/barrier.c) */
+    uint32_t arrivals;
+    /* this rank's entry that was looked up last; NULL before */
+    _Atomic(struct oriel_pscw_counter *) recent_partner;
+    /* targets of start epochs; changed by the thread that sets ORIEL_EPOCH_START while not
+     * accessing */
+    struct oriel_members started;
+    /* origins of exposure epochs; changed by the thread that sets exposed */
+    struct oriel_members posted;
+    _Atomic uint32_t accessing; /* 1 from the end of a start to the end of its complete */
+    _Atomic uint32_t exposed;   /* an exposure epoch is open */
+    /* in that epoch; from time to time a poll yields the processor and checks for dead ranks */
+    uint32_t tests_in_vain;
     uint64_t looked_ns;
-    /* the rest */
+    /* other words */
     struct oriel_group *group;
-    struct oriel_internode *far; /* NULL: all ranks are on this machine (internode/internode.h) */
-    struct oriel_deferred
-        *deferred; /* NULL: no operation of this process waits here (rma/deferred.h) */
-    struct oriel_peer *
-        *memory_peers; /* own array where some memory lies in another process's file, else NULL */
-    char **own_memory_bases; /* likewise */
-    void *base; /* of the own window; NULL for a dynamic one and for size 0 of Win_create */
+    struct oriel_internode *far; /* NULL: all ranks are on this node (internode/internode.h) */
+    /* NULL: no operation of this process is queued here (rma/deferred.h) */
+    struct oriel_deferred *deferred;
+    /* an array of its own where some memory is in another process's file, otherwise NULL */
+    struct oriel_peer **memory_peers;
+    char **memory_base_array; /* likewise */
+    void *base; /* of this rank's window; NULL for a dynamic one and for size 0 of Win_create */
     int64_t control_offset; /* -1 before it is allocated; likewise below */
     int64_t common_offset;  /* the leader's */
-    int64_t memory_offset;  /* what free gives back */
-    struct oriel_own_memory *
-        own_memory; /* of MPI_Win_create, unless all of it lies in memory files: create/user_memory.h */
-    _Atomic(struct oriel_attached *)
-        attached; /* a dynamic window's, from the first attach on (create/attach.c) */
-    struct oriel_region_arrays
-        *region_arrays; /* of the own table of regions, from its first on (create/regions.c) */
-    uint64_t serial;    /* of all windows that this process ever made, from 1 */
-    uint64_t id;        /* the same on all ranks, and no other window's of the job */
+    int64_t memory_offset;  /* block that freeing the window releases */
+    /* of MPI_Win_create, unless all of it is in memory files: create/user_memory.h */
+    struct oriel_user_memory *user_memory;
+    /* of a dynamic window, from the first attach on (create/attach.c) */
+    _Atomic(struct oriel_attached *) attached;
+    /* of this rank's table of regions, once it has one (create/regions.c) */
+    struct oriel_region_arrays *region_arrays;
+    uint64_t serial; /* counts all windows that this process has created, from 1 */
+    uint64_t id;     /* the same on all ranks, unique in the job */
     enum oriel_flavour flavour;
-    bool
-        by_agent; /* what lies in no memory file is reached by its owner's agent, not by CMA; the same on all ranks */
-    bool ending;    /* in the barrier of MPI_Win_free, or past it */
-    bool abandoned; /* after a death: it waits for those that live to leave it as well (free.c) */
-    bool
-        parted; /* MPI_Win_free has passed its barrier: a second try, after a callback failed, must not wait again */
+    /* memory outside memory files is reached through its owner's agent, not by CMA; the same on
+     * all ranks */
+    bool by_agent;
+    bool ending; /* in the barrier of MPI_Win_free, or past it */
+    /* after a death: waits for the living ranks to leave the window as well (free.c) */
+    bool abandoned;
+    /* MPI_Win_free has passed its barrier: a retry after a failed callback must not wait again */
+    bool parted;
     struct oriel_window *next_leaving;
     struct oriel_window_host *host;
 };
@@ -111,7 +118,8 @@ static inline uint8_t oriel_window_access_to(const struct oriel_window *window, 
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
-/* Where this process loads and stores byte offset of a target's ORIEL_BY_ARENA window; a layout's own place may lie before it. */
+/* This process's address of byte offset of a target's ORIEL_BY_ARENA window. An address computed
+ * from a datatype may precede the window. */
 static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank,
                                         uint64_t offset_bytes)
 {

@@ -69,7 +69,7 @@ class Misbehaviour(BenchCase):
                 self.assertEqual(entry["reason"] == "", entry["status"] == "ok")
         self.assertIn("6 s", found["compare-and-swap", HOSTS[0]]["reason"])
         self.assertIn("the host's last?[2J words", found["fence", HOSTS[0]]["reason"])
-        self.assertIn("makes sense", found["get-accumulate", HOSTS[0]]["reason"])
+        self.assertIn("valid result", found["get-accumulate", HOSTS[0]]["reason"])
         self.assertRegex(result.stdout, r"get, 8 B, flush .*\| +wrong \| +wrong \| +- \|")
         self.assertEqual(processes("bench-stand-in"), [])
 
@@ -230,7 +230,7 @@ class Files(BenchCase):
         self.write("tree/lib/oriel/bench/raw", "#!/bin/sh\n")  # copies of that length are no matter of this test
         result = self.run_stand_in("--patterns", "put", "--sizes", "8,256M", "--json", self.path("out.json"),
                                    stdout=subprocess.PIPE)
-        told = "put, 268435456 B, 64 in flight: left out, since it may take 65536 MiB of memory, and "
+        told = "put, 268435456 B, 64 in flight: skipped, because it may need 65536 MiB of memory, and "
         self.assertIn(told, result.stderr)
         self.read_results()
         self.assertIn(told, self.record["notes"][0])
@@ -241,24 +241,24 @@ class Files(BenchCase):
         result = self.run_stand_in("--sizes", "8", "--ranks", "4", "--groups", "lock", stdout=subprocess.PIPE)
         self.assertEqual(result.returncode, 0, result.stderr)
         for option in ("--sizes", "--ranks", "--groups"):
-            self.assertIn("oriel bench: " + option + " changes nothing", result.stderr)
+            self.assertIn("oriel bench: " + option + " has no effect", result.stderr)
 
 
 class Refusal(BenchCase):
     def test_options_that_make_no_sense(self):
         for arguments, word in ((["--patterns", "put,fly"], '"fly"'), (["--groups", "birds"], '"birds"'),
                                 (["--memories", "x"], '"x"'),
-                                (["--hosts", "lam"], '"lam"'), (["--sizes", "7"], '"7"'), (["--sizes", ""], "no size"),
+                                (["--hosts", "lam"], '"lam"'), (["--sizes", "7"], '"7"'), (["--sizes", ""], "not a size"),
                                 (["--ranks", "1"], '"1"'), (["--runs", "0"], '"0"'), (["--limit", "-1"], "--limit"),
-                                (["--sizes", "٨"], "no size"), (["--ranks", "٢٢"], "no numbers"), (["--limit", "٣"], "no number"),
+                                (["--sizes", "٨"], "not a size"), (["--ranks", "٢٢"], "not a list of rank counts"), (["--limit", "٣"], "not a number"),
                                 (["--limit", "1000000"], "from 1 to 999999"),
                                 (["--fly"], "--fly"), (["word"], "word"), (["--qui"], "--qui"),
-                                (["--patterns", "create-free", "--memories", "agent"], "no pattern is left")):
+                                (["--patterns", "create-free", "--memories", "agent"], "no pattern")):
             self.refused(bench(ORIEL, *arguments), word)
 
     def test_unknown_name_among_many_is_told_what_is_called_alike(self):
         errors = bench(ORIEL, "--patterns", "puts,xyzzy").stderr
-        self.assertRegex(errors, r'^oriel: .*there is no pattern "puts, xyzzy" \(alike: put[;,][^)]* --list shows all\);')
+        self.assertRegex(errors, r'^oriel: .*unknown pattern "puts, xyzzy" \(similar: put[;,][^)]* --list shows all\);')
         self.assertLess(len(errors), 300)
         self.assertIn("(--list shows all);", bench(ORIEL, "--patterns", "xyzzy").stderr)
 
@@ -266,7 +266,7 @@ class Refusal(BenchCase):
         for option in ("--json", "--html"):
             self.refused(bench(ORIEL, option, self.path("none/out")), self.path("none/out"), "cannot be written")
             self.refused(bench(ORIEL, option, self.folder), "cannot be written")
-            self.refused(bench(ORIEL, option, ""), option + " names no file")
+            self.refused(bench(ORIEL, option, ""), option + ": the file's name is empty")
 
     def test_refused_run_leaves_files_as_they_are(self):
         self.write("out.json", "old\n")
@@ -284,7 +284,7 @@ class Refusal(BenchCase):
         self.stand_in()
         for name in ("a tree", "a:tree"):
             os.rename(self.path("tree"), self.path(name))
-            self.refused(bench(self.path(name + "/bin/oriel")), self.path(name), "a blank or a colon")
+            self.refused(bench(self.path(name + "/bin/oriel")), self.path(name), "a space or a colon")
             os.rename(self.path(name), self.path("tree"))
 
     def test_no_host(self):

@@ -92,7 +92,7 @@ class Elsewhere(BenchCase):
             os.symlink(sys.executable if name == "python3" else shutil.which(name), self.path(name))
         result = bench(ORIEL, "--net", "--patterns", "put", "--json", self.path("out.json"), PATH=self.folder)
         self.assertEqual((result.returncode, result.stdout), (77, ""), result.stderr)
-        self.assertRegex(result.stderr, "^oriel: --net: no machines can be made here: .+\n$")
+        self.assertRegex(result.stderr, "^oriel: --net: cannot create nodes here: .+\n$")
         self.assertFalse(os.path.exists(self.path("out.json")))
 
     def test_patterns_of_one_machine_are_refused(self):

@@ -46,13 +46,13 @@ class Explain(Case):
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
 
     def test_rule_that_is_not_there_is_refused(self):
-        self.refused(start(ORIEL, "check", "--explain", "Z9"), 'no rule "Z9"', "--rules")
-        self.refused(start(ORIEL, "check", "--explain", ""), 'no rule ""')
+        self.refused(start(ORIEL, "check", "--explain", "Z9"), 'unknown rule "Z9"', "--rules")
+        self.refused(start(ORIEL, "check", "--explain", ""), 'unknown rule ""')
 
     def test_questions_run_nothing_and_go_with_nothing(self):
         for words in (["--explain", "C1", "true"], ["--rules", "true"], ["--rules", "--explain", "C1"], ["--rules", "--no-fail"],
                       ["--explain", "C1", "--json", self.path("found.json")]):
-            self.refused(start(ORIEL, "check", *words), "nothing else goes with --explain or --rules")
+            self.refused(start(ORIEL, "check", *words), "--explain and --rules allow no other arguments")
         self.assertFalse(os.path.exists(self.path("found.json")))
 
 
@@ -66,14 +66,14 @@ class Refusal(Case):
         target = program(HOSTS[0], "mistaken")
         self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")
         self.refused(start(ORIEL, "check", "--json", self.folder, target), "Is a directory")
-        self.refused(start(ORIEL, "check", "--json", "", target), "--json: no file is named")
+        self.refused(start(ORIEL, "check", "--json", "", target), "--json: the file's name is empty")
         with open(self.path("log"), "w+", encoding="utf-8") as log:  # what is there already, and what the program will say
             log.write("precious\n")
             log.flush()
             job = subprocess.run([ORIEL, "check", "--json=/dev/stdout", target], stdout=log, stderr=subprocess.PIPE, text=True,
                                  env=environment(), timeout=60, check=False)
             self.assertEqual((job.returncode, job.stderr),
-                             (2, "oriel: --json: /dev/stdout is where the program's own output goes; name another file\n"))
+                             (2, "oriel: --json: /dev/stdout also receives the program's output; choose another file\n"))
             log.seek(0)
             self.assertEqual(log.read(), "precious\n")
 
@@ -88,7 +88,7 @@ class Refusal(Case):
 
     def test_pipe_without_a_name(self):
         self.refused(start(ORIEL, "check", "--json=/dev/stdout", program(HOSTS[0], "mistaken")),
-                     "--json: /dev/stdout has no name that leads to it at the end of the job; name a file")
+                     "--json: /dev/stdout has no path that is valid at the end of the job; choose a file")
 
     def test_what_cannot_be_checked(self):
         target = program(HOSTS[0], "mistaken")
@@ -96,14 +96,14 @@ class Refusal(Case):
         static = start(ORIEL, "check", self.compile("static", "int main(void) { return 0; }", "-static"))
         self.refused(static, "static program", "start the program without oriel")
         self.assertNotIn("ORIEL_BYPASS", static.stderr)
-        self.refused(start(ORIEL, "check", ORIEL, "run", target), "leave out the inner oriel run")
+        self.refused(start(ORIEL, "check", ORIEL, "run", target), "remove the inner oriel run")
         self.refused(start(ORIEL, "check", self.path("none")), "program not found")
-        self.refused(start(ORIEL, "check", "--host", "mpi", target), 'no host MPI called "mpi"')
-        self.refused(start(ORIEL, "check", "--helper", "nothing"), "started by the library and the checker alone")
+        self.refused(start(ORIEL, "check", "--host", "mpi", target), 'unknown host MPI "mpi"')
+        self.refused(start(ORIEL, "check", "--helper", "nothing"), "only the library and the checker")
 
     def test_checker_that_is_not_there(self):
         for host in HOSTS:
-            self.refused(start(self.tree(host), "check", program(host, "mistaken")), "liboriel_check.so is not there")
+            self.refused(start(self.tree(host), "check", program(host, "mistaken")), "liboriel_check.so is missing")
             shutil.rmtree(self.path("tree"))
 
 
@@ -452,7 +452,7 @@ class Json(Case):
             with open(self.path("found.json"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), left)
         self.assertTrue(os.path.islink(self.path("link.json")))
-        self.refused(start(ORIEL, "report", self.path("found.json")), "is empty: the job that was to write it")
+        self.refused(start(ORIEL, "report", self.path("found.json")), "is empty: the job that writes it")
 
     def test_the_reader_of_a_pipe_gets_all(self):
         os.mkfifo(self.path("pipe"))

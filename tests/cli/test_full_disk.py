@@ -148,7 +148,7 @@ class Traces(Disk):
             with self.subTest(host=host):
                 job = self.launch_traced(host, self.mount(options="size=1m,nr_inodes=1"))
                 [line] = self.oriel_lines(job)
-                self.assertIn(f"{FULL}; 2 of 2 ranks, rank 0 the first, are not traced", line)
+                self.assertIn(f"{FULL}; 2 of 2 ranks (first: rank 0) are not traced", line)
 
     def test_what_fits_can_be_read(self):
         for host in HOSTS:
@@ -157,7 +157,7 @@ class Traces(Disk):
                     place = self.full(left_bytes)
                     job = self.launch_traced(host, place, "flood", **limit)
                     for line in self.oriel_lines(job):
-                        self.assertRegex(line, rf"traces/rank-[01]\.oriel: ({FULL}|{LONG}); the program goes on")
+                        self.assertRegex(line, rf"traces/rank-[01]\.oriel: ({FULL}|{LONG}); the program continues")
                     self.assertIn(len(self.oriel_lines(job)), (1, 2), job.stderr)
                     report = self.run_words(ORIEL, "report", os.path.join(place, "traces"))
                     self.assertEqual((report.returncode, report.stderr), (0, ""))

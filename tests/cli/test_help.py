@@ -42,9 +42,9 @@ class Help(Case):
         self.golden("version", "top", "--version")
 
     def test_unknown_command_is_refused(self):
-        self.refused(start(ORIEL, "fly"), 'there is no command "fly"')
-        self.refused(start(ORIEL, "ru"), 'there is no command "ru"')
-        self.refused(start(ORIEL, ""), 'there is no command ""')
+        self.refused(start(ORIEL, "fly"), 'unknown command "fly"')
+        self.refused(start(ORIEL, "ru"), 'unknown command "ru"')
+        self.refused(start(ORIEL, ""), 'unknown command ""')
 
     def test_wrong_use_has_status_2(self):
         for arguments in ([], ["run"], ["--fly"], ["run", "--fly", "true"], ["run", "--host"], ["check"],

@@ -67,7 +67,7 @@ class Info(Case):
         value, _ = info(self.tree())
         self.assertEqual([host["served"] for host in value["hosts"]], [False, False])
         text = start(self.path("tree/bin/oriel"), "info").stdout
-        self.assertIn("not served: there is no " + self.path("tree/lib/oriel/mpich/liboriel.so"), text)
+        self.assertIn("not served: cannot find " + self.path("tree/lib/oriel/mpich/liboriel.so"), text)
 
     def test_host_that_does_not_load_gives_the_reason(self):
         for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40"):
@@ -89,7 +89,7 @@ class Info(Case):
             self.assertEqual(result.returncode, 0)
             for host in value["hosts"]:
                 self.assertFalse(host["found"])
-                self.assertIn("could not be asked: " + words, host["reason"])
+                self.assertIn("could not be queried: " + words, host["reason"])
 
     def test_every_shown_option_is_there(self):
         with open(os.path.join(ROOT, "src", "base", "options.def"), encoding="utf-8") as file:

@@ -71,7 +71,7 @@ class Test:
         self.hosts = (host,) if host else HOSTS
 
     def sources(self):
-        return sorted(glob.glob(os.path.join(ROOT, "tests", self.folder, self.program + ".*")))
+        return sorted(glob.glob(os.path.join(ROOT, "tests", "**", self.folder, self.program + ".*"), recursive=True))
 
     def table_row(self):
         """The case's row in its program's table, for programs that take --only; else None."""

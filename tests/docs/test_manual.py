@@ -85,7 +85,7 @@ class Manual(unittest.TestCase):
         source = read("bench", "bench.py") + read("scripts", "testnet")
         for name in ("REFUSED, INTERRUPTED", "SKIP"):
             for status in re.search(rf"(?m)^{name} = ([\d, ]+)", source).group(1).split(", "):
-                self.assertRegex(text, rf"; {status} where ")
+                self.assertRegex(text, rf"; {status} (for|if|after) ")
         version = start(ORIEL, "--version").stdout.split()[1]
         for page in (shown("oriel.7"), read("README.md")):
             self.assertRegex(page, rf"ends in [\"“]windows by Oriel {version}[\"”]")
@@ -100,7 +100,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(text.count("; default: "), len(options))
 
     def test_every_setting_that_is_chosen_for_ucx(self):
-        self.assertIn("docs/network.md tells what is chosen for UCX", shown("oriel.5"))
+        self.assertIn("docs/network.md describes the settings for UCX", shown("oriel.5"))
         chosen = set(re.findall(r'"(UCX_\w+[A-Z])\b', read("src", "transport", "ucx", "library.c")))
         self.assertGreater(len(chosen), 8)
         page = read("docs", "network.md")
@@ -121,9 +121,9 @@ class Manual(unittest.TestCase):
         text = shown("oriel.7")
         read_once = re.search(r"Only creation reads the first (\w+)", read("docs", "info.md")).group(1)
         keys = re.findall(r"^\| `(\w+)`", read("docs", "info.md"), re.M)[:{"two": 2}[read_once]]
-        self.assertIn(f"{' and '.join(keys)} are read at creation alone.", text)
+        self.assertIn(f"{' and '.join(keys)} are read only at creation.", text)
         for mechanism in json.loads(start(ORIEL, "info", "--json").stdout)["mechanisms"]:
-            self.assertRegex(text, rf"whose mechanisms are .*\b{mechanism['name']}\b")
+            self.assertRegex(text, rf"which mechanisms a node has: .*\b{mechanism['name']}\b")
         self.assertNotIn("(what alignment gives)", text)
 
     def test_every_function_of_the_headers(self):

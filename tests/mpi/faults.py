@@ -62,7 +62,7 @@ MAY_GROW_ONCE = {"threads": {"mappings": 4}, "by agent": {"mappings": 2, "KiB in
                  "allocated": {"KiB in its memory file": WINDOW_KIB}, "by copies": {"KiB in its memory file": 80},
                  "windows": {"KiB in its memory file": 256}}
 KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free", *STEPS_OF}
-SAYS = {"main-ended": "no main thread any more"}
+SAYS = {"main-ended": "the main thread of rank"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.

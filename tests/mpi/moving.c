@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SPARED "has cost too much of the time"
+#define SPARED "has used too much of the run time"
 
 enum { TARGETS = 2, PART_BYTES = 256 << 10, WORDS = PART_BYTES / 8, MOST_S = 10 };
 

@@ -155,7 +155,7 @@ static void memory_that_spans_several_mappings(enum window_kind kind)
     CHECK(mmap(area + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED,
           "mmap");
-    whole_try(area, 8 * PAGE, COPIED, "shared already");
+    whole_try(area, 8 * PAGE, COPIED, "already shared");
     munmap(area, 8 * PAGE);
 }
 
@@ -203,8 +203,8 @@ static void shared_mappings_show_what_was_put(enum window_kind kind)
     int fd = memfd_create("test", 0);
     CHECK(ftruncate(fd, 4 * PAGE) == 0, "ftruncate");
     char *area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    whole_try(area, 4 * PAGE, COPIED, "shared already");
-    part_try(area, 4 * PAGE, 100, 2 * PAGE, COPIED, "shared already");
+    whole_try(area, 4 * PAGE, COPIED, "already shared");
+    part_try(area, 4 * PAGE, 100, 2 * PAGE, COPIED, "already shared");
     char *other = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     MPI_Win win = window_over(area, 4 * PAGE);
     window_exercise(win, area, 4 * PAGE);
@@ -214,7 +214,7 @@ static void shared_mappings_show_what_was_put(enum window_kind kind)
     munmap(area, 4 * PAGE);
     close(fd);
     area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    whole_try(area, 4 * PAGE, COPIED, "shared already");
+    whole_try(area, 4 * PAGE, COPIED, "already shared");
     munmap(area, 4 * PAGE);
 }
 

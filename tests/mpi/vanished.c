@@ -89,7 +89,7 @@ static void copied_memory_that_is_gone_is_an_error_at_the_origin(enum window_kin
     (void)kind;
     char *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MPI_Win win = named_window(area, AREA_BYTES, name);
-    check_copied(win, "shared already");
+    check_copied(win, "already shared");
     window_exercise(win, area, AREA_BYTES);
     munmap(area + 2 * PAGE, AREA_BYTES - 2 * PAGE);
     barrier(MPI_COMM_WORLD);

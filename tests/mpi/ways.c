@@ -117,7 +117,7 @@ bool promotes_always(void)
 static bool is_spared(const struct ways *ways)
 {
     return !promotes_always() && strcmp(ways->list, copying()) == 0 &&
-           strstr(ways->reason, "too much of the time");
+           strstr(ways->reason, "too much of the run time");
 }
 
 bool check_copied(MPI_Win win, const char *why)

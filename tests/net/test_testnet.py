@@ -223,7 +223,7 @@ class Testnet(unittest.TestCase):
         result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR",
                                  TESTNET, "check"], capture_output=True, text=True, timeout=60, check=False, cwd="/")
         self.assertIn((result.returncode, result.stdout.partition(":")[0].strip()),
-                      [(0, "machines can be made"), (SKIP, "no machines can be made here")], result.stderr)
+                      [(0, "nodes can be created"), (SKIP, "cannot create nodes here")], result.stderr)
 
 
 class Check(unittest.TestCase):
@@ -232,8 +232,8 @@ class Check(unittest.TestCase):
         able = subprocess.run(["unshare", "-r", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
         if not able:
             self.skipTest("no user namespace to forbid network namespaces in")
-        for words, wanted in ((["check"], "no machines can be made here: unshare of process ids and network: "),
-                              (["--id", f"n{os.getpid()}"[:8], "up"], "testnet: no machines can be made here: ")):
+        for words, wanted in ((["check"], "cannot create nodes here: unshare of process ids and network: "),
+                              (["--id", f"n{os.getpid()}"[:8], "up"], "testnet: cannot create nodes here: ")):
             result = subprocess.run(["unshare", "-r", "sh", "-c", narrow, "sh", TESTNET, *words], capture_output=True, text=True,
                                     timeout=60, check=False)
             self.assertEqual(result.returncode, SKIP, result.stderr)

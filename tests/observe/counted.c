@@ -62,8 +62,8 @@ static void counts(void)
 {
     MPI_Win win;
     long *base;
-    MPI_Win_allocate(64 + 64 * rank, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base,
-                     &win); /* MADE here */
+    const MPI_Aint len = 64 + 64 * rank;
+    MPI_Win_allocate(len, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* MADE here */
     MPI_Win_set_name(win, "counted");
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, win);

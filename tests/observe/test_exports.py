@@ -39,15 +39,15 @@ class Summary(Known):
         result = self.report(self.traces)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
-                    r"  2 clocks, which are compared to within 200 ns\n",
+                    r"  2 clocks, aligned to within 200 ns\n",
                     r"  110 events, none dropped\n",
-                    r'\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, made in main at halo.c:42\n',
+                    r'\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, created in main at halo.c:42\n',
                     r"\n  put +40 +97.7 KiB +2.44 KiB +2.00 us\n",
                     r"\n  fence +44 +12.2 ms +12.0 ms +98% +400 us\n",
                     r"\n  late fence +30 +12.0 ms +400 us +400 us\n",
                     r"\n    4.00 ms: rank [012] for rank 3 \(late fence\)\n",
                     r"\n  busiest pairs, of 4:\n    3 -> 0: 39.1 KiB in 10 operations\n    2 -> 3: 29.3 KiB in 10 operations\n",
-                    r'\nWindow 2 "table": create, 3 ranks, 4.00 KiB to 12.0 KiB each, made in build at table.c:7\n',
+                    r'\nWindow 2 "table": create, 3 ranks, 4.00 KiB to 12.0 KiB each, created in build at table.c:7\n',
                     r"\n  promoted +6 +48 B +1.50 us\n  cma +3 +24 B +1.50 us\n",
                     r"\n    cma to the memory of 1 rank: memory of a stack\n",
                     r"\n  busy lock +2 +100 us +50.0 us +50.0 us\n",
@@ -62,8 +62,8 @@ class Summary(Known):
         file = traces.Rank(self.traces, 1, RANKS)
         file.close(100, dropped=1113)
         result = self.report(self.traces)
-        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+% of all\), by ranks 1: too fast")
-        self.assertIn("  ranks that did not come to MPI_Finalize: 2\n", result.stdout)
+        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+% of all\), by ranks 1: the writer was too slow")
+        self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
 
     def test_site_by_line_comes_from_any_rank(self):
@@ -71,14 +71,14 @@ class Summary(Known):
             file = traces.Rank(self.traces, rank, RANKS)
             file.window(0, range(RANKS), rank, "halo", site=site)
             file.close(100)
-        self.assertIn("made in main at app.c:3\n", self.report(self.traces).stdout)
+        self.assertIn("created in main at app.c:3\n", self.report(self.traces).stdout)
 
     def test_full_disk_and_a_single_file_are_refused(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = subprocess.run([ORIEL, "report", self.traces], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
         file = os.path.join(self.traces, "rank-0.oriel")
-        self.refused(self.report(file), "rank-0.oriel is one rank's trace: give the folder that it is in")
+        self.refused(self.report(file), "rank-0.oriel is one rank's trace: name its folder instead")
 
 
 class Bad(Known):
@@ -108,18 +108,18 @@ class Bad(Known):
 
     def test_foreign(self):
         self.spoil("rank-2.oriel", lambda content: b"\x7fELF" + content[4:])
-        self.expect(r"rank-2\.oriel is no trace of Oriel's\n.*of 4 ranks, 1 have no trace here", 3)
+        self.expect(r"rank-2\.oriel is not an Oriel trace\n.*1 of 4 ranks have no readable trace", 3)
 
     def test_other_version(self):
         self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 2) + content[12:])
-        self.expect(r"rank-3\.oriel has version 2 of the format, and this command reads version 1\n", 3)
+        self.expect(r"rank-3\.oriel has version 2 of the format; this command reads version 1\n", 3)
 
     def test_other_run(self):
         other = self.path("other")
         os.mkdir(other)
         traces.known(other, job=(1, 1))
         shutil.copy(os.path.join(other, "rank-0.oriel"), self.traces)
-        self.expect(r"rank-0\.oriel is of another run than most files here, and is left out\n", 3)
+        self.expect(r"rank-0\.oriel is from another run than most files here, and is ignored\n", 3)
 
     def test_not_readable(self):
         os.unlink(os.path.join(self.traces, "rank-0.oriel"))
@@ -135,14 +135,14 @@ class Bad(Known):
         self.addCleanup(waiting.kill)
         with self.assertRaises(subprocess.TimeoutExpired):
             waiting.wait(0.5)
-        self.expect(r"rank-0\.oriel: is no file\n", 3)
+        self.expect(r"rank-0\.oriel: is not a regular file\n", 3)
         with self.assertRaises(subprocess.TimeoutExpired):
             waiting.wait(0.5)
 
     def test_nothing_that_can_be_read(self):
         self.refused(self.report(self.path("nowhere")), "nowhere")
         os.mkdir(self.path("empty"))
-        self.refused(self.report(self.path("empty")), "there is no trace in it")
+        self.refused(self.report(self.path("empty")), "contains no traces of oriel run")
 
 
 class Perfetto(Known):
@@ -245,7 +245,7 @@ class Otf2(Known):
 
     def test_folder_that_is_there_is_left_alone(self):
         os.mkdir(self.path("archive"))
-        self.refused(self.report(self.traces, "--otf2", self.path("archive")), "it is there already, and is left as it is")
+        self.refused(self.report(self.traces, "--otf2", self.path("archive")), "it already exists and is not changed")
         self.assertEqual(os.listdir(self.path("archive")), [])
 
     def test_folder_that_cannot_be(self):

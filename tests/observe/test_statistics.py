@@ -274,14 +274,14 @@ class Machines(Case):
         windows = self.statistics("sorts", 4, "--node-size", "2", ORIEL_NET="off")
         self.assertEqual([window["paths"]["host"]["count"] for window in windows], [16, 16, 16])
         self.assertEqual({rank["reason"] for window in windows for rank in window["ranks"]},
-                         {"the ranks are on 2 machines: ORIEL_NET=off"})
+                         {"the ranks are on 2 nodes: ORIEL_NET=off"})
 
     def test_a_machine_that_others_cannot_reach_is_named(self):
         closed = ("sh", "-c", 'test "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 && export ORIEL_NET=off; exec "$@"', "sh")
         for window in self.statistics("sorts", 2, "--node-size", "1", before=closed):
             self.assertEqual(window["paths"]["host"]["count"], 4)
             self.assertEqual([rank["reason"] for rank in window["ranks"]],
-                             ["rank 1 cannot be reached from other machines", "the ranks are on 2 machines: ORIEL_NET=off"])
+                             ["rank 1 cannot be reached from other nodes", "the ranks are on 2 nodes: ORIEL_NET=off"])
 
     def test_the_same_on_machines_without_a_file_in_common(self):
         if not given.net or given.host == "mpich":
@@ -293,11 +293,11 @@ class End(Case):
     def test_the_table_is_printed_once(self):
         job = self.launch("counts", 2)
         self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks on " + given.host), 1)
-        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, made in counts at ')
+        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in counts at ')
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
     def test_a_program_without_windows_says_so(self):
-        self.assertIn("oriel: the program made no windows\n", self.launch("none", 2).stderr)
+        self.assertIn("oriel: the program created no windows\n", self.launch("none", 2).stderr)
 
     def test_more_windows_than_have_records_share_one(self):
         windows = self.statistics("many", 1)
@@ -349,10 +349,10 @@ class End(Case):
         job = subprocess.run([jobs.launcher(given.host), *with_it, ":", *without], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
-        self.assertIn("oriel: no figures came from rank 2: ", job.stderr)
-        self.assertIn("within 10 s: figures so far of rank 1\n", job.stderr)  # it waits as well: all are read
+        self.assertIn("oriel: no statistics from rank 2: ", job.stderr)
+        self.assertIn("within 10 s: statistics so far of rank 1\n", job.stderr)  # it waits as well: all are read
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
-        self.assertIn("figures of 1 of its ranks are missing", job.stderr)
+        self.assertIn("statistics of 1 of its ranks are missing", job.stderr)
         job = subprocess.run([jobs.launcher(given.host), *without, ":", *with_it], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)

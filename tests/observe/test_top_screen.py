@@ -74,7 +74,7 @@ class Screen(Case):
     def test_no_such_process_leaves_the_screen_alone(self):
         terminal = self.start(999999999)
         self.assertEqual(os.waitstatus_to_exitcode(terminal.status()), 2)
-        self.assertRegex(terminal.text, rb"\Aoriel: [^\033]*no process 999999999 with windows[^\033]*\Z")
+        self.assertRegex(terminal.text, rb"\Aoriel: [^\033]*process 999999999 with Oriel windows[^\033]*\Z")
 
 
 class Refusals(Case):
@@ -84,18 +84,18 @@ class Refusals(Case):
         self.assertIn(words, result.stderr)
 
     def test_no_such_process(self):
-        self.refused(top("--once", 999999999), "no process 999999999 with windows")
-        self.refused(top("--once", "nonsense"), "no process nonsense with windows")
+        self.refused(top("--once", 999999999), "process 999999999 with Oriel windows")
+        self.refused(top("--once", "nonsense"), "process nonsense with Oriel windows")
 
     def test_process_without_windows(self):
-        self.refused(top("--once", os.getpid()), "has a window of Oriel")
+        self.refused(top("--once", os.getpid()), "an Oriel window")
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root")
     def test_job_of_another_user(self):
         job = self.job("hang", "fence")
         until(job.ranks)
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        self.refused(top("--once", job.pid, before=nobody), "another user's: only root")
+        self.refused(top("--once", job.pid, before=nobody), "another user: only root")
 
     def test_killed_job_is_told(self):
         job = self.job("hang", "fence")
@@ -103,7 +103,7 @@ class Refusals(Case):
             with contextlib.suppress(ProcessLookupError):  # the launcher ends the others when the first has died
                 os.kill(rank["process"], signal.SIGKILL)
         job.process.wait(60)
-        self.refused(top("--once", job.pid), "no process")
+        self.refused(top("--once", job.pid), "no job or process")
 
     def test_wrong_use(self):
         for arguments in (["--fly"], ["1", "2"], ["--json=1"]):
@@ -158,7 +158,7 @@ class Files(Case):
 
     def test_file_of_another_process_is_none_of_this_one(self):
         self.file(pid=1, state=self.state())
-        self.assertIn("has a window", top("--once", os.getpid()).stderr)
+        self.assertIn("an Oriel window", top("--once", os.getpid()).stderr)
 
     def test_no_escape_reaches_the_terminal(self):
         self.file(state=self.state())
@@ -178,7 +178,7 @@ class Files(Case):
 
     def test_state_that_is_being_written_for_good(self):
         self.file(state=self.state(changed=1))
-        self.assertIn("has a window", top("--once", os.getpid()).stderr)
+        self.assertIn("an Oriel window", top("--once", os.getpid()).stderr)
 
     def test_records_that_lead_to_themselves(self):
         own = struct.pack("<Q", 3 * self.PAGE).ljust(2 * self.PAGE, b"\1")
@@ -217,7 +217,7 @@ class Files(Case):
         self.addCleanup(holder.kill)
         if holder.stdout.readline() != "ready\n":
             self.skipTest("no file systems of its own for a process")
-        self.assertIn("has a window", top("--once", holder.pid).stderr)
+        self.assertIn("an Oriel window", top("--once", holder.pid).stderr)
         self.assertEqual(select.select([holder.stdout], [], [], 0.5)[0], [])
 
     def test_unknown_wait_is_none(self):
@@ -226,14 +226,14 @@ class Files(Case):
 
     def test_other_versions_are_told(self):
         self.file(version=self.VERSION - 1)
-        self.assertIn(f"process {os.getpid()}: its Oriel is another version (memory file {self.VERSION - 1}, "
+        self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (memory file {self.VERSION - 1}, "
                       f"this command reads {self.VERSION})", top("--once", os.getpid()).stdout)
         self.assertRegex(top("--once", "--json", os.getpid()).stdout,
                          rf'(?s)"process": {os.getpid()},\s+"why": "its Oriel is another version')
 
     def test_other_versions_of_the_state_are_told(self):
         self.file(state=self.state(version=9))
-        self.assertIn(f"process {os.getpid()}: its Oriel is another version (state 9, this command reads 1)",
+        self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (state 9, this command reads 1)",
                       top("--once", os.getpid()).stdout)
 
 

@@ -106,7 +106,7 @@ class Traces(Case):
         self.assertIn(f"ORIEL_TRACE={self.traces}\n", result.stdout)
         self.assertTrue(os.path.isdir(self.traces))
         result = run(ORIEL, "run", "--host", HOST, "--trace=", "--", "/bin/true", cwd=self.folder)
-        self.assertEqual((result.returncode, result.stderr), (2, "oriel: --trace: no folder is named\n"))
+        self.assertEqual((result.returncode, result.stderr), (2, "oriel: --trace: the folder's name is empty\n"))
         result = run(ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
@@ -139,7 +139,7 @@ class Traces(Case):
         self.assertEqual(len(re.findall(r"is there$", result.stdout, re.M)), 2, result.stdout + result.stderr)
         files = self.check(2, free=0)
         self.assertEqual([file.end for file in files], [None, None])
-        self.assertRegex(self.report(self.traces).stdout, r"ranks that did not come to MPI_Finalize: 0, 1\n")
+        self.assertRegex(self.report(self.traces).stdout, r"ranks that did not reach MPI_Finalize: 0, 1\n")
 
     def test_limit_bounds_the_disk(self):
         self.done(self.launch(2, "flood", ORIEL_TRACE_LIMIT="200K"), 2)
@@ -153,7 +153,7 @@ class Traces(Case):
         result = self.launch(2, ORIEL_TRACE_LIMIT="1K")
         self.done(result, 2)
         [line] = self.oriel_lines(result)
-        self.assertIn("ORIEL_TRACE_LIMIT is less than 4K; 2 of 2 ranks, rank 0 the first, are not traced", line)
+        self.assertIn("ORIEL_TRACE_LIMIT is less than 4K; 2 of 2 ranks (first: rank 0) are not traced", line)
 
     def test_full_disk(self):
         os.mkdir(self.traces)
@@ -166,7 +166,7 @@ class Traces(Case):
         lines = self.oriel_lines(result)
         self.assertIn(len(lines), (1, 2), lines)
         for line in lines:
-            self.assertRegex(line, r"rank-[01]\.oriel: No space left on device; the program goes on")
+            self.assertRegex(line, r"rank-[01]\.oriel: No space left on device; the program continues")
         files = trace_files.read_folder(self.path("copy"))
         self.assertEqual([file.end is not None for file in files], [True, True])
         for file in files:
@@ -179,7 +179,7 @@ class Traces(Case):
         self.done(result, 4)
         lines = self.oriel_lines(result)
         self.assertEqual(len(lines), 1, lines)
-        self.assertIn(f"ORIEL_TRACE={NOT_THERE}: No such file or directory; 4 of 4 ranks, rank 0 the first, are not traced",
+        self.assertIn(f"ORIEL_TRACE={NOT_THERE}: No such file or directory; 4 of 4 ranks (first: rank 0) are not traced",
                       lines[0])
 
     def test_folder_that_is_not_ours(self):
@@ -207,7 +207,7 @@ class Traces(Case):
         result = self.launch(2)
         self.done(result, 2)
         self.assertEqual(len(self.oriel_lines(result)), 1)
-        self.assertIn("there is something that is no trace, which is left alone; 1 of 2 ranks, rank 1 the first", result.stderr)
+        self.assertIn("the file exists and is not a trace: it is not overwritten; 1 of 2 ranks (first: rank 1)", result.stderr)
         with open(os.path.join(self.traces, "rank-1.oriel"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "mine\n")
         os.unlink(os.path.join(self.traces, "rank-1.oriel"))
@@ -245,7 +245,7 @@ class Traces(Case):
                     return files
 
                 self.until_known_at_the_end(0, trace)
-                self.assertRegex(self.report(self.traces).stdout, r"clocks, which are compared to within \d")
+                self.assertRegex(self.report(self.traces).stdout, r"clocks, aligned to within \d")
 
     def test_machine_with_another_clock(self):
         """Rank 1 runs where the monotonic clock is 5000 s ahead."""

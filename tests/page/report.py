@@ -85,7 +85,7 @@ FINDINGS = {
 def needed():
     """Ends the caller's script as a skip where Oriel was built without pages."""
     if not os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):
-        print("skipped: pages were not built in; scripts/install-deps brings what they need")
+        print("skipped: the HTML pages were not built; scripts/install-deps installs their dependencies")
         sys.exit(77)
 
 

@@ -200,7 +200,7 @@ class Known(report.Reports):
         self.assertIn("put 40 97.7 KiB 80 µs 2 µs", found)
         self.assertIn("fence 44 12.2 ms 12 ms 30 400 µs", found)
         self.assertIn("lock 3 103 µs 100 µs 2 50 µs", found)
-        self.assertTrue(any(row.startswith("late fence 12 ms 99.2 % a rank came late to MPI_Win_fence") for row in found), found)
+        self.assertTrue(any(row.startswith("late fence 12 ms 99.2 % a rank arrived late at MPI_Win_fence") for row in found), found)
         self.assertIn("rank 3 12 ms late fence", found)
 
     def test_a_narrow_screen_needs_no_scrolling_sideways(self):

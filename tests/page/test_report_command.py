@@ -55,8 +55,8 @@ class Command(report.Reports):
 
     def test_names_that_are_empty(self):
         for option, short, what in (("--output", "-o", "file"), ("--perfetto", "--perfetto", "file"), ("--otf2", "--otf2", "folder")):
-            self.assertEqual(self.refused(self.findings(), short, ""), f"oriel: {option}: no {what} is named\n")
-        self.assertEqual(self.refused(""), "oriel: report: no folder or file is named\n")
+            self.assertEqual(self.refused(self.findings(), short, ""), f"oriel: {option}: the name of the {what} is empty\n")
+        self.assertEqual(self.refused(""), "oriel: report: the name of the folder or file is empty\n")
 
     def test_traces_and_findings_are_told_in_turn(self):
         result = oriel(self.findings(), self.traces(traces.known))
@@ -85,8 +85,8 @@ class Command(report.Reports):
         self.assertEqual(oriel(self.findings(odd)).stdout, "a program: 1 finding\n\nC1: odd\n")
 
     def test_files_that_are_no_findings_are_named(self):
-        for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "no findings of oriel check"),
-                                     ("foreign", '{"format": "sarif"}', "no findings of oriel check"),
+        for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "not a findings file of oriel check"),
+                                     ("foreign", '{"format": "sarif"}', "not a findings file of oriel check"),
                                      ("newer", '{"format": "oriel-check", "version": 2}', "another version"),
                                      ("none", '{"format": "oriel-check", "version": 1}', "no list of findings"),
                                      ("odd", '{"format": "oriel-check", "version": 1, "findings": [7]}', "a finding has no rule"),
@@ -115,7 +115,7 @@ class Command(report.Reports):
     def test_what_is_shown_is_not_written_over(self):
         findings, folder = self.findings(), self.traces(traces.known)
         trace = os.path.join(folder, "rank-0.oriel")
-        for words, said in ((("-o", findings), "has the findings"), (("-o", trace), "has the name of a trace"),
+        for words, said in ((("-o", findings), "is the findings file"), (("-o", trace), "has the name of a trace"),
                             (("--perfetto", trace), "has the name of a trace")):
             before = [open(path, "rb").read() for path in (findings, trace)]
             self.assertIn(said, self.refused(folder, findings, *words))
@@ -137,12 +137,12 @@ class Command(report.Reports):
         os.makedirs(self.path("bin"))
         command = shutil.copy(ORIEL, self.path("bin"))
         line = self.refused(self.findings(), "-o", self.path(), command=command)
-        self.assertIn("pages were not built in", line)
+        self.assertIn("this build has no HTML pages", line)
         self.assertIn("scripts/install-deps", line)
         os.makedirs(self.path("share/oriel"))
         with open(self.path("share/oriel/report.html"), "w", encoding="utf-8") as file:
             file.write("<html></html>")
-        self.assertIn("is not the page that the build makes", self.refused(self.findings(), "-o", self.path(), command=command))
+        self.assertIn("is not the page of this build", self.refused(self.findings(), "-o", self.path(), command=command))
 
     def test_an_older_page_is_written_over(self):
         for source in (self.traces(traces.known), self.findings()):

@@ -39,7 +39,7 @@ class Large(report.Reports):
         self.assertEqual(near[0], "events")
         self.assertRegex(near[1], r"^rank 0: fence took .* waited, late fence .* for rank (1|7) ")
         self.assertLess(elements, 3000)
-        self.assertRegex(words, r"(29,9\d\d|30,000) events have their own times here")
+        self.assertRegex(words, r"(29,9\d\d|30,000) events are shown with their own times")
 
     def test_many_ranks_and_windows_are_taken_together(self):
         data = self.report(self.traces(traces.busy, ranks=600, events=300_000, windows=48))
@@ -54,7 +54,7 @@ class Large(report.Reports):
         self.assertIn("16 other windows", found[1])
         self.assertIn("ranks 0–2 → ranks 0–2", found[2])
         self.assertIn("rank", found[3])
-        self.assertIn("Each row stands for 3 ranks", found[4])
+        self.assertIn("Each row is 3 ranks", found[4])
 
 
 class Odd(report.Reports):
@@ -111,8 +111,8 @@ class Odd(report.Reports):
         self.assertIn("rank-2.oriel", result.stderr)
         shown = self.open().shown()
         self.assertIn("Traces of 3 of 4 ranks are there.", shown)
-        self.assertIn("1 rank with something missing", shown)
-        self.assertIn("did not come to MPI_Finalize", shown)
+        self.assertIn("1 rank with incomplete data", shown)
+        self.assertIn("did not reach MPI_Finalize", shown)
 
     def test_dropped_events_stand_at_the_top(self):
         def write(folder):
@@ -121,7 +121,7 @@ class Odd(report.Reports):
             file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
             file.close(1000, dropped=17)
         self.report(self.traces(write))
-        self.assertIn("17 events were dropped while the program ran, besides the 1 that are here", self.open().shown())
+        self.assertIn("17 events were dropped during the run, in addition to the 1 that are here", self.open().shown())
 
     def test_a_run_without_windows_or_events_is_a_page_too(self):
         for name, windows in (("none", 0), ("idle", 1)):

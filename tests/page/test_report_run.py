@@ -42,7 +42,7 @@ class Run(report.Reports):
             self.assertEqual(cells["counter"], {(rank, ranks - 2): (STEPS, STEPS * 8) for rank in range(ranks - 1)})
             self.assertEqual(windows["counter"]["rows"], list(range(ranks - 1)))
         for window in windows.values():
-            ways = [(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["ways"]]
+            ways = [(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["memory_paths"]]
             self.assertEqual(ways, [("direct", window["ranks"])])
             self.assertIn("drawn", window["site"])
         kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]

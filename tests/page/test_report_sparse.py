@@ -29,7 +29,7 @@ class Text(report.Reports):
         return result.stdout
 
     def test_nothing_is_told_of_nothing(self):
-        self.assertTrue(self.told(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was made.\n"))
+        self.assertTrue(self.told(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was created.\n"))
 
     def test_a_window_without_calls_or_operations_has_no_tables(self):
         def write(folder):
@@ -63,8 +63,8 @@ class Text(report.Reports):
                 file.event(PUT, 1_000_000, 500_000, bytes_=8, target=0)
                 file.close(2_000_000)
         text = self.told(write)
-        self.assertIn("the clocks of 1 ranks have not been compared: their times may be off by as much as their dates are", text)
-        self.assertRegex(text, r"begun .*; (1\.5|500|2) ?[mu]s from the first event to the last")
+        self.assertIn("the clocks of 1 ranks were not compared: their times are as precise as the system dates", text)
+        self.assertRegex(text, r"began .*; (1\.5|500|2) ?[mu]s from the first event to the last")
 
     def test_a_window_with_other_ranks_in_another_file_is_left_out(self):
         def write(folder):
@@ -73,7 +73,7 @@ class Text(report.Reports):
                 file.window(0, range(2 - rank), 0, "w")
                 file.event(PUT, 10, 1, bytes_=8, target=0)
                 file.close(1000)
-        text = self.told(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has other ranks than in other files, and is left out\n\Z")
+        text = self.told(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has different ranks than in other files, and is ignored\n\Z")
         self.assertRegex(text, r"\n  put +1 ")
 
     def test_windows_beyond_the_table_are_one_over_all_ranks(self):
@@ -84,13 +84,13 @@ class Text(report.Reports):
             file.window(20, [], 0, "")
             file.event(PUT, 10, 1, window=20, bytes_=8, target=2)
             file.close(1000)
-        text = self.told(write, "of 3 ranks, 2 have no trace")
+        text = self.told(write, "2 of 3 ranks have no readable trace")
         self.assertIn('"later windows"', text)
         self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
 
     def test_findings_of_a_part_say_so(self):
         text = oriel(self.findings(dict(FINDINGS, complete=False, findings_lost=3))).stdout
-        self.assertIn("\nNot all ranks came to MPI_Finalize: these are the findings of one machine.\n", text)
+        self.assertIn("\nNot all ranks reached MPI_Finalize: these are the findings of one node.\n", text)
         self.assertIn("\n3 more findings than there was room for.\n", text)
 
     @unittest.skipUnless("--otf2" in oriel("--help").stdout, "built without the OTF2 library")
@@ -162,8 +162,8 @@ class Page(report.Reports):
                 file.event(traces.call("create"), 5, 0)
                 file.close(1000)
         few, many = self.report(self.traces(write))["windows"]
-        self.assertEqual([way["ranks"] for way in few["ways"]], [79, 1])
-        self.assertEqual([way["ranks"] for way in many["ways"]], [1] * 64)
+        self.assertEqual([way["ranks"] for way in few["memory_paths"]], [79, 1])
+        self.assertEqual([way["ranks"] for way in many["memory_paths"]], [1] * 64)
 
 
 if __name__ == "__main__":

@@ -145,13 +145,13 @@ class Written(Case):
         for host in ("mpich", "openmpi"):
             read = Page(self.write(example(lambda result, host=host: result["column"] in (host, "oriel-" + host, "raw"))))
             other = "Open MPI" if host == "mpich" else "Oriel on MPICH"
-            heads = " ".join(read.text).split("Where Oriel wins", 1)[1].split("Memory of", 1)[0]
+            heads = " ".join(read.text).split("Oriel compared with", 1)[1].split("Memory of", 1)[0]
             self.assertNotIn(other, heads)
             self.assertTrue(read.data()["plots"])
 
     def test_hosts_alone_are_a_page_without_ratios(self):
         read = Page(self.write(example(lambda result: not result["column"].startswith("oriel"))))
-        self.assertNotIn("Where Oriel wins", read.shown())
+        self.assertNotIn("Oriel compared with", read.shown())
         self.assertIn("266 ns", read.shown())
 
     def test_one_size_alone_is_a_page_that_says_so(self):

@@ -96,14 +96,14 @@ void oriel_internode_serve_operation(struct oriel_window *window,
     if (head->kind == ORIEL_INTERNODE_PUT && head->a < APART_WORDS) {
         atomic_store_explicit(own_word(window, head->a), head->b, memory_order_relaxed);
     } else if (head->a >= APART_WORDS) {
-        oriel_internode_failed(window, head->from,
+        oriel_internode_record_failure(window, head->from,
                                oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
         if (head->kind == ORIEL_INTERNODE_GET)
-            oriel_internode_answer(window, asker, head->from, NULL, 0);
+            oriel_internode_reply(window, asker, head->from, NULL, 0);
     } else {
         team_expect(head->kind == ORIEL_INTERNODE_GET);
         uint64_t value = apart_look(window, head->a);
-        oriel_internode_answer(window, asker, head->from, &(struct iovec){&value, sizeof value}, 1);
+        oriel_internode_reply(window, asker, head->from, &(struct iovec){&value, sizeof value}, 1);
     }
 }
 
@@ -112,13 +112,13 @@ enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_PUT, .a = word, .b = value};
-    if (!oriel_is_far(window, target)) {
+    if (!oriel_is_internode(window, target)) {
         atomic_store_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word,
                               value, memory_order_relaxed);
         return ORIEL_OK;
     }
     enum oriel_status status = oriel_internode_enter(window, target, &peer);
-    return status != ORIEL_OK ? status : oriel_internode_tell(window, target, peer, &head, NULL, 0);
+    return status != ORIEL_OK ? status : oriel_internode_send(window, target, peer, &head, NULL, 0);
 }
 
 struct reading {
@@ -129,7 +129,7 @@ struct reading {
 static void take_word(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
 {
     struct reading *reading = (struct reading *)request;
-    if (!oriel_internode_took(&reading->far, answer))
+    if (!oriel_internode_reply_check(&reading->far, answer))
         return;
     team_expect(answer->len_bytes == sizeof *reading->got);
     memcpy(reading->got, answer->data, sizeof *reading->got);
@@ -140,7 +140,7 @@ enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_GET, .a = word};
-    if (!oriel_is_far(window, target)) {
+    if (!oriel_is_internode(window, target)) {
         *got =
             atomic_load_explicit((_Atomic uint64_t *)oriel_window_direct(window, target, 0) + word,
                                  memory_order_relaxed);
@@ -153,7 +153,7 @@ enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_
     team_expect(reading != NULL);
     reading->far.net.take = take_word;
     reading->got = got;
-    return oriel_internode_ask(window, target, peer, &head, NULL, 0, &reading->far);
+    return oriel_internode_send_request(window, target, peer, &head, NULL, 0, &reading->far);
 }
 
 uint64_t apart_read(struct oriel_window *window, int32_t target, uint64_t word)
@@ -191,7 +191,7 @@ static void tell(int32_t n)
 {
     static uint64_t far_ids; /* differ by rank, so that a wrong one is noticed */
     size_t len_bytes;
-    team_expect(oriel_reached_open(&oriel_service) == ORIEL_OK);
+    team_expect(oriel_net_address_open(&oriel_service) == ORIEL_OK);
     const void *address = oriel_net_address(&len_bytes);
     meeting->ranks[team_rank].far_id = ++far_ids * 100 + (uint64_t)team_rank;
     meeting->ranks[team_rank].control_offset = alloc_block(sizeof(struct oriel_control));
@@ -302,7 +302,7 @@ void apart_close(struct oriel_window *window)
 
 void apart_stop(void)
 {
-    oriel_reached_close();
+    oriel_net_address_close();
 }
 
 /* --- running --- */

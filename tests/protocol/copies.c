@@ -13,7 +13,7 @@
 
 enum { PART_BYTES = 512 << 10, PIECES = 20 };
 
-static enum oriel_means means;
+static enum oriel_barrier_method means;
 static const struct oriel_transport *by;
 static bool only_reads;
 
@@ -80,7 +80,7 @@ static bool may_copy(const struct oriel_remote *there)
 /* Half a second of it.  A promotion may be refused where a writer has no processor for longer than the limit. */
 static void promote_all_the_time(char *memory, uint64_t len_bytes)
 {
-    struct oriel_promote_how how = {.means = means, .huge_allowed = true, .pins_allowed = true};
+    struct oriel_promote_options how = {.method = means, .huge_allowed = true, .pins_allowed = true};
     struct oriel_promoted promoted;
     int refusals = 0;
     for (uint64_t begin_ns = oriel_now_ns(); oriel_now_ns() - begin_ns < 500000000;) {
@@ -88,7 +88,7 @@ static void promote_all_the_time(char *memory, uint64_t len_bytes)
             printf("refused: %s\n", oriel_fail_message());
             if (strstr(oriel_fail_message(), "userfaultfd") != NULL)
                 return;
-            team_expect(strstr(oriel_fail_message(), "do not come to an end") != NULL &&
+            team_expect(strstr(oriel_fail_message(), "do not end") != NULL &&
                         ++refusals < 4);
         }
         usleep((useconds_t)(team_random() % 300));
@@ -135,7 +135,7 @@ static void no_copy_is_lost_where_pages_are_protected(void **state)
 {
     (void)state;
     by = &oriel_transport_cma;
-    means = ORIEL_MEANS_PROTECT;
+    means = ORIEL_BARRIER_UFFD;
     team_run(2, move_and_write);
     team_run(4, move_and_write);
 }
@@ -144,7 +144,7 @@ static void no_copy_is_lost_where_threads_are_stopped(void **state)
 {
     (void)state;
     by = &oriel_transport_cma;
-    means = ORIEL_MEANS_QUIESCE;
+    means = ORIEL_BARRIER_STOP_THREADS;
     team_run(2, move_and_write);
     team_run(4, move_and_write);
 }
@@ -154,7 +154,7 @@ static void no_copy_reads_what_is_not_there_by_either_means(void **state)
     (void)state;
     by = &oriel_transport_cma;
     only_reads = true;
-    for (means = ORIEL_MEANS_PROTECT; means <= ORIEL_MEANS_QUIESCE; means++)
+    for (means = ORIEL_BARRIER_UFFD; means <= ORIEL_BARRIER_STOP_THREADS; means++)
         team_run(3, move_and_write);
     only_reads = false;
 }
@@ -164,7 +164,7 @@ static void no_request_to_the_agent_is_lost_by_either_means(void **state)
 {
     (void)state;
     by = &oriel_transport_agent;
-    for (means = ORIEL_MEANS_PROTECT; means <= ORIEL_MEANS_QUIESCE; means++)
+    for (means = ORIEL_BARRIER_UFFD; means <= ORIEL_BARRIER_STOP_THREADS; means++)
         team_run(4, move_and_write);
 }
 
@@ -188,7 +188,7 @@ static void kill_copying(struct oriel_window *window)
         team_kill(1);
         team_flag_set(0, 1);
     } else {
-        struct oriel_promote_how how = {.means = means, .huge_allowed = true, .pins_allowed = true};
+        struct oriel_promote_options how = {.method = means, .huge_allowed = true, .pins_allowed = true};
         struct oriel_promoted promoted;
         team_flag_await(0, 1);
         team_expect(oriel_promote((uintptr_t)memory, ORIEL_PAGE_BYTES, &how, &promoted) ==
@@ -203,7 +203,7 @@ static void writers_killed_in_a_copy_keep_nobody_waiting(void **state)
 {
     (void)state;
     by = &oriel_transport_cma;
-    means = ORIEL_MEANS_AUTO;
+    means = ORIEL_BARRIER_AUTO;
     for (int i = 0; i < 4; i++)
         team_run(3, kill_copying);
 }

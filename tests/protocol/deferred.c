@@ -63,8 +63,8 @@ static void get(const struct oriel_window *window, int32_t target, uint64_t offs
                 void *here, uint64_t len_bytes)
 {
     const struct oriel_path way =
-        oriel_remote_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
-    team_expect(oriel_remote_read(&way, here, len_bytes) == ORIEL_OK);
+        oriel_path_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
+    team_expect(oriel_path_read(&way, here, len_bytes) == ORIEL_OK);
 }
 
 /* --- puts --- */

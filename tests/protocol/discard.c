@@ -35,14 +35,14 @@ static void *ask(void *unused)
     return NULL;
 }
 
-static struct oriel_run run_at(uintptr_t start)
+static struct oriel_promoted_range run_at(uintptr_t start)
 {
-    return (struct oriel_run){.start = start, .end = start + ORIEL_PAGE_BYTES};
+    return (struct oriel_promoted_range){.start = start, .end = start + ORIEL_PAGE_BYTES};
 }
 
 static void publish(uint64_t round)
 {
-    struct oriel_run list[2 * SPREAD + 1];
+    struct oriel_promoted_range list[2 * SPREAD + 1];
     struct oriel_promoted_ranges runs = {.list = list};
     uintptr_t first = (uintptr_t)never + (1 + round % 3) * ORIEL_PAGE_BYTES;
     for (uint64_t i = 0; i < round * 7 % SPREAD; i++)

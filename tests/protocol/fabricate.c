@@ -68,7 +68,7 @@ void fabricate_close(struct oriel_window *window)
     free(window->started.partners);
     free(window->posted.partners);
     free(window);
-    oriel_file_leave();
+    oriel_file_finalise();
 }
 
 int32_t *fabricate_ranks(const int32_t *ranks, int32_t count)

@@ -288,7 +288,7 @@ static void lack_memory(struct oriel_window *whole)
     struct oriel_window *window = apart_open();
     for (uint64_t i = 1; i <= 3; i++) {
         for (int32_t rank = 0; rank < window->n; rank++)
-            if (oriel_is_far(window, rank))
+            if (oriel_is_internode(window, rank))
                 team_expect(apart_put(window, rank, own(), i) == ORIEL_OK);
         team_expect(i > 1 || oriel_internode_flush(window, -1) ==
                                  ORIEL_OK); /* what gathers has a buffer yet */
@@ -300,7 +300,7 @@ static void lack_memory(struct oriel_window *whole)
         team_expect(status == (i > 1 && window->n > 2 ? ORIEL_E_NO_MEM : ORIEL_OK));
         team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         for (int32_t rank = 0; rank < window->n; rank++)
-            team_expect(!oriel_is_far(window, rank) || apart_peek(whole, rank, own()) == i);
+            team_expect(!oriel_is_internode(window, rank) || apart_peek(whole, rank, own()) == i);
     }
     apart_close(window);
     apart_stop();

@@ -15,7 +15,7 @@ static int32_t any_rank(const struct oriel_window *window)
 /* The lock as a program that waits for it has it, after one that did not. */
 static void lock_now(struct oriel_window *window, int32_t target, bool exclusive)
 {
-    oriel_internode_settle();
+    oriel_lazy_lock_await();
     team_expect(oriel_lock(window, target, exclusive) == ORIEL_OK);
 }
 
@@ -88,7 +88,7 @@ static void keep_waiting(struct oriel_window *window)
         return;
     team_expect(oriel_lock(window, 1, true) == ORIEL_OK);
     team_flag_set(HELD, 1);
-    while (*(volatile uint32_t *)&window->far->rides == 0)
+    while (*(volatile uint32_t *)&window->far->lazy_locks == 0)
         sched_yield();
     usleep(30000);
     team_expect(apart_look(window, 0) == 0);
@@ -123,7 +123,7 @@ static void far_ride_is_done_in_turn_when_the_lock_is_held(void **state)
 /* More than a target keeps waits at its origin. */
 static void do_much(struct oriel_window *whole)
 {
-    enum { MANY = 3 * ORIEL_INTERNODE_RIDE_BYTES / sizeof(struct oriel_internode_head) };
+    enum { MANY = 3 * ORIEL_LAZY_LOCK_BYTES / sizeof(struct oriel_internode_head) };
     struct oriel_window *window = apart_open();
     (void)whole;
     keep_waiting(window);
@@ -165,15 +165,15 @@ static void be_refused(struct oriel_window *whole)
         team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
         team_expect(apart_put(window, 1, 0, 1) == ORIEL_OK);
         team_expect(oriel_internode_flush(window, 1) == ORIEL_E_NO_MEM);
-        team_expect(oriel_internode_place(window, 1, NULL, 0, &got, sizeof got) ==
+        team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
                     ORIEL_E_OTHER); /* no device was asked */
         team_expect(apart_put(window, 1, 0, 2) == ORIEL_OK);
         team_expect(apart_get(window, 1, 0, &got) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_OTHER && got == 7);
         team_expect(oriel_lock_later(window, 1, false) == ORIEL_OK);
-        team_expect(oriel_internode_place(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER);
+        team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_NO_MEM);
-        team_expect((window->far->marks[1] & ORIEL_INTERNODE_REFUSED) == 0);
+        team_expect((window->far->target_flags[1] & ORIEL_INTERNODE_LOCK_REFUSED) == 0);
         team_expect(apart_peek(whole, 1, 0) == 9 && !oriel_access_allowed(window, 1));
     }
     team_meet();

@@ -23,14 +23,14 @@ LOCKS = [
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place)) {\n"
                         "        (void)oriel_wait(&lock->serving, &lock->serving_sleepers, ORIEL_WAIT_AT_LEAST, "
                         "oriel_ticket_number(place), watch);\n"
-                        "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_come(lock);\n    }\n"
+                        "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_enter_reader(lock);\n    }\n"
                         "    uint32_t ticket = oriel_ticket_number(place);\n")],
      "ticket", "ticket_overtakes_nobody", "a reader that must wait keeps its place"),
     ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
                         "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
-                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
@@ -38,14 +38,14 @@ LOCKS = [
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
                         "        if (oriel_load_acquire(&lock->serving) == oriel_ticket_number(place)) {\n"
-                        "            pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_take(lock);\n        }\n"
+                        "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
      "lock", "lock_that_waits_is_overtaken_by_nobody", "an exclusive lock that must wait keeps its place"),
-    ("sync/ticket.c", [("        pass_on(lock); /* R4 */", "        (void)lock;")],
+    ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */", "        (void)lock;")],
      "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
-    ("sync/ticket.c", [("        pass_on(lock); /* R4 */",
-                        "    {\n        status = oriel_ticket_await(lock, place, watch);\n        pass_on(lock);\n    }")],
+    ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */",
+                        "    {\n        status = oriel_ticket_await(lock, place, watch);\n        ticket_pass_on(lock);\n    }")],
      "ticket", "ticket_shares_across_the_wrap", "R4: who passes it on waits for no reader"),
     ("sync/ticket.c", [("    if (status == ORIEL_OK && oriel_unlikely(oriel_ticket_readers(place) == UINT32_MAX))",
                         "    oriel_ticket_depart(lock);\n"
@@ -143,9 +143,9 @@ LOCKS = [
      "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word says what is to be left"),
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
      "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to those who wait for it"),
-    ("sync/lock.c", [("at_gate = {oriel_liveness_reads,", "at_gate = {oriel_liveness_lock,")],
+    ("sync/lock.c", [("at_gate = {oriel_liveness_lock_all_holders,", "at_gate = {oriel_liveness_lock,")],
      "faults", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
-    ("sync/lock.c", [("in_queue = {oriel_liveness_lock,", "in_queue = {oriel_liveness_reads,")],
+    ("sync/lock.c", [("in_queue = {oriel_liveness_lock,", "in_queue = {oriel_liveness_lock_all_holders,")],
      "faults", "killed_shared_holder_is_reported", "writers in the queue watch who holds or waits for the lock"),
 
     ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
@@ -207,7 +207,7 @@ LOCKS = [
                           "    atomic_store_explicit(&partners->newest, offset, memory_order_release);\n    oriel_delay();\n"
                           "    if (*newest != NULL) {\n        for (uint64_t i = 0; i < (*newest)->capacity; i++)\n"
                           "            if ((*newest)->entries[i].peer != 0) {\n"
-                          "                *place_of(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
+                          "                *counter_slot(table, (int32_t)(*newest)->entries[i].peer - 1) = (*newest)->entries[i];\n"
                           "                table->count++;\n            }\n        oriel_delay();\n    }\n")],
      "partners", "partners_of_any_number_have_an_entry_each", "an entry never moves"),
     ("sync/pscw_counters.c", [("    if (newest == NULL || 2 * (newest->count + 1) > newest->capacity)",
@@ -233,10 +233,10 @@ LOCKS = [
                       "    enum oriel_status status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK && ranks != NULL)\n"
                       "        status = make_entries(window, ranks, count, &targets);")],
      "partners", "partners_and_access_without_memory_change_nothing", "a start allocates before anything changes"),
-    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_need(window);\n    if (status == ORIEL_OK)\n"
+    ("sync/lock.c", [("    if (status == ORIEL_OK)\n        status = oriel_access_words_require(window);\n    if (status == ORIEL_OK)\n"
                       "        status = oriel_epoch_leave_fence(window);\n",
                       "    if (status == ORIEL_OK)\n        status = oriel_epoch_leave_fence(window);\n    if (status == ORIEL_OK)\n"
-                      "        status = oriel_access_need(window);\n")],
+                      "        status = oriel_access_words_require(window);\n")],
      "partners", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
     ("sync/access_words.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
      "faults", "killed_shared_holder_is_reported", "access words are published before L1"),

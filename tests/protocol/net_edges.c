@@ -72,8 +72,8 @@ static void answer_oneself(struct question *question, uint64_t from)
     netting_fill(data + 1, question->len_bytes, question->note.seed);
     pthread_mutex_lock(&oriel_net.origin.mutex);
     poor_here = true;
-    team_expect(oriel_net_take_reply(NULL, header, sizeof header, data + 1, question->len_bytes,
-                                     &how) == UCS_OK);
+    team_expect(oriel_net_receive_reply(NULL, header, sizeof header, data + 1, question->len_bytes,
+                                        &how) == UCS_OK);
     poor_here = false;
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     free(data);

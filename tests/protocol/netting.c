@@ -196,7 +196,7 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
     static uint64_t random = 88172645463325252u;
     if (!netting_is_unruly || worker != &oriel_net.origin)
         return __real_oriel_net_send(worker, ep, buffer);
-    struct oriel_wire wire = {.kind = ORIEL_WIRE_GATHERED};
+    struct oriel_wire wire = {.kind = ORIEL_WIRE_COALESCED};
     if (buffer->front_bytes != 0)
         memcpy(&wire, buffer->front, sizeof wire);
     random = random * 6364136223846793005u + 1442695040888963407u;
@@ -205,7 +205,7 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
         late[late_count++].buffer = buffer;
         return UCS_OK;
     }
-    if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_GATHERED) &&
+    if ((wire.kind == ORIEL_WIRE_TOLD || wire.kind == ORIEL_WIRE_COALESCED) &&
         (random >> 40) % 7 == 0) {
         struct oriel_ucx_buffer *twin = oriel_pool_take(&worker->pool, buffer->len_bytes);
         memcpy(twin->front, buffer->front, sizeof twin->front);

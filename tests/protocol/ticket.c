@@ -236,7 +236,7 @@ static void look_who_overtakes(struct oriel_window *window)
     uint32_t before[2][TEAM_MOST];
     for (int round = team_rounds(ROUNDS); round > 0 && !team_time_is_up(); round--) {
         bool exclusive = team_random() % 2 == 0;
-        uint64_t place = exclusive ? oriel_ticket_take(lock) : oriel_ticket_come(lock);
+        uint64_t place = exclusive ? oriel_ticket_draw(lock) : oriel_ticket_enter_reader(lock);
         for (int32_t i = 0; i < 2 * window->n; i++)
             before[i % 2][i / 2] = atomic_load(&shares->visits[i % 2][i / 2]);
         oriel_delay();

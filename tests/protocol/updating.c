@@ -14,14 +14,14 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
     const uint64_t len_bytes = count * oriel_kinds[kind].extent_bytes;
     team_expect(len_bytes <= sizeof elements);
     const struct oriel_path way =
-        oriel_remote_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
+        oriel_path_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
     team_expect(oriel_accumulate_mutex_lock(window, rank) == ORIEL_OK);
-    enum oriel_status status = oriel_remote_read(&way, elements, len_bytes);
+    enum oriel_status status = oriel_path_read(&way, elements, len_bytes);
     oriel_delay();
     if (status == ORIEL_OK) {
         oriel_kinds[kind].plain[operator](elements, origin, NULL, count);
-        status = oriel_remote_write(&way, elements, len_bytes);
+        status = oriel_path_write(&way, elements, len_bytes);
     }
     oriel_accumulate_mutex_unlock(window, rank);
-    return oriel_remote_status(status, window, rank);
+    return oriel_path_status(status, window, rank);
 }

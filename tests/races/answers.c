@@ -5,8 +5,8 @@
 #include "transport/ucx/coalesce.h"
 #include "transport/ucx/internal.h"
 
-FOR_OTHERS(bool, oriel_gather_add,
-           (struct oriel_gather * gather, struct oriel_pool *pool, void *whose,
+FOR_OTHERS(bool, oriel_coalesce_add,
+           (struct oriel_coalesce * gather, struct oriel_pool *pool, void *whose,
             const struct oriel_wire *wire, const struct oriel_net_bytes *bytes),
            (gather, pool, whose, wire, bytes))
 FOR_OTHERS(struct oriel_ucx_buffer *, oriel_net_pack,

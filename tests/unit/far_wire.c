@@ -159,7 +159,7 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t target,
                                        struct oriel_net_peer *there,
                                        struct oriel_internode_head *head, const struct iovec *data,
                                        unsigned pieces)
@@ -184,7 +184,7 @@ enum oriel_status oriel_reach_cma(struct oriel_peer *who)
     return ORIEL_E_OTHER;
 }
 
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_send_request(struct oriel_window *window, int32_t target,
                                       struct oriel_net_peer *there,
                                       struct oriel_internode_head *head, const struct iovec *data,
                                       unsigned pieces, struct oriel_internode_request *request)
@@ -223,7 +223,7 @@ static char *reach_by_device(uint64_t offset_bytes, size_t len_bytes)
     return wire.memory + WIRE_GUARD_BYTES + offset_bytes;
 }
 
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t target,
                                         struct oriel_net_key *key, uint64_t offset_bytes,
                                         const void *from, size_t len_bytes)
 {
@@ -232,7 +232,7 @@ enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t tar
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t target,
                                         struct oriel_net_peer *there, struct oriel_net_key *key,
                                         uint64_t offset_bytes, size_t len_bytes,
                                         struct oriel_internode_request *request)
@@ -250,14 +250,14 @@ enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t tar
     return ORIEL_OK;
 }
 
-bool oriel_internode_took(struct oriel_internode_request *request,
+bool oriel_internode_reply_check(struct oriel_internode_request *request,
                           const struct oriel_net_arrived *answer)
 {
     (void)request;
     return answer->head != NULL;
 }
 
-void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
+void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_asker *asker,
                             int32_t from, const struct iovec *data, unsigned pieces)
 {
     (void)window, (void)asker, (void)from;
@@ -278,7 +278,7 @@ void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_
     waiting[waiting_count++].len_bytes = len_bytes;
 }
 
-void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
+void oriel_internode_record_failure(struct oriel_window *window, int32_t from, enum oriel_status status)
 {
     (void)window, (void)from;
     wire.failures++;
@@ -289,7 +289,7 @@ void wire_deliver(void)
 {
     while (waiting_count > 0) {
         unsigned which = (unsigned)below(waiting_count);
-        const struct oriel_internode_answer head = {0};
+        const struct oriel_internode_reply head = {0};
         const struct oriel_net_arrived answer = {waiting[which].failed ? NULL : (const void *)&head,
                                                  sizeof head, waiting[which].data,
                                                  waiting[which].len_bytes};

@@ -21,8 +21,8 @@
 #define PAGE ORIEL_PAGE_BYTES
 #define MIB  (UINT64_C(1) << 20)
 
-__attribute__((unused)) static struct oriel_promote_how protect = {.means = ORIEL_MEANS_PROTECT};
-static struct oriel_promote_how quiesce = {.means = ORIEL_MEANS_QUIESCE};
+__attribute__((unused)) static struct oriel_promote_options protect = {.method = ORIEL_BARRIER_UFFD};
+static struct oriel_promote_options quiesce = {.method = ORIEL_BARRIER_STOP_THREADS};
 
 #define BY_BOTH(test)                                                                              \
     {#test " (protect)", test, NULL, NULL, &protect},                                              \
@@ -48,16 +48,16 @@ static inline void skip_where_nothing_moves(void)
 }
 
 /* The means of a case, after one page was promoted by it. */
-static inline const struct oriel_promote_how *means_of(void **state)
+static inline const struct oriel_promote_options *means_of(void **state)
 {
-    const struct oriel_promote_how *how = *state;
+    const struct oriel_promote_options *how = *state;
     struct oriel_promoted promoted;
     char *page = map_private(PAGE);
     enum oriel_status status = oriel_promote((uintptr_t)page, PAGE, how, &promoted);
     if (status != ORIEL_OK) {
         print_message("refused here: %s\n", oriel_fail_message());
         /* Nothing can refuse to stop the threads of this program but the one of ThreadSanitizer, which blocks all signals. */
-        assert_true(how->means == ORIEL_MEANS_PROTECT || THREAD_SANITIZER);
+        assert_true(how->method == ORIEL_BARRIER_UFFD || THREAD_SANITIZER);
         skip();
     }
     oriel_promote_release(&promoted);
@@ -66,7 +66,7 @@ static inline const struct oriel_promote_how *means_of(void **state)
 }
 
 static inline void promote(const void *base, uint64_t len_bytes,
-                           const struct oriel_promote_how *how, struct oriel_promoted *out)
+                           const struct oriel_promote_options *how, struct oriel_promoted *out)
 {
     if (oriel_promote((uintptr_t)base, len_bytes, how, out) != ORIEL_OK)
         fail_msg("%s", oriel_fail_message());
@@ -94,10 +94,10 @@ static inline bool is_promoted(const void *base)
 }
 
 static inline void assert_refused(const void *base, uint64_t len_bytes,
-                                  const struct oriel_promote_how *how, const char *why)
+                                  const struct oriel_promote_options *how, const char *why)
 {
     struct oriel_promoted promoted;
-    oriel_candidate_forget();
+    oriel_promotable_expire_cache();
     assert_int_equal(oriel_promote((uintptr_t)base, len_bytes, how, &promoted), ORIEL_E_OTHER);
     if (strstr(oriel_fail_message(), why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", oriel_fail_message(), why);
@@ -137,7 +137,7 @@ static inline bool count_mapping(const struct oriel_mapping *mapping, void *cont
 static inline int mappings_in(const void *base, uint64_t len_bytes)
 {
     int count = 0;
-    assert_true(oriel_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping,
+    assert_true(oriel_proc_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping,
                                  &count));
     return count;
 }

@@ -1,4 +1,4 @@
-/* Where the time goes: operations and synchronisation calls by kind, why calls waited, and for whom. */
+/* Where the time goes: operations and synchronisation calls by kind, and the causes and ranks of waiting. */
 import {figure, make, section, table} from "./dom.js";
 import {added, calls, causeClass, data, rankWords, shown, watch} from "./model.js";
 import * as units from "./units.js";
@@ -60,7 +60,7 @@ const callRows = (called, most) =>
             ),
         );
 
-/* For whom others waited: the sum over who waited, with the cause that most of it had. */
+/* The ranks that others waited for: the sum over all waiting ranks, with the main cause. */
 const culprits = () => {
     const of = new Map();
     for (const {waits} of shown())
@@ -100,7 +100,7 @@ export const callsSection = () => {
                 "Synchronisation",
                 table(
                     "Synchronisation",
-                    ["Call", " Count", " Time", " Of that waiting", " Waited", " Longest wait", "Split"],
+                    ["Call", " Count", " Time", " Of that, waiting", " Waited", " Longest wait", "Split"],
                     callRows(called, mostCall),
                 ),
             ),
@@ -109,7 +109,7 @@ export const callsSection = () => {
                 waiting
                     ? table(
                           "Causes",
-                          ["Cause", " Time", " Share", "What it is"],
+                          ["Cause", " Time", " Share", "Meaning"],
                           causes
                               .map((ns, cause) => ({ns, cause}))
                               .filter(({ns}) => ns)
@@ -133,7 +133,7 @@ export const callsSection = () => {
                     : nothing("No call waited for another rank."),
             ),
             card(
-                "For whom others waited",
+                "Ranks that others waited for",
                 late.length
                     ? table(
                           "Ranks that were waited for",
@@ -150,7 +150,7 @@ export const callsSection = () => {
                               );
                           }),
                       )
-                    : nothing("Nobody waited for one rank alone."),
+                    : nothing("No wait was for a single rank."),
             ),
         );
     };

@@ -1,4 +1,4 @@
-/* Elements of the page.  Text is text always: nothing in the data becomes an element. */
+/* Elements of the page.  Text is always set as text: data cannot become an element. */
 export const make = (tag, attributes = {}, ...children) => {
     const part = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes))
@@ -8,7 +8,7 @@ export const make = (tag, attributes = {}, ...children) => {
     return part;
 };
 
-/* A table that scrolls by itself on a narrow screen.  heads: texts; those that begin with a space stand above figures. */
+/* A table that scrolls separately on a narrow screen.  heads: strings; a leading space marks a column of figures. */
 export const table = (label, heads, rows) =>
     make(
         "div",
@@ -39,23 +39,23 @@ export const section = (id, title, text, ...children) =>
         ...children,
     );
 
-/* Runs draw with the width that the part has, now and when that changes. */
+/* Calls draw with the element's width, now and when it changes. */
 export const fitted = (part, draw) => {
     let width = 0;
     const fit = () => {
         if (part.clientWidth > 0 && part.clientWidth !== width) draw((width = part.clientWidth));
     };
-    new ResizeObserver(() => setTimeout(fit, 0)).observe(part); /* a new height may bring a scroll bar, and so another width */
+    new ResizeObserver(() => setTimeout(fit, 0)).observe(part); /* a new height may add a scroll bar, and so change the width */
     return {draw: () => part.clientWidth > 0 && draw((width = part.clientWidth))};
 };
 
-/* What the style sheet says now, for what is drawn into pixels. */
+/* Current colours of the style sheet, for canvases. */
 export const colour = name =>
     getComputedStyle(document.documentElement)
         .getPropertyValue("--" + name)
         .trim();
 
-/* A canvas as sharp as the screen; context in units of the page. */
+/* A canvas with the screen's resolution; its context uses the page's units. */
 export const pixels = (canvas, width, height) => {
     const ratio = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
@@ -68,7 +68,7 @@ export const pixels = (canvas, width, height) => {
     return context;
 };
 
-/* Draws again when the colours change: the reader's system turns dark or light, or the page goes to paper, which is light. */
+/* Redraws when the colours change: the system switches between dark and light, or the page is printed, which is light. */
 export const redrawn = draw => {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     window.addEventListener("beforeprint", () => {

@@ -1,4 +1,4 @@
-/* What the checker found: what, where, and what to do about it. */
+/* The checker's findings: error, call sites and remedy. */
 import {make, section} from "./dom.js";
 import {data} from "./model.js";
 import * as units from "./units.js";
@@ -8,7 +8,7 @@ const place = site =>
         ? `${site.file}${site.line ? ":" + site.line : ""}`
         : site.module
           ? `offset 0x${(site.offset || 0).toString(16)} of ${site.module}`
-          : "an unknown place";
+          : "an unknown call site";
 
 const call = (title, site) =>
     site && site.call
@@ -83,17 +83,17 @@ const card = finding =>
 export const findingsSection = () => {
     const check = data.check,
         notes = [];
-    if (!check.complete) notes.push("Not all ranks came to MPI_Finalize: these are the findings of one machine.");
+    if (!check.complete) notes.push("Not all ranks reached MPI_Finalize: these are the findings of one node.");
     if (!check.local_accesses_watched)
-        notes.push("The program's own loads and stores were not watched; compile it with -fsanitize=thread for that.");
+        notes.push("The program's own loads and stores were not checked; compile it with -fsanitize=thread for that.");
     if (check.findings_lost) notes.push(`${units.count(check.findings_lost)} more findings than there was room for.`);
     for (const {what, count} of check.not_looked_at || []) notes.push(`Not looked at: ${what} (${units.count(count)}).`);
     return section(
         "findings",
         "Findings",
         data.run && data.run.program !== check.program && check.program
-            ? `Of the checked run of ${check.program}.`
-            : "Of a checked run.",
+            ? `From the checked run of ${check.program}.`
+            : "From a checked run.",
         notes.length
             ? make(
                   "ul",
@@ -101,6 +101,6 @@ export const findingsSection = () => {
                   notes.map(note => make("li", {}, note)),
               )
             : null,
-        check.findings.length ? check.findings.map(card) : make("p", {class: "nothing"}, "Nothing was found."),
+        check.findings.length ? check.findings.map(card) : make("p", {class: "nothing"}, "No findings."),
     );
 };

@@ -1,8 +1,8 @@
-/* Who accesses whom, and who waits for whom: a cell for each pair of ranks, the sums of rows and columns beside it, the
- * largest pairs as a table.  The cells are pixels of a canvas; what they say is told at the pointer and, with the arrow keys,
- * at a cursor. */
+/* Accesses and waits between ranks: a cell for each pair of ranks, the sums of rows and columns, and a table of the largest
+ * pairs.  The cells are pixels of a canvas; a tooltip shows their values at the pointer or at a cursor moved with the arrow
+ * keys. */
 import {scaleLinear, scaleLog} from "d3-scale";
-import {hush, tell} from "../plot.js";
+import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, figure, fitted, make, pixels, redrawn, section, table} from "./dom.js";
 import {data, rankWords, rowName, selection, shown, watch, windowName, windows} from "./model.js";
 import * as units from "./units.js";
@@ -30,8 +30,8 @@ const MEASURES = {
     },
     waiting: {
         title: "time waited",
-        from: "rank that waits",
-        to: "rank waited for",
+        from: "waiting rank",
+        to: "awaited rank",
         key: "ns",
         table: "waits",
         ramp: "wait",
@@ -45,7 +45,7 @@ const GUTTER = 46,
     SUMS = 44,
     GAP = 6;
 
-/* The cells of the windows that are looked at: from * rows + to, and what is there. */
+/* The cells of the selected windows: from * rows + to, and their values. */
 const gather = (measure, each) => {
     const cells = new Map(),
         rows = Math.ceil(data.run.ranks / each);
@@ -64,7 +64,7 @@ const gather = (measure, each) => {
     return new Map([...cells].filter(([, cell]) => cell.value));
 };
 
-/* Rows to show: those of the chosen window's ranks. */
+/* Rows to show: those of the selected window's ranks. */
 const members = each => {
     const all = [...Array(Math.ceil(data.run.ranks / each)).keys()];
     const rows = selection() >= 0 && windows[selection()].rows;
@@ -83,7 +83,7 @@ export const heatSection = () => {
     const plot = make("div", {class: "plot"}, canvas),
         legend = make("div", {class: "ramp"}),
         pairs = make("div", {class: "pairs"});
-    const most = GUTTER + CELL * Math.ceil(data.run.ranks / each) + GAP + SUMS + 2; /* what is of use */
+    const most = GUTTER + CELL * Math.ceil(data.run.ranks / each) + GAP + SUMS + 2; /* the largest useful width */
     const form = make(
         "form",
         {class: "choice", onsubmit: event => event.preventDefault()},
@@ -146,7 +146,7 @@ export const heatSection = () => {
         canvas.setAttribute(
             "aria-label",
             `${what.title} by ${what.from} and ${what.to}, ${units.plural(cells.size, "pair")}; ` +
-                "the arrow keys go from cell to cell, the largest are in the table",
+                "the arrow keys move between cells, the largest are in the table",
         );
     };
 
@@ -189,7 +189,7 @@ export const heatSection = () => {
         }
     };
 
-    /* What each row gives, at the right, and what each column gets, below. */
+    /* The sums of rows at the right, and of columns below. */
     const drawSums = (context, sums, side, step, what) => {
         context.fillStyle = colour(what.ramp + "-2");
         for (const [name, across] of [
@@ -233,7 +233,7 @@ export const heatSection = () => {
             [least, most] = view.extent;
         legend.replaceChildren();
         if (!view.cells.size) {
-            legend.append(make("span", {class: "nothing"}, "Nothing of this was traced."));
+            legend.append(make("span", {class: "nothing"}, "No data of this kind were traced."));
             return;
         }
         const strip = make("canvas", {width: 160, height: 10, "aria-hidden": "true"}),
@@ -246,7 +246,7 @@ export const heatSection = () => {
             make("span", {}, view.what.text(least)),
             strip,
             make("span", {}, view.what.text(most)),
-            make("span", {}, view.cells.size > 1 ? "each step of colour multiplies" : ""),
+            make("span", {}, view.cells.size > 1 ? "the colour scale is logarithmic" : ""),
         );
     };
 
@@ -260,7 +260,7 @@ export const heatSection = () => {
                 {},
                 first.length < cells.size
                     ? `The ${first.length} largest of ${units.count(cells.size)}`
-                    : "All of them, largest first",
+                    : "All pairs, largest first",
             ),
             table(
                 "Largest pairs",
@@ -283,7 +283,7 @@ export const heatSection = () => {
     const say = (event, [i, j]) => {
         const {what, cells, rows, sums} = view,
             cell = cells.get(rows[i] * view.total + rows[j]);
-        tell(
+        showTooltip(
             event,
             `${rankWords(rows[i], each)} ${what.verb} ${rankWords(rows[j], each)}`,
             [
@@ -304,12 +304,12 @@ export const heatSection = () => {
     canvas.addEventListener("pointermove", event => {
         const cell = under(event);
         if (cell) say(event, cell);
-        else hush();
+        else hideTooltip();
     });
-    canvas.addEventListener("pointerleave", hush);
+    canvas.addEventListener("pointerleave", hideTooltip);
     canvas.addEventListener("blur", () => {
         at = null;
-        hush();
+        hideTooltip();
         fit.draw();
     });
     canvas.addEventListener("keydown", event => {
@@ -336,11 +336,11 @@ export const heatSection = () => {
     });
     plot.style.setProperty("max-width", `${most}px`);
     prepare();
-    setTimeout(drawLegend, 0); /* colours are known once the page has its style */
+    setTimeout(drawLegend, 0); /* colours are available once the style is applied */
     return section(
         "pairs",
-        "Who accesses whom",
-        each > 1 ? `Each row stands for ${each} ranks.` : null,
+        "Accesses between ranks",
+        each > 1 ? `Each row is ${each} ranks.` : null,
         make("div", {class: "card two"}, make("div", {class: most < 500 ? "narrow" : null}, form, plot, legend), pairs),
     );
 };

@@ -1,7 +1,7 @@
-/* How large operations are and how long calls take: a histogram for each kind, under each other on one logarithmic axis. */
+/* Sizes of operations and times of calls: a histogram for each kind, below each other on one logarithmic axis. */
 import {scaleLog} from "d3-scale";
 import {select} from "d3-selection";
-import {axisBelow, canvas, hush, tell} from "../plot.js";
+import {axisBelow, canvas, hideTooltip, showTooltip} from "../plot.js";
 import {fitted, make, section} from "./dom.js";
 import {data, kindName, shown, watch} from "./model.js";
 import * as units from "./units.js";
@@ -9,7 +9,7 @@ import * as units from "./units.js";
 const ROW = 58,
     BARS = 34;
 
-/* Histograms of all windows that are looked at, one for each kind: counts by bin. */
+/* Histograms of the selected windows, one for each kind: counts by bin. */
 const sums = key => {
     const kinds = [];
     for (const window of shown())
@@ -20,7 +20,7 @@ const sums = key => {
     return kinds;
 };
 
-/* Where a bin begins: of sizes 0, 1, 2, 4 ... bytes; of times four bins for each power of two. */
+/* The lower limit of a bin: sizes 0, 1, 2, 4 ... bytes; times have four bins for each power of two. */
 const sizeEdge = bin => (bin === 0 ? 0.5 : 2 ** (bin - 1));
 const timeEdge = bin => 2 ** Math.floor(bin / 4) * (1 + (bin % 4) / 4);
 
@@ -66,13 +66,13 @@ const draw = (part, rows, width, {edge, text, ticks, label, title}) => {
             .attr("x", left)
             .attr("y", base - BARS - 6)
             .text(name);
-        const told = group.append("text").attr("class", "told");
+        const reading = group.append("text").attr("class", "reading");
         if (right)
-            told.attr("x", width - right)
+            reading.attr("x", width - right)
                 .attr("y", base - 8)
                 .text(words);
         else
-            told.attr("x", left)
+            reading.attr("x", left)
                 .attr("y", base + 14)
                 .text(words);
         bins.forEach((count, bin) => {
@@ -89,14 +89,14 @@ const draw = (part, rows, width, {edge, text, ticks, label, title}) => {
                 .attr("data-bin", bin)
                 .attr("data-count", count)
                 .on("pointermove", event =>
-                    tell(event, `${name}, ${range(bin, edge, text)}`, [[colour, "calls", units.count(count)]]),
+                    showTooltip(event, `${name}, ${range(bin, edge, text)}`, [[colour, "calls", units.count(count)]]),
                 )
-                .on("pointerleave", hush);
+                .on("pointerleave", hideTooltip);
         });
     });
 };
 
-/* Powers of the base, and then what lies between them: those that come first get room first. */
+/* Powers of the base, and then values between them: earlier ones have precedence for space. */
 const powers = (domain, base, text, between) => {
     const ticks = [];
     for (const part of between)
@@ -169,7 +169,7 @@ export const histogramsSection = () => {
     return section(
         "histograms",
         "Sizes and times",
-        "Quantiles are where their bins begin: there is one for each power of two bytes, and four for each power of two nanoseconds.",
+        "Percentiles are rounded down to a histogram bin: one for each power of two bytes, four for each power of two nanoseconds.",
         room,
     );
 };

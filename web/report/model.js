@@ -1,4 +1,4 @@
-/* The data of the page, and which window is looked at: one, or all together. */
+/* The data of the page, and the selected window: one, or all together. */
 export const data = JSON.parse(document.getElementById("data").textContent);
 export const windows = data.windows || [];
 
@@ -11,28 +11,28 @@ export const select = window => {
 };
 export const watch = watcher => watchers.push(watcher);
 
-/* The windows that are looked at. */
+/* The selected windows. */
 export const shown = () => (chosen < 0 ? windows : [windows[chosen]]);
 
 export const windowName = place => {
     const window = windows[place];
     if (window.others) return `${window.others.toLocaleString("en")} other windows`;
-    return window.name || `window ${place + 1}, without a name`;
+    return window.name || `window ${place + 1}, unnamed`;
 };
 
-/* Lists of figures of all windows that are looked at, added up. */
+/* Sums of lists of figures over the selected windows. */
 export const added = (key, pick = window => window[key]) => {
     const add = (a, b) => (Array.isArray(b) ? b.map((part, i) => add(a && a[i], part)) : (a || 0) + b);
     return shown().reduce((sum, window) => add(sum, pick(window)), undefined);
 };
 
-/* Of calls, the longest wait does not add up. */
+/* For calls, the longest wait is a maximum, not a sum. */
 export const calls = () => added("calls").map((call, i) => [...call.slice(0, 4), Math.max(...shown().map(w => w.calls[i][4]))]);
 
 export const kindName = kind => (kind < 64 ? data.operations[kind].name : data.calls[kind - 64].name);
 export const causeClass = cause => "cause-" + data.causes[cause].name.replaceAll(" ", "-");
 
-/* What a row stands for, where so many ranks make a row. */
+/* The ranks of a row, with several ranks per row. */
 export const rowName = (row, each = data.timeline.ranks_per_row) => {
     const last = Math.min((row + 1) * each, data.run.ranks) - 1;
     return each === 1 || row * each === last ? `${row * each}` : `${row * each}–${last}`;

@@ -1,6 +1,6 @@
-/* Draws the timeline into pixels.  Where a bin of time is narrower than a few pixels, a column of a row shows what share of
- * its time went into waiting (at the top, by its cause), synchronisation and operations (at the bottom); where bins are wider,
- * the events themselves: each as long as it took, with its waiting above its work.  The line above a row tells of epochs. */
+/* Draws the timeline into pixels.  When a bin of time is narrower than a few pixels, a column of a row shows the shares of
+ * waiting (at the top, by cause), synchronisation and operations (at the bottom). When bins are wider, it shows the events
+ * with their durations, with waiting above work.  The line above a row shows epochs. */
 import {colour} from "./dom.js";
 import {data, kindName} from "./model.js";
 import {spansIn} from "./spans.js";
@@ -15,7 +15,7 @@ const rgb = name => {
 };
 const alpha = share => Math.round(Math.min(1, share) * 255) << 24;
 
-/* Shares of the columns of pixels from the bins of a row, which begin at `first`; false where there is nothing. */
+/* Shares of pixel columns from the bins of a row, which begin at `first`; false when empty. */
 const columnsOf = (bins, first, {from, to}, width, column) => {
     const bin = data.timeline.bin_ns,
         scale = width / (to - from),
@@ -40,7 +40,7 @@ const columnsOf = (bins, first, {from, to}, width, column) => {
     return any;
 };
 
-/* Rows of shares: place(row) = [top, height] in pixels; faint where events are drawn upon them. */
+/* Rows of shares: place(row) = [top, height] in pixels; faint when events are drawn over them. */
 export const paintShares = (context, bins, view, width, left, rows, place, faint) => {
     const op = rgb("op"),
         sync = rgb("sync"),
@@ -66,7 +66,7 @@ export const paintShares = (context, bins, view, width, left, rows, place, faint
             let below = top - start + height;
             const stack = (share, paint) => {
                 if (!share) return;
-                const end = Math.max(top - start + strip, below - Math.max(1, Math.round(share * shrink))); /* what is there is seen */
+                const end = Math.max(top - start + strip, below - Math.max(1, Math.round(share * shrink))); /* non-zero shares stay visible */
                 while (below > end) pixels[--below * width + x] = paint | full;
             };
             stack(column.operating[x], op);
@@ -78,7 +78,7 @@ export const paintShares = (context, bins, view, width, left, rows, place, faint
     scratch.width = image.width;
     scratch.height = image.height;
     scratch.getContext("2d").putImageData(image, 0, 0);
-    context.imageSmoothingEnabled = false; /* the screen may have several pixels for one of the page */
+    context.imageSmoothingEnabled = false; /* the screen may have several pixels per page unit */
     context.drawImage(scratch, left, start);
 };
 

@@ -1,5 +1,5 @@
-/* The page of `oriel report`: puts together the sections that its data have something for.  Runs when the page is read. */
-import {hush} from "../plot.js";
+/* The page of `oriel report`: assembles the sections for which there are data.  Runs when the page is loaded. */
+import {hideTooltip} from "../plot.js";
 import {callsSection} from "./calls.js";
 import {make} from "./dom.js";
 import {findingsSection} from "./findings.js";
@@ -24,7 +24,7 @@ const makers = [
     ...(data.check ? [["Findings", findingsSection]] : []),
 ];
 page.append(...summary().filter(Boolean));
-if (data.run && !windows.length) page.append(make("p", {class: "nothing"}, "The run made no windows, or none was traced."));
+if (data.run && !windows.length) page.append(make("p", {class: "nothing"}, "The run created no windows, or none was traced."));
 const sections = makers.map(([, maker]) => maker());
 if (windows.length)
     page.append(
@@ -45,10 +45,10 @@ if (data.run)
         make(
             "footer",
             {},
-            "Times of different ranks are aligned as well as their clocks allow. A call's waiting is what it spent for " +
-                "other ranks, awake or asleep; colours tell why.",
+            "Times of different ranks are aligned as precisely as their clocks allow. A call's waiting is its time spent " +
+                "on other ranks, spinning or sleeping; colours show the cause.",
         ),
     );
-document.addEventListener("keydown", event => event.key === "Escape" && hush());
-document.addEventListener("scroll", hush, {passive: true});
+document.addEventListener("keydown", event => event.key === "Escape" && hideTooltip());
+document.addEventListener("scroll", hideTooltip, {passive: true});
 document.documentElement.dataset.drawn = sections.length;

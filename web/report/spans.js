@@ -1,5 +1,5 @@
-/* Events and epochs of the page, which come as columns by rank and time, as lists of each row of ranks; and the bins of the
- * windows that are looked at. */
+/* Converts the columns of events and epochs, sorted by rank and time, to lists for each row of ranks; and the bins of the
+ * selected windows. */
 import {data, selection, shown} from "./model.js";
 
 const byRow = columns => {
@@ -28,7 +28,7 @@ const byRow = columns => {
     return rows;
 };
 
-/* What begins before `to` and ends after `from`, in the windows that are looked at: visit gets each. */
+/* Calls visit for each span in the selected windows that begins before `to` and ends after `from`. */
 export const spansIn = ({list, longest}, from, to, visit) => {
     let low = 0,
         high = list.length;
@@ -44,7 +44,7 @@ export const spansIn = ({list, longest}, from, to, visit) => {
 
 export const load = () => ({events: byRow(data.events), epochs: byRow(data.epochs)});
 
-/* Thousandths of each bin, and counts: one array for each row and thing, of all windows that are looked at together. */
+/* Thousandths of each bin, and counts: one array for each row and quantity, summed over the selected windows. */
 export const bins = () => {
     const {rows, bins: count} = data.timeline;
     const sum = {

@@ -1,4 +1,4 @@
-/* The head of the page: which run it was, what is missing, and the figures of the first ten seconds. */
+/* The head of the page: the run, missing data, and the main figures. */
 import {make} from "./dom.js";
 import {added, calls, data, windows} from "./model.js";
 import * as units from "./units.js";
@@ -17,7 +17,7 @@ const facts = () => {
               [
                   "Clocks",
                   run.clock_error_ns === null
-                      ? "compared by their dates alone"
+                      ? "aligned only by the system dates"
                       : run.clock_error_ns && `within ${units.duration(run.clock_error_ns)}`,
               ],
               ["Oriel", run.oriel],
@@ -37,35 +37,35 @@ const facts = () => {
     );
 };
 
-/* What a reader must know before believing the rest. */
+/* Limitations of the data that the reader must know first. */
 const troubles = () => {
     const run = data.run,
-        told = [];
+        notes = [];
     if (run.traced < run.ranks)
-        told.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} are there.`);
+        notes.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} are there.`);
     if (run.dropped)
-        told.push(
-            `${units.plural(run.dropped, "event")} were dropped while the program ran, besides the ` +
-                `${units.count(run.events)} that are here: what follows counts too little.`,
+        notes.push(
+            `${units.plural(run.dropped, "event")} were dropped during the run, in addition to the ` +
+                `${units.count(run.events)} that are here: the figures below are too low.`,
         );
     const words = rank =>
         [
             rank.trouble,
-            rank.ended ? null : "did not come to MPI_Finalize",
+            rank.ended ? null : "did not reach MPI_Finalize",
             rank.dropped ? `${units.plural(rank.dropped, "event")} dropped` : null,
         ]
             .filter(Boolean)
             .join("; ");
-    if (!told.length && !run.odd) return null;
+    if (!notes.length && !run.odd) return null;
     return make(
         "div",
         {class: "banner", role: "note"},
-        told.join(" "),
+        notes.join(" "),
         run.odd
             ? make(
                   "details",
                   {},
-                  make("summary", {}, `${units.plural(run.odd, "rank")} with something missing`),
+                  make("summary", {}, `${units.plural(run.odd, "rank")} with incomplete data`),
                   make(
                       "ul",
                       {},
@@ -97,7 +97,7 @@ const tiles = () => {
             );
         list.push(
             tile(units.count(sum(operations, 0)), "operations"),
-            tile(units.size(sum(operations, 1)), "moved by them"),
+            tile(units.size(sum(operations, 1)), "of data"),
             tile(units.count(run.windows), run.windows === 1 ? "window" : "windows"),
             tile(units.percent(inside / whole), "of the ranks' time in window calls"),
             tile(units.percent(waiting / whole), "waiting for other ranks", waiting > 0.1 * whole ? "bad" : ""),

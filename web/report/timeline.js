@@ -1,11 +1,11 @@
-/* The timeline: a row for each rank (or some of them), coloured by what it did.  Dragging moves it, the wheel with Ctrl, the
- * buttons and the keys change how much of the run is seen, the strip above tells where that is and can be dragged too.  What
- * is under the pointer or the cursor of the arrow keys is told beside it. */
+/* The timeline: a row for each rank or group of ranks, coloured by activity.  Dragging moves it; Ctrl with the wheel, the
+ * buttons and the keys zoom. The strip above shows the visible part and can be dragged too.  A tooltip describes the position
+ * of the pointer or of the cursor moved with the arrow keys. */
 import {brushX} from "d3-brush";
 import {scaleLinear} from "d3-scale";
 import {select as pick} from "d3-selection";
 import {zoom, zoomIdentity} from "d3-zoom";
-import {hush, tell} from "../plot.js";
+import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
 import {causeClass, data, kindName, rankWords, rowName, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
@@ -17,8 +17,8 @@ const LEFT = 46,
     STRIP = 44,
     RIGHT = 6;
 const SHARP = 3,
-    SEEN = 8; /* pixels of a bin from which events are drawn: where all are there, and where only the longest are */
-const FEW = 3000; /* so many events are drawn always */
+    SEEN = 8; /* pixels per bin from which events are drawn: when all are present, and when only the longest are */
+const FEW = 3000; /* up to this number of events is always drawn */
 
 const key = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
 
@@ -95,7 +95,7 @@ export const timelineSection = () => {
         context.fillText(data.timeline.ranks_per_row > 1 ? "ranks" : "rank", 4, 12);
     };
 
-    /* All rows as one, over the whole run. */
+    /* All rows combined, over the whole run. */
     const drawStrip = () => {
         const context = pixels(strip, width, STRIP),
             one = {};
@@ -118,7 +118,7 @@ export const timelineSection = () => {
         context.fillText("all", 4, STRIP / 2 + 4);
     };
 
-    /* --- how much of the run is seen: d3-zoom holds it, the brush shows it --- */
+    /* --- the visible part of the run: d3-zoom holds it, the brush shows it --- */
     const brush = brushX().on("brush end", event => {
         if (!event.sourceEvent || own) return;
         const [from, to] = event.selection ? event.selection.map(px => ((px - LEFT) / inner()) * end) : [0, end];
@@ -131,7 +131,7 @@ export const timelineSection = () => {
             const span = end / event.transform.k,
                 from = ((event.transform.invertX(LEFT) - LEFT) / inner()) * end;
             view = {from: Math.max(0, from), to: Math.min(end, from + span)};
-            hush();
+            hideTooltip();
             draw();
             own = true;
             pick(over).call(
@@ -152,7 +152,7 @@ export const timelineSection = () => {
         look(at - span * share, at + span * (1 - share));
     };
 
-    /* --- what is there --- */
+    /* --- the content --- */
     const eventRows = (event, row) => [
         [event.kind < 64 ? "c-op" : "c-sync", "took", units.duration(event.duration)],
         ...(event.waiting
@@ -186,7 +186,7 @@ export const timelineSection = () => {
                 if (!best || far < best.far || (far === best.far && event.duration < best.event.duration)) best = {event, far};
             });
         if (best) {
-            tell(pointer, `rank ${best.event.rank}: ${eventWords(best.event)}`, eventRows(best.event, row));
+            showTooltip(pointer, `rank ${best.event.rank}: ${eventWords(best.event)}`, eventRows(best.event, row));
             return;
         }
         const cell = row * count + Math.min(count - 1, Math.floor(at / bin));
@@ -196,7 +196,7 @@ export const timelineSection = () => {
             [causeClass(sums.cause[cell]), `waiting, mostly ${data.causes[sums.cause[cell]].name}`, sums.waiting],
             ["c-epoch", "in epochs", sums.epoch],
         ].filter(([, , of]) => of[cell] > 0);
-        tell(
+        showTooltip(
             pointer,
             `${rankWords(row, data.timeline.ranks_per_row)}, ${units.moment(Math.floor(at / bin) * bin, bin)} and ${units.duration(bin)} more`,
             figures.length
@@ -218,16 +218,16 @@ export const timelineSection = () => {
     canvas.addEventListener("pointermove", event => {
         const found = event.buttons ? null : under(event);
         if (found) say(event, found.row, found.at);
-        else hush();
+        else hideTooltip();
     });
-    canvas.addEventListener("pointerleave", hush);
+    canvas.addEventListener("pointerleave", hideTooltip);
     canvas.addEventListener("blur", () => {
         cursor = null;
-        hush();
+        hideTooltip();
         draw();
     });
 
-    /* The cursor goes by a fiftieth of what is seen; where it leaves that, the view follows. */
+    /* The cursor moves by a fiftieth of the visible part; the view follows it. */
     const go = ([down, right]) => {
         const span = view.to - view.from;
         cursor = cursor
@@ -293,7 +293,7 @@ export const timelineSection = () => {
     fitted(plot, resize);
     const change = () => {
         sums = gather();
-        hush();
+        hideTooltip();
         if (width) {
             draw();
             drawStrip();
@@ -311,13 +311,13 @@ export const timelineSection = () => {
     const button = (words, name, act) => make("button", {type: "button", title: name, "aria-label": name, onclick: act}, words);
     canvas.setAttribute(
         "aria-label",
-        `What ${units.plural(data.run.ranks, "rank")} did in ${units.duration(end)}; plus and minus zoom, ` +
+        `Activity of ${units.plural(data.run.ranks, "rank")} in ${units.duration(end)}; plus and minus zoom, ` +
             "the arrow keys move a cursor, 0 shows the whole run",
     );
     const causes = data.causes.map((cause, i) => ({cause, i})).filter(({i}) => windows.some(window => window.causes[i]));
     const left = data.events.left_out
-        ? `${units.count(data.events.kind.length)} events have their own times here: all that took longer than ` +
-          `${units.duration(data.events.longest_left_out)}. The other ${units.count(data.events.left_out)} are in the shares, by bins of ` +
+        ? `${units.count(data.events.kind.length)} events are shown with their own times: all that took longer than ` +
+          `${units.duration(data.events.longest_left_out)}. The other ${units.count(data.events.left_out)} are included in the shares, by bins of ` +
           `${units.duration(bin)}.`
         : null;
     return section(

@@ -1,4 +1,4 @@
-/* Figures as people read them: three digits and a unit. */
+/* Formats figures: three digits and a unit. */
 const digits = value => (value >= 99.95 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString());
 
 const scaled = (value, step, units) => {
@@ -17,7 +17,7 @@ export const count = value => Math.round(value).toLocaleString("en");
 export const percent = share => (share > 0 && share < 0.001 ? "< 0.1 %" : `${digits(share * 100)} %`);
 export const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
 
-/* A time of the run in as many digits as a span of it wants. */
+/* A time of the run, with enough digits for a span. */
 export const moment = (ns, span) => {
     const [unit, name] = ns < 1e3 ? [1, "ns"] : ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
     const places = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / Math.max(span, 1))) + 2));

@@ -1,4 +1,4 @@
-/* The windows of the run: what they are, which way their memory is reached and why, what was done in them.  A row chooses its
+/* The windows of the run: attributes, the path to their memory with its reason, and their operations.  A row selects its
  * window for the rest of the page. */
 import {figure, make, section, table} from "./dom.js";
 import {data, select, selection, watch, windowName, windows} from "./model.js";
@@ -7,27 +7,27 @@ import * as units from "./units.js";
 const sizes = ([least, most, all]) =>
     least === most ? `${units.size(least)} a rank` : `${units.size(least)} to ${units.size(most)}, ${units.size(all)} in all`;
 
-/* How others reach its memory; what is no load or store has a reason. */
-const ways = window =>
+/* The paths to its memory; paths other than loads and stores have a reason. */
+const memoryPaths = window =>
     make(
         "ul",
         {class: "plain"},
-        (window.ways || []).map(way =>
+        (window.memory_paths || []).map(path =>
             make(
                 "li",
                 {},
                 make(
                     "span",
-                    {class: "path path-" + data.paths[way.path].name, title: data.paths[way.path].meaning},
-                    data.paths[way.path].name,
+                    {class: "path path-" + data.paths[path.path].name, title: data.paths[path.path].meaning},
+                    data.paths[path.path].name,
                 ),
-                window.ways.length > 1 ? ` on ${units.plural(way.ranks, "rank")}` : "",
-                way.reason ? make("small", {}, way.reason) : null,
+                window.memory_paths.length > 1 ? ` on ${units.plural(path.ranks, "rank")}` : "",
+                path.reason ? make("small", {}, path.reason) : null,
             ),
         ),
     );
 
-/* The paths that operations took, where that says more than the above. */
+/* The paths of operations, when they differ from the above. */
 const taken = window => {
     const used = window.taken.map(([count], path) => ({count, path})).filter(({count}) => count);
     return used.length > 1
@@ -56,7 +56,7 @@ export const windowsSection = () => {
             make("td", {}, window.flavour || ""),
             figure(window.ranks === undefined ? "" : units.count(window.ranks)),
             make("td", {}, window.size ? (window.flavour === "dynamic" ? "" : sizes(window.size)) : ""),
-            make("td", {}, ways(window)),
+            make("td", {}, memoryPaths(window)),
             figure(units.count(sum(window.operations, 0)), taken(window)),
             figure(units.size(sum(window.operations, 1))),
             figure(units.duration(sum(window.operations, 2))),
@@ -73,7 +73,7 @@ export const windowsSection = () => {
     return section(
         "windows",
         "Windows",
-        "Choose one to see it alone below. Times are sums over the ranks.",
+        "Select one to see only its data below. Times are sums over the ranks.",
         make(
             "div",
             {class: "card"},
@@ -89,7 +89,7 @@ export const windowsSection = () => {
                     " Bytes",
                     " In operations",
                     " In synchronisation",
-                    " Of that waiting",
+                    " Of that, waiting",
                 ],
                 rows,
             ),
@@ -97,7 +97,7 @@ export const windowsSection = () => {
     );
 };
 
-/* The choice that stays in sight. */
+/* The selection, which stays visible. */
 export const windowChoice = () => {
     const box = make(
         "select",

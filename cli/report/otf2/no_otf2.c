@@ -1,4 +1,4 @@
-/* Stands for report_otf2.c where Oriel was built without the OTF2 library. */
+/* Replaces report_otf2.c when Oriel is built without the OTF2 library. */
 #include "cli/report/report.h"
 
 bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)

@@ -1,6 +1,7 @@
-/* The events as an OTF2 archive: a location for each thread, a region for each call and within it one for its waiting, and the
- * library's own records for windows, operations and collective calls.  Ranks follow each other, so that few files are open at a
- * time.  report.c calls; built where the OTF2 library is. */
+/* Writes the events as an OTF2 archive: a location for each thread, a region for each call, a
+ * nested region for its waiting, and the library's own records for windows, operations and
+ * collective calls.  Ranks are written one after another, so that few files are open at a time.
+ * Built when the OTF2 library is available. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -18,13 +19,14 @@
 
 enum { THREADS = 256, EVENTS_BYTES = 1 << 20, DEFINITIONS_BYTES = 4 << 20 };
 
-/* Regions, in the order of their definitions: operations, calls, and one for the waiting for each cause. */
+/* Regions, in the order of their definitions: operations, calls, and one for each cause of
+ * waiting. */
 enum { REGION_CALL = ORIEL_COUNTED_OPERATIONS, REGION_WAIT = REGION_CALL + ORIEL_COUNTED_CALLS };
 
-/* A rank's thread. */
+/* One thread of a rank. */
 struct location {
-    OTF2_EvtWriter *writer; /* while its rank's events are written */
-    OTF2_TimeStamp last_ns; /* times never go back */
+    OTF2_EvtWriter *writer; /* open while the rank's events are written */
+    OTF2_TimeStamp last_ns; /* time stamps never decrease */
     uint64_t operations;
     uint64_t records;
     bool is_used;
@@ -34,15 +36,15 @@ struct archive {
     const struct oriel_traces *traces;
     OTF2_Archive *archive;
     struct location *locations; /* [ranks][THREADS] */
-    uint32_t rank;              /* whose events are written */
-    uint32_t strings;           /* so far */
+    uint32_t rank;              /* whose events are being written */
+    uint32_t strings;           /* number of strings so far */
     OTF2_GlobalDefWriter *definitions;
-    char trouble[200]; /* the library's first complaint; "" */
+    char trouble[200]; /* the library's first error message, or "" */
 };
 
-static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t line,
-                                   const char *function, OTF2_ErrorCode code, const char *format,
-                                   va_list arguments)
+static OTF2_ErrorCode otf2_error_record(void *context, const char *file, uint64_t line,
+                                        const char *function, OTF2_ErrorCode code,
+                                        const char *format, va_list arguments)
 {
     struct archive *archive = context;
     char detail[120] = "";
@@ -54,8 +56,8 @@ static OTF2_ErrorCode note_trouble(void *context, const char *file, uint64_t lin
     return code;
 }
 
-static OTF2_FlushType flush(void *context, OTF2_FileType type, OTF2_LocationRef location,
-                            void *caller, bool is_final)
+static OTF2_FlushType flush_always(void *context, OTF2_FileType type, OTF2_LocationRef location,
+                                   void *caller, bool is_final)
 {
     (void)context, (void)type, (void)location, (void)caller, (void)is_final;
     return OTF2_FLUSH;
@@ -73,7 +75,7 @@ static OTF2_LocationRef location_of(uint32_t rank, uint32_t thread)
     return (OTF2_LocationRef)rank * THREADS + thread;
 }
 
-static void close_rank(struct archive *archive)
+static void rank_writers_close(struct archive *archive)
 {
     for (uint32_t thread = 0; thread < THREADS && archive->rank != UINT32_MAX; thread++) {
         struct location *location = &archive->locations[location_of(archive->rank, thread)];
@@ -89,7 +91,7 @@ static struct location *location_open(struct archive *archive, uint32_t rank, ui
 {
     struct location *location = &archive->locations[location_of(rank, thread)];
     if (rank != archive->rank)
-        close_rank(archive);
+        rank_writers_close(archive);
     archive->rank = rank;
     if (location->writer == NULL)
         location->writer = OTF2_Archive_GetEvtWriter(archive->archive, location_of(rank, thread));
@@ -222,8 +224,8 @@ static void define_regions(struct archive *archive)
                       OTF2_REGION_ROLE_TASK_WAIT);
 }
 
-/* The machine's lowest rank. */
-static uint32_t first_of_machine(const struct archive *archive, uint32_t rank)
+/* The lowest rank on the same node. */
+static uint32_t first_rank_of_node(const struct archive *archive, uint32_t rank)
 {
     const struct oriel_traced_rank *ranks = archive->traces->ranks;
     uint32_t first = 0;
@@ -233,24 +235,24 @@ static uint32_t first_of_machine(const struct archive *archive, uint32_t rank)
     return first;
 }
 
-/* Node 0 is the run, those below it are its machines. */
+/* Tree node 0 is the run; its children are the nodes of the run. */
 static void define_ranks(struct archive *archive)
 {
     OTF2_GlobalDefWriter *definitions = archive->definitions;
-    OTF2_StringRef machine_class = define_text(archive, "machine");
+    OTF2_StringRef node_class = define_text(archive, "node");
     uint32_t *nodes = oriel_alloc((archive->traces->ranks_count + 1) * sizeof *nodes);
-    uint32_t machines = 0;
+    uint32_t nodes_count = 0;
     OTF2_GlobalDefWriter_WriteSystemTreeNode(
         definitions, 0, define_text(archive, archive->traces->ranks[0].header.program),
         define_text(archive, "run"), OTF2_UNDEFINED_SYSTEM_TREE_NODE);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &archive->traces->ranks[i];
-        uint32_t first = first_of_machine(archive, i);
-        nodes[i] = first < i ? nodes[first] : ++machines;
+        uint32_t first = first_rank_of_node(archive, i);
+        nodes[i] = first < i ? nodes[first] : ++nodes_count;
         if (first == i)
             OTF2_GlobalDefWriter_WriteSystemTreeNode(
-                definitions, nodes[i], define_text(archive, rank->header.machine_name),
-                machine_class, 0);
+                definitions, nodes[i], define_text(archive, rank->header.machine_name), node_class,
+                0);
         OTF2_GlobalDefWriter_WriteLocationGroup(
             definitions, i, define_format(archive, oriel_format("rank %d", (int)rank->world_rank)),
             OTF2_LOCATION_GROUP_TYPE_PROCESS, nodes[i], OTF2_UNDEFINED_LOCATION_GROUP);
@@ -266,8 +268,8 @@ static void define_ranks(struct archive *archive)
     free(nodes);
 }
 
-/* The place of a rank of MPI_COMM_WORLD among those that there are traces of; the first one where there is none. */
-static uint64_t index_of(const struct archive *archive, int32_t world_rank)
+/* The index of a rank of MPI_COMM_WORLD among the traced ones; 0 when it has no trace. */
+static uint64_t rank_index(const struct archive *archive, int32_t world_rank)
 {
     size_t low = 0;
     size_t high = archive->traces->ranks_count;
@@ -284,7 +286,8 @@ static uint64_t index_of(const struct archive *archive, int32_t world_rank)
                : 0;
 }
 
-/* Group 0 is all of MPI's locations, the first thread of each rank; group 1 + i and communicator i are window i's. */
+/* Group 0 has all MPI locations, the first thread of each rank; group 1 + i and communicator i
+ * belong to window i. */
 static void define_windows(struct archive *archive)
 {
     const struct oriel_traces *traces = archive->traces;
@@ -303,7 +306,7 @@ static void define_windows(struct archive *archive)
                                   : define_format(archive, oriel_format("%s %u", flavour, i + 1));
         members = oriel_alloc((uint32_t)window->n * sizeof *members);
         for (int32_t j = 0; j < window->n; j++)
-            members[j] = index_of(archive, window->world_ranks[j]);
+            members[j] = rank_index(archive, window->world_ranks[j]);
         OTF2_GlobalDefWriter_WriteGroup(archive->definitions, i + 1, name,
                                         OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
                                         OTF2_GROUP_FLAG_NONE, (uint32_t)window->n, members);
@@ -331,7 +334,7 @@ static void define_all(struct archive *archive)
     OTF2_Archive_CloseGlobalDefWriter(archive->archive, archive->definitions);
 }
 
-/* Each location must have a file of definitions of its own, though there is nothing in it. */
+/* Each location must have a definition file of its own, even an empty one. */
 static void write_local_definitions(struct archive *archive)
 {
     OTF2_Archive_OpenDefFiles(archive->archive);
@@ -347,7 +350,7 @@ static void write_local_definitions(struct archive *archive)
 
 static void write_archive(struct archive *archive)
 {
-    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush = flush};
+    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush = flush_always};
     OTF2_Archive_SetFlushCallbacks(archive->archive, &callbacks, NULL);
     OTF2_Archive_SetSerialCollectiveCallbacks(archive->archive);
     OTF2_Archive_SetCreator(archive->archive, "oriel report");
@@ -355,17 +358,17 @@ static void write_archive(struct archive *archive)
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++)
         archive->locations[location_of(i, 0)].is_used = true;
     oriel_traces_each(archive->traces, write_event, archive);
-    close_rank(archive);
+    rank_writers_close(archive);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++)
         if (archive->locations[location_of(i, 0)].records == 0)
             (void)location_open(archive, i, 0); /* an empty file */
-    close_rank(archive);
+    rank_writers_close(archive);
     OTF2_Archive_CloseEvtFiles(archive->archive);
     write_local_definitions(archive);
     define_all(archive);
 }
 
-static int take_away(const char *path, const struct stat *status, int type, struct FTW *place)
+static int file_remove(const char *path, const struct stat *status, int type, struct FTW *place)
 {
     (void)status, (void)type, (void)place;
     return remove(path);
@@ -376,10 +379,10 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     struct archive archive = {.traces = traces, .rank = UINT32_MAX};
     if (mkdir(folder, 0777) != 0) {
         fprintf(stderr, "oriel: --otf2 %s: %s\n", folder,
-                errno == EEXIST ? "it is there already, and is left as it is" : strerror(errno));
+                errno == EEXIST ? "it already exists and is not changed" : strerror(errno));
         return false;
     }
-    OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(note_trouble, &archive);
+    OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(otf2_error_record, &archive);
     archive.locations = oriel_alloc(traces->ranks_count * THREADS * sizeof *archive.locations);
     archive.archive =
         OTF2_Archive_Open(folder, "traces", OTF2_FILEMODE_WRITE, EVENTS_BYTES, DEFINITIONS_BYTES,
@@ -393,6 +396,6 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     if (archive.archive != NULL && archive.trouble[0] == '\0')
         return true;
     fprintf(stderr, "oriel: --otf2 %s: %s\n", folder, archive.trouble);
-    (void)nftw(folder, take_away, 4, FTW_DEPTH | FTW_PHYS); /* half an archive is none */
+    (void)nftw(folder, file_remove, 4, FTW_DEPTH | FTW_PHYS); /* removes an incomplete archive */
     return false;
 }

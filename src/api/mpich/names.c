@@ -1,15 +1,16 @@
-/* Entry points that only MPICH has: its Fortran wrappers read and set attributes through MPII_Win_get_attr and its like, and it
- * has MPI sessions.
- * The host's own functions are called for everything that is not Oriel's. */
+/* Entry points that only MPICH has: its Fortran wrappers get and set attributes through
+ * MPII_Win_get_attr and similar functions. Handles that are not Oriel's go to the host's own
+ * functions. */
 #include "api/api.h"
 #include "api/query.h"
 #include "api/win_attributes.h"
 #include "window/handle.h"
 
-/* What the Fortran wrapper asks for: 0 a C pointer, 1 an address-sized integer, 3 a default integer. */
+/* The form that the Fortran wrapper requests: 0 a C pointer, 1 an address-sized integer, 3 a
+ * default integer. */
 enum { AS_POINTER = 0, AS_ADDRESS = 1, AS_INTEGER = 3 };
 
-/* A predefined attribute has the C key or, from Fortran, the one above it. */
+/* A predefined attribute has the C key or, from Fortran, the key above it. */
 static int c_keyval(int keyval)
 {
     static const int keyvals[] = {MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT,
@@ -48,7 +49,7 @@ ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kin
 
 ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind)
 {
-    return oriel_mark(win)
+    return oriel_win_attributes_mark(win)
                ? ((setter *)oriel_host_symbol("MPII_Win_set_attr"))(win, keyval, value, kind)
                : oriel_error_not_a_window("MPI_Win_set_attr");
 }

@@ -1,11 +1,11 @@
-/* A rank that waits in MPICH keeps its processor busy without ever giving it away, and its agent's thread needs one for each
- * message from another machine.  So the rank serves by itself there: Debian's MPICH reaches other machines through UCX, too, and
- * calls ucp_worker_progress as long as it waits, and where it is asked what has come.  That one stands in front of UCX's here
- * and, while the program is in one of the functions of progress_hook.def, gives Oriel's net a turn as well.  An MPICH without UCX never
- * calls it: the agent's thread serves then.
+/* A rank that waits in MPICH never yields its processor, and its agent's thread needs one for each
+ * message from another node. So the rank itself serves messages while it waits. Debian's MPICH also
+ * uses UCX, and calls ucp_worker_progress while it waits or tests. Oriel's definition precedes
+ * UCX's. While the program is in one of the functions of progress_hook.def, it also progresses
+ * Oriel's net. An MPICH without UCX never calls it; then the agent's thread serves.
  *
- * It serves where the program has called the host, never where Oriel has, which might hold what serving takes.
- * Programs, the host's Fortran wrappers and PMPI tools call. */
+ * It serves only in calls of the program to the host, never in calls of Oriel, which might hold
+ * locks that serving needs. */
 #include "api/api.h"
 #include "api/progress_hook.h"
 #include "transport/polled/polled.h"
@@ -18,7 +18,8 @@ typedef unsigned progress_fn(void *worker);
 
 ORIEL_EXPORT unsigned ucp_worker_progress(void *worker);
 
-/* UCX's own: behind Oriel or, where the host was loaded by itself, in the library that is there. */
+/* UCX's own definition: after Oriel or, if the host was loaded separately, in the loaded
+ * library. */
 static progress_fn *find_progress(void)
 {
     progress_fn *found = (progress_fn *)oriel_host_symbol("ucp_worker_progress");
@@ -46,7 +47,7 @@ unsigned ucp_worker_progress(void *worker)
     oriel_net_help_end();                                                                          \
     return code;
 
-/* Each knows what stands behind it from its first call on. */
+/* Each caches the next definition at its first call. */
 #define HELPING(helper, name, parameters, arguments)                                               \
     ORIEL_EXPORT int PMPI_##name parameters                                                        \
     {                                                                                              \

@@ -1,5 +1,5 @@
-/* MPI sessions, which among the hosts MPICH has: windows on communicators of a session need what the world model needs, and
- * it must be given up before the last session ends.  Programs call. */
+/* MPI sessions, which only MPICH has. Windows on communicators of a session need the same state as
+ * the world model. It must be released before the last session ends. */
 #include "api/api.h"
 #include "api/spawn_env.h"
 #include "create/create.h"
@@ -13,7 +13,7 @@ static _Atomic int sessions;
 
 ORIEL_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
-    oriel_launch_enter(ORIEL_CALLER);
+    oriel_spawn_env_enter(ORIEL_CALLER);
     int code = ((initialiser *)oriel_host_symbol("PMPI_Session_init"))(info, handler, session);
     if (code == MPI_SUCCESS)
         atomic_fetch_add(&sessions, 1);

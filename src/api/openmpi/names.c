@@ -1,6 +1,6 @@
-/* Entry points that only Open MPI has: its Fortran attribute getters and setters, which work on its own objects, MPI_Win_get_name
- * of `use mpi_f08`, and the handle conversions, which other hosts have as macros.  The host's own functions are called for
- * everything that is not Oriel's. */
+/* Entry points that only Open MPI has: its Fortran attribute getters and setters, which use its own
+ * objects, MPI_Win_get_name of `use mpi_f08`, and the handle conversions, which are macros in other
+ * hosts. Handles that are not Oriel's go to the host's own functions. */
 #include "api/api.h"
 #include "api/query.h"
 #include "api/win_attributes.h"
@@ -29,7 +29,7 @@ ORIEL_EXPORT void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyva
     }
 }
 
-/* The names that compilers make of MPI_WIN_GET_ATTR, and those of `use mpi_f08`. */
+/* The compilers' symbol names of MPI_WIN_GET_ATTR, and those of `use mpi_f08`. */
 #define GETTER(name)                                                                               \
     ORIEL_EXPORT __typeof__(getter) name __attribute__((alias("ompi_win_get_attr_f")));
 GETTER(MPI_WIN_GET_ATTR)
@@ -54,8 +54,9 @@ ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyva
 ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval,
                                       const MPI_Aint *value, MPI_Fint *code)
 {
-    int refused =
-        oriel_mark(PMPI_Win_f2c(*win)) ? MPI_SUCCESS : oriel_error_not_a_window("MPI_Win_set_attr");
+    int refused = oriel_win_attributes_mark(PMPI_Win_f2c(*win))
+                      ? MPI_SUCCESS
+                      : oriel_error_not_a_window("MPI_Win_set_attr");
     if (refused == MPI_SUCCESS)
         ((setter *)oriel_host_symbol("ompi_win_set_attr_f"))(win, keyval, value, code);
     else if (code != NULL)
@@ -83,7 +84,7 @@ typedef void namer(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *
 ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length,
                                         MPI_Fint *code, size_t name_bytes);
 
-/* Open MPI 4.1's own takes every name for one of one character. */
+/* Open MPI 4.1's own treats every name as one character long. */
 ORIEL_EXPORT void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length,
                                         MPI_Fint *code, size_t name_bytes)
 {

@@ -1,5 +1,5 @@
-/* Waiting in Open MPI: its ranks leave the processor to others, so the agent's thread serves other machines meanwhile.
- * completion.c calls. */
+/* Waiting in Open MPI: its ranks yield the processor, so the agent's thread serves other nodes
+ * meanwhile. */
 #include "api/progress_hook.h"
 
 const struct oriel_host_calls *oriel_host_waits(void)

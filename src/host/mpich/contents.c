@@ -1,5 +1,5 @@
-/* The contents of a datatype on a host with large counts, where every datatype answers the wide query and those made with
- * large counts answer no other.  host/contents.c calls. */
+/* The contents of a datatype on a host with large counts. There every datatype supports the wide
+ * query, and datatypes created with large counts support only that. */
 #include "host/contents.h"
 
 #include "host/host.h"
@@ -8,7 +8,7 @@
 
 _Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses are wide numbers");
 
-/* How many there are in the wide query's four arrays. */
+/* Lengths of the wide query's four arrays. */
 struct wide {
     MPI_Count integer_count, address_count, large_count, type_count;
 };
@@ -16,7 +16,7 @@ struct wide {
 typedef __typeof__(PMPI_Type_get_envelope_c) envelope;
 typedef __typeof__(PMPI_Type_get_contents_c) contents;
 
-static enum oriel_status open_envelope(MPI_Datatype datatype, struct wide *out, int *combiner)
+static enum oriel_status envelope_read(MPI_Datatype datatype, struct wide *out, int *combiner)
 {
     envelope *query = (envelope *)oriel_host_symbol("PMPI_Type_get_envelope_c");
     *out = (struct wide){0};
@@ -29,11 +29,12 @@ static enum oriel_status open_envelope(MPI_Datatype datatype, struct wide *out, 
 enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner)
 {
     struct wide wide;
-    return open_envelope(datatype, &wide, combiner);
+    return envelope_read(datatype, &wide, combiner);
 }
 
-/* How many integers stand before the large counts: all but the order of a subarray, three of a darray. */
-static MPI_Count leading(const struct wide *wide, int combiner)
+/* Number of integers before the large counts: all but the order of a subarray, three of a
+ * darray. */
+static MPI_Count leading_integer_count(const struct wide *wide, int combiner)
 {
     if (wide->large_count == 0)
         return wide->integer_count;
@@ -42,12 +43,13 @@ static MPI_Count leading(const struct wide *wide, int combiner)
                                              : wide->integer_count;
 }
 
-/* All numbers of a datatype made with large counts, in the order of the arguments; NULL: no memory. */
-static int64_t *join(const struct wide *wide, int combiner, const int *integers,
-                     const MPI_Count *large, const int64_t *addresses)
+/* All numbers of a datatype created with large counts, in argument order. NULL if there is no
+ * memory. */
+static int64_t *numbers_join(const struct wide *wide, int combiner, const int *integers,
+                             const MPI_Count *large, const int64_t *addresses)
 {
     const MPI_Count total = wide->integer_count + wide->large_count + wide->address_count;
-    const MPI_Count first = leading(wide, combiner);
+    const MPI_Count first = leading_integer_count(wide, combiner);
     int64_t *numbers = malloc((size_t)(total + 1) * sizeof *numbers);
     int64_t *next = numbers;
     for (MPI_Count i = 0; numbers != NULL && i < first; i++)
@@ -64,7 +66,7 @@ static int64_t *join(const struct wide *wide, int combiner, const int *integers,
 enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_contents *out)
 {
     struct wide wide;
-    enum oriel_status status = open_envelope(datatype, &wide, &out->combiner);
+    enum oriel_status status = envelope_read(datatype, &wide, &out->combiner);
     if (status != ORIEL_OK)
         return status;
     out->integers = malloc(((size_t)wide.integer_count + 1) * sizeof *out->integers);
@@ -78,11 +80,11 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     else if (query(datatype, wide.integer_count, wide.address_count, wide.large_count,
                    wide.type_count, out->integers, (MPI_Aint *)out->wide, large,
                    out->types) != MPI_SUCCESS)
-        status = oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
+        status = oriel_fail(ORIEL_E_TYPE, "the host does not return the datatype's contents");
     else
         out->type_count = wide.type_count;
     if (status == ORIEL_OK && wide.large_count > 0) {
-        int64_t *all = join(&wide, out->combiner, out->integers, large, out->wide);
+        int64_t *all = numbers_join(&wide, out->combiner, out->integers, large, out->wide);
         free(out->wide);
         out->wide = all;
         if (all == NULL)

@@ -1,4 +1,4 @@
-/* What is so on MPICH alone.  Called by host/ only. */
+/* Properties of MPICH. */
 #include "host/host.h"
 
 #include <stdlib.h>
@@ -14,13 +14,14 @@ uint32_t oriel_host_ranks_here(void)
     return ranks != NULL ? (uint32_t)strtoul(ranks, NULL, 10) : 0;
 }
 
-/* MPICH has about 2,048 context ids and aborts the job when a window finds none. */
+/* MPICH has about 2,048 context ids and aborts the job if a window finds none. */
 bool oriel_host_windows_scarce(uint32_t live_windows)
 {
     return live_windows >= 1000;
 }
 
-/* MPICH has nothing like it: api/mpich/progress_hook.c stands before the function that MPICH calls in each turn. */
+/* MPICH has no such hook: api/mpich/progress_hook.c interposes a function that MPICH calls in each
+ * turn. */
 void oriel_host_poll(int (*turn)(void))
 {
     (void)turn;

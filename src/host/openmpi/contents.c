@@ -1,4 +1,4 @@
-/* The contents of a datatype on a host without large counts.  host/contents.c calls. */
+/* The contents of a datatype on a host without large counts. */
 #include "host/contents.h"
 
 #include "host/host.h"
@@ -16,7 +16,7 @@ enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner)
 
 _Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses are wide numbers");
 
-/* The integers, then the addresses: for every constructor the order of its arguments. */
+/* The integers, then the addresses: that is the argument order of every constructor. */
 enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_contents *out)
 {
     int integer_count = 0, address_count = 0, type_count = 0;
@@ -30,7 +30,7 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     if (oriel_host()->Type_get_contents(datatype, integer_count, address_count, type_count,
                                         out->integers, (MPI_Aint *)out->wide,
                                         out->types) != MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_TYPE, "the host cannot tell the datatype's contents");
+        return oriel_fail(ORIEL_E_TYPE, "the host does not return the datatype's contents");
     out->integer_count = integer_count;
     out->type_count = type_count;
     return ORIEL_OK;

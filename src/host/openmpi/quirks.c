@@ -1,4 +1,4 @@
-/* What is so on Open MPI alone.  Called by host/ only. */
+/* Properties of Open MPI. */
 #include "host/host.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ bool oriel_host_windows_scarce(uint32_t live_windows)
     return false;
 }
 
-/* Open MPI calls what is registered in each turn of its progress. */
+/* Open MPI calls registered functions in each turn of its progress. */
 void oriel_host_poll(int (*turn)(void))
 {
     static atomic_flag is_done = ATOMIC_FLAG_INIT;

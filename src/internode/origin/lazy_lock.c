@@ -1,17 +1,22 @@
-/* A lock of a far target that its epoch does not wait for: lock, put and unlock leave together, and are one way there and back.
+/* A lock of an internode target that its epoch does not wait for. Lock, put and unlock leave
+ * together and need one round trip.
  *
- *   K1  The lock is asked for before all else of its epoch, so the target is asked first (net.h, N1).
- *   K2  The target does operations, flushes and the unlock of an origin whose lock is not held yet behind it, in their order
- *       (target_sync.c, deferred_queue.c): when the lock is held, before anything else of this origin.
- *   K3  A lock that the target refuses shuts its epoch out there: nothing of it is done, up to the unlock, whose answer, like those
- *       to all that is asked, tells that it was not.  The origin keeps what the lock's answer says for whatever completes
- *       operations next, and asks no device for anything: those know of no lock.
- *   K4  The origin asks for no other lock, and takes none, also of windows that are the host's, before it has the answer: locks
- *       are taken in the order of the calls, as if each were awaited.
+ *   K1: The lock is the first request of its epoch, so it reaches the target first (net.h, N1).
+ *   K2: The target defers operations, flushes and the unlock of an origin until its lock is
+ *       acquired (target_sync.c, deferred_queue.c). Then it executes them in their order, before
+ *       anything else of this origin.
+ *   K3: A lock that the target refuses shuts out its epoch. Nothing of the epoch is executed, up to
+ *       the unlock. The replies to the unlock and to all other requests report that. The origin
+ *       records the failure in the lock's reply for the next call that completes operations. It
+ *       starts no RDMA, since RDMA knows of no lock.
+ *   K4: Before the lock's reply arrives, the origin requests and acquires no other lock. This
+ *       includes windows that the host serves. So locks are acquired in the order of the calls, as
+ *       if each call waited.
  *
- * So there is one such lock in a process at most, and none where several threads may be in calls at once, which would wait for
- * each other's.  What the target keeps is bounded by ORIEL_INTERNODE_RIDE_BYTES, as the origin counts (K5): what goes beyond waits for the
- * lock first.  Devices put and get at once, so they wait for it, too.  lock.c, origin_sync.c and api/ call. */
+ * So a process has at most one such lock. It has none if several threads may be in calls at once:
+ * they would wait for each other's locks. The origin bounds what the target defers to
+ * ORIEL_LAZY_LOCK_BYTES (K5): a longer message waits for the lock first. RDMA puts and gets
+ * take effect at once, so they wait for the lock, too. */
 #include "internode/origin/origin_sync.h"
 
 #include "internode/origin/origin_peers.h"
@@ -19,7 +24,7 @@
 
 #include <stdlib.h>
 
-uint32_t oriel_internode_rides;
+uint32_t oriel_lazy_lock_outstanding;
 
 static struct {
     struct oriel_window *window;
@@ -28,54 +33,54 @@ static struct {
     int32_t target;
 } ride;
 
-void oriel_internode_ride_begin(struct oriel_window *window, int32_t target,
-                                struct oriel_internode_question *question)
+void oriel_lazy_lock_begin(struct oriel_window *window, int32_t target,
+                           struct oriel_internode_question *question)
 {
     ride.window = window;
     ride.question = question;
-    ride.left_bytes = ORIEL_INTERNODE_RIDE_BYTES;
+    ride.left_bytes = ORIEL_LAZY_LOCK_BYTES;
     ride.target = target;
-    oriel_internode_rides = 1;
+    oriel_lazy_lock_outstanding = 1;
 }
 
-void oriel_internode_settle(void)
+void oriel_lazy_lock_await(void)
 {
-    if (!oriel_internode_rides)
+    if (!oriel_lazy_lock_outstanding)
         return;
-    oriel_internode_rides = 0;
+    oriel_lazy_lock_outstanding = 0;
     enum oriel_status status =
-        oriel_internode_question_end(ride.window, ride.target, &ride.question);
+        oriel_internode_question_await(ride.window, ride.target, &ride.question);
     if (status != ORIEL_OK)
-        oriel_internode_note_failure(ride.window->far, status, 0, oriel_fail_message(),
-                                     true); /* K3 */
+        oriel_internode_operation_failed(ride.window->far, status, 0, oriel_fail_message(),
+                                         true); /* K3 */
     if (status != ORIEL_OK)
-        oriel_internode_set_mark(ride.window->far, ride.target,
-                                 ORIEL_INTERNODE_REFUSED); /* so are devices */
+        oriel_internode_flag_set(ride.window->far, ride.target,
+                                 ORIEL_INTERNODE_LOCK_REFUSED); /* K3: RDMA is refused, too */
     free(ride.question);
 }
 
-void oriel_internode_ride_leave(const struct oriel_internode *far)
+void oriel_lazy_lock_free(const struct oriel_internode *far)
 {
-    if (oriel_internode_rides && ride.window->far == far) {
-        oriel_internode_question_leave(ride.question);
-        oriel_internode_rides = 0;
+    if (oriel_lazy_lock_outstanding && ride.window->far == far) {
+        oriel_internode_question_abandon(ride.question);
+        oriel_lazy_lock_outstanding = 0;
     }
 }
 
 static bool is_at(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(oriel_internode_rides) && ride.window == window &&
+    return oriel_unlikely(oriel_lazy_lock_outstanding) && ride.window == window &&
            (target < 0 || target == ride.target);
 }
 
-void oriel_internode_settle_at(const struct oriel_window *window, int32_t target)
+void oriel_lazy_lock_await_at(const struct oriel_window *window, int32_t target)
 {
     if (is_at(window, target))
-        oriel_internode_settle();
+        oriel_lazy_lock_await();
 }
 
-void oriel_internode_ride(const struct oriel_window *window, int32_t target,
-                          const struct iovec *data, unsigned pieces)
+void oriel_lazy_lock_before_message(const struct oriel_window *window, int32_t target,
+                                    const struct iovec *data, unsigned pieces)
 {
     size_t len_bytes = sizeof(struct oriel_internode_head);
     if (!is_at(window, target))
@@ -83,7 +88,7 @@ void oriel_internode_ride(const struct oriel_window *window, int32_t target,
     for (unsigned i = 0; i < pieces; i++)
         len_bytes += data[i].iov_len;
     if (len_bytes > ride.left_bytes)
-        oriel_internode_settle(); /* K5 */
+        oriel_lazy_lock_await(); /* K5 */
     else
         ride.left_bytes -= len_bytes;
 }

@@ -1,6 +1,7 @@
-/* Asks the kernel whether the ranks that block a wait are alive.  Access words are read as their owners wrote them: a word
- * is set before its owner can block anybody and cleared after it cannot any more, so a dead blocker is always seen.  A process
- * whose words nobody has been told of has set none of them (access_words.c).  Waits of sync/ and rma/ call, at most every 100 ms. */
+/* Checks with the kernel whether the ranks that block a wait are alive. Access words are read as
+ * their owners wrote them. A rank sets its word before it can block another rank, and clears it
+ * after it can no longer do so. So a dead blocker is always seen. A process that has not published
+ * its access words has set none of them (access_words.c). A wait checks at most every 100 ms. */
 #include "internode/origin/liveness.h"
 
 #include "internode/origin/origin_peers.h"
@@ -8,15 +9,16 @@
 
 #include <stdio.h>
 
-/* Where all are looked at, one that this process has never talked to is left to others, who tell by broken (internode/origin/origin_sync.c). */
-static enum oriel_status check_far(const struct oriel_window *window, int32_t win_rank)
+/* Where all ranks are checked, a process that this one never contacted is left to other ranks. They
+ * report it through broken (internode/origin/origin_sync.c). */
+static enum oriel_status check_internode_alive(const struct oriel_window *window, int32_t win_rank)
 {
     struct oriel_net_peer *peer =
         atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
     char reason[300];
     if (window->far != NULL &&
         oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count what rank %d has posted or completed",
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to count the posts and completes of rank %d",
                           (int)win_rank);
     if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
         return ORIEL_OK;
@@ -28,15 +30,15 @@ static enum oriel_status check_alive(const struct oriel_window *window, int32_t 
 {
     const struct oriel_peer *peer = window->group->peers[win_rank];
     if (peer == NULL)
-        return check_far(window, win_rank);
+        return check_internode_alive(window, win_rank);
     if (oriel_peer_alive(peer))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank,
                       (int)peer->identity.pid);
 }
 
-/* Nor will one come that lives and has freed the window because another has died. */
-static enum oriel_status check(const struct oriel_window *window, int32_t win_rank)
+/* A rank also blocks forever if it lives, but has left the window because another rank died. */
+static enum oriel_status check_rank_serves(const struct oriel_window *window, int32_t win_rank)
 {
     enum oriel_status status = check_alive(window, win_rank);
     if (status != ORIEL_OK || window->control_bases[win_rank] == NULL)
@@ -57,7 +59,7 @@ int32_t oriel_liveness_members(const struct oriel_window *window)
     return -1;
 }
 
-enum oriel_status oriel_liveness_nobody(void *context)
+enum oriel_status oriel_liveness_none(void *context)
 {
     (void)context;
     return ORIEL_OK;
@@ -71,21 +73,22 @@ enum oriel_status oriel_liveness_rank(void *context)
     struct oriel_net_peer *peer;
     watched->dead = -1;
     if (window->group->peers[watched->win_rank] ==
-        NULL) { /* it may owe this process its first message */
+        NULL) { /* the first message to it may still be outstanding */
         enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
         if (status == ORIEL_OK &&
             (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_internode_serves(window, watched->win_rank, peer,
-                                            &watched->dead); /* it may have left the window */
+            status = oriel_internode_check_serving(
+                window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
         if (status != ORIEL_OK)
             return status;
     }
     watched->dead = watched->win_rank;
-    return check(window, watched->win_rank);
+    return check_rank_serves(window, watched->win_rank);
 }
 
-/* Where all wait and many are there, each looks at few at a time, first at those behind it, and goes on where it stopped; who
- * finds one dead leaves and says so by broken, so that then all look at all. */
+/* Where all ranks wait for all, each checks only a few of many at a time. It starts with the ranks
+ * after its own and continues where it stopped. A rank that finds a dead one leaves and sets
+ * broken. Then all ranks check all. */
 enum oriel_status oriel_liveness_all(void *context)
 {
     static _Thread_local int32_t looked;
@@ -96,7 +99,7 @@ enum oriel_status oriel_liveness_all(void *context)
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 1; i <= count && status == ORIEL_OK; i++) {
         watched->dead = (int32_t)(((int64_t)window->rank + looked + i) % window->n);
-        status = check_alive(window, watched->dead); /* who has left has said broken */
+        status = check_alive(window, watched->dead); /* a rank that has left has set broken */
     }
     looked = (int32_t)(((int64_t)looked + count) % window->n);
     if (status != ORIEL_OK || broken == 0)
@@ -105,40 +108,42 @@ enum oriel_status oriel_liveness_all(void *context)
     return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)watched->dead);
 }
 
-/* Access words say who may block, not who does: their owners' places in the queue are nowhere written.  So a waiter is told of
- * a dead rank that queued behind it, too, though its own turn would have come if all before it live; the lock is lost
- * for all who come later in any case. */
-static const _Atomic uint8_t *access_of(const struct oriel_window *window, int32_t i)
+/* Access words show which ranks may block, not which do: positions in the queue are not recorded
+ * per rank. So a waiter also fails for a dead rank that queued after it, though its own turn would
+ * come if all ranks before it live. The lock is lost for all later waiters in any case. */
+static const _Atomic uint8_t *access_words_of(const struct oriel_window *window, int32_t i)
 {
     if (window->control_bases[i] == NULL)
-        return NULL; /* on another machine: its locks are kept by their target's process */
+        return NULL; /* internode: the target's process has its locks */
     uint64_t offset =
         atomic_load_explicit(&oriel_window_control(window, i)->access_offset, memory_order_acquire);
     return offset == 0 ? NULL : (const _Atomic uint8_t *)(window->control_bases[i] + offset);
 }
 
-/* Whether rank i can keep others from their turn in target's queue.  Readers count for readers, which wait for a writer that
- * may wait for them.  Who is at the gate is not in the queue yet, and whoever is has passed it. */
-static bool queues(const struct oriel_window *window, int32_t i, int32_t target)
+/* Whether rank i can keep others from their turn in target's queue. Readers count for readers,
+ * since readers wait for a writer that may wait for them. A rank at the gate is not in the queue
+ * yet. A rank in the queue has passed the gate. */
+static bool is_queued_for(const struct oriel_window *window, int32_t i, int32_t target)
 {
-    const _Atomic uint8_t *access = access_of(window, i);
+    const _Atomic uint8_t *access = access_words_of(window, i);
     uint8_t state = access == NULL ? ORIEL_ACCESS_NONE
                                    : atomic_load_explicit(&access[target], memory_order_acquire);
     return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
 }
 
-/* Whether rank i can keep writers out at the gate. */
-static bool reads_all(const struct oriel_window *window, int32_t i, int32_t target)
+/* Whether rank i can keep writers waiting at the gate. */
+static bool holds_lock_all(const struct oriel_window *window, int32_t i, int32_t target)
 {
     (void)target;
     return window->control_bases[i] != NULL &&
            oriel_load_acquire(&oriel_window_control(window, i)->lock_all) != 0;
 }
 
-/* Whether rank i can keep readers out at the gate.  A writer there that waits for a dead reader of its target is told itself. */
-static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
+/* Whether rank i can keep readers waiting at the gate. A writer there that waits for a dead reader
+ * of its target fails itself. */
+static bool wants_exclusive(const struct oriel_window *window, int32_t i, int32_t target)
 {
-    const _Atomic uint8_t *access = access_of(window, i);
+    const _Atomic uint8_t *access = access_words_of(window, i);
     (void)target;
     for (int32_t t = 0; access != NULL && t < window->n; t++) {
         uint8_t state = atomic_load_explicit(&access[t], memory_order_acquire);
@@ -148,8 +153,9 @@ static bool writes(const struct oriel_window *window, int32_t i, int32_t target)
     return false;
 }
 
-/* The rank that a word of a target's control names, if that can keep others from the lock, or from lock_all for no_readers. */
-static int32_t named(const _Atomic uint32_t *word, bool no_readers)
+/* The rank in a word of a target's control block, or -1 if that rank cannot block. no_readers: a
+ * reader does not block, since the wait is lock_all's. */
+static int32_t blocker_in_word(const _Atomic uint32_t *word, bool no_readers)
 {
     uint32_t value = oriel_load_acquire(word);
     return no_readers && !(value & ORIEL_INTERNODE_EXCLUSIVE)
@@ -157,20 +163,21 @@ static int32_t named(const _Atomic uint32_t *word, bool no_readers)
                : (int32_t)(value & ~ORIEL_INTERNODE_EXCLUSIVE) - 1;
 }
 
-/* Ranks of other machines lock by way of the target's process, which tells who is lost.  A holder may be out of reach without its
- * notice: those who wait look by themselves, but for its agent, which does so in another way (target_sync.c). */
-static enum oriel_status watch_far_lock(const struct oriel_watched *watched, int32_t target,
-                                        bool no_readers)
+/* Internode ranks lock through the target's process, which publishes the lost rank. A holder may
+ * become unreachable before that process notices, so each waiter checks the holder itself. The
+ * target's agent does not: it checks holders in another way (target_sync.c). */
+static enum oriel_status watch_internode_lock(const struct oriel_watched *watched, int32_t target,
+                                              bool no_readers)
 {
     const struct oriel_window *window = watched->window;
     if (window->far == NULL || window->control_bases[target] == NULL)
         return ORIEL_OK;
     const struct oriel_control *control = oriel_window_control(window, target);
-    int32_t lost = named(&control->far_lost, no_readers);
+    int32_t lost = blocker_in_word(&control->far_lost, no_readers);
     if (lost >= 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
     struct oriel_watched holder = {.window = window,
-                                   .win_rank = named(&control->far_holder, no_readers)};
+                                   .win_rank = blocker_in_word(&control->far_holder, no_readers)};
     return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_liveness_rank(&holder);
 }
 
@@ -182,7 +189,7 @@ static enum oriel_status watch_blockers(const struct oriel_watched *watched,
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++)
         if (i != window->rank && blocks(window, i, watched->win_rank))
-            status = check(window, i);
+            status = check_rank_serves(window, i);
     return status;
 }
 
@@ -190,26 +197,27 @@ enum oriel_status oriel_liveness_lock(void *context)
 {
     const struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
-    enum oriel_status status = watch_far_lock(watched, watched->win_rank, false);
+    enum oriel_status status = watch_internode_lock(watched, watched->win_rank, false);
     if (status == ORIEL_OK && window->far != NULL && watched->win_rank != window->rank)
-        status = check(window, watched->win_rank); /* it lets those of other machines in */
-    return status == ORIEL_OK ? watch_blockers(watched, queues) : status;
+        /* this process admits internode ranks to the lock */
+        status = check_rank_serves(window, watched->win_rank);
+    return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;
 }
 
-enum oriel_status oriel_liveness_reads(void *context)
+enum oriel_status oriel_liveness_lock_all_holders(void *context)
 {
-    return watch_blockers(context, reads_all);
+    return watch_blockers(context, holds_lock_all);
 }
 
-enum oriel_status oriel_liveness_locks(void *context)
+enum oriel_status oriel_liveness_lock_holders(void *context)
 {
     struct oriel_watched *watched = context;
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0;
          i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
-        status = watch_far_lock(watched, i, true);
+        status = watch_internode_lock(watched, i, true);
     if (status == ORIEL_OK)
-        status = watch_blockers(watched, writes);
+        status = watch_blockers(watched, wants_exclusive);
     if (status == ORIEL_OK && watched->patience == 0 &&
         oriel_gate_has_readers(&watched->window->common->gate))
         return ORIEL_E_AGAIN;
@@ -230,9 +238,9 @@ bool oriel_liveness_blocks(const struct oriel_watch *watch, int32_t i, bool queu
 {
     const struct oriel_watched *watched = watch->context;
     const struct oriel_window *window = watched->window;
-    const _Atomic uint8_t *access = access_of(window, i);
-    if (watch->check == oriel_liveness_reads)
-        return !queued && reads_all(window, i, -1);
+    const _Atomic uint8_t *access = access_words_of(window, i);
+    if (watch->check == oriel_liveness_lock_all_holders)
+        return !queued && holds_lock_all(window, i, -1);
     if (watch->check == oriel_liveness_lock)
         return access != NULL && blocks_target(access, watched->win_rank, true, queued);
     for (int32_t t = 0; access != NULL && t < window->n; t++)

@@ -1,6 +1,6 @@
-/* Epochs of pairs and barriers with ranks of other machines, at the origin: posts and completes are messages behind those of the
- * operations, and of a barrier one rank of each machine, the last to come, meets the others.  pscw.c and barrier.c call; whoever
- * finds a rank lost tells all machines here. */
+/* PSCW epochs and barriers with internode ranks, at the origin. Posts and completes are messages
+ * after those of the operations. In a barrier one rank of each node, the last to arrive, meets the
+ * other nodes. A rank that finds another lost notifies all nodes here. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-static enum oriel_status tell_kind(struct oriel_window *window, int32_t target,
+static enum oriel_status send_kind(struct oriel_window *window, int32_t target,
                                    enum oriel_internode_kind kind, uint64_t a)
 {
     struct oriel_net_peer *peer;
@@ -19,43 +19,45 @@ static enum oriel_status tell_kind(struct oriel_window *window, int32_t target,
     if (status != ORIEL_OK)
         return status;
     oriel_internode_address(window, target, &head);
-    return oriel_internode_missed(oriel_net_tell(peer, &bytes), target);
+    return oriel_internode_send_status(oriel_net_tell(peer, &bytes), target);
 }
 
 enum oriel_status oriel_internode_post(struct oriel_window *window, int32_t target)
 {
-    return tell_kind(window, target, ORIEL_INTERNODE_POST, 0);
+    return send_kind(window, target, ORIEL_INTERNODE_POST, 0);
 }
 
 enum oriel_status oriel_internode_complete(struct oriel_window *window, int32_t target)
 {
-    enum oriel_status status = oriel_internode_flush_placed(window, target); /* origin_sync.c, D1 */
-    return status != ORIEL_OK ? status : tell_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
+    enum oriel_status status = oriel_internode_flush_rdma(window, target); /* origin_sync.c, D1 */
+    return status != ORIEL_OK ? status : send_kind(window, target, ORIEL_INTERNODE_COMPLETE, 0);
 }
 
-/* Whether the machine that is waited for can still come. */
-struct waiting {
-    struct oriel_watched watched; /* first: told by it */
+/* Whether the node that the barrier waits for can still arrive. */
+struct node_wait {
+    struct oriel_watched watched; /* first: the watch receives it as its context */
     struct oriel_net_peer *leader;
     int32_t rank;
     unsigned looks;
 };
 
-/* Nobody else may be left to look at the ranks of this machine; the other's first rank is known, and looked at with them.  Those
- * of the other may never come, though they live: they gave the window up when somebody died while it was made. */
-static enum oriel_status watch_machine(void *context)
+/* All other ranks of this node may have left, so this rank checks them itself. It also checks the
+ * first rank of the other node, which it knows. The other node's ranks may never arrive, though
+ * they live: they leave the window if a rank dies during its creation. */
+static enum oriel_status watch_node(void *context)
 {
-    struct waiting *waiting = context;
+    struct node_wait *waiting = context;
     enum oriel_status status = oriel_liveness_all(&waiting->watched);
     if (status == ORIEL_OK && ++waiting->looks % ORIEL_WATCH_ASKS == 0)
-        status = oriel_internode_serves(waiting->watched.window, waiting->rank, waiting->leader,
-                                        &waiting->watched.dead);
+        status = oriel_internode_check_serving(waiting->watched.window, waiting->rank,
+                                               waiting->leader, &waiting->watched.dead);
     return status;
 }
 
-/* Each round k each machine tells the one 2^k further on and waits for the one 2^k before it: when the last is done, all have
- * heard of all, by way of others.  A message of the next barrier's round may be counted early: it is sent after that machine has
- * passed this barrier, so after all have come to it. */
+/* In round k each node signals the node 2^k after it and waits for the node 2^k before it. After
+ * the last round each node has heard of all others, directly or through other nodes. A message of
+ * the next barrier's round may be counted early. This is safe: its node sent it after it passed
+ * this barrier, so after all nodes arrived. */
 enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number,
                                           int32_t *lost_rank)
 {
@@ -64,13 +66,13 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
-        struct waiting waiting = {
+        struct node_wait waiting = {
             .watched = {.window = window, .win_rank = -1},
             .rank = machines->machine[(machines->own + count - step) % count].leader};
-        struct oriel_watch watch = {watch_machine, &waiting, ORIEL_WAITING_FENCE};
+        struct oriel_watch watch = {watch_node, &waiting, ORIEL_WAITING_FENCE};
         *lost_rank = machines->machine[(machines->own + step) % count].leader;
         oriel_delay();
-        status = tell_kind(window, *lost_rank, ORIEL_INTERNODE_ARRIVED, (uint64_t)round);
+        status = send_kind(window, *lost_rank, ORIEL_INTERNODE_ARRIVED, (uint64_t)round);
         if (status != ORIEL_OK)
             break;
         waiting.watched.dead = waiting.rank;
@@ -82,14 +84,14 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
     return status;
 }
 
-void oriel_internode_tell_lost(struct oriel_window *window, int32_t rank)
+void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank)
 {
     const struct oriel_machines *machines = oriel_internode_machines(window);
-    char text[400]; /* of the thread's last failure, which stays */
+    char text[400]; /* preserves the thread's last failure */
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
         if (i != machines->own && machines->machine[i].leader != rank)
-            (void)tell_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST,
+            (void)send_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST,
                             (uint64_t)rank);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
@@ -100,5 +102,5 @@ void oriel_internode_break(struct oriel_window *window, int32_t rank)
     if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1,
                                                 memory_order_release, memory_order_relaxed) &&
         window->far != NULL)
-        oriel_internode_tell_lost(window, rank);
+        oriel_internode_notify_lost(window, rank);
 }

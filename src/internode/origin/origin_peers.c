@@ -1,6 +1,6 @@
-/* How the processes of far ranks are found: known ones by their identity, leaders of machines by the window's table, others by
- * asking their machine's leader; and where what they post and complete is counted here.  What is found stays known until the
- * net stops.  The rest of sync/ calls, oriel_internode_peer everybody. */
+/* Finds the processes of internode ranks: known ones by identity, leaders of nodes in the window's
+ * table, others by a request to the leader of their node. Also has the counters of their posts and
+ * completes in this process. A process stays known until the net stops. */
 #include "internode/origin/origin_peers.h"
 
 #include "internode/origin/liveness.h"
@@ -20,15 +20,16 @@ _Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_
 
 struct oriel_internode_question {
     struct oriel_net_request net;
-    struct oriel_internode_answer answer;
+    struct oriel_internode_reply answer;
     size_t len_bytes;
     _Alignas(uint64_t) char data[ORIEL_NET_KEY_BYTES];
 };
 
-static void take_answer(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+static void question_take_reply(struct oriel_net_request *request,
+                                const struct oriel_net_arrived *answer)
 {
     struct oriel_internode_question *question = (struct oriel_internode_question *)request;
-    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES ||
+    if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES ||
         answer->head_bytes == sizeof question->answer)
         memcpy(&question->answer, answer->head, answer->head_bytes);
     question->len_bytes =
@@ -36,17 +37,17 @@ static void take_answer(struct oriel_net_request *request, const struct oriel_ne
     memcpy(question->data, answer->data, question->len_bytes);
 }
 
-enum oriel_status oriel_internode_missed(enum oriel_status status, int32_t target)
+enum oriel_status oriel_internode_send_status(enum oriel_status status, int32_t target)
 {
     char reason[300];
     if (status == ORIEL_OK)
         return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
     return oriel_fail(status, "rank %d %s: %s", (int)target,
-                      status == ORIEL_E_PEER ? "is lost" : "was not reached", reason);
+                      status == ORIEL_E_PEER ? "is lost" : "could not be reached", reason);
 }
 
-static enum oriel_status refused(int32_t target, uint32_t status, const char *text)
+static enum oriel_status refusal_status(int32_t target, uint32_t status, const char *text)
 {
     return oriel_fail(status < ORIEL_STATUS_COUNT ? (enum oriel_status)status : ORIEL_E_OTHER,
                       "access to rank %d: %s", (int)target, text);
@@ -62,20 +63,22 @@ void oriel_internode_address(const struct oriel_window *window, int32_t target,
 typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                  struct oriel_net_request *request);
 
-/* The question is done, or never taken, where this fails. */
-static enum oriel_status ask(const struct oriel_window *window, int32_t target,
-                             struct oriel_net_peer *peer, struct oriel_internode_head *head,
-                             ask_fn *by, struct oriel_internode_question **out)
+/* On failure the request is done, or was never accepted. */
+static enum oriel_status question_send(const struct oriel_window *window, int32_t target,
+                                       struct oriel_net_peer *peer,
+                                       struct oriel_internode_head *head, ask_fn *by,
+                                       struct oriel_internode_question **out)
 {
     struct oriel_internode_question *question = calloc(1, sizeof *question);
     *out = NULL;
     if (question == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a question");
-    question->net.take = take_answer;
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
+    question->net.take = question_take_reply;
     question->answer.status = ORIEL_E_OTHER;
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
-    enum oriel_status status = oriel_internode_missed(by(peer, &bytes, &question->net), target);
+    enum oriel_status status =
+        oriel_internode_send_status(by(peer, &bytes, &question->net), target);
     if (status == ORIEL_OK)
         *out = question;
     else
@@ -83,14 +86,14 @@ static enum oriel_status ask(const struct oriel_window *window, int32_t target,
     return status;
 }
 
-/* Also an answer that refuses is one. */
-static enum oriel_status await_answer(const struct oriel_window *window, int32_t target,
-                                      struct oriel_internode_question **question)
+/* A refusal is a reply, too. */
+static enum oriel_status question_await(const struct oriel_window *window, int32_t target,
+                                        struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
+    struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_MACHINE};
     enum oriel_status status =
-        oriel_internode_missed(oriel_net_await(&(*question)->net, &watch), target);
+        oriel_internode_send_status(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
         free(*question);
         *question = NULL;
@@ -98,23 +101,23 @@ static enum oriel_status await_answer(const struct oriel_window *window, int32_t
     return status;
 }
 
-enum oriel_status oriel_internode_question_later(const struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_question_queue(const struct oriel_window *window, int32_t target,
                                                  struct oriel_net_peer *peer,
                                                  struct oriel_internode_head *head,
                                                  struct oriel_internode_question **out)
 {
-    return ask(window, target, peer, head, oriel_net_ask_later, out);
+    return question_send(window, target, peer, head, oriel_net_ask_later, out);
 }
 
-enum oriel_status oriel_internode_question_end(const struct oriel_window *window, int32_t target,
-                                               struct oriel_internode_question **question)
+enum oriel_status oriel_internode_question_await(const struct oriel_window *window, int32_t target,
+                                                 struct oriel_internode_question **question)
 {
-    struct oriel_internode_answer *answer = &(*question)->answer;
-    enum oriel_status status = await_answer(window, target, question);
+    struct oriel_internode_reply *answer = &(*question)->answer;
+    enum oriel_status status = question_await(window, target, question);
     if (status != ORIEL_OK || answer->status == ORIEL_OK)
         return status;
     answer->text[sizeof answer->text - 1] = '\0';
-    status = refused(target, answer->status, answer->text);
+    status = refusal_status(target, answer->status, answer->text);
     free(*question);
     *question = NULL;
     return status;
@@ -125,11 +128,11 @@ enum oriel_status oriel_internode_question(const struct oriel_window *window, in
                                            struct oriel_internode_head *head,
                                            struct oriel_internode_question **out)
 {
-    enum oriel_status status = ask(window, target, peer, head, oriel_net_ask, out);
-    return status == ORIEL_OK ? oriel_internode_question_end(window, target, out) : status;
+    enum oriel_status status = question_send(window, target, peer, head, oriel_net_ask, out);
+    return status == ORIEL_OK ? oriel_internode_question_await(window, target, out) : status;
 }
 
-uint64_t oriel_internode_answered(const struct oriel_internode_question *question)
+uint64_t oriel_internode_question_number(const struct oriel_internode_question *question)
 {
     uint64_t number = 0;
     if (question->len_bytes == sizeof number)
@@ -137,25 +140,26 @@ uint64_t oriel_internode_answered(const struct oriel_internode_question *questio
     return number;
 }
 
-const void *oriel_internode_answered_bytes(const struct oriel_internode_question *question,
-                                           size_t *len_bytes)
+const void *oriel_internode_question_data(const struct oriel_internode_question *question,
+                                          size_t *len_bytes)
 {
     *len_bytes = question->len_bytes;
     return question->data;
 }
 
-/* What a leader has answered, which has a say in nobody but the process that it was asked about; frees the question. */
-static enum oriel_status open_answered(const struct oriel_window *window,
-                                       const struct oriel_machine *machine,
-                                       struct oriel_internode_question *question, int32_t target,
-                                       struct oriel_net_peer **peer)
+/* Opens the process that a leader's reply names. The leader is trusted only for the process it was
+ * asked about. Frees the question. */
+static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
+                                              const struct oriel_machine *machine,
+                                              struct oriel_internode_question *question,
+                                              int32_t target, struct oriel_net_peer **peer)
 {
     struct oriel_identity who;
     enum oriel_status status;
     memcpy(&who, question->data, sizeof who);
     if (question->len_bytes <= sizeof who ||
         memcmp(who.id, window->group->ids[target].id, sizeof who.id) != 0)
-        status = oriel_fail(ORIEL_E_OTHER, "rank %d knows no address of rank %d",
+        status = oriel_fail(ORIEL_E_OTHER, "rank %d has no address of rank %d",
                             (int)machine->leader, (int)target);
     else
         status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who,
@@ -164,17 +168,17 @@ static enum oriel_status open_answered(const struct oriel_window *window,
     return status;
 }
 
-static const struct oriel_machine *machine_of(const struct oriel_window *window, int32_t target)
+static const struct oriel_machine *node_of_target(const struct oriel_window *window, int32_t target)
 {
     return &oriel_internode_machines(window)->machine[window->targets[target].control_offset];
 }
 
-/* Without a message: *peer is NULL where only *leader can tell. */
-static enum oriel_status find(const struct oriel_window *window, int32_t target,
-                              struct oriel_net_peer **leader, struct oriel_net_peer **peer)
+/* Sends no message. *peer is NULL if only *leader knows the process. */
+static enum oriel_status peer_find(const struct oriel_window *window, int32_t target,
+                                   struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
     const struct oriel_machines *machines = oriel_internode_machines(window);
-    const struct oriel_machine *machine = machine_of(window, target);
+    const struct oriel_machine *machine = node_of_target(window, target);
     struct oriel_identity known = {.memory_fd = -1};
     memcpy(known.id, window->group->ids[target].id, sizeof known.id);
     *peer = oriel_net_find(&known);
@@ -188,18 +192,19 @@ static enum oriel_status find(const struct oriel_window *window, int32_t target,
     return status;
 }
 
-static enum oriel_status connect(const struct oriel_window *window, int32_t target,
-                                 struct oriel_net_peer **peer)
+static enum oriel_status peer_connect(const struct oriel_window *window, int32_t target,
+                                      struct oriel_net_peer **peer)
 {
-    const struct oriel_machine *machine = machine_of(window, target);
+    const struct oriel_machine *machine = node_of_target(window, target);
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
     struct oriel_net_peer *leader;
-    enum oriel_status status = find(window, target, &leader, peer);
+    enum oriel_status status = peer_find(window, target, &leader, peer);
     if (status != ORIEL_OK || *peer != NULL)
         return status;
     status = oriel_internode_question(window, machine->leader, leader, &head, &question);
-    return status != ORIEL_OK ? status : open_answered(window, machine, question, target, peer);
+    return status != ORIEL_OK ? status
+                              : peer_open_from_reply(window, machine, question, target, peer);
 }
 
 enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target,
@@ -209,23 +214,23 @@ enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_
     *peer = atomic_load_explicit(known, memory_order_acquire);
     if (oriel_likely(*peer != NULL))
         return ORIEL_OK;
-    enum oriel_status status = connect(window, target, peer);
+    enum oriel_status status = peer_connect(window, target, peer);
     if (status == ORIEL_OK)
         atomic_store_explicit(known, *peer, memory_order_release);
     return status;
 }
 
-enum oriel_status oriel_internode_serves(const struct oriel_window *window, int32_t target,
-                                         struct oriel_net_peer *peer, int32_t *dead)
+enum oriel_status oriel_internode_check_serving(const struct oriel_window *window, int32_t target,
+                                                struct oriel_net_peer *peer, int32_t *dead)
 {
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
-    enum oriel_status status = ask(window, target, peer, &head, oriel_net_ask, &question);
+    enum oriel_status status = question_send(window, target, peer, &head, oriel_net_ask, &question);
     if (status == ORIEL_OK)
-        status = await_answer(window, target, &question);
+        status = question_await(window, target, &question);
     *dead = target;
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
-        uint64_t named = oriel_internode_answered(question) - 1;
+        uint64_t named = oriel_internode_question_number(question) - 1;
         *dead = named < (uint64_t)window->n ? (int32_t)named : target;
         status = oriel_fail(ORIEL_E_PEER,
                             "rank %d has died, and rank %d has left the window because of that",
@@ -235,14 +240,15 @@ enum oriel_status oriel_internode_serves(const struct oriel_window *window, int3
     return status == ORIEL_E_PEER ? status : ORIEL_OK;
 }
 
-static void ask_leader(struct oriel_window *window, int32_t target, struct oriel_net_peer *leader)
+static void leader_send_question(struct oriel_window *window, int32_t target,
+                                 struct oriel_net_peer *leader)
 {
     struct oriel_internode *far = window->far;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     if (far->asked != NULL)
-        return; /* one after the other */
-    if (ask(window, machine_of(window, target)->leader, leader, &head, oriel_net_ask,
-            &far->asked) == ORIEL_OK)
+        return; /* one request at a time */
+    if (question_send(window, node_of_target(window, target)->leader, leader, &head, oriel_net_ask,
+                      &far->asked) == ORIEL_OK)
         far->asked_rank = target;
 }
 
@@ -254,17 +260,17 @@ struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, i
     if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
         struct oriel_internode_question *question = far->asked;
         far->asked = NULL;
-        (void)open_answered(window, machine_of(window, far->asked_rank), question, far->asked_rank,
-                            &peer);
+        (void)peer_open_from_reply(window, node_of_target(window, far->asked_rank), question,
+                                   far->asked_rank, &peer);
     }
-    if (find(window, target, &leader, &peer) != ORIEL_OK)
+    if (peer_find(window, target, &leader, &peer) != ORIEL_OK)
         return NULL;
     if (peer == NULL)
-        ask_leader(window, target, leader);
+        leader_send_question(window, target, leader);
     return peer != NULL ? peer : leader;
 }
 
-void oriel_internode_question_leave(struct oriel_internode_question *question)
+void oriel_internode_question_abandon(struct oriel_internode_question *question)
 {
     if (question != NULL && atomic_load_explicit(&question->net.done, memory_order_acquire))
         free(question);
@@ -272,7 +278,7 @@ void oriel_internode_question_leave(struct oriel_internode_question *question)
 
 void oriel_internode_peers_close(struct oriel_window *window)
 {
-    oriel_internode_question_leave(window->far->asked);
+    oriel_internode_question_abandon(window->far->asked);
     window->far->asked = NULL;
 }
 
@@ -283,14 +289,16 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, 
     struct oriel_pscw_counter *partner = oriel_hash_table_find(&far->partners, key);
     if (partner != NULL)
         return partner;
-    pthread_mutex_lock(&far->mutex); /* the program's thread and the agent's may come at once */
+    /* the program's thread and the agent's may run this concurrently */
+    pthread_mutex_lock(&far->mutex);
     partner = oriel_hash_table_find(&far->partners, key);
     if (partner == NULL && oriel_internode_has_spare_partner(far)) {
         partner = far->spare_partner;
         far->spare_partner = NULL;
         atomic_init(&partner->peer, (uint32_t)key);
-        (void)oriel_hash_table_set(&far->partners, key, partner); /* there is room */
-        (void)oriel_internode_has_spare_partner(far);             /* or the next one tries */
+        (void)oriel_hash_table_set(&far->partners, key, partner); /* room is reserved */
+        /* on failure the next call tries again */
+        (void)oriel_internode_has_spare_partner(far);
     }
     pthread_mutex_unlock(&far->mutex);
     return partner;

@@ -1,6 +1,6 @@
-/* The origin's side of operations on far targets (origin_rma.h has the messages).  What is sent has been copied when an
- * operation returns; what comes back goes to places that the request itself knows, since datatypes may be freed before.
- * put_get.c and accumulate.c call. */
+/* The origin's side of operations on internode targets (origin_rma.h has the messages). Sent data
+ * is copied before an operation returns. Each request has the addresses for its reply, since the
+ * program may free datatypes earlier. */
 #include "internode/origin/origin_rma.h"
 
 #include "internode/origin/origin_sync.h"
@@ -11,18 +11,19 @@
 #include <string.h>
 
 enum {
-    FEW_BATCHES = 16,    /* have room on the stack */
-    MOST_BATCHES = 1024, /* in one message, and about as many where its answer goes */
+    FEW_BATCHES = 16, /* fit on the stack */
+    /* limit in one message, and about the same for the destinations of its reply */
+    MOST_BATCHES = 1024,
 };
 _Static_assert(MOST_BATCHES * sizeof(struct oriel_internode_batch) <= ORIEL_NET_DATA_BYTES,
                "a message has room for them");
 
-/* A cursor over one side, if it is there. */
+/* A cursor over one side of the operation, if it has that side. */
 struct walker {
     struct oriel_cursor cursor;
-    struct oriel_node run; /* a dense side as what it is */
+    struct oriel_node run; /* a dense side as one run */
     char *here;            /* NULL at the target */
-    uint64_t run_bytes;    /* on the average, at least 1 */
+    uint64_t run_bytes;    /* on average, at least 1 */
     bool open;
     bool plain; /* one run without padding */
 };
@@ -53,48 +54,50 @@ static void walker_close(struct walker *walker)
         oriel_cursor_close(&walker->cursor);
 }
 
-/* Something asked, and where the answer goes. */
-struct wanted {
+/* A request and the destinations of its reply. */
+struct expected_reply {
     struct oriel_internode_request request;
     uint64_t len_bytes;
     uint64_t count;
     uint64_t room;
-    struct oriel_internode_batch batches[]; /* at addresses */
+    struct oriel_internode_batch batches[]; /* at_bytes has addresses */
 };
 
-/* Any thread's; an answer of another length, which no Oriel gives, brings nothing. */
-static void take(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+/* Runs in any thread. It ignores a reply of unexpected length, which Oriel never sends. */
+static void expected_reply_take(struct oriel_net_request *request,
+                                const struct oriel_net_arrived *answer)
 {
-    struct wanted *wanted = (struct wanted *)request;
+    struct expected_reply *wanted = (struct expected_reply *)request;
     const char *next = answer->data;
-    if (!oriel_internode_took(&wanted->request, answer) || answer->len_bytes != wanted->len_bytes)
+    if (!oriel_internode_reply_check(&wanted->request, answer) ||
+        answer->len_bytes != wanted->len_bytes)
         return;
     for (uint64_t i = 0; i < wanted->count; i++)
         next += oriel_internode_unpack(next, &wanted->batches[i], NULL);
 }
 
-static struct wanted *wanted_make(struct wanted *old, uint64_t room)
+static struct expected_reply *expected_reply_alloc(struct expected_reply *old, uint64_t room)
 {
-    struct wanted *wanted = realloc(old, sizeof *wanted + room * sizeof wanted->batches[0]);
+    struct expected_reply *wanted = realloc(old, sizeof *wanted + room * sizeof wanted->batches[0]);
     if (wanted == NULL) {
         free(old);
         return NULL;
     }
     if (old == NULL)
-        *wanted = (struct wanted){.request.net.take = take};
+        *wanted = (struct expected_reply){.request.net.take = expected_reply_take};
     wanted->room = room;
     return wanted;
 }
 
 static enum oriel_status no_memory_for(int32_t rank)
 {
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what rank %d answers", (int)rank);
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for a reply of rank %d", (int)rank);
 }
 
-/* One run; NULL likewise. */
-static struct wanted *wanted_run(void *here, uint64_t len_bytes)
+/* A reply to one run; NULL without memory. */
+static struct expected_reply *expected_reply_for_run(void *here, uint64_t len_bytes)
 {
-    struct wanted *wanted = wanted_make(NULL, 1);
+    struct expected_reply *wanted = expected_reply_alloc(NULL, 1);
     if (wanted == NULL)
         return NULL;
     wanted->count = 1;
@@ -106,15 +109,15 @@ static struct wanted *wanted_run(void *here, uint64_t len_bytes)
     return wanted;
 }
 
-/* The next len_bytes of a side; NULL when memory is exhausted. */
-static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
+/* A reply to the next len_bytes of a side; NULL without memory. */
+static struct expected_reply *expected_reply_for_side(struct walker *side, uint64_t len_bytes)
 {
-    struct wanted *wanted = wanted_make(NULL, 1);
+    struct expected_reply *wanted = expected_reply_alloc(NULL, 1);
     if (wanted == NULL)
         return NULL;
     while (wanted->len_bytes < len_bytes && oriel_cursor_fill(&side->cursor)) {
         if (wanted->count == wanted->room &&
-            (wanted = wanted_make(wanted, 4 * wanted->room)) == NULL)
+            (wanted = expected_reply_alloc(wanted, 4 * wanted->room)) == NULL)
             return NULL;
         struct oriel_internode_batch *batch = &wanted->batches[wanted->count++];
         wanted->len_bytes +=
@@ -124,31 +127,31 @@ static struct wanted *wanted_of(struct walker *side, uint64_t len_bytes)
     return wanted;
 }
 
-/* One operation on its way. */
+/* One operation in progress. */
 struct sender {
     struct oriel_window *window;
     int32_t rank;
     struct oriel_net_peer *peer;
     struct oriel_internode_head head; /* of all messages: kind and d */
     uint64_t offset_bytes;
-    uint64_t unit_bytes;  /* is not parted */
-    uint64_t limit_bytes; /* that move in one message, at most */
+    uint64_t unit_bytes;  /* is not split */
+    uint64_t limit_bytes; /* payload limit of one message */
     struct walker target;
     struct walker origin; /* if operands are sent */
-    struct walker result; /* if something comes back */
-    char *stage;          /* room for a message's operands, or NULL */
-    uint64_t moved_bytes; /* by the present message */
+    struct walker result; /* if the reply has data */
+    char *stage;          /* buffer for a message's packed operands, or NULL */
+    uint64_t moved_bytes; /* by the current message */
     uint32_t count;       /* its batches */
     uint32_t room;
     struct oriel_internode_batch *batches;
-    int64_t *blocks; /* the same as blocks: places, then lengths */
+    int64_t *blocks; /* the batches as blocks: offsets, then lengths */
     struct oriel_internode_batch few[FEW_BATCHES];
     int64_t few_blocks[2 * FEW_BATCHES];
 };
 
-/* How many bytes the next batch may have.  A first run that fills the message needs no description. */
-static uint64_t room_left(const struct sender *sender, const struct oriel_batch *next,
-                          uint64_t left_bytes)
+/* Limit of the next batch in bytes. A first run that fills the message needs no description. */
+static uint64_t batch_limit_bytes(const struct sender *sender, const struct oriel_batch *next,
+                                  uint64_t left_bytes)
 {
     uint64_t most = sender->limit_bytes - sender->moved_bytes;
     most = left_bytes - sender->moved_bytes < most ? left_bytes - sender->moved_bytes : most;
@@ -162,14 +165,14 @@ static uint64_t room_left(const struct sender *sender, const struct oriel_batch 
     return most - most % sender->unit_bytes;
 }
 
-/* Describes as much of the target as one message has room for. */
-static void plan(struct sender *sender, uint64_t left_bytes)
+/* Describes as much of the target as fits in one message. */
+static void plan_message(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_cursor *cursor = &sender->target.cursor;
     sender->count = 0;
     sender->moved_bytes = 0;
     while (sender->count < sender->room && oriel_cursor_fill(cursor)) {
-        uint64_t most = room_left(sender, &cursor->batch, left_bytes);
+        uint64_t most = batch_limit_bytes(sender, &cursor->batch, left_bytes);
         if (most == 0)
             return;
         sender->moved_bytes +=
@@ -177,7 +180,7 @@ static void plan(struct sender *sender, uint64_t left_bytes)
     }
 }
 
-/* Whether the batches are runs without padding, which take half of the room. */
+/* Whether all batches are single runs without padding: as blocks they need half the room. */
 static bool are_blocks(const struct sender *sender)
 {
     for (uint32_t i = 0; i < sender->count; i++)
@@ -186,8 +189,8 @@ static bool are_blocks(const struct sender *sender)
     return true;
 }
 
-/* How the target's places are told. */
-static struct iovec describe(struct sender *sender, struct oriel_internode_head *head)
+/* Encodes the target's offsets: in the head alone, as batches or as blocks. */
+static struct iovec describe_target(struct sender *sender, struct oriel_internode_head *head)
 {
     const uint32_t count = sender->count;
     const struct oriel_internode_batch *first = sender->batches;
@@ -210,8 +213,8 @@ static struct iovec describe(struct sender *sender, struct oriel_internode_head 
     return (struct iovec){sender->blocks, 2 * count * sizeof *sender->blocks};
 }
 
-/* The next operands: from where they lie if they lie in one piece. */
-static struct iovec operands(struct sender *sender)
+/* The next operands: in place if they are one run, else packed. */
+static struct iovec pack_operands(struct sender *sender)
 {
     struct oriel_cursor *cursor = &sender->origin.cursor;
     uint64_t left_bytes = sender->moved_bytes;
@@ -228,27 +231,27 @@ static struct iovec operands(struct sender *sender)
     return (struct iovec){sender->stage, sender->moved_bytes};
 }
 
-/* One message; left_bytes of the operation have not been moved yet. */
-static enum oriel_status send_some(struct sender *sender, uint64_t left_bytes)
+/* Sends one message. left_bytes: the part of the operation that is not sent yet. */
+static enum oriel_status send_next_message(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_internode_head head = sender->head;
     struct iovec data[2];
     unsigned pieces = 0;
-    plan(sender, left_bytes);
+    plan_message(sender, left_bytes);
     if (sender->moved_bytes == 0)
-        return oriel_fail(ORIEL_E_OTHER, "a datatype has less than it says");
-    data[pieces] = describe(sender, &head);
+        return oriel_fail(ORIEL_E_OTHER, "a datatype ends before its size");
+    data[pieces] = describe_target(sender, &head);
     pieces += data[pieces].iov_len > 0;
     if (sender->origin.open)
-        data[pieces++] = operands(sender);
+        data[pieces++] = pack_operands(sender);
     if (!sender->result.open)
-        return oriel_internode_tell(sender->window, sender->rank, sender->peer, &head, data,
+        return oriel_internode_send(sender->window, sender->rank, sender->peer, &head, data,
                                     pieces);
-    struct wanted *wanted = wanted_of(&sender->result, sender->moved_bytes);
+    struct expected_reply *wanted = expected_reply_for_side(&sender->result, sender->moved_bytes);
     if (wanted == NULL)
         return no_memory_for(sender->rank);
-    return oriel_internode_ask(sender->window, sender->rank, sender->peer, &head, data, pieces,
-                               &wanted->request);
+    return oriel_internode_send_request(sender->window, sender->rank, sender->peer, &head, data,
+                                        pieces, &wanted->request);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -256,8 +259,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How much one message may move: places are described in at most about MOST_BATCHES each, here and there. */
-static uint64_t limit_of(const struct sender *sender)
+/* Payload limit of one message: at most about MOST_BATCHES batches at each side. */
+static uint64_t message_limit_bytes(const struct sender *sender)
 {
     const uint64_t most = ORIEL_NET_DATA_BYTES;
     if (!sender->result.open || sender->result.run_bytes > most / MOST_BATCHES)
@@ -265,15 +268,15 @@ static uint64_t limit_of(const struct sender *sender)
     return smaller(most, MOST_BATCHES * sender->result.run_bytes);
 }
 
-/* Room for the batches of one message, and for the operands that must be packed. */
-static bool make_room(struct sender *sender, uint64_t total_bytes)
+/* Allocates the batches of one message, and the buffer for operands to pack. */
+static bool sender_alloc(struct sender *sender, uint64_t total_bytes)
 {
     const bool packs = sender->origin.open && !sender->origin.plain;
     uint64_t most = smaller(total_bytes / sender->target.run_bytes + 2, MOST_BATCHES);
     sender->room = FEW_BATCHES;
     sender->batches = sender->few;
     sender->blocks = sender->few_blocks;
-    sender->limit_bytes = limit_of(sender);
+    sender->limit_bytes = message_limit_bytes(sender);
     if (most > FEW_BATCHES) {
         sender->room = (uint32_t)most;
         sender->batches = malloc(most * (sizeof *sender->batches + 2 * sizeof *sender->blocks));
@@ -284,17 +287,19 @@ static bool make_room(struct sender *sender, uint64_t total_bytes)
     return sender->batches != NULL && (!packs || sender->stage != NULL);
 }
 
-static void free_room(struct sender *sender)
+static void sender_free(struct sender *sender)
 {
     if (sender->batches != sender->few)
         free(sender->batches);
     free(sender->stage);
 }
 
-/* All messages of an operation that moves total_bytes.  operand, result: what is sent, where the answer goes; or NULL. */
-static enum oriel_status send_all(struct sender *sender, const struct oriel_span *target,
-                                  uint64_t total_bytes, const struct oriel_operand *operand,
-                                  const struct oriel_operand *result)
+/* Sends all messages of an operation that moves total_bytes. operand: the data to send; result: the
+ * destination of the reply; either may be NULL. */
+static enum oriel_status send_all_messages(struct sender *sender, const struct oriel_span *target,
+                                           uint64_t total_bytes,
+                                           const struct oriel_operand *operand,
+                                           const struct oriel_operand *result)
 {
     sender->origin.open = sender->result.open = false;
     sender->stage = NULL;
@@ -308,25 +313,26 @@ static enum oriel_status send_all(struct sender *sender, const struct oriel_span
         walker_open(&sender->target, &target->side, NULL) &&
         (operand == NULL || walker_open(&sender->origin, &operand->side, operand->here)) &&
         (result == NULL || walker_open(&sender->result, &result->side, result->here));
-    if (!opened || !make_room(sender, total_bytes))
+    if (!opened || !sender_alloc(sender, total_bytes))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     for (uint64_t done = 0; done < total_bytes && status == ORIEL_OK; done += sender->moved_bytes)
-        status = send_some(sender, total_bytes - done);
-    free_room(sender);
+        status = send_next_message(sender, total_bytes - done);
+    sender_free(sender);
     walker_close(&sender->result);
     walker_close(&sender->origin);
     walker_close(&sender->target);
     return status;
 }
 
-/* How devices do a put or get by themselves: one run at both sides. */
-struct way {
+/* An RDMA put or get: one run at both sides. */
+struct rdma_path {
     struct oriel_net_peer *peer;
-    struct oriel_net_key *key; /* NULL: they do not */
+    struct oriel_net_key *key; /* NULL: no RDMA */
 };
 
-static enum oriel_status find_way(struct oriel_window *window, const struct oriel_span *target,
-                                  const struct oriel_side *origin, struct way *out)
+static enum oriel_status rdma_path_find(struct oriel_window *window,
+                                        const struct oriel_span *target,
+                                        const struct oriel_side *origin, struct rdma_path *out)
 {
     out->key = NULL;
     if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) ||
@@ -338,29 +344,30 @@ static enum oriel_status find_way(struct oriel_window *window, const struct orie
     return status;
 }
 
-static enum oriel_status place(struct oriel_window *window, const struct oriel_span *target,
-                               const struct way *way, const char *here, uint64_t len_bytes)
+static enum oriel_status rdma_put(struct oriel_window *window, const struct oriel_span *target,
+                                  const struct rdma_path *rdma, const char *here,
+                                  uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        status = oriel_internode_place(window, target->rank, way->key, target->offset_bytes + done,
-                                       here + done, now);
+        status = oriel_internode_rdma_put(window, target->rank, rdma->key,
+                                          target->offset_bytes + done, here + done, now);
     }
     return status;
 }
 
-static enum oriel_status fetch(struct oriel_window *window, const struct oriel_span *target,
-                               const struct way *way, char *here, uint64_t len_bytes)
+static enum oriel_status rdma_get(struct oriel_window *window, const struct oriel_span *target,
+                                  const struct rdma_path *rdma, char *here, uint64_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0, now = 0; done < len_bytes && status == ORIEL_OK; done += now) {
         now = smaller(len_bytes - done, ORIEL_NET_DATA_BYTES);
-        struct wanted *wanted = wanted_run(here + done, now);
+        struct expected_reply *wanted = expected_reply_for_run(here + done, now);
         if (wanted == NULL)
             return no_memory_for(target->rank);
-        status = oriel_internode_fetch(window, target->rank, way->peer, way->key,
-                                       target->offset_bytes + done, now, &wanted->request);
+        status = oriel_internode_rdma_get(window, target->rank, rdma->peer, rdma->key,
+                                          target->offset_bytes + done, now, &wanted->request);
     }
     return status;
 }
@@ -368,55 +375,54 @@ static enum oriel_status fetch(struct oriel_window *window, const struct oriel_s
 enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
                                       const void *here, const struct oriel_side *origin)
 {
-    struct way way;
-    enum oriel_status status = find_way(window, target, origin, &way);
+    struct rdma_path rdma;
+    enum oriel_status status = rdma_path_find(window, target, origin, &rdma);
     if (status != ORIEL_OK)
         return status;
-    if (way.key != NULL)
-        return place(window, target, &way, here, origin->count * origin->type->size_bytes);
+    if (rdma.key != NULL)
+        return rdma_put(window, target, &rdma, here, origin->count * origin->type->size_bytes);
     struct sender sender;
     struct oriel_operand operand = {(char *)(uintptr_t)here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT};
     sender.unit_bytes = 1;
-    return send_all(&sender, target, origin->count * origin->type->size_bytes, &operand, NULL);
+    return send_all_messages(&sender, target, origin->count * origin->type->size_bytes, &operand,
+                             NULL);
 }
 
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
                                       void *here, const struct oriel_side *origin)
 {
-    struct way way;
-    enum oriel_status status = find_way(window, target, origin, &way);
+    struct rdma_path rdma;
+    enum oriel_status status = rdma_path_find(window, target, origin, &rdma);
     if (status != ORIEL_OK)
         return status;
-    if (way.key != NULL)
-        return fetch(window, target, &way, here,
-                     target->side.count * target->side.type->size_bytes);
+    if (rdma.key != NULL)
+        return rdma_get(window, target, &rdma, here,
+                        target->side.count * target->side.type->size_bytes);
     struct sender sender;
     struct oriel_operand result = {here, *origin};
     sender.window = window;
     sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
     sender.unit_bytes = 1;
-    return send_all(&sender, target, target->side.count * target->side.type->size_bytes, NULL,
-                    &result);
+    return send_all_messages(&sender, target, target->side.count * target->side.type->size_bytes,
+                             NULL, &result);
 }
 
-enum oriel_status
-oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                           struct oriel_elements elements, enum oriel_operator operator,
-                           const struct oriel_operand * origin, const struct oriel_operand *result)
+enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
+                                             const struct oriel_span *target,
+                                             struct oriel_elements elements, enum oriel_operator op,
+                                             const struct oriel_operand *origin,
+                                             const struct oriel_operand *result)
 {
     struct sender sender;
     sender.window = window;
     sender.head = (struct oriel_internode_head){
         .kind = ORIEL_INTERNODE_ACCUMULATE,
-        .d = oriel_internode_word(operator, elements.kind,
-                                  result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
+        .d = oriel_internode_word(op, elements.kind, result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
-    return send_all(
-        &sender, target,
-        elements.count * sender.unit_bytes, operator!= ORIEL_OPERATOR_NO_OP ? origin : NULL,
-        result);
+    return send_all_messages(&sender, target, elements.count * sender.unit_bytes,
+                             op != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
 }
 
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
@@ -436,8 +442,9 @@ enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
     enum oriel_status status = oriel_internode_enter(window, target->rank, &peer);
     if (status != ORIEL_OK)
         return status;
-    struct wanted *wanted = wanted_run(result, len_bytes);
+    struct expected_reply *wanted = expected_reply_for_run(result, len_bytes);
     if (wanted == NULL)
         return no_memory_for(target->rank);
-    return oriel_internode_ask(window, target->rank, peer, &head, data, 2, &wanted->request);
+    return oriel_internode_send_request(window, target->rank, peer, &head, data, 2,
+                                        &wanted->request);
 }

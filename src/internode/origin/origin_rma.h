@@ -1,20 +1,24 @@
-/* Operations on targets of other machines: what rma.h promises, but that they are complete at origin and target only
- * after oriel_internode_flush (internode/origin/origin_sync.h).  The origin's buffer of what is put or accumulated is free when they return.
+/* Operations on internode targets. They do what rma.h promises, but are complete at origin and
+ * target only after oriel_internode_flush (internode/origin/origin_sync.h). When they return, the
+ * program may reuse the origin buffer of a put or accumulate.
  *
- * A message, struct oriel_internode_head and its data:
+ * A message is struct oriel_internode_head and data. Fields of the head:
  *
- *   a  the byte of the target's window (of its address space where the window is dynamic) from which places count
- *   b  ORIEL_INTERNODE_PUT, ORIEL_INTERNODE_GET: bytes that move; ORIEL_INTERNODE_ACCUMULATE: elements; ORIEL_INTERNODE_SWAP: 1
- *   c  how many places follow; 0: all is one run at a
- *   d  operator, kind of the elements (accumulates and swaps), flags: oriel_internode_word
+ *   - a: base of the offsets: a byte of the target's window (of its address space if the window is
+ *     dynamic)
+ *   - b: ORIEL_INTERNODE_PUT, ORIEL_INTERNODE_GET: bytes moved; ORIEL_INTERNODE_ACCUMULATE:
+ *     elements; ORIEL_INTERNODE_SWAP: 1
+ *   - c: number of offsets that follow; 0: one run at a
+ *   - d: operator, kind of the elements (accumulates and swaps), flags: oriel_internode_word
  *
- * The data is, where c is above 0, c struct oriel_internode_batch, or with ORIEL_INTERNODE_BLOCKS c places (int64_t, bytes) and
- * then as many lengths (uint64_t, bytes) of single runs without padding; then the operands, packed: b bytes of a put, b
- * elements of an accumulate unless its operator is NO_OP, of a swap the new element and the expected one.  The answer's
- * data is what was read, packed: of a get, of an accumulate that returns, the element of a swap.
+ * If c is above 0, the data starts with c struct oriel_internode_batch. With ORIEL_INTERNODE_BLOCKS
+ * it starts with c offsets (int64_t, bytes) and c lengths (uint64_t, bytes) of single runs without
+ * padding. The packed operands follow: b bytes of a put; b elements of an accumulate, unless its
+ * operator is NO_OP; the new and the expected element of a swap. The reply's data is the packed old
+ * contents: of a get, of an accumulate that returns them, or the element of a swap.
  *
- * What moves more than ORIEL_NET_DATA_BYTES is several messages, each of which has whole elements if it is an
- * accumulate. */
+ * An operation of more than ORIEL_NET_DATA_BYTES is several messages. Each message of an accumulate
+ * has whole elements. */
 #ifndef ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 #define ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 
@@ -23,26 +27,27 @@
 #include "internode/origin/pack.h"
 
 enum oriel_internode_flag {
-    ORIEL_INTERNODE_RETURNS = 1, /* an accumulate that is asked */
+    ORIEL_INTERNODE_RETURNS = 1, /* an accumulate that is a request */
     ORIEL_INTERNODE_BLOCKS = 2,
 };
 
-static inline uint32_t oriel_internode_word(enum oriel_operator operator, enum oriel_kind kind,
+static inline uint32_t oriel_internode_word(enum oriel_operator op, enum oriel_kind kind,
                                             unsigned flags)
 {
-    return (uint32_t) operator|(uint32_t) kind << 8 | flags << 16;
+    return (uint32_t)op | (uint32_t)kind << 8 | flags << 16;
 }
 
-/* --- at the origin; as rma.h has them --- */
+/* --- at the origin; contracts as in rma.h --- */
 
 enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
                                       const void *here, const struct oriel_side *origin);
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
                                       void *here, const struct oriel_side *origin);
-enum oriel_status
-oriel_internode_accumulate(struct oriel_window *window, const struct oriel_span *target,
-                           struct oriel_elements elements, enum oriel_operator operator,
-                           const struct oriel_operand * origin, const struct oriel_operand *result);
+enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
+                                             const struct oriel_span *target,
+                                             struct oriel_elements elements, enum oriel_operator op,
+                                             const struct oriel_operand *origin,
+                                             const struct oriel_operand *result);
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
                                                    const struct oriel_span *target,
                                                    const void *origin, const void *compare,
@@ -50,7 +55,8 @@ enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
 
 /* --- at the target, in the agent's thread --- */
 
-/* One of the four messages above, which may say anything; the head's window and from are known to be right. */
+/* Serves one of the four messages above, which may have any contents. The head's window and from
+ * are validated. */
 void oriel_internode_serve_operation(struct oriel_window *window,
                                      const struct oriel_net_asker *asker,
                                      const struct oriel_internode_head *head,

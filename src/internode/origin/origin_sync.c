@@ -1,26 +1,32 @@
-/* What an origin does with memory and locks of ranks of other machines: tells and asks them, and waits until what it has asked
- * for is done.
+/* The origin's side of memory and locks of internode ranks. It sends messages and requests, and
+ * waits until the requests are done.
  *
- * Flush.  A message's mark TOLD is set after it has been sent (F1); a flush takes the mark away (F2) before it sends its own
- * message (F3), whose answer tells that all before it has been served (net.h, N2).  Another thread's operation that finds the
- * mark set at F1 was sent before F2, so before F3: this flush completes it.  One that finds it taken away sets it again: for
- * the next. What has been asked is awaited one by one, by whoever flushes; a second flush waits for the first (flushing),
- * since the first may have taken what the second must wait for.
+ * Flush. A message's flag TOLD is set after the message is sent (F1). A flush clears the flag (F2)
+ * before it sends its own request (F3), whose reply confirms that all earlier messages were served
+ * (net.h, N2). Consider another thread's operation at F1. If it finds the flag set, it was sent
+ * before F2, so before F3: this flush completes it. If it finds the flag cleared, it sets the flag
+ * again, for the next flush. The flushing thread awaits outstanding requests one by one. A second
+ * flush waits for the first (flushing): the first may have removed requests from the list that the
+ * second must wait for.
  *
- * Devices.  What is put by them is in no order with messages.  The mark PLACED is set, and taken away by a flush, as TOLD is (F1,
- * F2); the flush asks then whether all has arrived (F3), and an unlock or complete is told when that is known (D1).
+ * RDMA. RDMA puts have no order with messages. Flag PLACED is set, and cleared by a flush, as TOLD
+ * is (F1, F2). The flush then requests a check whether all puts have arrived (F3). An unlock or
+ * complete is sent only after that check (D1).
  *
- * lock_all takes no lock of far targets but where the epoch before kept an exclusive lock waiting (FOLLOWED): the first
- * operation on one does (HELD), and unlock_all gives these back.  Epochs that take them in any order, and single locks, do not
- * wait for each other in a circle (lock_all_queue.c, J1 to J4).  Two origins that hold locks of several targets each, one by lock_all
- * and one by exclusive locks, can, where on one machine the gate would have let one of them in first; no order of locks is
- * promised by MPI.
+ * lock_all acquires no locks of internode targets, except where the previous epoch kept an
+ * exclusive lock waiting (FOLLOWED). The first operation on a target acquires its lock (HELD);
+ * unlock_all releases these locks. Epochs that acquire them in any order do not deadlock with each
+ * other or with single locks (lock_all_queue.c, J1 to J4). Two origins that hold locks of several
+ * targets each, one by lock_all and one by exclusive locks, can deadlock. On one node the gate
+ * would admit one of them first. MPI promises no order of locks.
  *
- * A lock is awaited before oriel_internode_lock returns, and one that goes with its epoch before any other lock is asked for
- * (lazy_lock.c), though MPI lets it come later: programs that take several locks in one order everywhere rely on it.  With
- * MPI_MODE_NOCHECK none is taken (TRUSTED).
+ * A lock is awaited before oriel_internode_lock returns. A lazy lock (lazy_lock.c) is awaited
+ * before any other lock is requested. MPI allows an implementation to acquire it later, but
+ * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
+ * no lock is acquired (TRUSTED).
  *
- * far->mutex is never held around calls of the net, which calls oriel_internode_took with its own lock held. */
+ * far->mutex is never held around calls of the net, since the net calls oriel_internode_reply_check with
+ * its own lock held. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -37,24 +43,24 @@ enum { OPEN_MOST = 1024 };
 
 /* --- messages --- */
 
-enum oriel_status oriel_internode_tell(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t target,
                                        struct oriel_net_peer *peer,
                                        struct oriel_internode_head *head, const struct iovec *data,
                                        unsigned pieces)
 {
-    oriel_internode_ride(window, target, data, pieces);
+    oriel_lazy_lock_before_message(window, target, data, pieces);
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     enum oriel_status status = oriel_net_tell_later(peer, &bytes);
     if (status != ORIEL_OK)
-        return oriel_internode_missed(status, target);
+        return oriel_internode_send_status(status, target);
     oriel_delay();
-    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_TOLD); /* F1 */
+    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_SENT); /* F1 */
     return ORIEL_OK;
 }
 
-void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status status,
-                                  uint64_t number, const char *text, bool is_cause)
+void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_status status,
+                                      uint64_t number, const char *text, bool is_cause)
 {
     pthread_mutex_lock(&far->mutex);
     if (far->failure == ORIEL_OK || is_cause) {
@@ -65,22 +71,22 @@ void oriel_internode_note_failure(struct oriel_internode *far, enum oriel_status
     pthread_mutex_unlock(&far->mutex);
 }
 
-bool oriel_internode_took(struct oriel_internode_request *request,
-                          const struct oriel_net_arrived *answer)
+bool oriel_internode_reply_check(struct oriel_internode_request *request,
+                                 const struct oriel_net_arrived *answer)
 {
     struct oriel_internode *far = request->window->far;
-    const struct oriel_internode_answer *told = answer->head;
-    if (request->by_device)
+    const struct oriel_internode_reply *reply = answer->head;
+    if (request->is_rdma)
         return true;
-    if (answer->head_bytes == ORIEL_INTERNODE_WELL_BYTES && told->status == ORIEL_OK)
+    if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES && reply->status == ORIEL_OK)
         return true;
     char text[sizeof far->failure_text];
-    bool whole = answer->head_bytes == sizeof *told && told->status != ORIEL_OK &&
-                 told->status < ORIEL_STATUS_COUNT;
-    enum oriel_status status = whole ? (enum oriel_status)told->status : ORIEL_E_OTHER;
+    bool whole = answer->head_bytes == sizeof *reply && reply->status != ORIEL_OK &&
+                 reply->status < ORIEL_STATUS_COUNT;
+    enum oriel_status status = whole ? (enum oriel_status)reply->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target,
-             (int)sizeof told->text, whole ? told->text : "an answer that makes no sense");
-    oriel_internode_note_failure(
+             (int)sizeof reply->text, whole ? reply->text : "a malformed reply");
+    oriel_internode_operation_failed(
         far, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;
@@ -89,8 +95,10 @@ bool oriel_internode_took(struct oriel_internode_request *request,
     return false;
 }
 
-/* The open requests of a target, or of all for -1, taken out of the window's. */
-static struct oriel_internode_request *take_open(struct oriel_internode *far, int32_t target)
+/* Removes the open requests of a target, or of all for -1, from the window's list and returns
+ * them. */
+static struct oriel_internode_request *take_open_requests(struct oriel_internode *far,
+                                                          int32_t target)
 {
     struct oriel_internode_request *taken = NULL;
     pthread_mutex_lock(&far->mutex);
@@ -109,13 +117,13 @@ static struct oriel_internode_request *take_open(struct oriel_internode *far, in
     return taken;
 }
 
-/* The first of several failures, whose message others must not replace. */
-struct first {
+/* The first of several failures: later messages must not replace its message. */
+struct first_failure {
     enum oriel_status status;
     char text[400];
 };
 
-static void note_first(struct first *first, enum oriel_status status)
+static void first_failure_record(struct first_failure *first, enum oriel_status status)
 {
     if (status == ORIEL_OK || first->status != ORIEL_OK)
         return;
@@ -123,22 +131,22 @@ static void note_first(struct first *first, enum oriel_status status)
     snprintf(first->text, sizeof first->text, "%s", oriel_fail_message());
 }
 
-static enum oriel_status fail_first(const struct first *first)
+static enum oriel_status first_failure_raise(const struct first_failure *first)
 {
     return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
 }
 
 /* Waits for them, oldest first. */
-static void await_open(struct oriel_window *window, int32_t target, struct first *first)
+static void await_open(struct oriel_window *window, int32_t target, struct first_failure *first)
 {
-    oriel_internode_settle_at(window, target);
-    struct oriel_internode_request *request = take_open(window->far, target);
+    oriel_lazy_lock_await_at(window, target);
+    struct oriel_internode_request *request = take_open_requests(window->far, target);
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
-        struct oriel_watch watch = {oriel_liveness_nobody, &watched, ORIEL_WAITING_MACHINE};
-        note_first(first,
-                   oriel_internode_missed(oriel_net_await(&request->net, &watch), request->target));
+        struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_MACHINE};
+        first_failure_record(first, oriel_internode_send_status(
+                                        oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;
     }
@@ -155,8 +163,9 @@ enum oriel_status oriel_internode_take_failure(struct oriel_internode *far)
     return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
 }
 
-/* With far->mutex held: nobody need await those whose answers have come, where nobody is lost.  How many are left. */
-static unsigned drop_done(struct oriel_internode *far)
+/* With far->mutex held: removes requests whose replies have arrived, unless their peer is lost.
+ * Returns how many are left. */
+static unsigned release_done_requests(struct oriel_internode *far)
 {
     for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
         struct oriel_internode_request *request = *link;
@@ -172,7 +181,7 @@ static unsigned drop_done(struct oriel_internode *far)
     return far->open_count;
 }
 
-static void begin_request(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
+static void request_begin(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
                           struct oriel_internode_request *request)
 {
     request->window = window;
@@ -180,26 +189,26 @@ static void begin_request(struct oriel_window *window, int32_t target, struct or
     oriel_rma_request_attach(request, peer);
 }
 
-/* It has been sent, or not. */
-static enum oriel_status begun(enum oriel_status status, struct oriel_internode_request *request,
-                               bool *many)
+/* After the request was sent, or sending it failed. */
+static enum oriel_status request_sent(enum oriel_status status,
+                                      struct oriel_internode_request *request, bool *many)
 {
     struct oriel_internode *far = request->window->far;
     const int32_t target = request->target;
     *many = false;
     if (status != ORIEL_OK) {
         oriel_rma_request_detach(request);
-        return oriel_internode_missed(status, target);
+        return oriel_internode_send_status(status, target);
     }
     pthread_mutex_lock(&far->mutex);
     request->next = far->open;
     far->open = request;
-    *many = ++far->open_count > OPEN_MOST && drop_done(far) > OPEN_MOST;
+    *many = ++far->open_count > OPEN_MOST && release_done_requests(far) > OPEN_MOST;
     pthread_mutex_unlock(&far->mutex);
     return ORIEL_OK;
 }
 
-/* Asks; *many: so much is open now that some of it is to be awaited. */
+/* Sends a request. *many: too many requests are open, so the caller must wait for some. */
 static enum oriel_status open_request(struct oriel_window *window, int32_t target,
                                       struct oriel_net_peer *peer,
                                       struct oriel_internode_head *head, const struct iovec *data,
@@ -208,86 +217,90 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
 {
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
-    begin_request(window, target, peer, request);
-    return begun(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
+    request_begin(window, target, peer, request);
+    return request_sent(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
-/* What is open is awaited: where tells, for a flush, else since it is very much, and what was refused is left to whatever
- * completes it. */
-static enum oriel_status await_here(struct oriel_window *window, int32_t target, bool tells)
+/* Awaits the open requests. tells: for a flush, which reports failures. Else because too many are
+ * open; then a refusal is left to the call that completes the operation. */
+static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
+                                             bool tells)
 {
-    struct first first = {.status = ORIEL_OK};
+    struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
     await_open(window, target, &first);
     if (tells)
-        note_first(&first, oriel_internode_take_failure(window->far));
+        first_failure_record(&first, oriel_internode_take_failure(window->far));
     pthread_mutex_unlock(&window->far->flushing);
-    return fail_first(&first);
+    return first_failure_raise(&first);
 }
 
-enum oriel_status oriel_internode_ask(struct oriel_window *window, int32_t target,
-                                      struct oriel_net_peer *peer,
-                                      struct oriel_internode_head *head, const struct iovec *data,
-                                      unsigned pieces, struct oriel_internode_request *request)
+enum oriel_status oriel_internode_send_request(struct oriel_window *window, int32_t target,
+                                               struct oriel_net_peer *peer,
+                                               struct oriel_internode_head *head,
+                                               const struct iovec *data, unsigned pieces,
+                                               struct oriel_internode_request *request)
 {
     bool many;
-    oriel_internode_ride(window, target, data, pieces);
+    oriel_lazy_lock_before_message(window, target, data, pieces);
     enum oriel_status status =
         open_request(window, target, peer, head, data, pieces, request, &many);
-    return many ? await_here(window, -1, false) : status;
+    return many ? await_open_requests(window, -1, false) : status;
 }
 
-static bool is_refused(const struct oriel_window *window, int32_t target)
+static bool lock_is_refused(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(atomic_load_explicit(&window->far->marks[target], memory_order_relaxed) &
-                          ORIEL_INTERNODE_REFUSED);
+    return oriel_unlikely(
+        atomic_load_explicit(&window->far->target_flags[target], memory_order_relaxed) &
+        ORIEL_INTERNODE_LOCK_REFUSED);
 }
 
-/* They do not wait for a lock, nor are they kept out by its target (lazy_lock.c, K3). */
-static enum oriel_status may_ask_devices(const struct oriel_window *window, int32_t target)
+/* RDMA does not wait for a lock, nor can its target refuse it (lazy_lock.c, K3). */
+static enum oriel_status check_rdma_allowed(const struct oriel_window *window, int32_t target)
 {
-    oriel_internode_settle_at(window, target);
-    if (!is_refused(window, target))
+    oriel_lazy_lock_await_at(window, target);
+    if (!lock_is_refused(window, target))
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_OTHER,
                       "access to rank %d: nothing was done, since the lock was refused",
                       (int)target);
 }
 
-enum oriel_status oriel_internode_place(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_key *key, uint64_t offset_bytes,
-                                        const void *from, size_t len_bytes)
+enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t target,
+                                           struct oriel_net_key *key, uint64_t offset_bytes,
+                                           const void *from, size_t len_bytes)
 {
-    enum oriel_status status = may_ask_devices(window, target);
+    enum oriel_status status = check_rdma_allowed(window, target);
     if (status != ORIEL_OK)
         return status;
     status = oriel_net_put(key, offset_bytes, from, len_bytes);
     if (status != ORIEL_OK)
-        return oriel_internode_missed(status, target);
+        return oriel_internode_send_status(status, target);
     oriel_delay();
-    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_PLACED); /* F1 */
+    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_RDMA_SENT); /* F1 */
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_internode_fetch(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_peer *peer, struct oriel_net_key *key,
-                                        uint64_t offset_bytes, size_t len_bytes,
-                                        struct oriel_internode_request *request)
+enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t target,
+                                           struct oriel_net_peer *peer, struct oriel_net_key *key,
+                                           uint64_t offset_bytes, size_t len_bytes,
+                                           struct oriel_internode_request *request)
 {
     bool many;
-    enum oriel_status status = may_ask_devices(window, target);
-    begin_request(window, target, peer, request);
+    enum oriel_status status = check_rdma_allowed(window, target);
+    request_begin(window, target, peer, request);
     if (status != ORIEL_OK) {
         oriel_rma_request_detach(request);
         return status;
     }
-    request->by_device = true;
-    status = begun(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
-    return many ? await_here(window, -1, false) : status;
+    request->is_rdma = true;
+    status =
+        request_sent(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
+    return many ? await_open_requests(window, -1, false) : status;
 }
 
-/* F3 of what devices have put. */
-static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target)
+/* F3 of RDMA puts. */
+static enum oriel_status send_rdma_check(struct oriel_window *window, int32_t target)
 {
     bool many;
     struct oriel_net_peer *peer;
@@ -297,30 +310,30 @@ static enum oriel_status ask_arrival(struct oriel_window *window, int32_t target
     struct oriel_internode_request *request = calloc(1, sizeof *request);
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
-    begin_request(window, target, peer, request);
-    request->by_device = true;
-    return begun(oriel_net_ask_arrival(peer, &request->net), request, &many);
+    request_begin(window, target, peer, request);
+    request->is_rdma = true;
+    return request_sent(oriel_net_ask_arrival(peer, &request->net), request, &many);
 }
 
-/* With flushing held: asks all that have the mark PLACED.  Whether there were any; *lacks: memory for some, which are still to be
- * flushed. */
-static bool ask_arrivals(struct oriel_window *window, int32_t target, struct first *first,
-                         bool *lacks)
+/* With flushing held: requests a check for all targets with flag PLACED. Returns whether there were
+ * any. *lacks: memory was short, and some targets are still to be flushed. */
+static bool send_rdma_checks(struct oriel_window *window, int32_t target,
+                             struct first_failure *first, bool *lacks)
 {
     bool any = false;
     int32_t rank;
     *lacks = false;
-    while ((rank = oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_PLACED)) >=
+    while ((rank = oriel_internode_flag_take(window->far, target, ORIEL_INTERNODE_RDMA_SENT)) >=
            0) { /* F2 */
         oriel_delay();
-        enum oriel_status status = ask_arrival(window, rank);
-        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+        enum oriel_status status = send_rdma_check(window, rank);
+        if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
             await_open(window, -1, first);
-            status = ask_arrival(window, rank);
+            status = send_rdma_check(window, rank);
         }
-        note_first(first, status);
+        first_failure_record(first, status);
         if (status == ORIEL_E_NO_MEM) {
-            oriel_internode_set_mark(window->far, rank, ORIEL_INTERNODE_PLACED);
+            oriel_internode_flag_set(window->far, rank, ORIEL_INTERNODE_RDMA_SENT);
             *lacks = true;
             return any;
         }
@@ -329,33 +342,35 @@ static bool ask_arrivals(struct oriel_window *window, int32_t target, struct fir
     return any;
 }
 
-static void take_nothing(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+static void ignore_reply_data(struct oriel_net_request *request,
+                              const struct oriel_net_arrived *answer)
 {
-    (void)oriel_internode_took((struct oriel_internode_request *)request, answer);
+    (void)oriel_internode_reply_check((struct oriel_internode_request *)request, answer);
 }
 
-/* What a lock has put by for its unlock; NULL where there is none. */
-static struct oriel_internode_request *take_put_by(struct oriel_internode *far)
+/* A request that a lock preallocated for its unlock; NULL if there is none. */
+static struct oriel_internode_request *unlock_request_take(struct oriel_internode *far)
 {
     pthread_mutex_lock(&far->mutex);
-    struct oriel_internode_request *request = far->put_by;
+    struct oriel_internode_request *request = far->unlock_requests;
     if (request != NULL)
-        far->put_by = request->next;
+        far->unlock_requests = request->next;
     pthread_mutex_unlock(&far->mutex);
     return request;
 }
 
-static void put_by(struct oriel_internode *far, struct oriel_internode_request *request)
+static void unlock_request_store(struct oriel_internode *far,
+                                 struct oriel_internode_request *request)
 {
     pthread_mutex_lock(&far->mutex);
-    request->next = far->put_by;
-    far->put_by = request;
+    request->next = far->unlock_requests;
+    far->unlock_requests = request;
     pthread_mutex_unlock(&far->mutex);
 }
 
 /* F3, or an unlock in its place. */
-static enum oriel_status ask_flush(struct oriel_window *window, int32_t target,
-                                   enum oriel_internode_kind kind)
+static enum oriel_status send_flush(struct oriel_window *window, int32_t target,
+                                    enum oriel_internode_kind kind)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {.kind = kind};
@@ -363,72 +378,73 @@ static enum oriel_status ask_flush(struct oriel_window *window, int32_t target,
     if (status != ORIEL_OK)
         return status;
     struct oriel_internode_request *request =
-        kind == ORIEL_INTERNODE_UNLOCK ? take_put_by(window->far) : NULL;
+        kind == ORIEL_INTERNODE_UNLOCK ? unlock_request_take(window->far) : NULL;
     if (request == NULL)
         request = calloc(1, sizeof *request);
     if (request == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
-    request->net.take = take_nothing;
-    bool many; /* or not: the flush awaits them all */
+    request->net.take = ignore_reply_data;
+    bool many; /* ignored: the flush awaits them all */
     return open_request(window, target, peer, &head, NULL, 0, request, &many);
 }
 
-/* Asks all that have the mark, then waits for all that is open.  *is_asked: but not where memory lacks. */
-static enum oriel_status finish(struct oriel_window *window, int32_t target,
-                                enum oriel_internode_mark mark, enum oriel_internode_kind kind,
-                                bool *is_asked)
+/* Sends requests to all targets with the flag, then awaits all open requests. *is_asked: false if
+ * memory was short. */
+static enum oriel_status flush_targets(struct oriel_window *window, int32_t target,
+                                       enum oriel_internode_target_flag mark,
+                                       enum oriel_internode_kind kind, bool *is_asked)
 {
     struct oriel_internode *far = window->far;
-    struct first first = {.status = ORIEL_OK};
+    struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&far->flushing);
     bool lacks;
-    if (ask_arrivals(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
+    if (send_rdma_checks(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
         await_open(window, target, &first); /* D1 */
-    /* F2; nothing is told behind what may not have arrived */
-    int32_t rank = lacks ? -1 : oriel_internode_take_mark(far, target, mark);
+    /* F2; nothing is sent after puts that may not have arrived */
+    int32_t rank = lacks ? -1 : oriel_internode_flag_take(far, target, mark);
     if (kind == ORIEL_INTERNODE_UNLOCK && target >= 0 && !lacks)
-        rank = target; /* also where another thread has flushed it */
+        rank = target; /* also if another thread has flushed it */
     *is_asked = !lacks;
     while (rank >= 0) {
         oriel_delay();
-        enum oriel_status status = ask_flush(window, rank, kind);
-        if (status == ORIEL_E_NO_MEM) { /* what is open holds some */
+        enum oriel_status status = send_flush(window, rank, kind);
+        if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
             await_open(window, -1, &first);
-            status = ask_flush(window, rank, kind);
+            status = send_flush(window, rank, kind);
         }
-        note_first(&first, status);
+        first_failure_record(&first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
+        /* this target and all that follow are still to be flushed */
         if (!*is_asked)
-            oriel_internode_set_mark(far, rank,
-                                     mark); /* this and all that follow are still to be flushed */
-        rank = target < 0 && *is_asked ? oriel_internode_take_mark(far, -1, mark) : -1;
+            oriel_internode_flag_set(far, rank, mark);
+        rank = target < 0 && *is_asked ? oriel_internode_flag_take(far, -1, mark) : -1;
     }
     await_open(window, target, &first);
-    note_first(&first, oriel_internode_take_failure(far));
+    first_failure_record(&first, oriel_internode_take_failure(far));
     pthread_mutex_unlock(&far->flushing);
-    return fail_first(&first);
+    return first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target)
 {
     bool is_asked;
-    return finish(window, target, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, &is_asked);
+    return flush_targets(window, target, ORIEL_INTERNODE_SENT, ORIEL_INTERNODE_FLUSH, &is_asked);
 }
 
-enum oriel_status oriel_internode_flush_placed(struct oriel_window *window, int32_t target)
+enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_t target)
 {
-    struct first first = {.status = ORIEL_OK};
+    struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
     bool lacks;
-    (void)ask_arrivals(window, target, &first, &lacks);
+    (void)send_rdma_checks(window, target, &first, &lacks);
     await_open(window, target, &first);
     pthread_mutex_unlock(&window->far->flushing);
-    return fail_first(&first);
+    return first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target)
 {
-    return await_here(window, target, true);
+    return await_open_requests(window, target, true);
 }
 
 /* --- locks --- */
@@ -438,38 +454,38 @@ typedef enum oriel_status question_fn(const struct oriel_window *window, int32_t
                                       struct oriel_internode_head *head,
                                       struct oriel_internode_question **out);
 
-static enum oriel_status ask_lock(struct oriel_window *window, int32_t target,
-                                  enum oriel_internode_wanted wanted, question_fn *by,
-                                  struct oriel_internode_question **question)
+static enum oriel_status send_lock(struct oriel_window *window, int32_t target,
+                                   enum oriel_internode_wanted wanted, question_fn *by,
+                                   struct oriel_internode_question **question)
 {
     struct oriel_net_peer *peer;
     struct oriel_internode_head head = {
-        .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_later};
-    struct oriel_internode_request *unlock =
-        calloc(1, sizeof *unlock); /* who has a lock can give it back */
+        .kind = ORIEL_INTERNODE_LOCK, .a = wanted, .b = by == oriel_internode_question_queue};
+    /* preallocated, so that an acquired lock can be released */
+    struct oriel_internode_request *unlock = calloc(1, sizeof *unlock);
     enum oriel_status status =
         unlock == NULL ? oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock and its unlock")
                        : oriel_internode_peer(window, target, &peer);
     if (status == ORIEL_OK)
         status = by(window, target, peer, &head, question);
     if (status == ORIEL_OK)
-        put_by(window->far, unlock);
+        unlock_request_store(window->far, unlock);
     else
         free(unlock);
     return status;
 }
 
-/* *is_followed: what its target tells a lock_all epoch. */
-static enum oriel_status take_lock(struct oriel_window *window, int32_t target,
-                                   enum oriel_internode_wanted wanted, bool *is_followed)
+/* *is_followed: the target's reply to a lock_all epoch. */
+static enum oriel_status lock_acquire(struct oriel_window *window, int32_t target,
+                                      enum oriel_internode_wanted wanted, bool *is_followed)
 {
     struct oriel_internode_question *question;
-    oriel_internode_settle();
+    oriel_lazy_lock_await();
     enum oriel_status status =
-        ask_lock(window, target, wanted, oriel_internode_question, &question);
+        send_lock(window, target, wanted, oriel_internode_question, &question);
     if (status != ORIEL_OK)
         return status;
-    *is_followed = oriel_internode_answered(question) != 0;
+    *is_followed = oriel_internode_question_number(question) != 0;
     free(question);
     return ORIEL_OK;
 }
@@ -477,45 +493,45 @@ static enum oriel_status take_lock(struct oriel_window *window, int32_t target,
 enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     bool is_followed;
-    return take_lock(window, target,
-                     exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
-                     &is_followed);
+    return lock_acquire(window, target,
+                        exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
+                        &is_followed);
 }
 
 enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
                                              bool exclusive)
 {
     struct oriel_internode_question *question;
-    enum oriel_status status = ask_lock(
+    enum oriel_status status = send_lock(
         window, target, exclusive ? ORIEL_INTERNODE_WANTS_EXCLUSIVE : ORIEL_INTERNODE_WANTS_SHARED,
-        oriel_internode_question_later, &question);
+        oriel_internode_question_queue, &question);
     if (status == ORIEL_OK)
-        oriel_internode_ride_begin(window, target, question);
+        oriel_lazy_lock_begin(window, target, question);
     return status;
 }
 
-/* Inside lock_all; with far->entering held. */
-static enum oriel_status take_one_of_all(struct oriel_window *window, int32_t target,
-                                         enum oriel_internode_wanted wanted)
+/* Inside lock_all, with far->entering held. */
+static enum oriel_status lock_all_acquire(struct oriel_window *window, int32_t target,
+                                          enum oriel_internode_wanted wanted)
 {
     bool is_followed;
-    enum oriel_status status = take_lock(window, target, wanted, &is_followed);
+    enum oriel_status status = lock_acquire(window, target, wanted, &is_followed);
     if (status != ORIEL_OK)
         return status;
     oriel_delay();
-    oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_HELD);
+    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_LOCKED);
     if (is_followed)
-        oriel_internode_set_mark(window->far, target, ORIEL_INTERNODE_FOLLOWED); /* J2 */
+        oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_WRITER_WAITS); /* J2 */
     return ORIEL_OK;
 }
 
-void oriel_internode_take_turns(struct oriel_window *window)
+void oriel_internode_lock_followed(struct oriel_window *window)
 {
     pthread_mutex_lock(&window->far->entering);
-    for (int32_t rank = -1; (rank = oriel_internode_next_marked(
-                                 window->far, rank, ORIEL_INTERNODE_FOLLOWED)) >= 0;) { /* J3 */
-        (void)oriel_internode_take_mark(window->far, rank, ORIEL_INTERNODE_FOLLOWED);
-        (void)take_one_of_all(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
+    for (int32_t rank = -1; (rank = oriel_internode_flag_next(
+                                 window->far, rank, ORIEL_INTERNODE_WRITER_WAITS)) >= 0;) { /* J3 */
+        (void)oriel_internode_flag_take(window->far, rank, ORIEL_INTERNODE_WRITER_WAITS);
+        (void)lock_all_acquire(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     }
     pthread_mutex_unlock(&window->far->entering);
 }
@@ -524,19 +540,20 @@ enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t ta
                                          bool *is_given_back)
 {
     enum oriel_status status =
-        finish(window, target, ORIEL_INTERNODE_TOLD,
-               trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
-    if (*is_given_back && is_refused(window, target))
-        (void)oriel_internode_take_mark(window->far, target, ORIEL_INTERNODE_REFUSED);
+        flush_targets(window, target, ORIEL_INTERNODE_SENT,
+                      trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
+    if (*is_given_back && lock_is_refused(window, target))
+        (void)oriel_internode_flag_take(window->far, target, ORIEL_INTERNODE_LOCK_REFUSED);
     return status;
 }
 
 enum oriel_status oriel_internode_unlock_all(struct oriel_window *window, bool trusted,
                                              bool *is_given_back)
 {
-    return trusted
-               ? finish(window, -1, ORIEL_INTERNODE_TOLD, ORIEL_INTERNODE_FLUSH, is_given_back)
-               : finish(window, -1, ORIEL_INTERNODE_HELD, ORIEL_INTERNODE_UNLOCK, is_given_back);
+    return trusted ? flush_targets(window, -1, ORIEL_INTERNODE_SENT, ORIEL_INTERNODE_FLUSH,
+                                   is_given_back)
+                   : flush_targets(window, -1, ORIEL_INTERNODE_LOCKED, ORIEL_INTERNODE_UNLOCK,
+                                   is_given_back);
 }
 
 enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t target,
@@ -545,13 +562,13 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
     enum oriel_status status = oriel_internode_peer(window, target, peer);
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
-        (atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
-         ORIEL_INTERNODE_HELD))
+        (atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
+         ORIEL_INTERNODE_LOCKED))
         return status;
-    pthread_mutex_lock(&window->far->entering); /* one thread takes it */
-    if (!(atomic_load_explicit(&window->far->marks[target], memory_order_acquire) &
-          ORIEL_INTERNODE_HELD))
-        status = take_one_of_all(window, target, ORIEL_INTERNODE_WANTS_ALL);
+    pthread_mutex_lock(&window->far->entering); /* one thread acquires it */
+    if (!(atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
+          ORIEL_INTERNODE_LOCKED))
+        status = lock_all_acquire(window, target, ORIEL_INTERNODE_WANTS_ALL);
     pthread_mutex_unlock(&window->far->entering);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Describes, packs and unpacks pieces of layouts (pack.h).  Works on memory of this process alone. */
+/* Describes, packs and unpacks pieces of layouts (pack.h). Touches memory of this process only. */
 #include "internode/origin/pack.h"
 
 #include "transport/shared/copy_strided.h"
@@ -20,7 +20,7 @@ static uint64_t describe_runs(struct oriel_batch *batch, uint64_t runs,
     return runs;
 }
 
-/* len_bytes as they lie in memory. */
+/* len_bytes that are contiguous in memory. */
 static void describe_part(struct oriel_batch *batch, uint64_t len_bytes,
                           struct oriel_internode_batch *out)
 {
@@ -29,7 +29,7 @@ static void describe_part(struct oriel_batch *batch, uint64_t len_bytes,
     oriel_batch_use(batch, len_bytes);
 }
 
-/* Whole pairs as such, parts of one by themselves. */
+/* Describes whole pairs as pairs, and parts of a pair separately. */
 static uint64_t describe_pairs(struct oriel_batch *batch, uint64_t most_bytes,
                                struct oriel_internode_batch *out)
 {
@@ -74,8 +74,8 @@ uint64_t oriel_internode_describe(struct oriel_batch *batch, uint64_t most_bytes
     return moved;
 }
 
-/* One run of pairs, field by field; returns how many bytes have moved. */
-static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_internode_batch *batch,
+/* Copies one run of pairs field by field; returns the number of bytes copied. */
+static uint64_t pairs_copy(char *packed, char *pairs, const struct oriel_internode_batch *batch,
                            bool pack)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
@@ -91,14 +91,15 @@ static uint64_t move_pairs(char *packed, char *pairs, const struct oriel_interno
     return (uint64_t)(next - packed);
 }
 
-static uint64_t move(char *packed, const struct oriel_internode_batch *batch, char *base, bool pack)
+static uint64_t batch_copy(char *packed, const struct oriel_internode_batch *batch, char *base,
+                           bool pack)
 {
     char *first = oriel_at(base, batch->at_bytes);
     const uint64_t len_bytes = (uint64_t)batch->run_bytes * batch->runs;
     if (oriel_kinds[batch->kind].padded) {
         uint64_t moved = 0;
         for (uint32_t i = 0; i < batch->runs; i++)
-            moved += move_pairs(packed + moved, oriel_at(first, (int64_t)i * batch->stride_bytes),
+            moved += pairs_copy(packed + moved, oriel_at(first, (int64_t)i * batch->stride_bytes),
                                 batch, pack);
         return moved;
     }
@@ -116,11 +117,11 @@ static uint64_t move(char *packed, const struct oriel_internode_batch *batch, ch
 uint64_t oriel_internode_pack(char *packed, const struct oriel_internode_batch *batch,
                               const void *base)
 {
-    return move(packed, batch, (char *)(uintptr_t)base, true);
+    return batch_copy(packed, batch, (char *)(uintptr_t)base, true);
 }
 
 uint64_t oriel_internode_unpack(const char *packed, const struct oriel_internode_batch *batch,
                                 void *base)
 {
-    return move((char *)(uintptr_t)packed, batch, base, false);
+    return batch_copy((char *)(uintptr_t)packed, batch, base, false);
 }

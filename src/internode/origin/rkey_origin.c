@@ -1,6 +1,6 @@
-/* How this process's devices reach the memory of far targets (transport/ucx/rdma.c): an origin asks at its first operation
- * there, and keeps what it was told until the window ends.  One thread asks for a target.  window_state.c and internode/origin/origin_rma.c call; the
- * target's side is rkey_target.c. */
+/* RDMA access of this process to the memory of internode targets (transport/ucx/rdma.c). An origin
+ * requests a target's key at its first operation there, and caches it until the window ends. One
+ * thread requests a key. The target's side is rkey_target.c. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/log.h"
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static char none; /* in the place of a key: the target has none */
+static char none; /* marks a target without a key */
 
 static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer)
 {
@@ -16,13 +16,13 @@ static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_n
     struct oriel_internode_question *question;
     size_t len_bytes;
     if (oriel_internode_question(window, target, peer, &head, &question) != ORIEL_OK)
-        return &none; /* what follows finds out why */
-    const void *text = oriel_internode_answered_bytes(question, &len_bytes);
+        return &none; /* the operation's own message reports the cause */
+    const void *text = oriel_internode_question_data(question, &len_bytes);
     struct oriel_net_key *key = oriel_net_key_open(peer, text, len_bytes);
     free(question);
     if (key == NULL)
         return &none;
-    oriel_note("window %llu: devices put to rank %d and get from it by themselves",
+    oriel_note("window %llu: puts to and gets from rank %d use RDMA",
                (unsigned long long)window->serial, (int)target);
     return key;
 }
@@ -36,11 +36,11 @@ struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t t
         return NULL;
     void *key = oriel_hash_table_find(&far->keys, at);
     if (key == NULL) {
-        pthread_mutex_lock(&far->entering); /* one thread asks */
+        pthread_mutex_lock(&far->entering); /* one thread requests it */
         key = oriel_hash_table_find(&far->keys, at);
         if (key == NULL && oriel_hash_table_reserve(&far->keys)) {
             key = ask_key(window, target, peer);
-            (void)oriel_hash_table_set(&far->keys, at, key); /* there is room */
+            (void)oriel_hash_table_set(&far->keys, at, key); /* room is reserved */
         }
         pthread_mutex_unlock(&far->entering);
     }

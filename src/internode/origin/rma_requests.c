@@ -1,6 +1,7 @@
-/* Operations whose answers are outstanding (rma_requests.h).  A message's request has two owners where it belongs to one: a flush,
- * which awaits it, and the end of its answer, which counts; the last of them frees it.  So a flush completes an operation and
- * need not know of it, and it may be freed, waited for and flushed in any order and by any threads. */
+/* Operations with outstanding replies (rma_requests.h). The request of a message that belongs to
+ * such an operation has two owners: the flush that awaits it, and the end of its reply, which
+ * counts it. The last owner frees it. So a flush completes an operation without knowing it. An
+ * operation may be freed, awaited and flushed in any order and by any thread. */
 #include "internode/origin/rma_requests.h"
 
 #include <stdio.h>
@@ -11,13 +12,15 @@ enum { CHECK_NS = 100000000 };
 
 static _Thread_local struct oriel_rma_request *begun; /* by this thread, and not sent */
 static _Atomic uint64_t last_number;
-static _Atomic uint32_t unanswered;               /* operations: not ended */
+static _Atomic uint32_t unanswered;               /* number of operations that have not ended */
 static _Atomic(struct oriel_rma_request *) ended; /* newest first */
 static _Atomic uint64_t checked_ns;
-static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER; /* taken before the net's own */
-static struct oriel_rma_request *watched; /* all that nobody has taken; watching */
+/* acquired before the net's own lock */
+static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
+/* all operations that take_ended has not returned; watching */
+static struct oriel_rma_request *watched;
 
-static void give_share(struct oriel_rma_request *pending)
+static void share_release(struct oriel_rma_request *pending)
 {
     if (atomic_fetch_sub_explicit(&pending->open, 1, memory_order_acq_rel) != 1)
         return;
@@ -46,7 +49,7 @@ void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target)
 void oriel_rma_request_sent(struct oriel_rma_request *pending)
 {
     begun = NULL;
-    give_share(pending);
+    share_release(pending);
 }
 
 struct oriel_rma_request *oriel_rma_request_take_ended(void)
@@ -69,7 +72,8 @@ struct oriel_rma_request *oriel_rma_request_take_ended(void)
     return taken;
 }
 
-/* Asks of each target, once where many operations follow each other, whether it lives: who is lost ends its operations. */
+/* Checks whether each target lives, once for a sequence of operations on it. The loss of a target
+ * ends its operations. */
 static void check_targets(void)
 {
     struct oriel_net_peer *last = NULL;
@@ -110,8 +114,8 @@ enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending
     return oriel_fail(pending->status, "%s", pending->text);
 }
 
-/* The last of a message, with the net's lock held. */
-static void end(struct oriel_net_request *net)
+/* The last step of a message, with the net's lock held. */
+static void request_reply_end(struct oriel_net_request *net)
 {
     struct oriel_internode_request *request = (struct oriel_internode_request *)net;
     struct oriel_rma_request *pending = request->pending;
@@ -120,7 +124,7 @@ static void end(struct oriel_net_request *net)
         snprintf(pending->text, sizeof pending->text, "rank %d is lost", (int)request->target);
     }
     oriel_rma_request_release(request);
-    give_share(pending);
+    share_release(pending);
 }
 
 void oriel_rma_request_attach(struct oriel_internode_request *request, struct oriel_net_peer *peer)
@@ -129,7 +133,7 @@ void oriel_rma_request_attach(struct oriel_internode_request *request, struct or
     request->net.end = NULL;
     if (begun == NULL)
         return;
-    request->net.end = end;
+    request->net.end = request_reply_end;
     atomic_init(&request->owners, 2);
     atomic_store_explicit(&begun->peer, peer, memory_order_relaxed);
     atomic_fetch_add_explicit(&begun->open, 1, memory_order_relaxed);

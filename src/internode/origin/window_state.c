@@ -1,5 +1,5 @@
-/* The far half of a window: made before messages for the window are served, freed when none are any more.  Creation, and the
- * tests that stand in for it, call. */
+/* Creates and frees the internode state of a window. It exists before the first message for the
+ * window is served, and until after the last. */
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 
@@ -22,8 +22,8 @@ struct oriel_internode *oriel_internode_make(uint64_t id, int32_t n)
     if (far == NULL)
         return NULL;
     far->id = id;
-    far->marks = calloc((uint32_t)n, 1);
-    far->marked = calloc((uint32_t)n, sizeof *far->marked);
+    far->target_flags = calloc((uint32_t)n, 1);
+    far->flagged = calloc((uint32_t)n, sizeof *far->flagged);
     far->refused = calloc((uint32_t)n, 1);
     far->spare_lock = calloc(1, sizeof *far->spare_lock);
     far->partners = (struct oriel_hash_table)ORIEL_HASH_TABLE_INIT;
@@ -31,7 +31,7 @@ struct oriel_internode *oriel_internode_make(uint64_t id, int32_t n)
     pthread_mutex_init(&far->mutex, NULL);
     pthread_mutex_init(&far->entering, NULL);
     pthread_mutex_init(&far->flushing, NULL);
-    if (far->marks != NULL && far->marked != NULL && far->refused != NULL &&
+    if (far->target_flags != NULL && far->flagged != NULL && far->refused != NULL &&
         far->spare_lock != NULL && oriel_internode_has_spare_partner(far))
         return far;
     oriel_internode_free(far);
@@ -46,19 +46,19 @@ static void free_partner(void *partner, void *context)
 
 void oriel_internode_free(struct oriel_internode *far)
 {
-    oriel_internode_ride_leave(far);
+    oriel_lazy_lock_free(far);
     oriel_hash_table_visit(&far->partners, free_partner, NULL);
     oriel_hash_table_close(&far->partners);
     free(far->spare_partner);
     free(far->spare_lock);
     oriel_internode_keys_close(far);
-    while (far->put_by != NULL) {
-        struct oriel_internode_request *request = far->put_by;
-        far->put_by = request->next;
+    while (far->unlock_requests != NULL) {
+        struct oriel_internode_request *request = far->unlock_requests;
+        far->unlock_requests = request->next;
         free(request);
     }
-    while (far->open !=
-           NULL) { /* of a window whose end failed: what is still the net's is left to it */
+    /* only if the window's end failed; a request that the net still has is left to it */
+    while (far->open != NULL) {
         struct oriel_internode_request *request = far->open;
         far->open = request->next;
         if (atomic_load_explicit(&request->net.done, memory_order_acquire))
@@ -67,8 +67,8 @@ void oriel_internode_free(struct oriel_internode *far)
     pthread_mutex_destroy(&far->mutex);
     pthread_mutex_destroy(&far->entering);
     pthread_mutex_destroy(&far->flushing);
-    free((void *)far->marks);
-    free(far->marked);
+    free((void *)far->target_flags);
+    free(far->flagged);
     free(far->refused);
     free(far);
 }

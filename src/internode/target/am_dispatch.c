@@ -1,7 +1,9 @@
-/* Leads messages from other machines to their windows.  A window is found from before all have agreed on it until after the
- * barrier of its end, and served from when this process has finished it, before all tell each other so (create.c): whoever may
- * send something for it is served.  What is for no window is for one that ended after an error, and is answered so.  The agent's
- * thread serves, one message at a time, under serving, which removal takes too. */
+/* Dispatches messages from other nodes to their windows. A window can be found from before all
+ * ranks agree on it until after the barrier of its end. It is served once this process has finished
+ * it, before all ranks notify each other of that (create.c). So every message that a rank may send
+ * is served. A message for an unknown window is for one that ended after an error; its reply says
+ * so. The agent's thread serves one message at a time with serving held. Removal acquires serving,
+ * too. */
 #include "internode/target/am_dispatch.h"
 
 #include "internode/origin/origin_rma.h"
@@ -14,7 +16,7 @@
 static struct oriel_hash_table windows = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
 
-/* The last windows that ended after a death: who asks for one is told of whose. */
+/* The last windows that ended after a death, with the dead rank for replies about them. */
 enum { GIVEN_UP = 64 };
 static struct {
     uint64_t id;
@@ -46,7 +48,7 @@ void oriel_serve_give_up(struct oriel_window *window, int32_t dead)
     pthread_mutex_unlock(&serving);
 }
 
-static bool is_asked(const struct oriel_internode_head *head)
+static bool expects_reply(const struct oriel_internode_head *head)
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_POST:
@@ -59,61 +61,61 @@ static bool is_asked(const struct oriel_internode_head *head)
     }
 }
 
-static void answer_nowhere(const struct oriel_net_asker *asker,
-                           const struct oriel_internode_head *head, enum oriel_status status,
-                           const char *why)
+static void reply_error(const struct oriel_net_asker *asker,
+                        const struct oriel_internode_head *head, enum oriel_status status,
+                        const char *why)
 {
-    struct oriel_internode_answer answer = {.status = status};
+    struct oriel_internode_reply answer = {.status = status};
     struct oriel_net_bytes bytes = {&answer, sizeof answer, NULL, 0};
     snprintf(answer.text, sizeof answer.text, "%s", why);
-    if (is_asked(head))
+    if (expects_reply(head))
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_given_up(const struct oriel_net_asker *asker,
-                            const struct oriel_internode_head *head, int32_t dead)
+static void reply_given_up(const struct oriel_net_asker *asker,
+                           const struct oriel_internode_head *head, int32_t dead)
 {
-    struct oriel_internode_answer answer = {.status = ORIEL_E_PEER};
+    struct oriel_internode_reply answer = {.status = ORIEL_E_PEER};
     uint64_t number = (uint64_t)dead + 1;
     struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number},
                                     1};
-    snprintf(answer.text, sizeof answer.text, "rank %d has died, and the window is gone here",
-             (int)dead);
-    if (is_asked(head))
+    snprintf(answer.text, sizeof answer.text,
+             "rank %d has died, and the target has left the window", (int)dead);
+    if (expects_reply(head))
         oriel_net_answer(asker, &bytes);
 }
 
-static void answer_gone(const struct oriel_net_asker *asker,
-                        const struct oriel_internode_head *head)
+static void reply_gone(const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
 {
     for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
         if (given_up[i].id != head->window)
             continue;
-        answer_given_up(asker, head, given_up[i].dead);
+        reply_given_up(asker, head, given_up[i].dead);
         return;
     }
-    answer_nowhere(asker, head, ORIEL_E_WIN, "the window is gone");
+    reply_error(asker, head, ORIEL_E_WIN, "the window no longer exists");
 }
 
-/* Identity and address of a process of this machine. */
-static void tell_address(struct oriel_window *window, const struct oriel_net_asker *asker,
-                         const struct oriel_internode_head *head)
+/* Replies with identity and address of a process of this node. */
+static void reply_address(struct oriel_window *window, const struct oriel_net_asker *asker,
+                          const struct oriel_internode_head *head)
 {
     const struct oriel_peer *peer =
         head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
     const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
     if (reached == NULL) {
-        answer_nowhere(asker, head, ORIEL_E_WIN, "no such process on this machine");
+        reply_error(asker, head, ORIEL_E_WIN, "no such process on this node");
         return;
     }
     struct iovec data[] = {{(void *)(uintptr_t)&peer->identity, sizeof peer->identity},
                            {(void *)(uintptr_t)reached->address, reached->address_bytes}};
-    oriel_internode_answer_well(asker, data, 2);
+    oriel_internode_reply_ok(asker, data, 2);
 }
 
-/* Whether the sender is the rank that it says. */
-static bool is_from(const struct oriel_window *window, const struct oriel_internode_head *head,
-                    const struct oriel_identity *from)
+/* Whether the sender is the rank in the head. */
+static bool sender_is_valid(const struct oriel_window *window,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_identity *from)
 {
     if (head->from < 0 || head->from >= window->n)
         return false;
@@ -121,24 +123,24 @@ static bool is_from(const struct oriel_window *window, const struct oriel_intern
     return id->id[0] == from->id[0] && id->id[1] == from->id[1];
 }
 
-/* Also again, what a target has kept for a while. */
-static void serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
-                      const struct oriel_internode_head *head,
-                      const struct oriel_net_arrived *message)
+/* Also runs for messages that a target deferred. */
+static void message_serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
+                              const struct oriel_internode_head *head,
+                              const struct oriel_net_arrived *message)
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_PUT:
     case ORIEL_INTERNODE_GET:
     case ORIEL_INTERNODE_ACCUMULATE:
     case ORIEL_INTERNODE_SWAP: oriel_internode_serve_operation(window, asker, head, message); break;
-    case ORIEL_INTERNODE_ADDRESS: tell_address(window, asker, head); break;
-    case ORIEL_INTERNODE_KEY: oriel_internode_tell_key(window, asker); break;
+    case ORIEL_INTERNODE_ADDRESS: reply_address(window, asker, head); break;
+    case ORIEL_INTERNODE_KEY: oriel_internode_reply_key(window, asker); break;
     default: oriel_internode_serve(window, asker, head); break;
     }
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
-                  const struct oriel_net_arrived *message)
+static void message_serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
+                          const struct oriel_net_arrived *message)
 {
     const struct oriel_internode_head *head = message->head;
     if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_KEY)
@@ -146,49 +148,51 @@ static void serve(const struct oriel_net_asker *asker, const struct oriel_identi
     pthread_mutex_lock(&serving);
     struct oriel_window *window = oriel_hash_table_find(&windows, head->window);
     if (window == NULL)
-        answer_gone(asker, head);
+        reply_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
-        answer_nowhere(asker, head, ORIEL_E_WIN,
-                       "the window is not made yet"); /* from one that does not keep to settle() */
-    else if (!is_from(window, head, from))
-        answer_nowhere(asker, head, ORIEL_E_WIN, "the sender is none of the window's ranks");
-    else if (!oriel_internode_keeps(window, asker, head, message, is_asked(head), serve_now))
-        serve_now(window, asker, head, message);
+        reply_error(asker, head, ORIEL_E_WIN,
+                    "the window is not complete yet"); /* from a sender that ignores is_settled */
+    else if (!sender_is_valid(window, head, from))
+        reply_error(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
+    else if (!oriel_internode_defers(window, asker, head, message, expects_reply(head),
+                                     message_serve_now))
+        message_serve_now(window, asker, head, message);
     pthread_mutex_unlock(&serving);
 }
 
-static void look_at(void *window, void *context)
+static void locks_advance_window(void *window, void *context)
 {
     (void)context;
-    oriel_internode_look(window);
+    oriel_internode_advance_locks(window);
 }
 
-static bool look(void)
+static bool locks_advance_all(void)
 {
     pthread_mutex_lock(&serving);
-    if (oriel_internode_waits())
-        oriel_hash_table_visit(&windows, look_at, NULL);
-    bool waiting = oriel_internode_waits();
+    if (oriel_internode_has_waiting_locks())
+        oriel_hash_table_visit(&windows, locks_advance_window, NULL);
+    bool waiting = oriel_internode_has_waiting_locks();
     pthread_mutex_unlock(&serving);
     return waiting;
 }
 
-static void forget_in(void *value, void *context)
+static void window_forget_process(void *value, void *context)
 {
     struct oriel_window *window = value;
     const struct oriel_identity *identity = context;
     for (int32_t i = 0; i < window->n; i++)
         if (window->group->ids[i].id[0] == identity->id[0] &&
             window->group->ids[i].id[1] == identity->id[1])
-            oriel_internode_forget(window, i);
+            oriel_internode_rank_lost(window, i);
 }
 
-static void lost(const struct oriel_identity *who)
+static void process_lost(const struct oriel_identity *who)
 {
     struct oriel_identity copy = *who;
     pthread_mutex_lock(&serving);
-    oriel_hash_table_visit(&windows, forget_in, &copy);
+    oriel_hash_table_visit(&windows, window_forget_process, &copy);
     pthread_mutex_unlock(&serving);
 }
 
-const struct oriel_net_service oriel_service = {.serve = serve, .look = look, .lost = lost};
+const struct oriel_net_service oriel_service = {
+    .serve = message_serve, .look = locks_advance_all, .lost = process_lost};

@@ -1,26 +1,27 @@
-/* A list of copies, oldest first (deferred_queue.h). */
+/* A list of copied messages, oldest first (deferred_queue.h). */
 #include "internode/target/deferred_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 2 * ORIEL_INTERNODE_RIDE_BYTES }; /* a flush is in no count of the origin's */
+/* the origin's limit does not count flushes */
+enum { MOST_BYTES = 2 * ORIEL_LAZY_LOCK_BYTES };
 
 struct oriel_internode_message {
     struct oriel_internode_message *next;
     struct oriel_net_asker asker;
     struct oriel_internode_head head;
-    oriel_internode_again *again;
+    oriel_internode_serve_fn *again;
     bool is_asked;
     size_t len_bytes;
     _Alignas(uint64_t) char data[];
 };
 
-enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
-                                       const struct oriel_net_asker *asker,
-                                       const struct oriel_internode_head *head,
-                                       const struct oriel_net_arrived *message, bool is_asked,
-                                       oriel_internode_again *again)
+enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *kept,
+                                               const struct oriel_net_asker *asker,
+                                               const struct oriel_internode_head *head,
+                                               const struct oriel_net_arrived *message,
+                                               bool is_asked, oriel_internode_serve_fn *again)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK && !kept->has_unlock) {
         kept->has_unlock = true;
@@ -28,14 +29,14 @@ enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
         return ORIEL_OK;
     }
     if (kept->has_unlock)
-        return oriel_fail(ORIEL_E_SYNC, "a message of rank %d behind its unlock", (int)head->from);
+        return oriel_fail(ORIEL_E_SYNC, "a message of rank %d after its unlock", (int)head->from);
     size_t counted_bytes = sizeof *head + message->len_bytes;
     struct oriel_internode_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes
                                                ? NULL
                                                : malloc(sizeof *copy + message->len_bytes);
     if (copy == NULL)
         return oriel_fail(ORIEL_E_NO_MEM,
-                          "no memory for what rank %d does inside a lock that is not held yet",
+                          "no memory to defer operations of rank %d until its lock is acquired",
                           (int)head->from);
     *copy = (struct oriel_internode_message){.asker = *asker,
                                              .head = *head,
@@ -53,7 +54,7 @@ enum oriel_status oriel_internode_keep(struct oriel_internode_kept *kept,
     return ORIEL_OK;
 }
 
-static struct oriel_internode_message *take_first(struct oriel_internode_kept *kept)
+static struct oriel_internode_message *take_first(struct oriel_internode_deferred *kept)
 {
     struct oriel_internode_message *first = kept->first;
     if (first == NULL)
@@ -64,7 +65,8 @@ static struct oriel_internode_message *take_first(struct oriel_internode_kept *k
     return first;
 }
 
-void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_internode_kept *kept)
+void oriel_internode_deferred_serve(struct oriel_window *window,
+                                    struct oriel_internode_deferred *kept)
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
@@ -75,17 +77,18 @@ void oriel_internode_kept_serve(struct oriel_window *window, struct oriel_intern
     }
 }
 
-void oriel_internode_kept_refuse(struct oriel_internode_kept *kept, enum oriel_status status)
+void oriel_internode_deferred_refuse(struct oriel_internode_deferred *kept,
+                                     enum oriel_status status)
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
         if (message->is_asked)
-            oriel_internode_refuse(&message->asker, status);
+            oriel_internode_reply_refusal(&message->asker, status);
         free(message);
     }
 }
 
-void oriel_internode_kept_drop(struct oriel_internode_kept *kept)
+void oriel_internode_deferred_drop(struct oriel_internode_deferred *kept)
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL)

@@ -1,33 +1,44 @@
-/* How epochs of lock_all take locks of targets on other machines: one after the other, in any order, each by the first operation
- * on its target.  A program sees lock_all as one lock that is held from its beginning, so that such an operation must not wait
- * for another epoch: E holds A's lock and wants B's, F holds B's and wants A's, and behind each stands an exclusive lock that
- * waits for it and that the other stood behind, if all kept to the queue.
+/* How lock_all epochs acquire locks of internode targets: one after the other, in any order, each
+ * by the first operation on its target. To a program lock_all is one lock, held from its beginning.
+ * So such an operation must not wait for another epoch. If all epochs simply queued, two could
+ * deadlock: E holds A's lock and wants B's, F holds B's and wants A's. At each target an exclusive
+ * lock waits for the holder, and the other epoch waits after the exclusive lock.
  *
- * So epochs share places in a queue (shares).  A place is a reader's (R1, ticket.c): of the first to come, left by the last.
+ * So epochs share positions in the target's queue (shares). A position is a reader's (R1,
+ * ticket.c): the first epoch takes it, the last one to leave releases it.
  *
- *   J1 (target)  what an operation wants shares the first place, also where writers stand behind that; where there is none, it
- *                takes one, behind all
- *   J2           the answer tells whether a writer stands behind the place
- *   J3 (origin)  of whom that was told, the next epoch takes the lock before lock_all returns, behind the gate, one after the
- *                other by rank
- *   J4 (target)  what lock_all wants shares the last place, if no writer stands behind that; else it takes one, behind all
- *   J5 (target)  when it has waited long there it shares the first place, if epochs are in that; its own is left when its turn
- *                comes
+ *   J1: (target)  an operation's lock shares the first position, even if writers wait after that;
+ *       if there is none, it takes one at the end of the queue.
+ *   J2: the reply says whether a writer waits after the position.
+ *   J3: (origin)  for each target that reported a writer, the next lock_all acquires the lock
+ *       before it returns, after the gate, one target after the other by rank.
+ *   J4: (target)  a lock by lock_all itself shares the last position, if no writer waits after it;
+ *       else it takes one at the end of the queue.
+ *   J5: (target)  after a long wait such a lock shares the first position, if epochs hold the lock
+ *       by it; it leaves its own position when that position's turn comes.
  *
- * No circle.  An operation waits for what stands before the first place (J1): single locks, which end by themselves when their
- * turn has come.  Within lock_all a rank waits for epochs, too, of all places before (J4).  Of these, who has come back
- * from lock_all waits for single locks alone, and who has not waits at a target of a higher rank (J3), for epochs of which the
- * same is true, up to the highest.  So an epoch that has begun waits for no other, and one that begins for those that have begun,
- * as on one machine; whatever else the program holds meanwhile, locks of other windows or other threads, remains out of it.
- * The gate adds nothing: a writer in the queue has passed it, and who waits there, for lock_all or an exclusive lock, holds none
- * of the window's locks.  And should one that has begun wait for one that begins by other means, by a message, or by lock_all of
- * another window, it waits for J5, as at the gate (lock_all_gate.c, G6).
- * Turns.  A writer in the queue is overtaken by one epoch of each origin: that one is told (J2; the writer still stands
- * behind the place that the epoch is in), and the next goes behind (J3, J4); or else it has waited long, 100 ms and as much again
- * for each that has come to the first place by J5 before it came, so that the epochs there end at last.
- * Who takes anything else inside of a single lock may close a circle.
+ * No deadlock. An operation waits only for locks before the first position (J1). These are single
+ * locks, which end on their own once their turn has come. Inside lock_all a rank also waits for the
+ * epochs of all positions before its own (J4). Such an epoch either has returned from lock_all, and
+ * then waits for single locks only. Or it has not, and then waits at a target of a higher rank
+ * (J3), for epochs to which the same applies, up to the highest rank. So an epoch that has begun
+ * waits for no other epoch, and one that begins waits for those that have begun, as on one node.
+ * Other locks of the program, of other windows or threads, are not part of this argument. The gate
+ * adds no wait: a writer in the queue has passed it, and a rank that waits at the gate, for
+ * lock_all or an exclusive lock, holds none of the window's locks. An epoch that has begun may wait
+ * for one that begins by other means: a message, or lock_all of another window. Then J5 ends that
+ * wait, as G6 does at the gate (lock_all_gate.c).
  *
- * The agent's thread alone has the places; ranks of its own machine know the queue, where a place is a reader like any other. */
+ * Fairness. One epoch of each origin overtakes a writer in the queue. Its origin learns of the
+ * writer (J2: the writer still waits after the position that the epoch shares), and the origin's
+ * next epoch queues after the writer (J3, J4). The exception is an epoch that has waited long (J5).
+ * It waits 100 ms, and 100 ms more for each epoch that joined the first position by J5 before it
+ * arrived. So the epochs of the first position end eventually.
+ *
+ * A program that acquires anything else inside a single lock may deadlock.
+ *
+ * Only the agent's thread has the positions. Ranks of its own node know only the queue, where a
+ * position is a reader like any other. */
 #include "internode/target/lock_all_queue.h"
 
 #include "sync/ticket.h"
@@ -38,7 +49,7 @@ struct oriel_internode_share {
     struct oriel_internode_share *next;
     uint64_t place;
     uint32_t members;
-    uint32_t joins; /* members that have come by J5 */
+    uint32_t joins; /* members that joined by J5 */
     bool is_in;
 };
 
@@ -61,7 +72,7 @@ struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *wi
         if (share == NULL)
             return NULL;
         oriel_delay();
-        share->place = oriel_ticket_come(&window->control->lock);
+        share->place = oriel_ticket_enter_reader(&window->control->lock);
         *link = share;
     }
     share->members++;
@@ -72,7 +83,7 @@ bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_inter
 {
     struct oriel_ticket *queue = &window->control->lock;
     if (!share->is_in && oriel_ticket_may_read(queue, share->place)) {
-        (void)oriel_ticket_await_writers(queue, share->place, NULL); /* it does not wait any more */
+        (void)oriel_ticket_await_writers(queue, share->place, NULL); /* returns at once */
         share->is_in = true;
     }
     return share->is_in;
@@ -83,7 +94,7 @@ uint32_t oriel_internode_shares_joins(const struct oriel_internode *far)
     return far->shares == NULL ? 0 : far->shares->joins;
 }
 
-struct oriel_internode_share *oriel_internode_share_join_inside(struct oriel_window *window)
+struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window)
 {
     struct oriel_internode_share *first = window->far->shares;
     if (!oriel_internode_share_is_in(window, first))

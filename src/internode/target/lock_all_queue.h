@@ -1,5 +1,5 @@
-/* Places in this process's queue that lock_all epochs of other machines' ranks share (lock_all_queue.c has the argument).
- * target_sync.c alone calls, in the agent's thread. */
+/* Tickets of this process's queue that lock_all epochs of internode ranks share (lock_all_queue.c
+ * has the argument). Agent's thread only. */
 #ifndef ORIEL_INTERNODE_TARGET_LOCK_ALL_QUEUE_H
 #define ORIEL_INTERNODE_TARGET_LOCK_ALL_QUEUE_H
 
@@ -7,22 +7,24 @@
 
 struct oriel_internode_share;
 
-/* A place for an epoch; in_turn: behind all writers (J4), else before as many as it may (J1).  NULL without memory. */
+/* A position for an epoch. in_turn: after all writers (J4), else before as many as allowed (J1).
+ * NULL without memory. */
 struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *window, bool in_turn);
 
-/* Whether a writer stands behind it; one more may where readers wrap. */
+/* Whether a writer waits after the position; may also be true where the readers' count wraps. */
 bool oriel_internode_share_is_followed(const struct oriel_window *window,
                                        const struct oriel_internode_share *share);
 
-/* Whether those who share it hold the lock. */
+/* Whether the epochs that share the position hold the lock. */
 bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_internode_share *share);
 
-/* The first place for one that has another, if those who share it hold the lock, else NULL (J5); and how many have come so to the
- * first place. */
-struct oriel_internode_share *oriel_internode_share_join_inside(struct oriel_window *window);
+/* Joins the first position, for a lock that has another one, if the epochs of the first position
+ * hold the lock; else NULL (J5). joins returns how many locks joined the first position that way.
+ */
+struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window);
 uint32_t oriel_internode_shares_joins(const struct oriel_internode *far);
 
-/* One of those who hold it leaves; who is lost never does, and the place stays taken. */
+/* A holder of the position leaves. A lost origin never does, and the position stays in use. */
 void oriel_internode_share_leave(struct oriel_window *window, struct oriel_internode_share *share);
 
 void oriel_internode_shares_close(struct oriel_internode *far);

@@ -1,23 +1,24 @@
-/* What a target answers to ranks of other machines.  What fails where nobody waits for an answer is kept, the first of each rank,
- * and told by the next answer to it.  The agent's thread alone calls, from sync/, rma/ and window/. */
+/* A target's replies to internode ranks. The failure of a message without a reply is recorded, the
+ * first of each rank, and the next reply to that rank reports it. Agent's thread only. */
 #include "internode/origin/origin_sync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Why a message failed that nobody waits for. */
+/* Why a message without a reply failed. */
 struct oriel_internode_refusal {
     struct oriel_internode_refusal *next;
     int32_t from;
-    struct oriel_internode_answer answer;
+    struct oriel_internode_reply answer;
 };
 
 static void send_answer(const struct oriel_net_asker *asker,
-                        const struct oriel_internode_answer *head, const struct iovec *data,
+                        const struct oriel_internode_reply *head, const struct iovec *data,
                         unsigned pieces)
 {
     struct oriel_net_bytes bytes = {
-        head, head->status == ORIEL_OK ? ORIEL_INTERNODE_WELL_BYTES : sizeof *head, data, pieces};
+        head, head->status == ORIEL_OK ? ORIEL_INTERNODE_REPLY_OK_BYTES : sizeof *head, data,
+        pieces};
     oriel_net_answer(asker, &bytes);
 }
 
@@ -29,20 +30,21 @@ static struct oriel_internode_refusal **find_refusal(struct oriel_window *window
     return link;
 }
 
-/* What the next answer to this origin is to tell. */
-static enum oriel_status told(const struct oriel_window *window, int32_t from)
+/* The failure that the next reply to this origin reports. */
+static enum oriel_status recorded_failure(const struct oriel_window *window, int32_t from)
 {
-    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_INTERNODE_SHUT);
+    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_INTERNODE_EPOCH_REFUSED);
 }
 
-void oriel_internode_failed(struct oriel_window *window, int32_t from, enum oriel_status status)
+void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
+                                    enum oriel_status status)
 {
-    if (told(window, from) != ORIEL_OK)
-        return; /* the first counts */
+    if (recorded_failure(window, from) != ORIEL_OK)
+        return; /* the first failure counts */
     window->far->refused[from] |= (uint8_t)status;
     struct oriel_internode_refusal *refusal = calloc(1, sizeof *refusal);
     if (refusal == NULL)
-        return; /* it is told all the same */
+        return; /* the next reply still reports the status */
     refusal->from = from;
     refusal->answer.status = status;
     snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());
@@ -50,34 +52,35 @@ void oriel_internode_failed(struct oriel_window *window, int32_t from, enum orie
     window->far->refusals = refusal;
 }
 
-void oriel_internode_answer_well(const struct oriel_net_asker *asker, const struct iovec *data,
-                                 unsigned pieces)
+void oriel_internode_reply_ok(const struct oriel_net_asker *asker, const struct iovec *data,
+                              unsigned pieces)
 {
-    static const struct oriel_internode_answer well = {.status = ORIEL_OK};
+    static const struct oriel_internode_reply well = {.status = ORIEL_OK};
     send_answer(asker, &well, data, pieces);
 }
 
-void oriel_internode_refuse(const struct oriel_net_asker *asker, enum oriel_status status)
+void oriel_internode_reply_refusal(const struct oriel_net_asker *asker, enum oriel_status status)
 {
-    struct oriel_internode_answer answer = {.status = status};
+    struct oriel_internode_reply answer = {.status = status};
     snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
     send_answer(asker, &answer, NULL, 0);
 }
 
-void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_asker *asker,
-                            int32_t from, const struct iovec *data, unsigned pieces)
+void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_asker *asker,
+                           int32_t from, const struct iovec *data, unsigned pieces)
 {
-    enum oriel_status status = told(window, from);
+    enum oriel_status status = recorded_failure(window, from);
     if (status == ORIEL_OK) {
-        oriel_internode_answer_well(asker, data, pieces);
+        oriel_internode_reply_ok(asker, data, pieces);
         return;
     }
-    window->far->refused[from] &= ORIEL_INTERNODE_SHUT;
+    window->far->refused[from] &= ORIEL_INTERNODE_EPOCH_REFUSED;
     struct oriel_internode_refusal **link = find_refusal(window, from);
     struct oriel_internode_refusal *refusal = *link;
     if (refusal == NULL) {
-        oriel_internode_refuse(
-            asker, oriel_fail(status, "an operation failed, and there was no memory to keep why"));
+        oriel_internode_reply_refusal(
+            asker,
+            oriel_fail(status, "an operation failed, and there was no memory for its message"));
         return;
     }
     *link = refusal->next;
@@ -85,7 +88,7 @@ void oriel_internode_answer(struct oriel_window *window, const struct oriel_net_
     free(refusal);
 }
 
-void oriel_internode_answers_close(struct oriel_internode *far)
+void oriel_internode_replies_close(struct oriel_internode *far)
 {
     while (far->refusals != NULL) {
         struct oriel_internode_refusal *refusal = far->refusals;

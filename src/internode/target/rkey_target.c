@@ -1,9 +1,10 @@
-/* What devices of other machines reach of a window's own memory (transport/ucx/rdma.c): that of MPI_Win_allocate alone, which
- * lies in the memory file and stays where it is, while pages of the program move when they are promoted and given back.  It is
- * exposed when somebody asks first, and withdrawn when all have left the window.  In the agent's thread, but for the end. */
+/* RDMA access to this process's memory of a window (transport/ucx/rdma.c). Only the memory of
+ * MPI_Win_allocate is exposed: it is in the memory file and does not move, while promotion and its
+ * end move the program's own pages. The first request for a key exposes it. It is withdrawn when
+ * all ranks have left the window. Agent's thread only, except for the end. */
 #include "internode/origin/origin_sync.h"
 
-void oriel_internode_tell_key(struct oriel_window *window, const struct oriel_net_asker *asker)
+void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_net_asker *asker)
 {
     struct oriel_internode *far = window->far;
     struct iovec text = {NULL, 0};
@@ -12,10 +13,10 @@ void oriel_internode_tell_key(struct oriel_window *window, const struct oriel_ne
     far->is_refused = far->exposed == NULL;
     if (far->exposed != NULL)
         text.iov_base = (void *)(uintptr_t)oriel_net_exposed_text(far->exposed, &text.iov_len);
-    oriel_internode_answer_well(asker, &text, text.iov_len > 0 ? 1 : 0);
+    oriel_internode_reply_ok(asker, &text, text.iov_len > 0 ? 1 : 0);
 }
 
-void oriel_internode_withdraw(struct oriel_internode *far)
+void oriel_internode_rdma_withdraw(struct oriel_internode *far)
 {
     if (far->exposed != NULL)
         oriel_net_withdraw(far->exposed);

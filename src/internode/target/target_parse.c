@@ -1,5 +1,6 @@
-/* Reads messages of far origins (target_parse.h): their places become layouts on the reader's stack, like those of
- * datatypes.  Nothing is done before all of a message is known to be right. */
+/* Parses messages of internode origins (target_parse.h). Their offsets become layouts on the
+ * reader's stack, like those of datatypes. Nothing is executed before all of a message is
+ * validated. */
 #include "internode/target/target_parse.h"
 
 #include "rma/region_lookup.h"
@@ -7,7 +8,7 @@
 enum oriel_status oriel_internode_malformed(const struct oriel_internode_order *order,
                                             const char *what)
 {
-    return oriel_fail(ORIEL_E_OTHER, "rank %d was sent a message by rank %d with a wrong %s",
+    return oriel_fail(ORIEL_E_OTHER, "rank %d received a message from rank %d with an invalid %s",
                       (int)order->window->rank, (int)order->head->from, what);
 }
 
@@ -31,7 +32,7 @@ static bool set_run(struct oriel_node *node, enum oriel_kind kind, uint64_t coun
     return true;
 }
 
-/* Numbers of 31 bits: only the last run's place may overflow. */
+/* Numbers have 31 bits, so only the last run's offset may overflow. */
 static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t count,
                      int64_t stride_bytes)
 {
@@ -86,7 +87,7 @@ static bool set_batch(struct oriel_internode_part *part, const struct oriel_inte
 {
     enum oriel_kind kind = order->kind;
     if (order->head->kind != ORIEL_INTERNODE_ACCUMULATE) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are batches where there are no blocks */
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): batches exist without blocks */
         if (batch->kind >= ORIEL_KIND_COUNT ||
             (batch->kind != ORIEL_KIND_CHAR && !oriel_kinds[batch->kind].padded))
             return false;
@@ -141,7 +142,8 @@ bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32
            !__builtin_add_overflow((int64_t)order->head->a, part->at_bytes, &part->at_bytes);
 }
 
-/* Every run of a dynamic window's part by itself: what lies between them need not be attached. */
+/* Checks every run of a dynamic window's part separately: the gaps between runs need not be
+ * attached. */
 static bool are_attached(const struct oriel_window *window, const struct oriel_internode_part *part)
 {
     struct oriel_cursor cursor;
@@ -170,7 +172,7 @@ enum oriel_status oriel_internode_part_check(const struct oriel_internode_order 
     const uint64_t len_bytes = (uint64_t)high_bytes - (uint64_t)low_bytes;
     if (window->flavour != ORIEL_FLAVOUR_DYNAMIC &&
         (low_bytes < 0 || (uint64_t)high_bytes > size_bytes))
-        return oriel_fail(ORIEL_E_RANGE, "bytes %lld to %lld leave rank %d's window of %llu bytes",
+        return oriel_fail(ORIEL_E_RANGE, "bytes %lld to %lld exceed rank %d's window of %llu bytes",
                           (long long)low_bytes, (long long)high_bytes, (int)window->rank,
                           (unsigned long long)size_bytes);
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC &&
@@ -191,8 +193,7 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
         if (!oriel_internode_part_make(order, i, &part))
             return oriel_internode_malformed(order, "layout");
         if (part.node.size_bytes > order->moved_bytes)
-            return oriel_internode_malformed(order,
-                                             "count"); /* and the sum is far from overflowing */
+            return oriel_internode_malformed(order, "count"); /* so the sum cannot overflow */
         moved_bytes += part.node.size_bytes;
         status = oriel_internode_part_check(order, &part);
     }
@@ -201,9 +202,9 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
                : oriel_internode_malformed(order, "count");
 }
 
-/* What stands in front of the operands. */
-static enum oriel_status take_places(struct oriel_internode_order *order,
-                                     const struct oriel_net_arrived *message)
+/* Parses the offsets before the operands. */
+static enum oriel_status parse_offsets(struct oriel_internode_order *order,
+                                       const struct oriel_net_arrived *message)
 {
     const uint64_t count = order->head->c;
     const bool blocks = count > 0 && (order->flags & ORIEL_INTERNODE_BLOCKS);
@@ -225,23 +226,23 @@ enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order
 {
     const struct oriel_internode_head *head = order->head;
     const uint32_t kind = head->d >> 8 & 255;
-    const uint32_t operator= head->d & 255;
+    const uint32_t op = head->d & 255;
     bool carries = head->kind == ORIEL_INTERNODE_PUT;
     order->flags = head->d >> 16;
     order->kind = ORIEL_KIND_CHAR;
     if (head->kind == ORIEL_INTERNODE_ACCUMULATE) {
-        if (kind >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[kind]
-                                            .plain[operator] == NULL)
+        if (kind >= ORIEL_KIND_COUNT || op >= ORIEL_OPERATOR_COUNT ||
+            oriel_kinds[kind].plain[op] == NULL)
             return oriel_internode_malformed(order, "datatype or operator");
         order->kind = (enum oriel_kind)kind;
-        order->operator=(enum oriel_operator) operator;
-        carries = operator!= ORIEL_OPERATOR_NO_OP;
+        order->op = (enum oriel_operator)op;
+        carries = op != ORIEL_OPERATOR_NO_OP;
     }
     order->unit_bytes = oriel_kind_moving_bytes(order->kind);
     order->moved_bytes = head->b * order->unit_bytes;
     if (head->b == 0 || head->b > ORIEL_NET_DATA_BYTES || order->moved_bytes > ORIEL_NET_DATA_BYTES)
         return oriel_internode_malformed(order, "count");
-    enum oriel_status status = take_places(order, message);
+    enum oriel_status status = parse_offsets(order, message);
     if (status == ORIEL_OK && order->operand_bytes != (carries ? order->moved_bytes : 0))
         status = oriel_internode_malformed(order, "length");
     return status == ORIEL_OK ? check_parts(order) : status;

@@ -1,7 +1,8 @@
-/* The target's side of operations of far origins (origin_rma.h has the messages).  A message is looked at in whole before any
- * of it is done, and is done by the functions with which this process works on its own window: so its atomicity is the
- * window's.  The agent's thread calls, for one message after the other, and needs no memory for any: the origin has gone on, and
- * could not do again what is refused here. */
+/* The target's side of operations of internode origins (origin_rma.h has the messages). All of a
+ * message is validated before any of it is executed. The functions for this process's own accesses
+ * to its window execute it, so it has the window's atomicity. The agent's thread serves one message
+ * after the other and allocates no memory: the origin has moved on and could not repeat an
+ * operation that is refused here. */
 #include "internode/target/target_parse.h"
 
 #include "internode/origin/origin_sync.h"
@@ -12,7 +13,8 @@
 
 #include <string.h>
 
-/* One message's answer, and its padded elements as they lie in memory: what moves of one is more than half of it. */
+/* One message's reply, and its padded elements in memory layout. The payload of an element is more
+ * than half of its size. */
 static _Alignas(16) char answer[ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_operands[2 * ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_results[2 * ORIEL_NET_DATA_BYTES];
@@ -28,8 +30,8 @@ static struct oriel_span span_of(const struct oriel_internode_order *order,
     return (struct oriel_span){order->window->rank, (uint64_t)part->at_bytes, {&part->type, 1}};
 }
 
-/* Puts or gets part by part; packed: the message's operands, or room for what is read. */
-static enum oriel_status transfer(const struct oriel_internode_order *order, char *packed)
+/* Puts or gets part by part. packed: the message's operands, or a buffer for the data read. */
+static enum oriel_status transfer_parts(const struct oriel_internode_order *order, char *packed)
 {
     struct oriel_internode_part part;
     struct oriel_internode_part chars;
@@ -47,9 +49,9 @@ static enum oriel_status transfer(const struct oriel_internode_order *order, cha
     return status;
 }
 
-/* Elements as accumulates take them, part by part. */
-static enum oriel_status update(const struct oriel_internode_order *order, const char *operands,
-                                char *results)
+/* Accumulates part by part, with elements in memory layout. */
+static enum oriel_status accumulate_parts(const struct oriel_internode_order *order,
+                                          const char *operands, char *results)
 {
     struct oriel_internode_part part;
     struct oriel_internode_part elements;
@@ -64,14 +66,15 @@ static enum oriel_status update(const struct oriel_internode_order *order, const
                                          {&elements.type, 1}};
         status = oriel_accumulate(order->window, &target,
                                   (struct oriel_elements){order->kind, part.node.elements},
-                                  order->operator, & from, results != NULL ? &to : NULL);
+                                  order->op, &from, results != NULL ? &to : NULL);
         at += oriel_run_bytes(&elements.node);
     }
     return status;
 }
 
-/* Packed elements are not as they lie in memory. */
-static enum oriel_status update_padded(const struct oriel_internode_order *order, char *packed)
+/* Converts packed elements to memory layout and back. */
+static enum oriel_status accumulate_padded_parts(const struct oriel_internode_order *order,
+                                                 char *packed)
 {
     const struct oriel_internode_batch elements = {
         .run_bytes = (uint32_t)(order->head->b * oriel_kinds[order->kind].extent_bytes),
@@ -83,21 +86,21 @@ static enum oriel_status update_padded(const struct oriel_internode_order *order
     if (packed != NULL)
         memset(padded_results, 0, elements.run_bytes);
     enum oriel_status status =
-        update(order, padded_operands, packed != NULL ? padded_results : NULL);
+        accumulate_parts(order, padded_operands, packed != NULL ? padded_results : NULL);
     if (status == ORIEL_OK && packed != NULL)
         oriel_internode_pack(packed, &elements, padded_results);
     return status;
 }
 
-/* packed: room for the answer, or NULL. */
-static enum oriel_status execute(const struct oriel_internode_order *order, char *packed)
+/* packed: buffer for the reply, or NULL. */
+static enum oriel_status operation_execute(const struct oriel_internode_order *order, char *packed)
 {
     if (order->head->kind == ORIEL_INTERNODE_PUT)
-        return transfer(order, (char *)(uintptr_t)order->operands);
+        return transfer_parts(order, (char *)(uintptr_t)order->operands);
     if (order->head->kind == ORIEL_INTERNODE_GET)
-        return transfer(order, packed);
-    return oriel_kinds[order->kind].padded ? update_padded(order, packed)
-                                           : update(order, order->operands, packed);
+        return transfer_parts(order, packed);
+    return oriel_kinds[order->kind].padded ? accumulate_padded_parts(order, packed)
+                                           : accumulate_parts(order, order->operands, packed);
 }
 
 static enum oriel_status serve_swap(struct oriel_window *window,
@@ -123,40 +126,42 @@ static enum oriel_status serve_swap(struct oriel_window *window,
                                                        message->data + len_bytes, found);
 }
 
-/* What is answered with what a get or an update has read. */
-static void serve_asked(const struct oriel_internode_order *order,
-                        const struct oriel_net_asker *asker)
+/* Replies with the data that a get or an accumulate has read. */
+static void operation_reply(const struct oriel_internode_order *order,
+                            const struct oriel_net_asker *asker)
 {
     struct oriel_window *window = order->window;
     const struct oriel_internode_head *head = order->head;
     struct iovec data = {answer, order->moved_bytes};
-    enum oriel_status status = execute(order, answer);
+    enum oriel_status status = operation_execute(order, answer);
     if (status != ORIEL_OK)
-        oriel_internode_failed(window, head->from, status);
-    oriel_internode_answer(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
+        oriel_internode_record_failure(window, head->from, status);
+    oriel_internode_reply(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
 }
 
-/* A run of memory that is loaded goes as it is; a word is loaded in one piece, for those who poll.  False for other memory. */
-static bool answer_run(const struct oriel_internode_order *order,
-                       const struct oriel_net_asker *asker)
+/* Sends a run of memory that loads can read directly from its place. Loads a word in one piece, for
+ * origins that poll it. Returns false for other memory. */
+static bool reply_with_run(const struct oriel_internode_order *order,
+                           const struct oriel_net_asker *asker)
 {
     const struct oriel_internode_head *head = order->head;
-    const struct oriel_path way =
-        oriel_remote_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
+    const struct oriel_path path =
+        oriel_path_find(order->window, order->window->rank, head->a, 0, (int64_t)head->b);
     uint64_t word;
-    struct iovec data = {way.there.direct, head->b};
-    if (way.by != &oriel_transport_shared)
+    struct iovec data = {path.remote.direct, head->b};
+    if (path.transport != &oriel_transport_shared)
         return false;
     if (head->b <= sizeof word) {
-        way.by->read(&way.there, &word, head->b);
+        path.transport->read(&path.remote, &word, head->b);
         data.iov_base = &word;
     }
-    oriel_internode_answer(order->window, asker, head->from, &data, 1);
+    oriel_internode_reply(order->window, asker, head->from, &data, 1);
     return true;
 }
 
-static void serve(struct oriel_window *window, const struct oriel_net_asker *asker,
-                  const struct oriel_internode_head *head, const struct oriel_net_arrived *message)
+static void operation_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_net_arrived *message)
 {
     struct oriel_internode_order order = {.window = window, .head = head};
     char found[ORIEL_SWAP_BYTES];
@@ -170,17 +175,17 @@ static void serve(struct oriel_window *window, const struct oriel_net_asker *ask
     else
         status = oriel_internode_order_read(&order, message);
     if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP) {
-        oriel_internode_answer(window, asker, head->from, &data, 1);
+        oriel_internode_reply(window, asker, head->from, &data, 1);
     } else if (status == ORIEL_OK && asked) {
-        if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !answer_run(&order, asker))
-            serve_asked(&order, asker);
+        if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !reply_with_run(&order, asker))
+            operation_reply(&order, asker);
     } else {
         if (status == ORIEL_OK)
-            status = execute(&order, NULL);
+            status = operation_execute(&order, NULL);
         if (status != ORIEL_OK)
-            oriel_internode_failed(window, head->from, status);
+            oriel_internode_record_failure(window, head->from, status);
         if (asked)
-            oriel_internode_answer(window, asker, head->from, NULL, 0);
+            oriel_internode_reply(window, asker, head->from, NULL, 0);
     }
 }
 
@@ -190,12 +195,13 @@ void oriel_internode_serve_operation(struct oriel_window *window,
                                      const struct oriel_net_arrived *message)
 {
     struct oriel_remote_writers *writers = oriel_file_writers(oriel_file_base());
-    oriel_remote_for_others = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
-    /* while pages move this thread is kept out by the kernel's copies, which announce themselves, or here */
+    oriel_path_serves_internode = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
+    /* While pages move, this thread waits: in the kernel's copies, which announce themselves, or
+     * here. */
     struct oriel_remote_writers_slot *slot =
-        oriel_remote_for_others ? NULL : oriel_remote_writers_enter(writers);
-    serve(window, asker, head, message);
+        oriel_path_serves_internode ? NULL : oriel_remote_writers_enter(writers);
+    operation_serve(window, asker, head, message);
     if (slot != NULL)
         oriel_remote_writers_leave(slot);
-    oriel_remote_for_others = false;
+    oriel_path_serves_internode = false;
 }

@@ -1,12 +1,14 @@
-/* What a target does for ranks of other machines: their locks, epochs of pairs and arrivals at barriers.  The agent's thread
- * calls, which must not wait for anybody: whoever wants a lock stands in the queue of the target's own machine like its ranks,
- * takes the same steps (lock.c), one at a time as they become possible, and is answered when the last is done.  Epochs of
- * lock_all share places in the queue (lock_all_queue.c).
+/* The target's service for internode ranks: their locks, PSCW epochs and arrivals at barriers. The
+ * agent's thread must not wait for any rank. So a lock request enters the queue of the target's own
+ * node like its ranks, and takes the same steps (lock.c), each as soon as it is possible. The reply
+ * is sent after the last step. Epochs of lock_all share positions of the queue (lock_all_queue.c).
  *
- * What belongs to an epoch that does not wait for its lock (lazy_lock.c) is done when that is held.
+ * The messages of an epoch that does not wait for its lock (lazy_lock.c) are executed when the lock
+ * is acquired.
  *
- * A lock of a far rank is known to this process only; when that rank is lost with a place in the queue, far_lost in the target's
- * control names it for ever, and whoever waits for the lock, here or elsewhere, is told (internode/origin/liveness.c). */
+ * Only this process knows the lock of an internode rank. If that rank is lost with a position in
+ * the queue, far_lost in the target's control block names it permanently. Every waiter for the
+ * lock, on this node or another, then fails (internode/origin/liveness.c). */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -24,7 +26,7 @@
 enum { COURTESY_NS = 100000000, WATCH_NS = 100000000, PATIENCE_NS = 100000000 };
 enum { NOBODY = -1 };
 
-static uint32_t waiting; /* locks of all windows that are not held yet */
+static uint32_t waiting; /* number of locks of all windows that are not acquired yet */
 
 /* --- locks --- */
 
@@ -36,12 +38,12 @@ static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internod
            now_ns - lock->since_ns < COURTESY_NS;
 }
 
-/* J5; without memory for who keeps the place it waits on. */
-static void join_inside(struct oriel_window *window, struct oriel_internode_lock *lock)
+/* J5; stays in the queue if there is no memory for a keeper of its own position. */
+static void lock_join_first(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     struct oriel_internode_lock *keeper = calloc(1, sizeof *keeper);
     struct oriel_internode_share *inside =
-        keeper == NULL ? NULL : oriel_internode_share_join_inside(window);
+        keeper == NULL ? NULL : oriel_internode_share_join_first(window);
     if (inside == NULL) {
         free(keeper);
         return;
@@ -53,30 +55,30 @@ static void join_inside(struct oriel_window *window, struct oriel_internode_lock
     waiting++;
 }
 
-static bool advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock,
-                           uint64_t now_ns)
+static bool lock_advance_shared(struct oriel_window *window, struct oriel_internode_lock *lock,
+                                uint64_t now_ns)
 {
     if (oriel_internode_share_is_in(window, lock->share))
         return true;
     if (lock->from != NOBODY && lock->share != window->far->shares &&
         now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
-        join_inside(window, lock);
+        lock_join_first(window, lock);
     return oriel_internode_share_is_in(window, lock->share);
 }
 
-/* Takes the steps that are possible; true when the lock is held.  is_behind: one before it stands at the gate, which may have been
- * left since that was looked at. */
-static bool advance(struct oriel_window *window, struct oriel_internode_lock *lock, bool is_behind,
-                    uint64_t now_ns)
+/* Takes the steps that are possible; returns true when the lock is acquired. is_behind: a lock
+ * before it waits at the gate, which may have opened since that lock was checked. */
+static bool lock_advance(struct oriel_window *window, struct oriel_internode_lock *lock,
+                         bool is_behind, uint64_t now_ns)
 {
     struct oriel_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
     if (lock->share != NULL)
-        return advance_shared(window, lock, now_ns);
+        return lock_advance_shared(window, lock, now_ns);
     if (!lock->exclusive) {
         if (!oriel_ticket_may_read(queue, lock->place))
             return false;
-        (void)oriel_ticket_await_writers(queue, lock->place, NULL); /* it does not wait any more */
+        (void)oriel_ticket_await_writers(queue, lock->place, NULL); /* returns at once */
         return true;
     }
     if (lock->stage == STAGE_COURTESY) {
@@ -84,21 +86,21 @@ static bool advance(struct oriel_window *window, struct oriel_internode_lock *lo
             return false;
         lock->stage = STAGE_GATE;
         if (oriel_gate_push_writer(gate) && !is_behind) {
-            lock->place = oriel_ticket_take(queue);
+            lock->place = oriel_ticket_draw(queue);
             lock->stage = STAGE_QUEUE;
         }
     }
     if (lock->stage == STAGE_GATE) {
         if (is_behind || oriel_gate_has_readers(gate))
             return false;
-        (void)oriel_gate_await_readers(gate, NULL); /* likewise */
-        lock->place = oriel_ticket_take(queue);
+        (void)oriel_gate_await_readers(gate, NULL); /* returns at once */
+        lock->place = oriel_ticket_draw(queue);
         lock->stage = STAGE_QUEUE;
     }
     return oriel_ticket_is_first(queue, lock->place);
 }
 
-static void leave_queue(struct oriel_window *window, const struct oriel_internode_lock *lock)
+static void lock_leave_queue(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->share != NULL)
         oriel_internode_share_leave(window, lock->share);
@@ -109,25 +111,26 @@ static void leave_queue(struct oriel_window *window, const struct oriel_internod
         oriel_gate_leave_writer(&window->common->gate);
 }
 
-/* It will never be held: the gate is passed on (as lock.c does), a place in the queue stays taken. */
-static void give_up(struct oriel_window *window, const struct oriel_internode_lock *lock)
+/* The lock will never be acquired: it leaves the gate (as in lock.c). A position in the queue stays
+ * in use. */
+static void lock_leave_gate(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->exclusive && lock->stage != STAGE_COURTESY)
         oriel_gate_leave_writer(&window->common->gate);
 }
 
-static void forget(struct oriel_window *window, struct oriel_internode_lock *lock)
+static void lock_free(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
-    window->far->rides -= lock->rides && lock->stage != STAGE_HELD;
-    oriel_internode_kept_drop(&lock->kept);
+    window->far->lazy_locks -= lock->is_lazy && lock->stage != STAGE_HELD;
+    oriel_internode_deferred_drop(&lock->deferred);
     free(lock);
 }
 
 /* --- holders --- */
 
-/* For those of this machine who wait: whom they are to look at. */
-static void tell_holder(struct oriel_window *window)
+/* Publishes the holder, for waiters of this node to check. */
+static void holder_publish(struct oriel_window *window)
 {
     const struct oriel_internode_lock *lock = window->far->locks;
     while (lock != NULL && lock->stage != STAGE_HELD)
@@ -146,7 +149,7 @@ static bool is_waited_for(const struct oriel_internode *far)
     return lock != NULL;
 }
 
-/* One that is lost is forgotten: the next look goes on with the others. */
+/* Forgets a lost holder and returns; the next call continues with the others. */
 static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 {
     if (now_ns - window->far->looked_ns < WATCH_NS || !is_waited_for(window->far))
@@ -157,43 +160,43 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
         struct oriel_net_peer *peer =
             lock->stage == STAGE_HELD ? oriel_internode_peer_known(window, lock->from) : NULL;
         if (peer != NULL && oriel_net_check(peer) != ORIEL_OK) {
-            oriel_internode_forget(window, lock->from);
+            oriel_internode_rank_lost(window, lock->from);
             return;
         }
     }
 }
 
-/* The lock that a rank holds here, taken out of the list; NULL when there is none. */
-static struct oriel_internode_lock *take_held(struct oriel_window *window, int32_t from)
+/* Removes the lock that a rank holds here from the list; NULL if there is none. */
+static struct oriel_internode_lock *lock_take_held(struct oriel_window *window, int32_t from)
 {
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;
          link = &(*link)->next) {
         struct oriel_internode_lock *lock = *link;
         if (lock->from == from && lock->stage == STAGE_HELD) {
             *link = lock->next;
-            tell_holder(window);
+            holder_publish(window);
             return lock;
         }
     }
     return NULL;
 }
 
-static void give_lock_back(struct oriel_window *window, const struct oriel_net_asker *asker,
-                           int32_t from)
+static void lock_release(struct oriel_window *window, const struct oriel_net_asker *asker,
+                         int32_t from)
 {
-    struct oriel_internode_lock *lock = take_held(window, from);
+    struct oriel_internode_lock *lock = lock_take_held(window, from);
     if (lock == NULL)
-        oriel_internode_failed(window, from,
-                               oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
+        oriel_internode_record_failure(
+            window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
     else
-        leave_queue(window, lock);
+        lock_leave_queue(window, lock);
     free(lock);
-    oriel_internode_answer(window, asker, from, NULL, 0);
+    oriel_internode_reply(window, asker, from, NULL, 0);
 }
 
-/* --- going on with locks --- */
+/* --- advancing locks --- */
 
-/* Whoever could let it in has died. */
+/* Fails if a rank that blocks the lock has died. */
 static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_internode_lock *lock,
                                     uint64_t now_ns)
 {
@@ -202,88 +205,91 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_in
         return ORIEL_OK;
     lock->looked_ns = now_ns;
     return lock->stage == STAGE_QUEUE ? oriel_liveness_lock(&watched)
-                                      : oriel_liveness_reads(&watched);
+                                      : oriel_liveness_lock_all_holders(&watched);
 }
 
-/* Whatever failed before; a lock_all epoch is told whether it keeps a writer waiting (J2). */
-static void tell_held(const struct oriel_window *window, const struct oriel_internode_lock *lock)
+/* Replies to the lock request, whatever failed before. Reports to a lock_all epoch whether it keeps
+ * a writer waiting (J2). */
+static void lock_send_grant(const struct oriel_window *window,
+                            const struct oriel_internode_lock *lock)
 {
     uint64_t is_followed =
         lock->share != NULL && oriel_internode_share_is_followed(window, lock->share);
-    oriel_internode_answer_well(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed},
-                                lock->share != NULL);
+    oriel_internode_reply_ok(&lock->asker, &(struct iovec){&is_followed, sizeof is_followed},
+                             lock->share != NULL);
 }
 
-/* Its turn has come, NOBODY's to leave at once; the link to the next. */
-static struct oriel_internode_lock **hold(struct oriel_window *window,
-                                          struct oriel_internode_lock **link)
+/* The lock's turn has come. NOBODY's leaves at once. Returns the link to the next lock. */
+static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
+                                                struct oriel_internode_lock **link)
 {
     struct oriel_internode_lock *lock = *link;
     if (lock->from == NOBODY) {
         *link = lock->next;
-        leave_queue(window, lock);
-        forget(window, lock);
+        lock_leave_queue(window, lock);
+        lock_free(window, lock);
         return link;
     }
     lock->stage = STAGE_HELD;
     waiting--;
-    window->far->rides -= lock->rides;
-    tell_holder(window);
-    tell_held(window, lock);
+    window->far->lazy_locks -= lock->is_lazy;
+    holder_publish(window);
+    lock_send_grant(window, lock);
     return &lock->next;
 }
 
-static void refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
+static void lock_refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
 {
     if (lock->from != NOBODY)
-        oriel_internode_refuse(&lock->asker, status);
+        oriel_internode_reply_refusal(&lock->asker, status);
 }
 
 /* K3, with the thread's message. */
-static void refuse_epoch(struct oriel_window *window, struct oriel_internode_lock *lock,
+static void epoch_refuse(struct oriel_window *window, struct oriel_internode_lock *lock,
                          enum oriel_status status)
 {
-    refuse(lock, status);
-    oriel_internode_kept_refuse(&lock->kept, status);
-    if (lock->kept.has_unlock)
-        oriel_internode_refuse(&lock->kept.unlock, status);
-    else if (lock->rides)
-        window->far->refused[lock->from] |= ORIEL_INTERNODE_SHUT;
+    lock_refuse(lock, status);
+    oriel_internode_deferred_refuse(&lock->deferred, status);
+    if (lock->deferred.has_unlock)
+        oriel_internode_reply_refusal(&lock->deferred.unlock, status);
+    else if (lock->is_lazy)
+        window->far->refused[lock->from] |= ORIEL_INTERNODE_EPOCH_REFUSED;
 }
 
-/* K2: what has been kept for the first lock that is held now, whose unlock ends it; false when there is none. */
-static bool serve_kept(struct oriel_window *window)
+/* K2: executes the messages deferred for the first lock that is acquired now, and its unlock.
+ *     Returns false if there is none. */
+static bool deferred_serve(struct oriel_window *window)
 {
     struct oriel_internode_lock *lock = window->far->locks;
-    while (lock != NULL &&
-           (lock->stage != STAGE_HELD || (lock->kept.first == NULL && !lock->kept.has_unlock)))
+    while (lock != NULL && (lock->stage != STAGE_HELD ||
+                            (lock->deferred.first == NULL && !lock->deferred.has_unlock)))
         lock = lock->next;
     if (lock == NULL)
         return false;
-    oriel_internode_kept_serve(window, &lock->kept);
-    if (lock->kept.has_unlock) {
-        const struct oriel_net_asker unlock = lock->kept.unlock;
-        lock->kept.has_unlock =
-            false; /* answered once, also where a rank that holds two locks ends the other one by it */
-        give_lock_back(window, &unlock, lock->from);
+    oriel_internode_deferred_serve(window, &lock->deferred);
+    if (lock->deferred.has_unlock) {
+        const struct oriel_net_asker unlock = lock->deferred.unlock;
+        /* replied to once, even if a rank with two locks releases the other one by it */
+        lock->deferred.has_unlock = false;
+        lock_release(window, &unlock, lock->from);
     }
     return true;
 }
 
-static void go_on(struct oriel_window *window, uint64_t now_ns)
+static void locks_advance(struct oriel_window *window, uint64_t now_ns)
 {
     bool at_gate = false;
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_internode_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
             link = &lock->next;
-        } else if (advance(window, lock, at_gate, now_ns)) {
-            link = hold(window, link);
+        } else if (lock_advance(window, lock, at_gate, now_ns)) {
+            link = lock_grant(window, link);
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
-            refuse_epoch(window, lock, ORIEL_E_PEER);
-            give_up(window, lock);
+            epoch_refuse(window, lock, ORIEL_E_PEER);
+            lock_leave_gate(window, lock);
             *link = lock->next;
-            forget(window, lock);
+            lock_free(window, lock);
         } else {
             at_gate |= lock->stage == STAGE_GATE;
             oriel_delay();
@@ -292,27 +298,27 @@ static void go_on(struct oriel_window *window, uint64_t now_ns)
     }
 }
 
-/* Where an epoch that was kept has ended, the next one's turn may have come: no message tells of that. */
-void oriel_internode_look(struct oriel_window *window)
+/* After a deferred epoch has ended, the next lock's turn may have come without a message. */
+void oriel_internode_advance_locks(struct oriel_window *window)
 {
     uint64_t now_ns = oriel_now_ns();
     watch_holders(window, now_ns);
     for (bool any = true; any;) {
-        const uint32_t rides = window->far->rides;
-        go_on(window, now_ns);
+        const uint32_t lazy_locks_before = window->far->lazy_locks;
+        locks_advance(window, now_ns);
         any = false;
-        while (window->far->rides != rides && serve_kept(window))
+        while (window->far->lazy_locks != lazy_locks_before && deferred_serve(window))
             any = true;
     }
 }
 
-bool oriel_internode_waits(void)
+bool oriel_internode_has_waiting_locks(void)
 {
     return waiting > 0;
 }
 
-/* Where there is no memory, the one that has been put by: who does not wait for the lock could not ask again. */
-static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
+/* Without memory returns the spare lock: an origin with a lazy lock could not ask again. */
+static struct oriel_internode_lock *lock_alloc(struct oriel_internode *far)
 {
     struct oriel_internode_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL) {
@@ -324,10 +330,10 @@ static struct oriel_internode_lock *make_lock(struct oriel_internode *far)
     return lock;
 }
 
-static void take_lock(struct oriel_window *window, const struct oriel_net_asker *asker,
-                      const struct oriel_internode_head *head)
+static void lock_request_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+                               const struct oriel_internode_head *head)
 {
-    struct oriel_internode_lock *lock = make_lock(window->far);
+    struct oriel_internode_lock *lock = lock_alloc(window->far);
     bool is_all =
         head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
@@ -336,81 +342,82 @@ static void take_lock(struct oriel_window *window, const struct oriel_net_asker 
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
         if (head->b != 0 && !is_all)
-            window->far->refused[head->from] |= ORIEL_INTERNODE_SHUT; /* K3 */
-        oriel_internode_refuse(asker, oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d",
-                                                 (int)window->rank));
+            window->far->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */
+        oriel_internode_reply_refusal(
+            asker,
+            oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
         return;
     }
     lock->asker = *asker;
     lock->from = head->from;
     lock->exclusive = head->a == ORIEL_INTERNODE_WANTS_EXCLUSIVE;
-    lock->rides = head->b != 0 && !is_all;
-    window->far->rides += lock->rides;
+    lock->is_lazy = head->b != 0 && !is_all;
+    window->far->lazy_locks += lock->is_lazy;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
     lock->joins = oriel_internode_shares_joins(window->far);
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
     if (!lock->exclusive && lock->share == NULL)
-        lock->place = oriel_ticket_come(&window->control->lock);
-    struct oriel_internode_lock **link = &window->far->locks; /* behind those that came before */
+        lock->place = oriel_ticket_enter_reader(&window->control->lock);
+    struct oriel_internode_lock **link = &window->far->locks; /* after those that arrived before */
     while (*link != NULL)
         link = &(*link)->next;
     *link = lock;
     waiting++;
-    oriel_internode_look(window);
+    oriel_internode_advance_locks(window);
 }
 
 /* --- epochs that do not wait for their lock --- */
 
 /* K3 */
-static void shut_out(struct oriel_window *window, const struct oriel_net_asker *asker,
-                     const struct oriel_internode_head *head, bool is_asked)
+static void epoch_refuse_message(struct oriel_window *window, const struct oriel_net_asker *asker,
+                                 const struct oriel_internode_head *head, bool is_asked)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK)
-        window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_SHUT;
+        window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_EPOCH_REFUSED;
     if (is_asked)
-        oriel_internode_refuse(
+        oriel_internode_reply_refusal(
             asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
-static struct oriel_internode_lock *find_ride(const struct oriel_internode *far, int32_t from)
+static struct oriel_internode_lock *lazy_lock_find(const struct oriel_internode *far, int32_t from)
 {
-    struct oriel_internode_lock *lock = far->rides == 0 ? NULL : far->locks;
-    while (lock != NULL && (lock->from != from || !lock->rides || lock->stage == STAGE_HELD))
+    struct oriel_internode_lock *lock = far->lazy_locks == 0 ? NULL : far->locks;
+    while (lock != NULL && (lock->from != from || !lock->is_lazy || lock->stage == STAGE_HELD))
         lock = lock->next;
     return lock;
 }
 
-static bool is_of_epoch(uint32_t kind)
+static bool kind_is_of_epoch(uint32_t kind)
 {
     return kind <= ORIEL_INTERNODE_SWAP || kind == ORIEL_INTERNODE_UNLOCK;
 }
 
-bool oriel_internode_keeps(struct oriel_window *window, const struct oriel_net_asker *asker,
-                           const struct oriel_internode_head *head,
-                           const struct oriel_net_arrived *message, bool is_asked,
-                           oriel_internode_again *again)
+bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_asker *asker,
+                            const struct oriel_internode_head *head,
+                            const struct oriel_net_arrived *message, bool is_asked,
+                            oriel_internode_serve_fn *again)
 {
-    if (!is_of_epoch(head->kind))
+    if (!kind_is_of_epoch(head->kind))
         return false;
-    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_SHUT)) {
-        shut_out(window, asker, head, is_asked);
+    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_EPOCH_REFUSED)) {
+        epoch_refuse_message(window, asker, head, is_asked);
         return true;
     }
-    struct oriel_internode_lock *lock = find_ride(window->far, head->from);
+    struct oriel_internode_lock *lock = lazy_lock_find(window->far, head->from);
     if (lock == NULL)
         return false;
     enum oriel_status status =
-        oriel_internode_keep(&lock->kept, asker, head, message, is_asked, again);
+        oriel_internode_deferred_add(&lock->deferred, asker, head, message, is_asked, again);
     if (status != ORIEL_OK && is_asked)
-        oriel_internode_refuse(asker, status);
+        oriel_internode_reply_refusal(asker, status);
     else if (status != ORIEL_OK)
-        oriel_internode_failed(window, head->from, status);
+        oriel_internode_record_failure(window, head->from, status);
     return true;
 }
 
-/* --- epochs of pairs, barriers, loss --- */
+/* --- PSCW epochs, barriers, lost ranks --- */
 
 static void count_partner(struct oriel_window *window, const struct oriel_internode_head *head)
 {
@@ -420,7 +427,7 @@ static void count_partner(struct oriel_window *window, const struct oriel_intern
                                                               : &partner->completes);
     else
         oriel_store_release(&window->far->uncounted,
-                            (uint32_t)head->from + 1); /* who waits for it is told (liveness.c) */
+                            (uint32_t)head->from + 1); /* a waiter for it fails (liveness.c) */
 }
 
 static void count_arrival(struct oriel_window *window, const struct oriel_internode_head *head)
@@ -431,7 +438,7 @@ static void count_arrival(struct oriel_window *window, const struct oriel_intern
         oriel_event_signal(&machines->arrived[head->a]);
 }
 
-static void note_lost(struct oriel_window *window, uint64_t rank)
+static void lost_rank_record(struct oriel_window *window, uint64_t rank)
 {
     uint32_t whole = 0;
     if (rank < (uint64_t)window->n)
@@ -443,26 +450,27 @@ void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_a
                            const struct oriel_internode_head *head)
 {
     switch ((enum oriel_internode_kind)head->kind) {
-    case ORIEL_INTERNODE_FLUSH: oriel_internode_answer(window, asker, head->from, NULL, 0); break;
-    case ORIEL_INTERNODE_LOCK: take_lock(window, asker, head); break;
-    case ORIEL_INTERNODE_UNLOCK: give_lock_back(window, asker, head->from); break;
+    case ORIEL_INTERNODE_FLUSH: oriel_internode_reply(window, asker, head->from, NULL, 0); break;
+    case ORIEL_INTERNODE_LOCK: lock_request_serve(window, asker, head); break;
+    case ORIEL_INTERNODE_UNLOCK: lock_release(window, asker, head->from); break;
     case ORIEL_INTERNODE_POST:
     case ORIEL_INTERNODE_COMPLETE: count_partner(window, head); break;
     case ORIEL_INTERNODE_ARRIVED: count_arrival(window, head); break;
-    case ORIEL_INTERNODE_LOST: note_lost(window, head->a); break;
-    default: /* internode/target/am_dispatch.c sends no others here */ break;
+    case ORIEL_INTERNODE_LOST: lost_rank_record(window, head->a); break;
+    default: /* internode/target/am_dispatch.c sends no other kind here */ break;
     }
 }
 
-/* It had a place in the queue, which stays taken. */
-static void name_lost(struct oriel_window *window, const struct oriel_internode_lock *lock)
+/* It had a position in the queue, which stays in use. */
+static void lost_holder_publish(struct oriel_window *window,
+                                const struct oriel_internode_lock *lock)
 {
     uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_INTERNODE_EXCLUSIVE;
     uint32_t now = lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : before;
     oriel_store_release(&window->control->far_lost, ((uint32_t)lock->from + 1) | now);
 }
 
-void oriel_internode_forget(struct oriel_window *window, int32_t rank)
+void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)
 {
     for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
         struct oriel_internode_lock *lock = *link;
@@ -471,13 +479,13 @@ void oriel_internode_forget(struct oriel_window *window, int32_t rank)
             continue;
         }
         if (lock->stage >= STAGE_QUEUE)
-            name_lost(window, lock);
+            lost_holder_publish(window, lock);
         if (lock->stage != STAGE_HELD)
-            give_up(window, lock);
+            lock_leave_gate(window, lock);
         *link = lock->next;
-        forget(window, lock);
+        lock_free(window, lock);
     }
-    tell_holder(window);
+    holder_publish(window);
 }
 
 void oriel_internode_close(struct oriel_window *window)
@@ -487,19 +495,20 @@ void oriel_internode_close(struct oriel_window *window)
         struct oriel_internode_lock *lock = window->far->locks;
         window->far->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
-            refuse_epoch(window, lock,
-                         oriel_fail(ORIEL_E_PEER, "rank %d has died, and the window is gone here",
+            epoch_refuse(window, lock,
+                         oriel_fail(ORIEL_E_PEER,
+                                    "rank %d has died, and the target has left the window",
                                     (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
-            refuse_epoch(window, lock, oriel_fail(ORIEL_E_WIN, "the window is gone"));
-        forget(window, lock);
+            epoch_refuse(window, lock, oriel_fail(ORIEL_E_WIN, "the window no longer exists"));
+        lock_free(window, lock);
     }
     if (dead == 0)
-        oriel_internode_withdraw(window->far);
+        oriel_internode_rdma_withdraw(window->far);
     else if (window->far->exposed != NULL)
         window->memory_offset =
-            -1; /* not given back: some may still put, and devices reach it until the net stops */
+            -1; /* not freed: other ranks may still put, and RDMA reaches it until the net stops */
     oriel_internode_shares_close(window->far);
-    oriel_internode_answers_close(window->far);
+    oriel_internode_replies_close(window->far);
     oriel_internode_peers_close(window);
 }

@@ -1,23 +1,27 @@
-/* The way back of promotion, for whole runs: private again, or reported and left as it is.  promote.c calls, under its mutex. */
+/* Demotion: makes promoted ranges private again, or reports why they stay shared. promote.c's mutex
+ * protects all of this. */
 #ifndef ORIEL_MEMORY_PROMOTE_DEMOTE_H
 #define ORIEL_MEMORY_PROMOTE_DEMOTE_H
 
 #include "memory/promote/promoted_ranges.h"
 #include "memory/promote/write_barrier.h"
 
-/* Restores all runs in [start, end) that nobody holds.  Those that cannot be restored for now stay in the list.  How many bytes
- * the program has unmapped or replaced meanwhile, which are left alone. */
-uint64_t oriel_restore_unheld(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end,
-                              enum oriel_means means);
+/* Demotes all unreferenced ranges in [start, end). Ranges that cannot be demoted now stay in the
+ * list. Returns the number of bytes that the program has unmapped or replaced meanwhile; these are
+ * left alone. */
+uint64_t oriel_demote_unreferenced(struct oriel_promoted_ranges *ranges, uintptr_t start,
+                                   uintptr_t end, enum oriel_barrier_method method);
 
-/* Runs in [start, end) that nobody holds stay shared: no mremap can lengthen their mappings. */
-void oriel_restore_bound(const struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end);
+/* Unreferenced ranges in [start, end) stay shared: prevents mremap from extending their
+ * mappings. */
+void oriel_demote_prevent_growth(const struct oriel_promoted_ranges *ranges, uintptr_t start,
+                                 uintptr_t end);
 
-/* Forgets the parts of runs that nobody holds and that the program has replaced since: it has promised nobody to leave them in
- * place. */
-void oriel_restore_forget(struct oriel_promoted_ranges *runs);
+/* Forgets the parts of unreferenced ranges that the program has replaced since. Only a reference
+ * obliges the program to leave them mapped. */
+void oriel_demote_forget_replaced(struct oriel_promoted_ranges *ranges);
 
-/* len_bytes of a block are no longer promoted. */
-void oriel_restore_drop(struct oriel_run_block *block, uint64_t len_bytes);
+/* Subtracts len_bytes from the promoted bytes of a block. */
+void oriel_demote_subtract(struct oriel_promoted_block *block, uint64_t len_bytes);
 
 #endif

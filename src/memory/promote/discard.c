@@ -1,25 +1,32 @@
-/* Owns the list of promoted ranges that madvise reads.  Its invariant: between two calls of
- * oriel_discard_publish each promoted page lies in a range of the list.  In a forked child these are
- * the pages that were promoted at the fork.
+/* Owns the list of promoted ranges that the madvise wrapper reads. Its invariant: between two calls
+ * of oriel_discard_publish, each promoted page is in a range of the list. In a forked child these
+ * are the pages that were promoted at the fork.
  *
- * The list exists twice, and no reader or writer waits for a lock.  A reader may be inside an
- * allocator, in a signal handler, or in a thread that is stopped for a freeze; the writer may be in
- * the same allocator.
- *   W1 the writer makes the count of changes of the other copy odd
- *   W2 writes its ranges      W3 makes the count even      W4 makes it the current copy
- *   R1 the reader loads which copy is current      R2 loads its count; odd: begins anew
- *   R3 reads the ranges      R4 loads the count again; another one: begins anew
- * W3 release -> R2 acquire and W4 release -> R1 acquire: what R3 reads was written before.
- * W1 -> W2 (release stores) and R3 (acquire loads) -> R4: a reader that meets a range of the next
- * list also meets its odd count.  A reader begins anew only when two lists were published meanwhile.
- * One that interrupts the writer finds the current copy untouched.
+ * The list exists twice, and neither readers nor the writer wait for a lock. A reader may be inside
+ * an allocator, in a signal handler, or in a thread that a write barrier has stopped. The writer
+ * may be inside the same allocator.
+ *   W1 the writer makes the change count of the other copy odd
+ *   W2 writes its ranges
+ *   W3 makes the count even
+ *   W4 makes it the current copy
+ *   R1 the reader loads which copy is current
+ *   R2 loads its count; if it is odd, starts again
+ *   R3 reads the ranges
+ *   R4 loads the count again; if it has changed, starts again
  *
- * The list only says where to look: a program may have put other memory there since.  The kernel
- * says what is mapped (proc_maps.h), and only mappings of the memory file are treated in another way:
- *   - The owner punches the pages out of the file: they read as zeroes, by peers as well.
- *   - A forked child gets anonymous memory in their place: the file is the parent's.  The same holds
- *     for children that run no fork handlers, whose promoted pages are still shared.
- * The program gives the pages up: it neither remaps them meanwhile nor begins or ends a window there. */
+ * W3 release -> R2 acquire and W4 release -> R1 acquire: the ranges that R3 reads were written
+ * before. W1 -> W2 (release stores) and R3 (acquire loads) -> R4: a reader that sees a range of the
+ * next list also sees its odd count. A reader starts again only when two lists were published
+ * meanwhile. A reader that interrupts the writer finds the current copy untouched.
+ *
+ * The list is only a hint: a program may have mapped other memory there since. The kernel reports
+ * the actual mappings (proc_maps.h), and only mappings of the memory file are handled specially:
+ *   - The owner punches the pages out of the file: they read as zeroes, for peers too.
+ *   - A forked child gets anonymous memory in their place, because the file is the parent's. The
+ *     same holds for children that run no fork handlers, whose promoted pages are still shared.
+ *
+ * The program discards the pages: it neither remaps them meanwhile nor creates or frees a window
+ * there. */
 #include "memory/promote/discard.h"
 
 #include "base/atomic.h"
@@ -39,7 +46,7 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
-enum { RANGES = 4096 }; /* more are joined with the last */
+enum { RANGES = 4096 }; /* further ranges are joined with the last one */
 
 struct range {
     _Atomic uintptr_t start;
@@ -47,50 +54,51 @@ struct range {
 };
 
 struct list {
-    _Atomic uint32_t changes; /* odd while the writer is at work */
+    _Atomic uint32_t changes; /* odd while the writer updates the list */
     _Atomic uint32_t count;
-    struct range ranges[RANGES]; /* ascending, apart from each other */
+    struct range ranges[RANGES]; /* ascending, with gaps between them */
 };
 
 static struct list lists[2];
 static _Atomic uint32_t current;
 static _Atomic bool has_any;
-static dev_t device; /* the memory file's; written before has_any */
+static dev_t device; /* of the memory file; written before has_any */
 static ino_t inode;
 static pid_t owner;
 
 /* --- the list --- */
 
-static uintptr_t load(const _Atomic uintptr_t *word)
+static uintptr_t word_load(const _Atomic uintptr_t *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static void store(_Atomic uintptr_t *word, uintptr_t value)
+static void word_store(_Atomic uintptr_t *word, uintptr_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
 }
 
-/* Joins neighbours, whatever holds them. */
-static uint32_t write_ranges(struct list *list, const struct oriel_promoted_ranges *runs)
+/* Joins neighbours, whichever windows reference them. */
+static uint32_t write_ranges(struct list *list, const struct oriel_promoted_ranges *promoted)
 {
     uint32_t count = 0;
-    for (size_t at = 0; at < runs->count; at++) {
-        const struct oriel_run *run = &runs->list[at];
-        if (count == RANGES || (count > 0 && load(&list->ranges[count - 1].end) == run->start)) {
-            store(&list->ranges[count - 1].end, run->end);
+    for (size_t at = 0; at < promoted->count; at++) {
+        const struct oriel_promoted_range *range = &promoted->list[at];
+        if (count == RANGES ||
+            (count > 0 && word_load(&list->ranges[count - 1].end) == range->start)) {
+            word_store(&list->ranges[count - 1].end, range->end);
         } else {
-            store(&list->ranges[count].start, run->start);
+            word_store(&list->ranges[count].start, range->start);
             oriel_delay();
-            store(&list->ranges[count++].end, run->end);
+            word_store(&list->ranges[count++].end, range->end);
         }
     }
     return count;
 }
 
-/* A program that has closed the file's descriptor before has nothing promoted: the number stays
- * unknown, and matches nothing. */
-static void learn_file(void)
+/* If the program has closed the file's descriptor, nothing is promoted: the inode stays unknown,
+ * and matches nothing. */
+static void memory_file_learn(void)
 {
     struct stat info;
     if (inode != 0 || !oriel_file_is_open() || fstat(oriel_file_identity()->memory_fd, &info) != 0)
@@ -100,23 +108,24 @@ static void learn_file(void)
     owner = getpid();
 }
 
-void oriel_discard_publish(const struct oriel_promoted_ranges *runs)
+void oriel_discard_publish(const struct oriel_promoted_ranges *promoted)
 {
     uint32_t other = 1 - oriel_load_relaxed(&current);
     struct list *list = &lists[other];
     uint32_t changes = oriel_load_relaxed(&list->changes);
-    learn_file();
-    oriel_store_relaxed(&list->changes, changes + 1);            /* W1 */
-    oriel_store_release(&list->count, write_ranges(list, runs)); /* W2 */
+    memory_file_learn();
+    oriel_store_relaxed(&list->changes, changes + 1);                /* W1 */
+    oriel_store_release(&list->count, write_ranges(list, promoted)); /* W2 */
     oriel_delay();
     oriel_store_release(&list->changes, changes + 2); /* W3 */
     oriel_delay();
     oriel_store_release(&current, other); /* W4 */
-    atomic_store_explicit(&has_any, runs->count > 0, memory_order_release);
+    atomic_store_explicit(&has_any, promoted->count > 0, memory_order_release);
 }
 
-/* The first range that ends after start begins before end. */
-static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
+/* Whether a listed range overlaps [start, end): the first range that ends after start must start
+ * before end. */
+static bool list_overlaps(const struct list *list, uintptr_t start, uintptr_t end)
 {
     uint32_t low = 0;
     uint32_t count = oriel_load_acquire(&list->count);
@@ -124,12 +133,12 @@ static bool meets(const struct list *list, uintptr_t start, uintptr_t end)
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         oriel_delay();
-        if (load(&list->ranges[middle].end) <= start)
+        if (word_load(&list->ranges[middle].end) <= start)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count && load(&list->ranges[low].start) < end;
+    return low < count && word_load(&list->ranges[low].start) < end;
 }
 
 static bool is_listed(uintptr_t start, uintptr_t end)
@@ -138,7 +147,7 @@ static bool is_listed(uintptr_t start, uintptr_t end)
         const struct list *list = &lists[oriel_load_acquire(&current)]; /* R1 */
         oriel_delay();
         uint32_t changes = oriel_load_acquire(&list->changes);                 /* R2 */
-        bool found = meets(list, start, end);                                  /* R3 */
+        bool found = list_overlaps(list, start, end);                          /* R3 */
         if (changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes) /* R4 */
             return found;
     }
@@ -147,16 +156,16 @@ static bool is_listed(uintptr_t start, uintptr_t end)
 /* --- the advice --- */
 
 struct walk {
-    uintptr_t done; /* up to here */
+    uintptr_t done; /* the advice has been applied up to here */
     uintptr_t end;
     int advice;
     oriel_advise *next;
     bool is_owner;
-    bool has_gap; /* without a mapping: the rest is advised all the same, as by the kernel */
+    bool has_gap; /* a part is unmapped: the rest is advised anyway, as the kernel does */
     bool failed;  /* with errno */
 };
 
-static bool gives_up(int advice)
+static bool discards_contents(int advice)
 {
     return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE ||
            advice == MADV_REMOVE;
@@ -169,8 +178,8 @@ static int protection_of(const struct oriel_mapping *mapping)
            (mapping->access[2] == 'x' ? PROT_EXEC : 0);
 }
 
-/* What is not the memory file's, up to end. */
-static bool pass_on(struct walk *walk, uintptr_t end)
+/* Forwards the advice for memory up to end that is not the memory file's. */
+static bool advise_up_to(struct walk *walk, uintptr_t end)
 {
     if (walk->done < end && walk->next((void *)walk->done, end - walk->done, walk->advice) != 0) {
         walk->has_gap |= errno == ENOMEM;
@@ -180,8 +189,8 @@ static bool pass_on(struct walk *walk, uintptr_t end)
     return !walk->failed;
 }
 
-/* The kernel removes no locked pages by an address, but by the file, as long as its descriptor is not the
- * program's. */
+/* The kernel does not remove locked pages by address. It does so through the file, as long as the
+ * descriptor still refers to it. */
 static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
 {
     return oriel_file_is_open() &&
@@ -189,10 +198,10 @@ static bool punch_locked(uint64_t file_offset, uint64_t len_bytes)
                      (off_t)file_offset, (off_t)len_bytes) == 0;
 }
 
-/* Private memory cannot be removed from a file.  Holes are made by libc's madvise, of which those
- * hear who keep memory registered with a device. */
-static bool zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes,
-                 const struct oriel_mapping *mapping)
+/* Private memory cannot be removed from a file. Holes are punched with libc's madvise, because
+ * libraries that register memory with a device intercept it. */
+static bool pages_zero(const struct walk *walk, uintptr_t start, uint64_t len_bytes,
+                       const struct oriel_mapping *mapping)
 {
     if (walk->advice == MADV_REMOVE) {
         errno = EINVAL;
@@ -213,30 +222,30 @@ static bool is_memory_file(const struct oriel_mapping *mapping)
            makedev(mapping->device_major, mapping->device_minor) == device;
 }
 
-static bool visit(const struct oriel_mapping *mapping, void *context)
+static bool mapping_discard(const struct oriel_mapping *mapping, void *context)
 {
     struct walk *walk = context;
     uintptr_t start = mapping->start > walk->done ? mapping->start : walk->done;
     uintptr_t end = mapping->end < walk->end ? mapping->end : walk->end;
     if (!is_memory_file(mapping))
         return true;
-    if (!pass_on(walk, start))
+    if (!advise_up_to(walk, start))
         return false;
-    walk->failed = !zero(walk, start, end - start, mapping);
+    walk->failed = !pages_zero(walk, start, end - start, mapping);
     walk->done = end;
     return !walk->failed;
 }
 
-/* Where the kernel's list cannot be read (no descriptor is left) nothing is given up. */
-static int discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
+/* Where the kernel's list cannot be read (no free descriptor), nothing is discarded. */
+static int range_discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
 {
     struct walk walk = {
         .done = start, .end = end, .advice = advice, .next = next, .is_owner = getpid() == owner};
-    if (!oriel_maps_visit(start, end, false, visit, &walk)) {
+    if (!oriel_proc_maps_visit(start, end, false, mapping_discard, &walk)) {
         errno = ENOMEM;
         return -1;
     }
-    if (walk.failed || !pass_on(&walk, end))
+    if (walk.failed || !advise_up_to(&walk, end))
         return -1;
     if (walk.has_gap)
         errno = ENOMEM;
@@ -248,21 +257,21 @@ int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
     uintptr_t from = (uintptr_t)start;
     uintptr_t end = (from + len_bytes + in_page) & ~in_page;
-    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !gives_up(advice) ||
+    if (!atomic_load_explicit(&has_any, memory_order_acquire) || !discards_contents(advice) ||
         (from & in_page) != 0 || end <= from || !is_listed(from, end))
         return next(start, len_bytes, advice);
-    return discard(from, end, advice, next);
+    return range_discard(from, end, advice, next);
 }
 
 /* --- mremap --- */
 
-static bool find_file(const struct oriel_mapping *mapping, void *context)
+static bool memory_file_find(const struct oriel_mapping *mapping, void *context)
 {
     *(bool *)context = is_memory_file(mapping);
     return !*(bool *)context;
 }
 
-/* Where the kernel's list cannot be read, nothing is made longer. */
+/* Where the kernel's list cannot be read, memory is not extended. */
 bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes)
 {
     const uintptr_t from = (uintptr_t)start;
@@ -270,7 +279,7 @@ bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_byt
     bool has_file = false;
     if (!atomic_load_explicit(&has_any, memory_order_acquire) || new_bytes <= old_bytes ||
         end <= from || !is_listed(from, end) ||
-        (oriel_maps_visit(from, end, false, find_file, &has_file) && !has_file))
+        (oriel_proc_maps_visit(from, end, false, memory_file_find, &has_file) && !has_file))
         return true;
     errno = EFAULT;
     return false;

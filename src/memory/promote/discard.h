@@ -1,7 +1,7 @@
-/* Advice that gives up the contents of memory (madvise with MADV_DONTNEED and its relatives), and
- * mremap that makes memory longer, where that memory is promoted.  The kernel takes promoted pages for pages of a file and would bring
- * back the file's contents; private memory reads as zeroes. Allocators rely on the zeroes: calloc
- * clears nothing that it has given up so. */
+/* Discards promoted memory: madvise with MADV_DONTNEED and similar advice, and mremap that extends
+ * memory. To the kernel, promoted pages are pages of a file, so it would bring back the file's
+ * contents, while private memory reads as zeroes. Allocators rely on the zeroes: calloc does not
+ * clear memory that it has discarded this way. */
 #ifndef ORIEL_MEMORY_PROMOTE_DISCARD_H
 #define ORIEL_MEMORY_PROMOTE_DISCARD_H
 
@@ -11,15 +11,15 @@
 
 typedef int oriel_advise(void *start, size_t len_bytes, int advice);
 
-/* What madvise does, by next where no promoted memory is concerned.  Callable from inside
- * allocators: it takes no lock and allocates nothing.  -1 with errno, as madvise. */
+/* Performs madvise, through next where no promoted memory is affected. Safe inside allocators: it
+ * locks nothing and allocates nothing. Returns -1 with errno, like madvise. */
 int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next);
 
-/* Whether mremap may make this memory new_bytes long.  False with errno where it would make promoted
- * memory longer: the kernel would map what follows in the memory file. */
+/* Whether mremap may extend this memory to new_bytes. Returns false with errno if it would extend
+ * promoted memory, since the kernel would map the following bytes of the memory file. */
 bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes);
 
-/* The promoted pages have changed.  Calls exclude each other (promote.c's mutex). */
-void oriel_discard_publish(const struct oriel_promoted_ranges *runs);
+/* Publishes the current promoted ranges. Calls exclude each other (promote.c's mutex). */
+void oriel_discard_publish(const struct oriel_promoted_ranges *promoted);
 
 #endif

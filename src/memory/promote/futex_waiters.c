@@ -1,12 +1,15 @@
-/* A futex that is not private is known to the kernel by the kind of its page: a private page by the process and the address, one
- * of the memory file by the file and the offset.  Who fell asleep at the one is not found by who wakes the other, so that both
- * ways of a page would lose wake-ups of process-shared semaphores, mutexes and conditions in the window's memory.  A thread that
- * is stopped begins its call anew afterwards, by the kernel or by syscall_restart.c, and waits at what is there now (QUIESCE:
- * all do).  Where writes are caught (PROTECT) nobody is stopped: those that wait in the pages are, once, when all have moved.
+/* The kernel identifies a process-shared futex by the kind of its page: a private page by process
+ * and address, a page of the memory file by file and offset. A thread that sleeps on one identity
+ * is not found by a wake-up on the other. So promotion and demotion would lose wake-ups of
+ * process-shared semaphores, mutexes and condition variables in window memory.
  *
- * Not seen is a thread that has looked up its futex before the move and falls asleep after the look: between the two, inside
- * the kernel, it would have to lose its processor for as long as both take.  Nor can a thread be stopped that blocks all signals.
- * write_barrier.c calls. */
+ * A stopped thread restarts its call afterwards, through the kernel or syscall_restart.c, and waits
+ * on the new identity. With stop_threads.c this holds for all threads. With uffd.c no thread is
+ * stopped, so the threads that wait in the pages are stopped once, after all pages have moved.
+ *
+ * Not covered is a thread that has looked up its futex before the move and falls asleep after the
+ * scan. It would have to lose its processor inside the kernel for as long as both take. A thread
+ * that blocks all signals cannot be stopped either. */
 #include "memory/promote/futex_waiters.h"
 
 #include "memory/promote/syscall_restart.h"
@@ -23,7 +26,7 @@ struct moved {
     uintptr_t end;
 };
 
-static bool waits_there(const struct oriel_call *call, const void *context)
+static bool waits_in_moved(const struct oriel_syscall *call, const void *context)
 {
     const struct moved *moved = context;
     switch (call->number) {
@@ -31,24 +34,25 @@ static bool waits_there(const struct oriel_call *call, const void *context)
         return (call->arguments[1] & FUTEX_PRIVATE_FLAG) == 0 &&
                call->arguments[0] >= moved->start && call->arguments[0] < moved->end;
 #ifdef SYS_futex_waitv
-    case SYS_futex_waitv: /* which ones stands in memory that may change meanwhile */ return true;
+    case SYS_futex_waitv: /* its futexes are listed in memory that may change meanwhile */
+        return true;
 #endif
     default: return false;
     }
 }
 
-/* False for the first that is found. */
-static bool is_elsewhere(int32_t tid, void *context)
+/* Returns false, which ends the visit, at the first waiter. */
+static bool waits_elsewhere(int32_t tid, void *context)
 {
-    struct oriel_call call;
-    oriel_interrupted_read(tid, &call);
-    return !waits_there(&call, context);
+    struct oriel_syscall call;
+    oriel_syscall_restart_read_call(tid, &call);
+    return !waits_in_moved(&call, context);
 }
 
-void oriel_waiters_restart(uintptr_t start, uintptr_t end)
+void oriel_futex_waiters_restart(uintptr_t start, uintptr_t end)
 {
     struct moved moved = {start, end};
     int error;
-    if (!oriel_threads_visit(is_elsewhere, &moved, &error) && error == 0)
-        oriel_write_barrier_nudge(waits_there, &moved);
+    if (!oriel_thread_list_visit(waits_elsewhere, &moved, &error) && error == 0)
+        oriel_write_barrier_restart_calls(waits_in_moved, &moved);
 }

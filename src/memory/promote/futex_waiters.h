@@ -1,11 +1,10 @@
-/* Threads that wait at futexes in pages that have moved.  write_barrier.c calls, once for all that has moved, under promote.c's
- * mutex. */
+/* Threads that wait on futexes in pages that have moved. promote.c's mutex protects all of this. */
 #ifndef ORIEL_MEMORY_PROMOTE_FUTEX_WAITERS_H
 #define ORIEL_MEMORY_PROMOTE_FUTEX_WAITERS_H
 
 #include <stdint.h>
 
-/* Lets the threads that wait at process-shared futexes in [start, end) begin to wait anew. */
-void oriel_waiters_restart(uintptr_t start, uintptr_t end);
+/* Makes the threads that wait on process-shared futexes in [start, end) restart their wait. */
+void oriel_futex_waiters_restart(uintptr_t start, uintptr_t end);
 
 #endif

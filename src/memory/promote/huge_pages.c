@@ -1,5 +1,6 @@
-/* The kernel collapses small pages of a file into a huge one where a mapping asks for it at once, whatever the system's setting
- * for shared memory says; with one small page in it there is little to collapse.  The contents then go into the huge page. */
+/* MADV_COLLAPSE makes the kernel collapse small pages of a file into a huge page, whatever the
+ * system's setting for shared memory. With only one small page present, the collapse is cheap. The
+ * contents are then written to the huge page. */
 #include "memory/promote/huge_pages.h"
 
 #include "base/file_limit.h"
@@ -20,7 +21,7 @@ _Static_assert(ENTRIES *ORIEL_PAGE_BYTES == ORIEL_HUGE_BYTES, "a huge page");
 static pthread_once_t tried = PTHREAD_ONCE_INIT;
 static bool can_collapse;
 
-/* With one byte written, so that there is a page. */
+/* Writes one byte first, so that one page exists. */
 static bool collapse(char *piece)
 {
     *(volatile char *)piece = 0;
@@ -41,7 +42,7 @@ static void try_collapse(void)
     close(fd);
 }
 
-bool oriel_huge_can_collapse(void)
+bool oriel_huge_pages_can_collapse(void)
 {
     pthread_once(&tried, try_collapse);
     return can_collapse;
@@ -59,7 +60,7 @@ static bool is_whole(int pagemap_fd, uintptr_t piece)
     return true;
 }
 
-void oriel_huge_prepare(int pagemap_fd, uintptr_t start, uint64_t len_bytes, uint64_t offset)
+void oriel_huge_pages_prepare(int pagemap_fd, uintptr_t start, uint64_t len_bytes, uint64_t offset)
 {
     uintptr_t first = (start + ORIEL_HUGE_BYTES - 1) & ~(uintptr_t)(ORIEL_HUGE_BYTES - 1);
     for (uintptr_t piece = first; piece + ORIEL_HUGE_BYTES <= start + len_bytes;

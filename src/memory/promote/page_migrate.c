@@ -1,9 +1,10 @@
-/* One chunk is frozen; on the way in its pages go to the stash, are copied from there, and the file is mapped in their place; on
- * the way back the stash is filled and put back.  Then the old pages are free, so that memory is never held twice for more than
- * a chunk.  What runs under a freeze is system calls and the own stack (write_barrier.h).  promote.c and demote.c call.
+/* Moves pages chunk by chunk, each under a write barrier. Promotion parks the chunk's private
+ * pages, copies them to the file, and maps the file in their place. Demotion fills the parked
+ * mapping and moves it back. The old pages are then free, so that at most one chunk exists twice.
+ * Under a write barrier, this code uses only system calls and its own stack (write_barrier.h).
  *
- * In the stash nobody writes, and pages that the kernel may drop at any time (MADV_FREE) become zeroes without anybody waiting
- * for them: what the program had agreed to. */
+ * No thread writes to a parked mapping. Pages that the kernel may drop at any time (MADV_FREE) may
+ * become zeroes there, as MADV_FREE permits. */
 #include "memory/promote/page_migrate.h"
 
 #include "memory/file.h"
@@ -28,9 +29,10 @@
 #define CHUNK_BYTES        (UINT64_C(4) << 20)
 #define SPARSE_CHUNK_BYTES (UINT64_C(256) << 20) /* after chunks that were nearly empty */
 #define FEW_BYTES          (UINT64_C(64) << 10)
-enum { ENTRIES = 512 }; /* of the page map, at a time */
+enum { ENTRIES = 512 }; /* of the page map, read at a time */
 
-enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_transfer *out)
+enum oriel_status oriel_page_migrate_open(enum oriel_barrier_method method,
+                                          struct oriel_page_migration *out)
 {
     out->file_fd = oriel_file_identity()->memory_fd;
     if (!oriel_file_is_open())
@@ -40,17 +42,17 @@ enum oriel_status oriel_transfer_open(enum oriel_means means, struct oriel_trans
     out->keeps_huge = false;
     out->keeps_contents = false;
     out->data_start = out->data_end = 0;
-    return oriel_write_barrier_open(means, &out->freeze);
+    return oriel_write_barrier_open(method, &out->barrier);
 }
 
-void oriel_transfer_close(struct oriel_transfer *transfer)
+void oriel_page_migrate_close(struct oriel_page_migration *migration)
 {
-    oriel_write_barrier_close(&transfer->freeze);
-    if (transfer->pagemap_fd >= 0)
-        close(transfer->pagemap_fd);
+    oriel_write_barrier_close(&migration->barrier);
+    if (migration->pagemap_fd >= 0)
+        close(migration->pagemap_fd);
 }
 
-/* The pages' former address is the program's, parts of which a sanitiser may think nobody should read. */
+/* The old address belongs to the program, and a sanitiser may have poisoned parts of it. */
 __attribute__((no_sanitize("address", "thread"))) static bool is_zero(const uint64_t *page)
 {
     for (uint64_t i = 0; i < ORIEL_PAGE_BYTES / sizeof *page; i += 8)
@@ -60,23 +62,24 @@ __attribute__((no_sanitize("address", "thread"))) static bool is_zero(const uint
     return true;
 }
 
-/* A write beyond a limit that was lowered meanwhile (RLIMIT_FSIZE) also sends a signal that would end the process. */
-static void take_signal(void)
+/* Consumes SIGXFSZ. A write beyond a limit that was lowered meanwhile (RLIMIT_FSIZE) also sends
+ * this signal, which would end the process. */
+static void sigxfsz_consume(void)
 {
     uint64_t only = UINT64_C(1) << (SIGXFSZ - 1);
     struct timespec now = {.tv_sec = 0};
     syscall(SYS_rt_sigtimedwait, &only, NULL, &now, sizeof only);
 }
 
-/* The next chunk of what is left: it ends where no huge page is cut. */
-static uint64_t to_boundary(uintptr_t start, uint64_t left_bytes, uint64_t chunk_bytes)
+/* Length of the next chunk. Its end does not split a huge page. */
+static uint64_t chunk_length(uintptr_t start, uint64_t left_bytes, uint64_t chunk_bytes)
 {
     uint64_t whole_bytes = chunk_bytes - (start & (ORIEL_HUGE_BYTES - 1));
     return left_bytes < whole_bytes ? left_bytes : whole_bytes;
 }
 
-/* All of a write into the file, or of a read from it; 0 or an errno. */
-static int copy(long call, int fd, uintptr_t address, uint64_t len_bytes, uint64_t offset)
+/* Writes all bytes to the file, or reads them from it. Returns 0 or an errno. */
+static int copy_all_bytes(long call, int fd, uintptr_t address, uint64_t len_bytes, uint64_t offset)
 {
     while (len_bytes > 0) {
         long moved = syscall(call, fd, address, len_bytes, offset);
@@ -89,14 +92,15 @@ static int copy(long call, int fd, uintptr_t address, uint64_t len_bytes, uint64
     return 0;
 }
 
-/* Copies the pages of at most ENTRIES that have contents; zeroes are what the file has anyway. */
-static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, uint64_t pages,
-                        uint64_t offset, bool all_pages, uint64_t *held_bytes)
+/* Copies up to ENTRIES pages that have contents. Zero pages are skipped, since the file is zero
+ * there. */
+static int copy_in_some(const struct oriel_page_migration *migration, uintptr_t start,
+                        uint64_t pages, uint64_t offset, bool all_pages, uint64_t *data_bytes)
 {
     uint64_t entries[ENTRIES];
     uint64_t len_bytes = pages * sizeof *entries;
     if (!all_pages) {
-        long got = syscall(SYS_pread64, transfer->pagemap_fd, entries, len_bytes,
+        long got = syscall(SYS_pread64, migration->pagemap_fd, entries, len_bytes,
                            start / ORIEL_PAGE_BYTES * sizeof *entries);
         if (got != (long)len_bytes)
             return got < 0 ? errno : EIO;
@@ -109,259 +113,268 @@ static int copy_in_some(const struct oriel_transfer *transfer, uintptr_t start, 
             page++;
         uint64_t run_bytes = (page - first) * ORIEL_PAGE_BYTES;
         uint64_t from = first * ORIEL_PAGE_BYTES;
-        int error = copy(SYS_pwrite64, transfer->file_fd, start + from, run_bytes, offset + from);
+        int error = copy_all_bytes(SYS_pwrite64, migration->file_fd, start + from, run_bytes,
+                                   offset + from);
         if (error != 0)
             return error;
-        *held_bytes += run_bytes;
+        *data_bytes += run_bytes;
         page += run_bytes == 0;
     }
     return 0;
 }
 
-static int copy_in(const struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
-                   uint64_t offset, bool all_pages, uint64_t *held_bytes)
+static int copy_in(const struct oriel_page_migration *migration, uintptr_t start,
+                   uint64_t len_bytes, uint64_t offset, bool all_pages, uint64_t *data_bytes)
 {
     const uint64_t step_bytes = ENTRIES * ORIEL_PAGE_BYTES;
-    *held_bytes = 0;
+    *data_bytes = 0;
     for (uint64_t done = 0; done < len_bytes; done += step_bytes) {
         uint64_t now = len_bytes - done < step_bytes ? len_bytes - done : step_bytes;
-        int error = copy_in_some(transfer, start + done, now / ORIEL_PAGE_BYTES, offset + done,
-                                 all_pages, held_bytes);
+        int error = copy_in_some(migration, start + done, now / ORIEL_PAGE_BYTES, offset + done,
+                                 all_pages, data_bytes);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-static void punch(const struct oriel_transfer *transfer, uint64_t offset, uint64_t len_bytes)
+static void file_punch(const struct oriel_page_migration *migration, uint64_t offset,
+                       uint64_t len_bytes)
 {
-    fallocate(transfer->file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+    fallocate(migration->file_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
               (off_t)len_bytes);
 }
 
-/* The extent of the file's contents at or after *at, up to end; false when there is none.  The kernel looks for its end page by
- * page, beyond ours: it is kept, or each chunk of a long range would look through all the others. */
-static bool next_data(struct oriel_transfer *transfer, uint64_t end, uint64_t *at,
+/* Finds the extent of the file's contents at or after *at, up to end. Returns false when there is
+ * none. The kernel searches for the extent's end page by page, beyond this range. The result is
+ * therefore cached; otherwise each chunk of a long range would search through all later chunks. */
+static bool next_data(struct oriel_page_migration *migration, uint64_t end, uint64_t *at,
                       uint64_t *data_end)
 {
     if (*at >= end)
         return false;
-    if (*at < transfer->data_start || *at >= transfer->data_end) {
-        long data = syscall(SYS_lseek, transfer->file_fd, *at, SEEK_DATA);
+    if (*at < migration->data_start || *at >= migration->data_end) {
+        long data = syscall(SYS_lseek, migration->file_fd, *at, SEEK_DATA);
         if (data < 0 || (uint64_t)data >= end)
             return false;
-        long hole = syscall(SYS_lseek, transfer->file_fd, data, SEEK_HOLE);
+        long hole = syscall(SYS_lseek, migration->file_fd, data, SEEK_HOLE);
         *at = (uint64_t)data;
-        transfer->data_start = (uint64_t)data;
-        transfer->data_end = hole < 0 ? end : (uint64_t)hole;
+        migration->data_start = (uint64_t)data;
+        migration->data_end = hole < 0 ? end : (uint64_t)hole;
     }
-    *data_end = transfer->data_end < end ? transfer->data_end : end;
+    *data_end = migration->data_end < end ? migration->data_end : end;
     return true;
 }
 
-/* The extents are old: the file has been written or punched. */
-static void forget_data(struct oriel_transfer *transfer)
+/* Invalidates the cached extent: the file has been written or punched. */
+static void forget_data(struct oriel_page_migration *migration)
 {
-    transfer->data_start = transfer->data_end = 0;
+    migration->data_start = migration->data_end = 0;
 }
 
-/* Faults in what the file holds, at once instead of page by page at the next accesses; a kernel that cannot leaves it to them. */
-static void populate(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
-                     uint64_t offset)
+/* Populates the mapping for the file's contents at once, instead of one fault per page. A kernel
+ * without this support leaves it to the faults. */
+static void file_pages_populate(struct oriel_page_migration *migration, uintptr_t start,
+                                uint64_t len_bytes, uint64_t offset)
 {
     uint64_t data_end;
-    forget_data(transfer);
-    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end);
+    forget_data(migration);
+    for (uint64_t at = offset; next_data(migration, offset + len_bytes, &at, &data_end);
          at = data_end)
         syscall(SYS_madvise, start + (at - offset), data_end - at, MADV_POPULATE_WRITE);
 }
 
-/* A replaced mapping is made known to those who listen to libc's calls (registrations of networks), now that they may. */
-static void announce(uintptr_t start, uint64_t len_bytes)
+/* Makes a replaced mapping known to libraries that intercept libc's calls (network registrations).
+ * They may run only now, after the barrier. */
+static void remap_announce(uintptr_t start, uint64_t len_bytes)
 {
     void *same = mremap((void *)start, len_bytes, len_bytes, 0);
     (void)same;
 }
 
-/* Under the freeze.  0, or an errno with all as it was.  Other processes may read the range meanwhile, by copies of the host
- * that nobody here knows of: where threads are stopped, nothing but two system calls lies between the old pages and the new.
- * Where writes are caught, readers of the empty mapping wait, and copying from the stash meets no page that the kernel drops
- * meanwhile. */
-static int move_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
-                   uint64_t offset, bool all_pages, uintptr_t stash, uint64_t *held_bytes)
+/* Runs under the write barrier. Returns 0, or an errno with nothing changed. Other processes may
+ * read the range meanwhile, with copies by the host MPI that Oriel does not see. Where threads are
+ * stopped, only two system calls separate the old pages from the new mapping. Where writes are
+ * caught, readers of the empty mapping wait. Copying from the parked mapping never faults on a page
+ * that the kernel drops meanwhile. */
+static int move_in(struct oriel_page_migration *migration, uintptr_t start, uint64_t len_bytes,
+                   uint64_t offset, bool all_pages, uintptr_t parked, uint64_t *data_bytes)
 {
-    bool stopped = transfer->freeze.means == ORIEL_MEANS_QUIESCE;
-    int error = stopped ? copy_in(transfer, start, len_bytes, offset, all_pages, held_bytes) : 0;
+    bool stopped = migration->barrier.method == ORIEL_BARRIER_STOP_THREADS;
+    int error = stopped ? copy_in(migration, start, len_bytes, offset, all_pages, data_bytes) : 0;
     if (error == 0)
-        error = oriel_parked_mapping_take(stash, start, len_bytes);
+        error = oriel_parked_mapping_take(parked, start, len_bytes);
     if (error != 0)
         return error;
-    error = oriel_parked_mapping_is_locked(stash) ? EPERM : 0;
+    error = oriel_parked_mapping_is_locked(parked) ? EPERM : 0;
     if (error == 0 && !stopped)
-        error = copy_in(transfer, stash, len_bytes, offset, all_pages, held_bytes);
+        error = copy_in(migration, parked, len_bytes, offset, all_pages, data_bytes);
     if (error == 0 && syscall(SYS_mmap, start, len_bytes, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_FIXED, transfer->file_fd, offset) != (long)start)
+                              MAP_SHARED | MAP_FIXED, migration->file_fd, offset) != (long)start)
         error = errno;
     if (error != 0)
-        oriel_parked_mapping_undo(&transfer->freeze, stash, start, len_bytes);
+        oriel_parked_mapping_undo(&migration->barrier, parked, start, len_bytes);
     return error;
 }
 
-static enum oriel_status chunk_in(struct oriel_transfer *transfer, uintptr_t start,
+static enum oriel_status chunk_in(struct oriel_page_migration *migration, uintptr_t start,
                                   uint64_t len_bytes, uint64_t offset, bool all_pages,
-                                  uintptr_t stash, uint64_t *held_bytes)
+                                  uintptr_t parked, uint64_t *data_bytes)
 {
-    if (transfer->keeps_huge && transfer->pagemap_fd >= 0)
-        oriel_huge_prepare(transfer->pagemap_fd, start, len_bytes, offset);
-    if (!oriel_write_barrier_begin(&transfer->freeze, start, len_bytes, true)) {
-        punch(transfer, offset, len_bytes);
-        return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
+    if (migration->keeps_huge && migration->pagemap_fd >= 0)
+        oriel_huge_pages_prepare(migration->pagemap_fd, start, len_bytes, offset);
+    if (!oriel_write_barrier_begin(&migration->barrier, start, len_bytes, true)) {
+        file_punch(migration, offset, len_bytes);
+        return oriel_fail(ORIEL_E_OTHER, "%s", migration->barrier.reason);
     }
-    int error = move_in(transfer, start, len_bytes, offset, all_pages, stash, held_bytes);
+    int error = move_in(migration, start, len_bytes, offset, all_pages, parked, data_bytes);
     if (error == EFBIG)
-        take_signal();
-    oriel_write_barrier_end(&transfer->freeze, start, len_bytes, error == 0);
+        sigxfsz_consume();
+    oriel_write_barrier_end(&migration->barrier, start, len_bytes, error == 0);
     if (error != 0) {
-        punch(transfer, offset, len_bytes);
+        file_punch(migration, offset, len_bytes);
         return oriel_fail(error == ENOSPC || error == ENOMEM ? ORIEL_E_NO_MEM : ORIEL_E_OTHER,
                           "cannot move %lu bytes at %#lx into the memory file: %s",
                           (unsigned long)len_bytes, (unsigned long)start,
                           error == EPERM ? "they are locked by mlock" : strerror(error));
     }
-    oriel_parked_mapping_empty(stash, len_bytes);
-    announce(start, len_bytes);
-    populate(transfer, start, len_bytes, offset);
+    oriel_parked_mapping_empty(parked, len_bytes);
+    remap_announce(start, len_bytes);
+    file_pages_populate(migration, start, len_bytes, offset);
     return ORIEL_OK;
 }
 
-/* After a failure: what was moved moves back, and the message stays that of the failure. */
-static void undo_in(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
-                    uint64_t offset, uintptr_t stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
+/* After a failure, moves back the chunks that were moved, and keeps the original error message. */
+static void undo_in(struct oriel_page_migration *migration, uintptr_t start, uint64_t len_bytes,
+                    uint64_t offset, uintptr_t parked, uintptr_t *stuck_start, uintptr_t *stuck_end)
 {
     char reason[400];
     uint64_t back_bytes;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    oriel_transfer_out(transfer, start, len_bytes, offset, stash, PROT_READ | PROT_WRITE,
-                       &back_bytes);
+    oriel_page_migrate_out(migration, start, len_bytes, offset, parked, PROT_READ | PROT_WRITE,
+                           &back_bytes);
     *stuck_start = start + back_bytes;
     *stuck_end = start + len_bytes;
     oriel_fail(ORIEL_E_OTHER, "%s", reason);
 }
 
-/* For few pages the page map is not worth its descriptor: in the stash untouched pages are zeroes like others. */
-static enum oriel_status open_pagemap(struct oriel_transfer *transfer, uint64_t len_bytes,
+/* For a few pages, the page map costs more than it saves: untouched pages in the parked mapping
+ * read as zeroes. */
+static enum oriel_status open_pagemap(struct oriel_page_migration *migration, uint64_t len_bytes,
                                       bool *all_pages)
 {
     if (len_bytes <= FEW_BYTES)
         *all_pages = true;
-    if (*all_pages || transfer->pagemap_fd >= 0)
+    if (*all_pages || migration->pagemap_fd >= 0)
         return ORIEL_OK;
-    transfer->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (transfer->pagemap_fd < 0)
+    migration->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (migration->pagemap_fd < 0)
         return oriel_fail(ORIEL_E_OTHER, "/proc/self/pagemap: %s", strerror(errno));
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_transfer_in(struct oriel_transfer *transfer, uintptr_t start,
-                                    uint64_t len_bytes, uint64_t offset, bool all_pages,
-                                    uintptr_t *stash, uintptr_t *stuck_start, uintptr_t *stuck_end)
+enum oriel_status oriel_page_migrate_in(struct oriel_page_migration *migration, uintptr_t start,
+                                        uint64_t len_bytes, uint64_t offset, bool all_pages,
+                                        uintptr_t *parked, uintptr_t *stuck_start,
+                                        uintptr_t *stuck_end)
 {
     uint64_t chunk_bytes = CHUNK_BYTES;
-    uint64_t held_bytes = 0;
+    uint64_t data_bytes = 0;
     *stuck_start = *stuck_end = start;
-    enum oriel_status status = open_pagemap(transfer, len_bytes, &all_pages);
+    enum oriel_status status = open_pagemap(migration, len_bytes, &all_pages);
     if (status != ORIEL_OK)
         return status;
-    *stash = oriel_parked_mapping_reserve(start, len_bytes);
-    if (*stash == 0)
+    *parked = oriel_parked_mapping_reserve(start, len_bytes);
+    if (*parked == 0)
         return oriel_fail(ORIEL_E_NO_MEM, "no address space for %lu private bytes: %s",
                           (unsigned long)len_bytes, strerror(errno));
     oriel_parked_mapping_prepare(start);
     for (uint64_t done = 0; done < len_bytes;) {
-        uint64_t now = to_boundary(start + done, len_bytes - done, chunk_bytes);
-        status = chunk_in(transfer, start + done, now, offset + done, all_pages, *stash + done,
-                          &held_bytes);
+        uint64_t now = chunk_length(start + done, len_bytes - done, chunk_bytes);
+        status = chunk_in(migration, start + done, now, offset + done, all_pages, *parked + done,
+                          &data_bytes);
         if (status != ORIEL_OK) {
-            oriel_parked_mapping_drop(*stash + done, len_bytes - done);
+            oriel_parked_mapping_drop(*parked + done, len_bytes - done);
             if (done > 0)
-                undo_in(transfer, start, done, offset, *stash, stuck_start, stuck_end);
+                undo_in(migration, start, done, offset, *parked, stuck_start, stuck_end);
             return status;
         }
         done += now;
-        chunk_bytes = held_bytes < CHUNK_BYTES / 8 && chunk_bytes < SPARSE_CHUNK_BYTES
+        chunk_bytes = data_bytes < CHUNK_BYTES / 8 && chunk_bytes < SPARSE_CHUNK_BYTES
                           ? 2 * chunk_bytes
                           : CHUNK_BYTES;
     }
     return ORIEL_OK;
 }
 
-/* The contents of the file in private pages. */
-static int copy_out(struct oriel_transfer *transfer, uintptr_t to, uint64_t len_bytes,
+/* Copies the file's contents to private pages. */
+static int copy_out(struct oriel_page_migration *migration, uintptr_t to, uint64_t len_bytes,
                     uint64_t offset)
 {
     uint64_t data_end;
-    for (uint64_t at = offset; next_data(transfer, offset + len_bytes, &at, &data_end);
+    for (uint64_t at = offset; next_data(migration, offset + len_bytes, &at, &data_end);
          at = data_end) {
-        int error = copy(SYS_pread64, transfer->file_fd, to + (at - offset), data_end - at, at);
+        int error =
+            copy_all_bytes(SYS_pread64, migration->file_fd, to + (at - offset), data_end - at, at);
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-/* Under the freeze.  0, or an errno with all as it was. */
-static int move_out(struct oriel_transfer *transfer, uintptr_t start, uint64_t len_bytes,
-                    uint64_t offset, uintptr_t stash, int protection)
+/* Runs under the write barrier. Returns 0, or an errno with nothing changed. */
+static int move_out(struct oriel_page_migration *migration, uintptr_t start, uint64_t len_bytes,
+                    uint64_t offset, uintptr_t parked, int protection)
 {
     const int usual = PROT_READ | PROT_WRITE;
-    int error = copy_out(transfer, stash, len_bytes, offset);
+    int error = copy_out(migration, parked, len_bytes, offset);
     if (error == 0 && protection != usual &&
-        syscall(SYS_mprotect, stash, len_bytes, protection) != 0)
+        syscall(SYS_mprotect, parked, len_bytes, protection) != 0)
         error = errno;
     if (error == 0)
-        error = oriel_parked_mapping_put_back(stash, start, len_bytes);
+        error = oriel_parked_mapping_put_back(parked, start, len_bytes);
     if (error != 0) {
         if (protection != usual)
-            syscall(SYS_mprotect, stash, len_bytes, usual);
-        oriel_parked_mapping_empty(stash, len_bytes);
+            syscall(SYS_mprotect, parked, len_bytes, usual);
+        oriel_parked_mapping_empty(parked, len_bytes);
     }
     return error;
 }
 
-static enum oriel_status chunk_out(struct oriel_transfer *transfer, uintptr_t start,
-                                   uint64_t len_bytes, uint64_t offset, uintptr_t stash,
+static enum oriel_status chunk_out(struct oriel_page_migration *migration, uintptr_t start,
+                                   uint64_t len_bytes, uint64_t offset, uintptr_t parked,
                                    int protection)
 {
-    if (!oriel_write_barrier_begin(&transfer->freeze, start, len_bytes, false))
-        return oriel_fail(ORIEL_E_OTHER, "%s", transfer->freeze.reason);
-    int error = move_out(transfer, start, len_bytes, offset, stash, protection);
-    oriel_write_barrier_end(&transfer->freeze, start, len_bytes, error == 0);
+    if (!oriel_write_barrier_begin(&migration->barrier, start, len_bytes, false))
+        return oriel_fail(ORIEL_E_OTHER, "%s", migration->barrier.reason);
+    int error = move_out(migration, start, len_bytes, offset, parked, protection);
+    oriel_write_barrier_end(&migration->barrier, start, len_bytes, error == 0);
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot move %lu bytes at %#lx out of the memory file: %s",
                           (unsigned long)len_bytes, (unsigned long)start, strerror(error));
-    if (!transfer->keeps_contents)
-        punch(transfer, offset, len_bytes);
-    announce(start, len_bytes);
+    if (!migration->keeps_contents)
+        file_punch(migration, offset, len_bytes);
+    remap_announce(start, len_bytes);
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_transfer_out(struct oriel_transfer *transfer, uintptr_t start,
-                                     uint64_t len_bytes, uint64_t offset, uintptr_t stash,
-                                     int protection, uint64_t *done_bytes)
+enum oriel_status oriel_page_migrate_out(struct oriel_page_migration *migration, uintptr_t start,
+                                         uint64_t len_bytes, uint64_t offset, uintptr_t parked,
+                                         int protection, uint64_t *done_bytes)
 {
     enum oriel_status status = ORIEL_OK;
     *done_bytes = 0;
-    forget_data(transfer);
+    forget_data(migration);
     while (status == ORIEL_OK && *done_bytes < len_bytes) {
         uint64_t done = *done_bytes;
-        uint64_t now = to_boundary(start + done, len_bytes - done, CHUNK_BYTES);
+        uint64_t now = chunk_length(start + done, len_bytes - done, CHUNK_BYTES);
         uint64_t at = offset + done;
         uint64_t data_end;
-        if (!next_data(transfer, offset + len_bytes, &at, &data_end))
+        if (!next_data(migration, offset + len_bytes, &at, &data_end))
             now = len_bytes - done;
         else if (at - (offset + done) > now)
             now = (at - (offset + done)) & ~(ORIEL_PAGE_BYTES - 1);
-        status = chunk_out(transfer, start + done, now, offset + done, stash + done, protection);
+        status = chunk_out(migration, start + done, now, offset + done, parked + done, protection);
         if (status == ORIEL_OK)
             *done_bytes += now;
     }

@@ -1,6 +1,7 @@
-/* mremap with MREMAP_DONTUNMAP (Linux 5.7) takes the mapping with its pages and leaves an empty one behind, whose registration
- * with a userfaultfd stands: whoever touches it waits.  Raw system calls, since threads may be stopped; nobody else knows these
- * addresses.  page_migrate.c, demote.c and promote_fork.c call. */
+/* mremap with MREMAP_DONTUNMAP (Linux 5.7) moves the mapping with its pages and leaves an empty
+ * mapping in its place. Its registration with a userfaultfd remains, so a thread that touches it
+ * waits. This file uses raw system calls, since threads may be stopped. No other code knows the
+ * parked addresses. */
 #include "memory/promote/parked_mapping.h"
 
 #include "memory/file.h"
@@ -43,44 +44,45 @@ void oriel_parked_mapping_prepare(uintptr_t start)
     syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_POPULATE_WRITE);
 }
 
-int oriel_parked_mapping_take(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+int oriel_parked_mapping_take(uintptr_t parked, uintptr_t start, uint64_t len_bytes)
 {
     const int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-    return syscall(SYS_mremap, start, len_bytes, len_bytes, how, stash) == (long)stash ? 0 : errno;
+    return syscall(SYS_mremap, start, len_bytes, len_bytes, how, parked) == (long)parked ? 0
+                                                                                         : errno;
 }
 
-int oriel_parked_mapping_put_back(uintptr_t stash, uintptr_t start, uint64_t len_bytes)
+int oriel_parked_mapping_put_back(uintptr_t parked, uintptr_t start, uint64_t len_bytes)
 {
     const int how = MREMAP_MAYMOVE | MREMAP_FIXED;
-    return syscall(SYS_mremap, stash, len_bytes, len_bytes, how, start) == (long)start ? 0 : errno;
+    return syscall(SYS_mremap, parked, len_bytes, len_bytes, how, start) == (long)start ? 0 : errno;
 }
 
-void oriel_parked_mapping_undo(struct oriel_write_barrier *freeze, uintptr_t stash, uintptr_t start,
-                               uint64_t len_bytes)
+void oriel_parked_mapping_undo(struct oriel_write_barrier *barrier, uintptr_t parked,
+                               uintptr_t start, uint64_t len_bytes)
 {
-    if (oriel_parked_mapping_put_back(stash, start, len_bytes) != 0)
-        oriel_write_barrier_fill(freeze, start, stash, len_bytes);
+    if (oriel_parked_mapping_put_back(parked, start, len_bytes) != 0)
+        oriel_write_barrier_fill(barrier, start, parked, len_bytes);
 }
 
-/* By advice that means nothing in memory. */
-void oriel_parked_mapping_bound(uintptr_t start)
+/* Uses advice that has no effect on memory. */
+void oriel_parked_mapping_split_first_page(uintptr_t start)
 {
     syscall(SYS_madvise, start, ORIEL_PAGE_BYTES, MADV_RANDOM);
 }
 
-/* Such pages cannot be advised to be cold, and these are about to go. */
-bool oriel_parked_mapping_is_locked(uintptr_t stash)
+/* MADV_COLD fails on locked pages. These pages are about to be dropped anyway. */
+bool oriel_parked_mapping_is_locked(uintptr_t parked)
 {
-    return syscall(SYS_madvise, stash, ORIEL_PAGE_BYTES, MADV_COLD) != 0 && errno == EINVAL;
+    return syscall(SYS_madvise, parked, ORIEL_PAGE_BYTES, MADV_COLD) != 0 && errno == EINVAL;
 }
 
-void oriel_parked_mapping_empty(uintptr_t stash, uint64_t len_bytes)
+void oriel_parked_mapping_empty(uintptr_t parked, uint64_t len_bytes)
 {
-    syscall(SYS_madvise, stash, len_bytes, MADV_DONTNEED);
+    syscall(SYS_madvise, parked, len_bytes, MADV_DONTNEED);
 }
 
-void oriel_parked_mapping_drop(uintptr_t stash, uint64_t len_bytes)
+void oriel_parked_mapping_drop(uintptr_t parked, uint64_t len_bytes)
 {
-    if (stash != 0 && len_bytes > 0)
-        syscall(SYS_munmap, stash, len_bytes);
+    if (parked != 0 && len_bytes > 0)
+        syscall(SYS_munmap, parked, len_bytes);
 }

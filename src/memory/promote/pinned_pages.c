@@ -1,9 +1,15 @@
-/* Looks at each descriptor by its sort: an fstat and one more call for most.  Harmless are files without O_DIRECT, pipes,
- * ordinary sockets, terminals, and what is listed by name; every other device may be one that pins.  AIO contexts have no
- * descriptor, but a mapping each.  What this does not see: a ring of io_uring that has never had a descriptor
- * (IORING_SETUP_REGISTERED_FD_ONLY), or whose descriptor was closed while the ring stays registered; descriptors of a thread
- * that has its own table; files whose file system goes around the page cache unasked (FUSE's direct I/O, CIFS without cache),
- * while another thread reads from them. ORIEL_PROMOTE=never is for those. */
+/* Classifies each descriptor: one fstat and one more call for most. Files without O_DIRECT, pipes,
+ * ordinary sockets, terminals, and the names listed below cannot pin pages. Every other device may.
+ * AIO contexts have no descriptor, but each has a mapping.
+ *
+ * Not detected:
+ * - an io_uring that never had a descriptor (IORING_SETUP_REGISTERED_FD_ONLY), or whose descriptor
+ *   was closed while the ring stays registered
+ * - descriptors of a thread that has its own descriptor table
+ * - files whose file system bypasses the page cache unasked (FUSE's direct I/O, CIFS without
+ *   cache), while another thread reads from them
+ *
+ * ORIEL_PROMOTE=never covers these cases. */
 #include "memory/promote/pinned_pages.h"
 
 #include <dirent.h>
@@ -33,8 +39,8 @@ static void read_link(int fd, char *name, size_t name_bytes)
     name[got > 0 ? got : 0] = '\0';
 }
 
-/* Devices by the kernel's list of numbers (Documentation/admin-guide/devices.txt).  Those with numbers that differ from machine
- * to machine are known by name. */
+/* Classifies devices by the kernel's list of numbers (Documentation/admin-guide/devices.txt).
+ * Devices whose numbers vary between systems are recognised by name. */
 static bool device_may_pin(int fd, dev_t device)
 {
     enum {
@@ -73,7 +79,8 @@ static bool object_may_pin(int fd)
     return !is_listed(name, known, sizeof known / sizeof known[0]);
 }
 
-/* Sockets of RDS and of AF_XDP pin what is registered with them, those of AF_ALG what they are to fill. */
+/* RDS and AF_XDP sockets pin memory that is registered with them. AF_ALG sockets pin their output
+ * buffers. */
 static bool socket_may_pin(int fd)
 {
     int domain = -1;
@@ -96,12 +103,12 @@ static bool may_pin(int fd)
     case S_IFCHR: return device_may_pin(fd, info.st_rdev) && (fcntl(fd, F_GETFL) & O_PATH) == 0;
     case S_IFDIR:
     case S_IFLNK:
-    case S_IFIFO: /* which have O_DIRECT, too, with another meaning */ return false;
+    case S_IFIFO: /* O_DIRECT has another meaning here */ return false;
     default: return object_may_pin(fd);
     }
 }
 
-/* The start of a small file of /proc. */
+/* Reads the start of a small file in /proc. */
 static void read_text(const char *path, char *text, size_t text_bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -111,26 +118,28 @@ static void read_text(const char *path, char *text, size_t text_bytes)
         close(fd);
 }
 
-/* Whether a name is in the list of mappings; lines are not taken apart, which would cost more than the rest. */
+/* Whether the list of mappings contains the name. Lines are not parsed, which would cost more than
+ * the rest. */
 static bool is_mapped(const char *name)
 {
     enum { ROOM = 8192 };
     char text[ROOM];
-    size_t kept = 0;
+    size_t carried = 0;
     bool found = false;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    for (ssize_t got; !found && fd >= 0 && (got = read(fd, text + kept, ROOM - kept)) > 0;) {
-        size_t len_bytes = kept + (size_t)got;
+    for (ssize_t got; !found && fd >= 0 && (got = read(fd, text + carried, ROOM - carried)) > 0;) {
+        size_t len_bytes = carried + (size_t)got;
         found = memmem(text, len_bytes, name, strlen(name)) != NULL;
-        kept = len_bytes < strlen(name) ? len_bytes : strlen(name);
-        memmove(text, text + len_bytes - kept, kept);
+        carried = len_bytes < strlen(name) ? len_bytes : strlen(name);
+        memmove(text, text + len_bytes - carried, carried);
     }
     if (fd >= 0)
         close(fd);
     return found;
 }
 
-/* How many requests all contexts of the machine have room for is most often 0, and quicker to read than the own mappings. */
+/* The system's count of AIO requests is usually 0, and cheaper to read than the list of
+ * mappings. */
 static bool has_aio_context(void)
 {
     char text[32];
@@ -138,12 +147,13 @@ static bool has_aio_context(void)
     return strcmp(text, "0\n") != 0 && is_mapped(" /[aio]");
 }
 
-bool oriel_pins_possible(char *reason, size_t reason_bytes)
+bool oriel_pinned_pages_possible(char *reason, size_t reason_bytes)
 {
     int found = -1;
     DIR *descriptors = opendir("/proc/self/fd");
     if (descriptors == NULL) {
-        snprintf(reason, reason_bytes, "its descriptors cannot be listed, which may pin pages");
+        snprintf(reason, reason_bytes,
+                 "open descriptors cannot be listed; one may have pinned pages");
         return true;
     }
     for (const struct dirent *entry; found < 0 && (entry = readdir(descriptors)) != NULL;) {

@@ -1,11 +1,17 @@
-/* Judges a mapping by its flags, an allow list: state that promotion does not carry over is a refusal that names it.
- * Stacks are recognised by what the kernel knows of each thread.  promote.c calls before anything is stopped or protected.
+/* Checks a mapping's flags against an allow list: a state that promotion does not preserve is
+ * refused by name. Stacks are recognised from the kernel's data about each thread. The check runs
+ * before any thread is stopped and any page protected.
  *
- * The kernel tells flags only together with counts of pages, for which it walks the page tables of all lower mappings.  They are
- * therefore remembered, for a hundred times as long as the look took and while the mapping keeps its access and its bounds, but
- * for boundaries that promotion has made.  What the program may have changed since in a whole mapping: that it is locked, which
- * parked_mapping.h sees anew; that another userfaultfd watches it, which is asked anew; and its advice on fork and core files, which is
- * then not kept for as long as the pages are promoted, but is in force again afterwards (parked_mapping.h). */
+ * The kernel reports flags only together with page counts, for which it walks the page tables of
+ * all lower mappings. The result is therefore cached for a hundred times as long as the query took.
+ * A cached result is valid while the mapping keeps its access and its bounds, apart from boundaries
+ * that promotion has made.
+ *
+ * The program may have changed these properties of a whole mapping since the query:
+ * - locked: parked_mapping.h checks it again
+ * - watched by another userfaultfd: checked again
+ * - advice on fork and core files: ignored while the pages are promoted, and in force again
+ *   afterwards (parked_mapping.h) */
 #include "memory/promote/promotable.h"
 
 #include "base/wait.h"
@@ -25,27 +31,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK_BELOW                                                                                \
-    (UINT64_C(64) << 10) /* what the calls of a promotion may come to use of the caller's stack */
-#define STACK_ABOVE     (UINT64_C(16) << 10) /* the same where nobody knows where the stack ends */
-#define ARENA_ALIGN     (UINT64_C(64) << 20) /* at multiples of it glibc's arenas of threads begin */
-#define ARENA_HEAD_MOST 128                  /* what lies in front of the arena itself */
+/* stack below the caller's frame that a promotion may use */
+#define STACK_BELOW (UINT64_C(64) << 10)
+/* stack above the frame, where the end of the stack is unknown */
+#define STACK_ABOVE     (UINT64_C(16) << 10)
+#define ARENA_ALIGN     (UINT64_C(64) << 20) /* glibc's thread arenas start at multiples of this */
+#define ARENA_HEAD_MOST 128                  /* bytes before the arena itself */
 
-enum { REMEMBERED_MAX = 64, TIMES_THE_LOOK = 100 };
+enum { MAPPING_CACHE_ENTRIES = 64, CACHE_TIME_FACTOR = 100 };
 
 static struct {
-    struct oriel_mapping mapping; /* nothing where it ends at 0 */
+    struct oriel_mapping mapping; /* unused where its end is 0 */
     uint64_t until_ns;
-} remembered[REMEMBERED_MAX]; /* the caller has a mutex */
-static size_t remembered_next;
+} mapping_cache[MAPPING_CACHE_ENTRIES]; /* protected by the caller's mutex */
+static size_t mapping_cache_next;
 
-static enum oriel_status refuse(const struct oriel_mapping *mapping, const char *why)
+static enum oriel_status mapping_refuse(const struct oriel_mapping *mapping, const char *why)
 {
     return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx%s%s is %s", (unsigned long)mapping->start,
                       mapping->name[0] != '\0' ? " " : "", mapping->name, why);
 }
 
-/* Whether new pages of a memory file may be huge without being asked for one by one. */
+/* Whether new pages of a memory file may be huge without a request for each. */
 static bool shared_memory_is_huge(void)
 {
     char line[128] = "";
@@ -64,7 +71,8 @@ static bool has_flag(const struct oriel_mapping *mapping, const char *flag)
     return strstr(mapping->flags, flag) != NULL;
 }
 
-/* Flags that promotion either keeps or makes no difference to: access, accounting, advice on reading and on huge pages. */
+/* Flags that promotion preserves, or that do not matter: access, accounting, advice on reading and
+ * on huge pages. */
 static bool is_ordinary_flag(const char *flag)
 {
     static const char ordinary[] = "rd wr mr mw me ac nr sr rr hg nh sd mg";
@@ -74,7 +82,7 @@ static bool is_ordinary_flag(const char *flag)
     return false;
 }
 
-static enum oriel_status judge_flags(const struct oriel_mapping *mapping)
+static enum oriel_status check_flags(const struct oriel_mapping *mapping)
 {
     static const struct {
         const char flag[3];
@@ -92,55 +100,60 @@ static enum oriel_status judge_flags(const struct oriel_mapping *mapping)
     };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (has_flag(mapping, reasons[i].flag))
-            return refuse(mapping, reasons[i].why);
+            return mapping_refuse(mapping, reasons[i].why);
     for (const char *flag = mapping->flags; *flag != '\0';) {
         flag += strspn(flag, " ");
         if (strlen(flag) >= 2 && !is_ordinary_flag(flag))
-            return refuse(mapping, "of a sort that promotion does not know");
+            return mapping_refuse(mapping, "of a kind that promotion does not support");
         flag += strcspn(flag, " ");
     }
     return ORIEL_OK;
 }
 
-static enum oriel_status judge_mapping(const struct oriel_mapping *mapping, bool huge_allowed)
+static enum oriel_status check_mapping(const struct oriel_mapping *mapping, bool huge_allowed)
 {
     if (mapping->access[3] != 'p')
-        return refuse(mapping, "shared already");
+        return mapping_refuse(mapping, "already shared");
     if (mapping->access[0] != 'r' || mapping->access[1] != 'w')
-        return refuse(mapping, "not writable");
+        return mapping_refuse(mapping, "not writable");
     if (strncmp(mapping->name, "[stack", 6) == 0)
-        return refuse(mapping, "a stack");
+        return mapping_refuse(mapping, "a stack");
     if (mapping->name[0] == '[' && strcmp(mapping->name, "[heap]") != 0 &&
         strncmp(mapping->name, "[anon:", 6) != 0)
-        return refuse(mapping, "the kernel's");
-    enum oriel_status status = judge_flags(mapping);
+        return mapping_refuse(mapping, "owned by the kernel");
+    enum oriel_status status = check_flags(mapping);
     if (status == ORIEL_OK && mapping->huge_bytes > 0 && !huge_allowed &&
-        !shared_memory_is_huge() && !oriel_huge_can_collapse())
-        return refuse(mapping, "in transparent huge pages, which shared memory does not get here");
+        !shared_memory_is_huge() && !oriel_huge_pages_can_collapse())
+        return mapping_refuse(
+            mapping,
+            "in transparent huge pages, which this system does not provide for shared memory");
     return status;
 }
 
-/* The policy of memory placement at address: mode and the first nodes; the process's own where the mapping has none. */
-static bool placement(uintptr_t address, unsigned flags, int *mode, unsigned long nodes[16])
+/* The memory policy at address: its mode and the first nodes. Without a policy of its own, the
+ * mapping has the process's. */
+static bool memory_policy_read(uintptr_t address, unsigned flags, int *mode,
+                               unsigned long nodes[16])
 {
     memset(nodes, 0, 16 * sizeof *nodes);
     return syscall(SYS_get_mempolicy, mode, nodes, 16 * 8 * sizeof *nodes, address, flags) == 0;
 }
 
-static bool is_bound(uintptr_t address)
+static bool has_own_policy(uintptr_t address)
 {
     enum { AT_ADDRESS = 2 }; /* MPOL_F_ADDR */
     int mode, usual_mode;
     unsigned long nodes[16], usual_nodes[16];
-    return placement(address, AT_ADDRESS, &mode, nodes) &&
-           placement(0, 0, &usual_mode, usual_nodes) &&
+    return memory_policy_read(address, AT_ADDRESS, &mode, nodes) &&
+           memory_policy_read(0, 0, &usual_mode, usual_nodes) &&
            (mode != usual_mode || memcmp(nodes, usual_nodes, sizeof nodes) != 0);
 }
 
-/* A thread's control block lies at the top of its stack, above its thread-local variables; the kernel keeps an address in it, the
- * list of robust mutexes.  What lies below it in the same mapping is the stack, what lies above is not.  The initial
- * thread's block is elsewhere, and its stack has a name; the kernel writes to the block in a child, as fork does to an arena. */
-static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintptr_t start,
+/* A thread's control block is at the top of its stack, above its thread-local variables. The kernel
+ * stores an address inside it, the list of robust mutexes. Below it in the same mapping is the
+ * stack; above it is other memory. The initial thread's block is elsewhere, and its stack is named.
+ * The kernel writes to that block in a child, as fork does to an arena. */
+static enum oriel_status check_stacks(const struct oriel_mapping *mapping, uintptr_t start,
                                       uintptr_t end)
 {
     enum oriel_status status = ORIEL_OK;
@@ -156,8 +169,8 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
             continue;
         uintptr_t at = (uintptr_t)block;
         if (tid == getpid())
-            status =
-                at >= start && at < end ? refuse(mapping, "the initial thread's own") : ORIEL_OK;
+            status = at >= start && at < end ? mapping_refuse(mapping, "used by the initial thread")
+                                             : ORIEL_OK;
         else if (at >= mapping->start && at < mapping->end && start <= at)
             status = oriel_fail(ORIEL_E_OTHER, "the memory at %#lx may be the stack of thread %ld",
                                 (unsigned long)start, tid);
@@ -166,7 +179,7 @@ static enum oriel_status judge_stacks(const struct oriel_mapping *mapping, uintp
     return status;
 }
 
-/* Whether somebody has touched the page; true where the kernel does not say. */
+/* Whether the page has been touched; true if unknown. */
 static bool is_touched(int pagemap_fd, uintptr_t address)
 {
     uint64_t entry;
@@ -175,12 +188,15 @@ static bool is_touched(int pagemap_fd, uintptr_t address)
            (entry & (ORIEL_PAGE_PRESENT | ORIEL_PAGE_SWAPPED)) != 0;
 }
 
-/* An arena of glibc's malloc that is not the first begins with the address of its own state, right behind, and no heap before it.
- * fork writes to that state in the child before any handler does, so while the page is still the parent's: threads that have the
- * arena would be counted as gone, and its lock as free.  The program's memory, parts of which a sanitiser may think nobody should
- * touch.  A page that nobody has touched is no arena's, and is left untouched: a sparse range has very many. */
+/* An arena of glibc's malloc, except the first, starts with the address of its own state, which
+ * follows immediately, and with no previous heap. fork writes to that state in the child before any
+ * handler runs, while the page is still the parent's. It would count threads that use the arena as
+ * gone, and reset its lock.
+ *
+ * This reads the program's memory, parts of which a sanitiser may have poisoned. An untouched page
+ * belongs to no arena and stays untouched: a sparse range has very many. */
 __attribute__((no_sanitize("address", "thread"))) static enum oriel_status
-judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
+check_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end)
 {
     enum oriel_status status = ORIEL_OK;
     uintptr_t first = (start + ARENA_ALIGN - 1) & ~(uintptr_t)(ARENA_ALIGN - 1);
@@ -191,23 +207,24 @@ judge_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end
         const uintptr_t *head = (const uintptr_t *)at;
         if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST &&
             head[1] == 0)
-            status = refuse(mapping,
-                            "where an arena of malloc's begins, to which fork writes in the child");
+            status = mapping_refuse(
+                mapping, "the start of a malloc arena, to which fork writes in the child");
     }
     if (pagemap_fd >= 0)
         close(pagemap_fd);
     return status;
 }
 
-/* glibc's, which no header tells: the list of all streams that are open. */
+/* glibc functions without a header: the list of all open streams. */
 void _IO_list_lock(void);   /* NOLINT(bugprone-reserved-identifier) */
 void _IO_list_unlock(void); /* NOLINT(bugprone-reserved-identifier) */
 FILE *_IO_iter_begin(void); /* NOLINT(bugprone-reserved-identifier) */
 enum { STREAM_LOCK_BYTES = 16 };
 
-/* The locks of streams, beside them in malloc's memory, are made free in the child as arenas are: in the parent two threads would
- * have one stream.  Streams that are opened later may still come to lie in a page that was promoted. */
-static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uintptr_t start,
+/* Stream locks are in malloc's memory next to the streams. Like arenas, fork resets them in the
+ * child, so that two threads of the parent could own one stream. A stream that is opened later may
+ * still be placed in a promoted page. */
+static enum oriel_status check_streams(const struct oriel_mapping *mapping, uintptr_t start,
                                        uintptr_t end)
 {
     bool is_there = false;
@@ -218,16 +235,18 @@ static enum oriel_status judge_streams(const struct oriel_mapping *mapping, uint
         is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
     }
     _IO_list_unlock();
-    return is_there ? refuse(mapping,
-                             "where an open stream's lock is, to which fork writes in the child")
+    return is_there ? mapping_refuse(
+                          mapping,
+                          "the place of an open stream's lock, to which fork writes in the child")
                     : ORIEL_OK;
 }
 
-/* How much of what lies above an address on the caller's stack is stack: of a thread that is not the first all up to its end,
- * the control block with it, and not a byte more, for the heap may go on there. */
-static uintptr_t stack_top(uintptr_t here)
+/* The upper end of the stack above an address on the caller's stack. For a thread other than the
+ * initial one, everything up to the stack's end counts, including the control block. Not a byte
+ * more counts, because the heap may continue there. */
+static uintptr_t stack_top(uintptr_t frame)
 {
-    uintptr_t top = here + STACK_ABOVE;
+    uintptr_t top = frame + STACK_ABOVE;
     pthread_attr_t attributes;
     if (gettid() == getpid() || pthread_getattr_np(pthread_self(), &attributes) != 0)
         return top;
@@ -236,20 +255,21 @@ static uintptr_t stack_top(uintptr_t here)
     (void)pthread_attr_getstack(&attributes, &start, &len_bytes);
     pthread_attr_destroy(&attributes);
     uintptr_t end = (uintptr_t)start + len_bytes;
-    return here >= (uintptr_t)start && here < end && end < top ? end : top;
+    return frame >= (uintptr_t)start && frame < end && end < top ? end : top;
 }
 
-/* Memory that promotion itself reads or writes while it is frozen, through this thread. */
-static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
+/* Refuses memory that promotion itself reads or writes, through this thread, while the barrier is
+ * active. */
+static enum oriel_status check_own_memory(uintptr_t start, uintptr_t end)
 {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     uintptr_t error = (uintptr_t)&errno;
     uintptr_t block = (uintptr_t)pthread_self(); /* glibc's control block */
-    if (start < stack_top(here) && end > here - STACK_BELOW)
+    if (start < stack_top(frame) && end > frame - STACK_BELOW)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's stack is in the range");
     if ((start <= error && end > error) || (start <= block && end > block))
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
-    if (oriel_write_barrier_uses(start, end))
+    if (oriel_write_barrier_owns(start, end))
         return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
     if (oriel_remote_writers_has_place(start, end))
         return oriel_fail(ORIEL_E_OTHER,
@@ -257,80 +277,80 @@ static enum oriel_status judge_own(uintptr_t start, uintptr_t end)
     return ORIEL_OK;
 }
 
-/* --- what the kernel says of a mapping --- */
+/* --- kernel data about a mapping, and its cache --- */
 
 struct look {
-    struct oriel_mapping
-        first; /* of those that hold a byte of the range; nothing where it ends at 0 */
+    struct oriel_mapping first; /* first mapping that overlaps the range; none if its end is 0 */
     bool details;
 };
 
-static void remember(const struct oriel_mapping *mapping)
+static void mapping_cache_store(const struct oriel_mapping *mapping)
 {
     size_t at = 0;
-    while (at < REMEMBERED_MAX && remembered[at].mapping.start != mapping->start)
+    while (at < MAPPING_CACHE_ENTRIES && mapping_cache[at].mapping.start != mapping->start)
         at++;
-    if (at == REMEMBERED_MAX)
-        at = remembered_next++ % REMEMBERED_MAX;
-    remembered[at].mapping = *mapping;
-    remembered[at].until_ns = UINT64_MAX; /* until the look has ended */
+    if (at == MAPPING_CACHE_ENTRIES)
+        at = mapping_cache_next++ % MAPPING_CACHE_ENTRIES;
+    mapping_cache[at].mapping = *mapping;
+    mapping_cache[at].until_ns = UINT64_MAX; /* until the query has finished */
 }
 
-static bool see(const struct oriel_mapping *mapping, void *context)
+static bool mapping_collect(const struct oriel_mapping *mapping, void *context)
 {
     struct look *look = context;
     if (look->first.end == 0)
         look->first = *mapping;
     if (look->details)
-        remember(mapping);
+        mapping_cache_store(mapping);
     return look->details;
 }
 
-static void set_times(uint64_t from_ns)
+static void mapping_cache_set_expiry(uint64_t from_ns)
 {
     uint64_t now_ns = oriel_now_ns();
-    for (size_t i = 0; i < REMEMBERED_MAX; i++)
-        if (remembered[i].until_ns == UINT64_MAX)
-            remembered[i].until_ns = now_ns + TIMES_THE_LOOK * (now_ns - from_ns);
+    for (size_t i = 0; i < MAPPING_CACHE_ENTRIES; i++)
+        if (mapping_cache[i].until_ns == UINT64_MAX)
+            mapping_cache[i].until_ns = now_ns + CACHE_TIME_FACTOR * (now_ns - from_ns);
 }
 
-static void forget(const struct oriel_mapping *mapping)
+static void mapping_cache_drop(const struct oriel_mapping *mapping)
 {
-    for (size_t i = 0; i < REMEMBERED_MAX; i++)
-        if (remembered[i].mapping.start <= mapping->start &&
-            remembered[i].mapping.end >= mapping->end)
-            remembered[i].mapping.end = 0;
+    for (size_t i = 0; i < MAPPING_CACHE_ENTRIES; i++)
+        if (mapping_cache[i].mapping.start <= mapping->start &&
+            mapping_cache[i].mapping.end >= mapping->end)
+            mapping_cache[i].mapping.end = 0;
 }
 
-void oriel_candidate_forget(void)
+void oriel_promotable_expire_cache(void)
 {
-    memset(remembered, 0, sizeof remembered);
+    memset(mapping_cache, 0, sizeof mapping_cache);
 }
 
-static bool is_run_start(const struct oriel_promoted_ranges *runs, uintptr_t address)
+static bool is_range_start(const struct oriel_promoted_ranges *ranges, uintptr_t address)
 {
-    size_t at = oriel_promoted_ranges_after(runs, address);
-    return at < runs->count && runs->list[at].start == address;
+    size_t at = oriel_promoted_ranges_after(ranges, address);
+    return at < ranges->count && ranges->list[at].start == address;
 }
 
-static bool is_run_end(const struct oriel_promoted_ranges *runs, uintptr_t address)
+static bool is_range_end(const struct oriel_promoted_ranges *ranges, uintptr_t address)
 {
-    size_t at = oriel_promoted_ranges_after(runs, address - 1);
-    return at < runs->count && runs->list[at].end == address;
+    size_t at = oriel_promoted_ranges_after(ranges, address - 1);
+    return at < ranges->count && ranges->list[at].end == address;
 }
 
-/* What is remembered of a mapping as it stands now. */
-static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_ranges *runs,
-                   struct oriel_mapping *out)
+/* Looks up the cached details of a mapping, given its current bounds and access. */
+static bool mapping_cache_find(const struct oriel_mapping *now,
+                               const struct oriel_promoted_ranges *ranges,
+                               struct oriel_mapping *out)
 {
-    for (size_t i = 0; i < REMEMBERED_MAX; i++) {
-        const struct oriel_mapping *then = &remembered[i].mapping;
+    for (size_t i = 0; i < MAPPING_CACHE_ENTRIES; i++) {
+        const struct oriel_mapping *then = &mapping_cache[i].mapping;
         if (then->start > now->start || then->end < now->end || then->inode != now->inode)
             continue;
-        if (remembered[i].until_ns > oriel_now_ns() &&
+        if (mapping_cache[i].until_ns > oriel_now_ns() &&
             memcmp(then->access, now->access, sizeof now->access) == 0 &&
-            (then->start == now->start || is_run_end(runs, now->start)) &&
-            (then->end == now->end || is_run_start(runs, now->end))) {
+            (then->start == now->start || is_range_end(ranges, now->start)) &&
+            (then->end == now->end || is_range_start(ranges, now->end))) {
             *out = *then;
             out->start = now->start;
             out->end = now->end;
@@ -340,37 +360,37 @@ static bool recall(const struct oriel_mapping *now, const struct oriel_promoted_
     return false;
 }
 
-/* The first mapping that has a byte of the range, with details. */
-static enum oriel_status inspect(uintptr_t start, uintptr_t end,
-                                 const struct oriel_promoted_ranges *runs,
-                                 struct oriel_mapping *out, bool *is_recalled)
+/* Finds the first mapping that overlaps the range, with details. */
+static enum oriel_status first_mapping_read(uintptr_t start, uintptr_t end,
+                                            const struct oriel_promoted_ranges *ranges,
+                                            struct oriel_mapping *out, bool *is_recalled)
 {
     struct look look = {.details = false};
-    if (!oriel_maps_visit(start, end, false, see, &look))
+    if (!oriel_proc_maps_visit(start, end, false, mapping_collect, &look))
         return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/maps: %s", strerror(errno));
-    *is_recalled = look.first.end != 0 && recall(&look.first, runs, out);
+    *is_recalled = look.first.end != 0 && mapping_cache_find(&look.first, ranges, out);
     if (*is_recalled)
         return ORIEL_OK;
     uint64_t from_ns = oriel_now_ns();
     look = (struct look){.details = true};
-    if (!oriel_maps_visit(start, end, true, see, &look))
+    if (!oriel_proc_maps_visit(start, end, true, mapping_collect, &look))
         return oriel_fail(ORIEL_E_OTHER, "cannot read /proc/self/smaps: %s", strerror(errno));
-    set_times(from_ns);
+    mapping_cache_set_expiry(from_ns);
     *out = look.first;
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed,
-                                        enum oriel_means means,
-                                        const struct oriel_promoted_ranges *runs,
-                                        struct oriel_candidate *out)
+enum oriel_status oriel_promotable_check(uintptr_t start, uintptr_t end, bool huge_allowed,
+                                         enum oriel_barrier_method method,
+                                         const struct oriel_promoted_ranges *ranges,
+                                         struct oriel_promotable *out)
 {
     struct oriel_mapping mapping;
     bool is_recalled = false;
-    *out = (struct oriel_candidate){.end = start};
-    enum oriel_status status = judge_own(start, end);
+    *out = (struct oriel_promotable){.end = start};
+    enum oriel_status status = check_own_memory(start, end);
     if (status == ORIEL_OK)
-        status = inspect(start, end, runs, &mapping, &is_recalled);
+        status = first_mapping_read(start, end, ranges, &mapping, &is_recalled);
     if (status != ORIEL_OK)
         return status;
     if (mapping.end <= start || mapping.start > start)
@@ -378,17 +398,17 @@ enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool hug
     out->end = mapping.end < end ? mapping.end : end;
     out->file_backed = mapping.inode != 0;
     out->huge = mapping.huge_bytes > 0;
-    status = judge_mapping(&mapping, huge_allowed);
+    status = check_mapping(&mapping, huge_allowed);
     if (status != ORIEL_OK && mapping.huge_bytes == 0)
-        forget(&mapping); /* the program may be about to change what was in the way */
-    if (status == ORIEL_OK && is_bound(start))
-        status = refuse(&mapping, "bound to memory nodes (mbind)");
-    if (status == ORIEL_OK && is_recalled && means == ORIEL_MEANS_QUIESCE &&
+        mapping_cache_drop(&mapping); /* the program may be about to remove the obstacle */
+    if (status == ORIEL_OK && has_own_policy(start))
+        status = mapping_refuse(&mapping, "bound to NUMA nodes (mbind)");
+    if (status == ORIEL_OK && is_recalled && method == ORIEL_BARRIER_STOP_THREADS &&
         oriel_write_barrier_is_watched(start, out->end - start))
-        status = refuse(&mapping, "watched by another userfaultfd");
+        status = mapping_refuse(&mapping, "watched by another userfaultfd");
     if (status == ORIEL_OK)
-        status = judge_arenas(&mapping, start, out->end);
+        status = check_arenas(&mapping, start, out->end);
     if (status == ORIEL_OK)
-        status = judge_streams(&mapping, start, out->end);
-    return status == ORIEL_OK ? judge_stacks(&mapping, start, out->end) : status;
+        status = check_streams(&mapping, start, out->end);
+    return status == ORIEL_OK ? check_stacks(&mapping, start, out->end) : status;
 }

@@ -1,4 +1,4 @@
-/* Which memory may be promoted, and why other memory may not.  Nothing is changed by asking.  promote.c calls. */
+/* Which memory may be promoted, and why other memory may not. Checks change nothing. */
 #ifndef ORIEL_MEMORY_PROMOTE_PROMOTABLE_H
 #define ORIEL_MEMORY_PROMOTE_PROMOTABLE_H
 
@@ -9,21 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct oriel_candidate {
-    uintptr_t end;    /* of the part that lies in the same mapping as start */
-    bool file_backed; /* a private copy of a file (.data): userfaultfd cannot protect it */
+struct oriel_promotable {
+    uintptr_t end;    /* end of the part that is in the same mapping as start */
+    bool file_backed; /* a private copy of a file (.data), which userfaultfd cannot protect */
     bool huge;        /* some of the mapping is in transparent huge pages */
 };
 
-/* Whether the whole pages from start on that lie in one mapping, at most to end, are private, writable, of the ordinary sort, and
- * no thread's stack.  ORIEL_E_OTHER with the reason when they are not.  huge_allowed: huge pages may be broken up.  means: by
- * which they would be moved; runs: what is promoted already. */
-enum oriel_status oriel_candidate_check(uintptr_t start, uintptr_t end, bool huge_allowed,
-                                        enum oriel_means means,
-                                        const struct oriel_promoted_ranges *runs,
-                                        struct oriel_candidate *out);
+/* Checks the whole pages from start on, in one mapping and at most up to end. They must be private,
+ * writable, of an ordinary kind, and not a thread's stack. Returns ORIEL_E_OTHER with the reason if
+ * not. huge_allowed: huge pages may be split. method: how the pages would be moved. ranges: the
+ * promoted ranges. */
+enum oriel_status oriel_promotable_check(uintptr_t start, uintptr_t end, bool huge_allowed,
+                                         enum oriel_barrier_method method,
+                                         const struct oriel_promoted_ranges *ranges,
+                                         struct oriel_promotable *out);
 
-/* For tests: what was remembered of mappings is too old now. */
-void oriel_candidate_forget(void);
+/* For tests: expires all cached mapping data. */
+void oriel_promotable_expire_cache(void);
 
 #endif

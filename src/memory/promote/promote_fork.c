@@ -1,5 +1,6 @@
-/* What is held, and the child's own pages.  The word that tells the parent of the copies lies in a page that both share; nobody
- * waits longer than a moment for a child that does not run.  promote.c calls. */
+/* The list of referenced byte ranges, and the child's own pages. A word in a page shared with the
+ * child reports that it has copied. The parent waits at most WAIT_NS for a child that does not run.
+ */
 #include "memory/promote/promote_fork.h"
 
 #include "base/log.h"
@@ -16,50 +17,51 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_NS = 1000000000 }; /* where processors are scarce a child may need a tenth of it */
+enum { WAIT_NS = 1000000000 }; /* a child may need a tenth of this on a busy node */
 
 static struct {
-    struct oriel_pending_slot *list;
+    struct oriel_byte_range *list;
     size_t count;
     size_t capacity;
-} held;
+} referenced;
 
 static _Atomic uint32_t *copied; /* shared with the child; NULL when there is nothing to wait for */
-static int lease = -1;           /* what the child maps, during a fork; -1 when there is none */
+/* descriptor that the child maps, during a fork; -1 when there is none */
+static int lease = -1;
 
-/* --- what is held --- */
+/* --- referenced byte ranges --- */
 
-bool oriel_pending_slot_prepare(void)
+bool oriel_promote_fork_range_reserve(void)
 {
-    if (held.count < held.capacity)
+    if (referenced.count < referenced.capacity)
         return true;
-    size_t capacity = 2 * held.capacity + 32;
-    struct oriel_pending_slot *larger = realloc(held.list, capacity * sizeof *larger);
+    size_t capacity = 2 * referenced.capacity + 32;
+    struct oriel_byte_range *larger = realloc(referenced.list, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
-    held.list = larger;
-    held.capacity = capacity;
+    referenced.list = larger;
+    referenced.capacity = capacity;
     return true;
 }
 
-void oriel_pending_slot_add(const struct oriel_pending_slot *added)
+void oriel_promote_fork_range_add(const struct oriel_byte_range *added)
 {
-    held.list[held.count++] = *added;
+    referenced.list[referenced.count++] = *added;
 }
 
-void oriel_pending_slot_forget(const struct oriel_pending_slot *which)
+void oriel_promote_fork_range_remove(const struct oriel_byte_range *which)
 {
     size_t at = 0;
-    while (at < held.count &&
-           (held.list[at].base != which->base || held.list[at].end != which->end))
+    while (at < referenced.count &&
+           (referenced.list[at].base != which->base || referenced.list[at].end != which->end))
         at++;
-    if (at < held.count)
-        held.list[at] = held.list[--held.count];
+    if (at < referenced.count)
+        referenced.list[at] = referenced.list[--referenced.count];
 }
 
-size_t oriel_pending_slot_count(void)
+size_t oriel_promote_fork_range_count(void)
 {
-    return held.count;
+    return referenced.count;
 }
 
 /* --- fork --- */
@@ -69,13 +71,13 @@ static bool is_partial(uintptr_t address)
     return address % ORIEL_PAGE_BYTES != 0;
 }
 
-void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs)
+void oriel_promote_fork_before(const struct oriel_promoted_ranges *ranges)
 {
     bool is_needed = false;
-    oriel_leases_look();
-    lease = runs->count > 0 ? oriel_leases_grant(runs) : -1;
-    for (size_t i = 0; i < held.count; i++)
-        is_needed |= is_partial(held.list[i].base) || is_partial(held.list[i].end);
+    oriel_fork_leases_free_expired();
+    lease = ranges->count > 0 ? oriel_fork_leases_grant(ranges) : -1;
+    for (size_t i = 0; i < referenced.count; i++)
+        is_needed |= is_partial(referenced.list[i].base) || is_partial(referenced.list[i].end);
     copied = NULL;
     if (!is_needed)
         return;
@@ -84,7 +86,7 @@ void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs)
     copied = page != MAP_FAILED ? page : NULL;
 }
 
-/* Without a child the lease ends here. */
+/* If fork fails, the lease ends here. */
 void oriel_promote_fork_parent(void)
 {
     const struct timespec limit = {.tv_nsec = WAIT_NS};
@@ -93,60 +95,62 @@ void oriel_promote_fork_parent(void)
     lease = -1;
     if (copied == NULL)
         return;
-    uint64_t deadline_ns =
-        oriel_now_ns() + WAIT_NS; /* there is no child at all when the fork has failed */
+    uint64_t deadline_ns = oriel_now_ns() + WAIT_NS; /* after a failed fork there is no child */
     while (oriel_load_acquire(copied) == 0 && oriel_now_ns() < deadline_ns)
         syscall(SYS_futex, copied, FUTEX_WAIT, 0, &limit, NULL, 0);
     munmap(copied, ORIEL_PAGE_BYTES);
     copied = NULL;
 }
 
-/* A page as it is now.  Where that fails the page stays the parent's: nobody is there to be told.  A raw system call: hooks
- * of libc's mremap (UCX's) lose its fifth argument. */
-static void copy_page(const struct oriel_promoted_ranges *runs, int fd, uintptr_t address)
+/* Replaces a page by a private copy of its current contents. On failure the page stays the
+ * parent's, without a message. A raw system call, because hooks of libc's mremap (UCX's) lose its
+ * fifth argument. */
+static void copy_page(const struct oriel_promoted_ranges *ranges, int fd, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(ORIEL_PAGE_BYTES - 1);
-    size_t at = oriel_promoted_ranges_after(runs, page);
-    if (!is_partial(address) || at == runs->count || runs->list[at].start > page)
+    size_t at = oriel_promoted_ranges_after(ranges, page);
+    if (!is_partial(address) || at == ranges->count || ranges->list[at].start > page)
         return;
-    const struct oriel_run *run = &runs->list[at];
+    const struct oriel_promoted_range *range = &ranges->list[at];
     void *fresh =
         mmap(NULL, ORIEL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (fresh == MAP_FAILED)
         return;
-    if (pread(fd, fresh, ORIEL_PAGE_BYTES, (off_t)(run->offset + (page - run->start))) !=
+    if (pread(fd, fresh, ORIEL_PAGE_BYTES, (off_t)(range->offset + (page - range->start))) !=
             (ssize_t)ORIEL_PAGE_BYTES ||
         syscall(SYS_mremap, fresh, ORIEL_PAGE_BYTES, ORIEL_PAGE_BYTES,
                 MREMAP_MAYMOVE | MREMAP_FIXED, page) != (long)page)
         munmap(fresh, ORIEL_PAGE_BYTES);
 }
 
-/* False when some pages stay the parent's. */
-static bool isolate(const struct oriel_promoted_ranges *runs, int fd)
+/* Returns false when some pages stay the parent's. */
+static bool ranges_isolate(const struct oriel_promoted_ranges *ranges, int fd)
 {
     bool is_whole = true;
-    for (size_t at = 0; at < runs->count; at++) {
-        const struct oriel_run *run = &runs->list[at];
-        is_whole &= mmap((void *)run->start, run->end - run->start, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_FIXED, fd, (off_t)run->offset) != MAP_FAILED;
-        oriel_parked_mapping_bound(run->start);
+    for (size_t at = 0; at < ranges->count; at++) {
+        const struct oriel_promoted_range *range = &ranges->list[at];
+        is_whole &= mmap((void *)range->start, range->end - range->start, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_FIXED, fd, (off_t)range->offset) != MAP_FAILED;
+        oriel_parked_mapping_split_first_page(range->start);
     }
-    for (size_t i = 0; i < held.count; i++) {
-        copy_page(runs, fd, held.list[i].base);
-        copy_page(runs, fd, held.list[i].end);
+    for (size_t i = 0; i < referenced.count; i++) {
+        copy_page(ranges, fd, referenced.list[i].base);
+        copy_page(ranges, fd, referenced.list[i].end);
     }
     return is_whole;
 }
 
-/* The lease goes over to the mappings; where some could not be made the descriptor stays open for them. */
-void oriel_promote_fork_child(const struct oriel_promoted_ranges *runs)
+/* The mappings inherit the lease. If some could not be created, the descriptor stays open for
+ * them. */
+void oriel_promote_fork_child(const struct oriel_promoted_ranges *ranges)
 {
     int fd = lease < 0 && oriel_file_is_open() ? oriel_file_identity()->memory_fd : lease;
-    bool is_whole = fd >= 0 && isolate(runs, fd);
-    if (!is_whole && runs->count > 0)
-        oriel_note("fork: some window memory is still the parent's");
-    for (size_t at = 0; at < runs->count; at++)
-        oriel_parked_mapping_drop(runs->list[at].stash, runs->list[at].end - runs->list[at].start);
+    bool is_whole = fd >= 0 && ranges_isolate(ranges, fd);
+    if (!is_whole && ranges->count > 0)
+        oriel_note("fork: some window memory stays shared with the parent");
+    for (size_t at = 0; at < ranges->count; at++)
+        oriel_parked_mapping_drop(ranges->list[at].parked,
+                                  ranges->list[at].end - ranges->list[at].start);
     if (lease >= 0 && is_whole)
         close(lease);
     lease = -1;

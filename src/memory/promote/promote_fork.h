@@ -1,7 +1,8 @@
-/* What fork makes of promoted memory.  The child gets its own pages at the same addresses: those that a window holds only in
- * part, with other things of the program beside it, as they are at the fork; all others as a private mapping of the file, whose
- * untouched pages show what the parent writes later, until it releases them: then they stay as they are (fork_leases.h).  promote.c
- * calls, whose mutex keeps promotions and forks apart. */
+/* Promoted memory in a forked child. The child gets its own pages at the same addresses. A page
+ * that a window covers only in part, next to other data of the program, is copied at the fork. All
+ * other pages are a private mapping of the file. Pages that the child has not written show later
+ * writes of the parent, until the parent releases them; after that they stay as they are
+ * (fork_leases.h). promote.c's mutex keeps promotions and forks apart. */
 #ifndef ORIEL_MEMORY_PROMOTE_PROMOTE_FORK_H
 #define ORIEL_MEMORY_PROMOTE_PROMOTE_FORK_H
 
@@ -11,21 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A held range of bytes. */
-struct oriel_pending_slot {
+/* A referenced range of bytes. */
+struct oriel_byte_range {
     uintptr_t base;
     uintptr_t end;
 };
 
-/* The list of what is held.  prepare makes room for one more, so that add cannot fail. */
-bool oriel_pending_slot_prepare(void);
-void oriel_pending_slot_add(const struct oriel_pending_slot *added);
-void oriel_pending_slot_forget(const struct oriel_pending_slot *which);
-size_t oriel_pending_slot_count(void);
+/* The list of referenced ranges. prepare reserves room for one more, so that add cannot fail. */
+bool oriel_promote_fork_range_reserve(void);
+void oriel_promote_fork_range_add(const struct oriel_byte_range *added);
+void oriel_promote_fork_range_remove(const struct oriel_byte_range *which);
+size_t oriel_promote_fork_range_count(void);
 
-/* Before the fork; in the parent after it, which waits until the child has copied; in the child. */
-void oriel_promote_fork_before(const struct oriel_promoted_ranges *runs);
+/* Before the fork; after it in the parent, which waits until the child has copied; and in the
+ * child. */
+void oriel_promote_fork_before(const struct oriel_promoted_ranges *ranges);
 void oriel_promote_fork_parent(void);
-void oriel_promote_fork_child(const struct oriel_promoted_ranges *runs);
+void oriel_promote_fork_child(const struct oriel_promoted_ranges *ranges);
 
 #endif

@@ -1,31 +1,31 @@
-/* A sorted array with binary search.  Room is made before anything is promoted, so that nothing fails half way.  promote.c alone
- * calls. */
+/* A sorted array with binary search. Capacity is reserved before anything is promoted, so that no
+ * step fails in the middle. */
 #include "memory/promote/promoted_ranges.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *runs, size_t more)
+bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *ranges, size_t more)
 {
-    size_t needed = runs->count + more + 2;
-    if (needed <= runs->capacity)
+    size_t needed = ranges->count + more + 2;
+    if (needed <= ranges->capacity)
         return true;
     size_t capacity = 2 * needed + 64;
-    struct oriel_run *list = realloc(runs->list, capacity * sizeof *list);
+    struct oriel_promoted_range *list = realloc(ranges->list, capacity * sizeof *list);
     if (list == NULL)
         return false;
-    runs->list = list;
-    runs->capacity = capacity;
+    ranges->list = list;
+    ranges->capacity = capacity;
     return true;
 }
 
-size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *runs, uintptr_t address)
+size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *ranges, uintptr_t address)
 {
     size_t low = 0;
-    size_t high = runs->count;
+    size_t high = ranges->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (runs->list[middle].end <= address)
+        if (ranges->list[middle].end <= address)
             low = middle + 1;
         else
             high = middle;
@@ -33,52 +33,56 @@ size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *runs, uin
     return low;
 }
 
-static void insert_at(struct oriel_promoted_ranges *runs, size_t at, const struct oriel_run *run)
+static void insert_at(struct oriel_promoted_ranges *ranges, size_t at,
+                      const struct oriel_promoted_range *range)
 {
-    memmove(&runs->list[at + 1], &runs->list[at], (runs->count - at) * sizeof *runs->list);
-    runs->list[at] = *run;
-    runs->count++;
+    memmove(&ranges->list[at + 1], &ranges->list[at], (ranges->count - at) * sizeof *ranges->list);
+    ranges->list[at] = *range;
+    ranges->count++;
 }
 
-void oriel_promoted_ranges_split(struct oriel_promoted_ranges *runs, uintptr_t address)
+void oriel_promoted_ranges_split(struct oriel_promoted_ranges *ranges, uintptr_t address)
 {
-    size_t at = oriel_promoted_ranges_after(runs, address);
-    if (at == runs->count || runs->list[at].start >= address)
+    size_t at = oriel_promoted_ranges_after(ranges, address);
+    if (at == ranges->count || ranges->list[at].start >= address)
         return;
-    struct oriel_run upper = runs->list[at];
-    runs->list[at].end = address;
+    struct oriel_promoted_range upper = ranges->list[at];
+    ranges->list[at].end = address;
     upper.offset += address - upper.start;
-    upper.stash += address - upper.start;
+    upper.parked += address - upper.start;
     upper.start = address;
-    insert_at(runs, at + 1, &upper);
+    insert_at(ranges, at + 1, &upper);
 }
 
-void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *runs, const struct oriel_run *run)
+void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *ranges,
+                                  const struct oriel_promoted_range *range)
 {
-    insert_at(runs, oriel_promoted_ranges_after(runs, run->start), run);
+    insert_at(ranges, oriel_promoted_ranges_after(ranges, range->start), range);
 }
 
-void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *runs, size_t at)
+void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *ranges, size_t at)
 {
-    runs->count--;
-    memmove(&runs->list[at], &runs->list[at + 1], (runs->count - at) * sizeof *runs->list);
+    ranges->count--;
+    memmove(&ranges->list[at], &ranges->list[at + 1], (ranges->count - at) * sizeof *ranges->list);
 }
 
-static bool continues(const struct oriel_run *lower, const struct oriel_run *upper)
+static bool continues(const struct oriel_promoted_range *lower,
+                      const struct oriel_promoted_range *upper)
 {
     return lower->end == upper->start &&
            lower->offset + (lower->end - lower->start) == upper->offset &&
-           lower->stash + (lower->end - lower->start) == upper->stash &&
-           lower->holds == upper->holds && lower->block == upper->block;
+           lower->parked + (lower->end - lower->start) == upper->parked &&
+           lower->references == upper->references && lower->block == upper->block;
 }
 
-void oriel_promoted_ranges_join(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end)
+void oriel_promoted_ranges_join(struct oriel_promoted_ranges *ranges, uintptr_t start,
+                                uintptr_t end)
 {
-    size_t at = oriel_promoted_ranges_after(runs, start > 0 ? start - 1 : 0);
-    while (at + 1 < runs->count && runs->list[at].start <= end) {
-        if (continues(&runs->list[at], &runs->list[at + 1])) {
-            runs->list[at].end = runs->list[at + 1].end;
-            oriel_promoted_ranges_erase(runs, at + 1);
+    size_t at = oriel_promoted_ranges_after(ranges, start > 0 ? start - 1 : 0);
+    while (at + 1 < ranges->count && ranges->list[at].start <= end) {
+        if (continues(&ranges->list[at], &ranges->list[at + 1])) {
+            ranges->list[at].end = ranges->list[at + 1].end;
+            oriel_promoted_ranges_erase(ranges, at + 1);
         } else {
             at++;
         }

@@ -1,5 +1,6 @@
-/* The list of promoted page runs of this process, sorted by address, never overlapping.  It knows addresses, offsets and counts
- * only; what is mapped where is promote.c's, which alone calls, under its mutex. */
+/* The list of promoted page ranges of this process, sorted by address, without overlaps. It
+ * contains only addresses, offsets and counts; promote.c owns the mappings. promote.c's mutex
+ * protects the list. */
 #ifndef ORIEL_MEMORY_PROMOTE_PROMOTED_RANGES_H
 #define ORIEL_MEMORY_PROMOTE_PROMOTED_RANGES_H
 
@@ -7,45 +8,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An allocation in the memory file; freed when no byte of it is promoted any more. */
-struct oriel_run_block {
+/* An allocation in the memory file. Freed when no byte of it is promoted. */
+struct oriel_promoted_block {
     uint64_t offset;
     uint64_t live_bytes;
-    bool is_lost;        /* a part may be mapped where nobody knows: never freed */
-    bool is_kept;        /* a child without a lease may look at it: neither punched nor freed */
-    uint64_t first_fork; /* of those whose children may look at it (fork_leases.h) */
-    uint64_t last_fork;  /* the same, once it waits for their end */
-    struct oriel_run_block *next; /* of those that wait */
+    bool is_lost;        /* a part may be mapped at an unknown address: never freed */
+    bool is_retained;    /* a child without a lease may read it: neither punched nor freed */
+    uint64_t first_fork; /* the first fork whose child may read it (fork_leases.h) */
+    uint64_t last_fork;  /* the last such fork; set when the block starts to wait for children */
+    struct oriel_promoted_block *next; /* in the queue of waiting blocks */
 };
 
-struct oriel_run {
+struct oriel_promoted_range {
     uintptr_t start;
     uintptr_t end;
     uint64_t offset;
-    uintptr_t stash; /* where the private mapping of start waits */
-    uint32_t holds;  /* 0: could not be made private again, waits to be held anew */
-    struct oriel_run_block *block;
+    uintptr_t parked; /* address at which the private mapping of start is parked */
+    /* number of references; 0: demotion failed, retried when the next reference ends */
+    uint32_t references;
+    struct oriel_promoted_block *block;
 };
 
 struct oriel_promoted_ranges {
-    struct oriel_run *list;
+    struct oriel_promoted_range *list;
     size_t count;
     size_t capacity;
 };
 
-/* Makes room so that inserting more runs and two splits cannot fail. */
-bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *runs, size_t more);
+/* Reserves capacity so that inserting more ranges and two splits cannot fail. */
+bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *ranges, size_t more);
 
-/* The first run that ends behind address; count when there is none. */
-size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *runs, uintptr_t address);
+/* Index of the first range that ends after address; count if there is none. */
+size_t oriel_promoted_ranges_after(const struct oriel_promoted_ranges *ranges, uintptr_t address);
 
-/* Makes address a boundary of runs if it lies inside of one. */
-void oriel_promoted_ranges_split(struct oriel_promoted_ranges *runs, uintptr_t address);
+/* Splits the range that contains address, unless address is a boundary. */
+void oriel_promoted_ranges_split(struct oriel_promoted_ranges *ranges, uintptr_t address);
 
-void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *runs, const struct oriel_run *run);
-void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *runs, size_t at);
+void oriel_promoted_ranges_insert(struct oriel_promoted_ranges *ranges,
+                                  const struct oriel_promoted_range *range);
+void oriel_promoted_ranges_erase(struct oriel_promoted_ranges *ranges, size_t at);
 
-/* Joins runs that continue each other in [start, end) and at its ends. */
-void oriel_promoted_ranges_join(struct oriel_promoted_ranges *runs, uintptr_t start, uintptr_t end);
+/* Joins ranges that continue each other in [start, end) and at its ends. */
+void oriel_promoted_ranges_join(struct oriel_promoted_ranges *ranges, uintptr_t start,
+                                uintptr_t end);
 
 #endif

@@ -1,6 +1,7 @@
-/* Places where a promotion that has ended may have left a boundary between two mappings which were one before.  The stash
- * (parked_mapping.h) lets the kernel join them again, but not whatever the program does meanwhile, nor every kernel; and a process may
- * have 65,530 mappings only.  promote.c and demote.c call, under promote.c's mutex. */
+/* Addresses where a finished promotion may have left a boundary between two mappings that were one
+ * before. Parking (parked_mapping.h) lets the kernel merge them again, but not after every action
+ * of the program, nor in every kernel. A process can have only 65,530 mappings. promote.c's mutex
+ * protects the list. */
 #ifndef ORIEL_MEMORY_PROMOTE_SPLIT_MAPPINGS_H
 #define ORIEL_MEMORY_PROMOTE_SPLIT_MAPPINGS_H
 
@@ -8,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ORIEL_SCARS_MAX 4096
+#define ORIEL_SPLIT_MAPPINGS_MAX 4096
 
-/* [start, end) is private again.  The same boundary counts once. */
-void oriel_scars_note(uintptr_t start, uintptr_t end);
+/* Records that [start, end) is private again. A repeated boundary counts once. */
+void oriel_split_mappings_add(uintptr_t start, uintptr_t end);
 
-/* Whether more than most have been noted that are boundaries of mappings today: those that are not are forgotten then. */
-bool oriel_scars_exceed(size_t most);
+/* Whether more than most recorded addresses are boundaries of mappings now. Addresses that no
+ * longer are get removed. */
+bool oriel_split_mappings_exceed(size_t most);
 
 #endif

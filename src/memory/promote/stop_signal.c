@@ -1,4 +1,4 @@
-/* A signal is dropped by ignoring it for a moment. */
+/* A pending signal is discarded by ignoring it briefly. */
 #include "memory/promote/stop_signal.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ bool oriel_stop_signal_is_free(int signal, oriel_stop_handler *handler)
                                                : action.sa_handler == SIG_DFL;
 }
 
-uint64_t oriel_stop_signals_free(oriel_stop_handler *handler)
+uint64_t oriel_stop_signal_free_set(oriel_stop_handler *handler)
 {
     uint64_t signals = 0;
     for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
@@ -24,7 +24,7 @@ uint64_t oriel_stop_signals_free(oriel_stop_handler *handler)
     return signals;
 }
 
-void oriel_stop_signal_take(int signal, oriel_stop_handler *handler)
+void oriel_stop_signal_install(int signal, oriel_stop_handler *handler)
 {
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigfillset(&action.sa_mask);
@@ -47,14 +47,14 @@ uint64_t oriel_stop_signal_read(const siginfo_t *info)
                : 0;
 }
 
-void oriel_stop_signal_give_back(int signal, oriel_stop_handler *handler, bool late, bool blocked)
+void oriel_stop_signal_return(int signal, oriel_stop_handler *handler, bool late, bool blocked)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
     if (blocked)
         sigaction(signal, &action, NULL);
     action.sa_handler = SIG_DFL;
     if (late)
-        oriel_stop_signal_take(signal, handler);
+        oriel_stop_signal_install(signal, handler);
     else
         sigaction(signal, &action, NULL);
 }

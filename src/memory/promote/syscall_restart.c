@@ -1,9 +1,14 @@
-/* The kernel does not tell a handler which system call it has interrupted.  Who stops the thread looks before (/proc), and the
- * handler compares: a call with the same arguments, from the same place on the same stack, is the same call.  A thread that was
- * on its way into a call is not seen in it yet: the code before the call tells which it is, in libc at least.  To begin it
- * anew with its whole time limit would keep a thread that is stopped again and again from ever coming to its end.  Where the
- * kernel does not keep count itself, the call is therefore given a limit of the thread's own that counts: in libc's wrappers
- * only, which do not look at a call's arguments after it. */
+/* The kernel does not report to a signal handler which system call was interrupted. The stopping
+ * thread therefore reads the blocked call from /proc first, and the handler compares. A call with
+ * the same arguments, at the same instruction and stack pointer, is the same call.
+ *
+ * /proc does not show a thread that is just entering a call. In libc at least, the instructions
+ * before the call identify it.
+ *
+ * Restarting with the full time limit would keep a thread that is stopped repeatedly from ever
+ * finishing its wait. Where the kernel does not track the remaining time, the call is given a
+ * per-thread limit that does. That is done only in libc's wrappers, which do not use a call's
+ * arguments after it. */
 #include "memory/promote/syscall_restart.h"
 
 #include "base/wait.h"
@@ -23,11 +28,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { WRAPPER_BYTES = 512 }; /* of libc's functions around one call */
+enum { WRAPPER_BYTES = 512 }; /* maximum distance from the start of libc's function to its call */
 
-static _Thread_local struct timespec left; /* of the time limit of a call that was resumed */
+static _Thread_local struct timespec remaining; /* remaining time of a restarted call */
 
-/* Where libc's own wrappers begin: functions of these names may stand before them (a sanitiser's, a tool's), and call them. */
+/* The start addresses of libc's own wrappers. Functions of the same names may precede them (a
+ * sanitiser's, a tool's), and call them. */
 static struct {
     uintptr_t nanosleep;
     uintptr_t clock_nanosleep;
@@ -36,35 +42,35 @@ static struct {
     uintptr_t epoll_pwait;
 } libc;
 
-static uintptr_t find_own(void *library, const char *name, uintptr_t other)
+static uintptr_t libc_symbol(void *library, const char *name, uintptr_t other)
 {
     uintptr_t found = library != NULL ? (uintptr_t)dlsym(library, name) : 0;
     return found != 0 ? found : other;
 }
 
-static void find_libc(void)
+static void libc_symbols_load(void)
 {
     void *library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD); /* never closed */
-    libc.nanosleep = find_own(library, "nanosleep", (uintptr_t)nanosleep);
-    libc.clock_nanosleep = find_own(library, "clock_nanosleep", (uintptr_t)clock_nanosleep);
-    libc.poll = find_own(library, "poll", (uintptr_t)poll);
-    libc.epoll_wait = find_own(library, "epoll_wait", (uintptr_t)epoll_wait);
-    libc.epoll_pwait = find_own(library, "epoll_pwait", (uintptr_t)epoll_pwait);
+    libc.nanosleep = libc_symbol(library, "nanosleep", (uintptr_t)nanosleep);
+    libc.clock_nanosleep = libc_symbol(library, "clock_nanosleep", (uintptr_t)clock_nanosleep);
+    libc.poll = libc_symbol(library, "poll", (uintptr_t)poll);
+    libc.epoll_wait = libc_symbol(library, "epoll_wait", (uintptr_t)epoll_wait);
+    libc.epoll_pwait = libc_symbol(library, "epoll_pwait", (uintptr_t)epoll_pwait);
 }
 
-void oriel_interrupted_prepare(void)
+void oriel_syscall_restart_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_libc);
+    pthread_once(&once, libc_symbols_load);
 }
 
-void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
+void oriel_syscall_restart_read_call(int32_t tid, struct oriel_syscall *out)
 {
     char text[256];
     unsigned long long number, *arguments = (unsigned long long *)out->arguments;
     unsigned long long stack, next;
     out->number = -1;
-    if (!oriel_threads_read(tid, "syscall", text, sizeof text) || text[0] > '9') /* "running" */
+    if (!oriel_thread_list_read(tid, "syscall", text, sizeof text) || text[0] > '9') /* "running" */
         return;
     if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &number, &arguments[0],
                &arguments[1], &arguments[2], &arguments[3], &arguments[4], &arguments[5], &stack,
@@ -75,7 +81,7 @@ void oriel_interrupted_read(int32_t tid, struct oriel_call *out)
     out->next = next;
 }
 
-bool oriel_interrupted_is_reading(const struct oriel_call *call)
+bool oriel_syscall_restart_waits_for_input(const struct oriel_syscall *call)
 {
     switch (call->number) {
     case SYS_read:
@@ -96,46 +102,47 @@ bool oriel_interrupted_is_reading(const struct oriel_call *call)
     }
 }
 
-static bool is_in(const struct oriel_call *call, uintptr_t function)
+static bool is_in_wrapper(const struct oriel_syscall *call, uintptr_t function)
 {
     return call->next - function < WRAPPER_BYTES;
 }
 
-/* A sleep of *wanted, what is left of it in *rest (which may be 0): kept where the next interruption finds it. */
-static bool keep_sleep(const struct oriel_call *call, uint64_t *wanted, uint64_t *rest)
+/* A sleep of *wanted, with the remaining time in *rest (which may be 0). Stores the remaining time
+ * where the next interruption finds it. */
+static bool restart_sleep(const struct oriel_syscall *call, uint64_t *wanted, uint64_t *rest)
 {
     if (*rest != 0 && *rest == *wanted)
-        return true; /* the kernel has written what is left */
-    if (!is_in(call, libc.nanosleep) && !is_in(call, libc.clock_nanosleep))
+        return true; /* the kernel has written the remaining time */
+    if (!is_in_wrapper(call, libc.nanosleep) && !is_in_wrapper(call, libc.clock_nanosleep))
         return false;
-    left = *(const struct timespec *)(uintptr_t)(*rest != 0 ? *rest : *wanted);
-    *wanted = *rest = (uint64_t)(uintptr_t)&left;
+    remaining = *(const struct timespec *)(uintptr_t)(*rest != 0 ? *rest : *wanted);
+    *wanted = *rest = (uint64_t)(uintptr_t)&remaining;
     return true;
 }
 
 #ifdef SYS_poll
-/* ppoll writes back what is left of the limit. */
-static bool keep_poll(struct oriel_call *call)
+/* ppoll writes the remaining time back. */
+static bool restart_poll(struct oriel_syscall *call)
 {
     int limit_ms = (int)call->arguments[2];
-    bool again =
-        call->arguments[2] ==
-        (uint64_t)(uintptr_t)&left; /* the code says poll, but it is ppoll since the last time */
+    /* the instructions name poll, but the last restart made it ppoll */
+    bool again = call->arguments[2] == (uint64_t)(uintptr_t)&remaining;
     if (limit_ms < 0 && !again)
         return true;
-    if (!is_in(call, libc.poll))
+    if (!is_in_wrapper(call, libc.poll))
         return false;
     if (!again)
-        left = (struct timespec){limit_ms / 1000, limit_ms % 1000 * 1000000L};
+        remaining = (struct timespec){limit_ms / 1000, limit_ms % 1000 * 1000000L};
     call->number = SYS_ppoll;
-    call->arguments[2] = (uint64_t)(uintptr_t)&left;
+    call->arguments[2] = (uint64_t)(uintptr_t)&remaining;
     call->arguments[3] = 0;
     return true;
 }
 #endif
 
-/* The limit is a number in the call itself: one that was reduced here is told from a new call's by being smaller. */
-static bool keep_epoll(struct oriel_call *call)
+/* The limit is a number in the call itself. A smaller limit than before distinguishes a restarted
+ * call from a new one. */
+static bool restart_epoll(struct oriel_syscall *call)
 {
     static _Thread_local uint64_t stack;
     static _Thread_local uint64_t since_ns;
@@ -144,7 +151,7 @@ static bool keep_epoll(struct oriel_call *call)
     uint64_t now_ns = oriel_now_ns();
     if (limit_ms < 0)
         return true;
-    if (!is_in(call, libc.epoll_wait) && !is_in(call, libc.epoll_pwait))
+    if (!is_in_wrapper(call, libc.epoll_wait) && !is_in_wrapper(call, libc.epoll_pwait))
         return false;
     int64_t passed_ms =
         stack == call->stack && limit_ms == last_ms ? (int64_t)((now_ns - since_ns) / 1000000) : 1;
@@ -155,15 +162,16 @@ static bool keep_epoll(struct oriel_call *call)
     return true;
 }
 
-/* Makes of the call what goes on with it; false for calls that are left to the program.  Among these are close, whose
- * descriptor is gone, and connect, which goes on by itself. */
-static bool keep(struct oriel_call *call)
+/* Converts the call to one that continues it. Returns false for calls that are left to the program.
+ * Among these are close, whose descriptor is gone, and connect, which continues without a restart.
+ */
+static bool restart_prepare(struct oriel_syscall *call)
 {
     switch (call->number) {
 #ifdef SYS_poll
-    case SYS_poll: return keep_poll(call);
-    case SYS_epoll_wait: return keep_epoll(call);
-    case SYS_select: /* the kernel counts */
+    case SYS_poll: return restart_poll(call);
+    case SYS_epoll_wait: return restart_epoll(call);
+    case SYS_select: /* the kernel tracks the time */
     case SYS_pause:
 #endif
     case SYS_ppoll: /* likewise */
@@ -172,35 +180,35 @@ static bool keep(struct oriel_call *call)
     case SYS_semop:
     case SYS_msgsnd:
     case SYS_msgrcv: return true;
-    case SYS_epoll_pwait: return keep_epoll(call);
-    case SYS_futex: /* with a moment as its limit; sem_timedwait would return EINTR */
+    case SYS_epoll_pwait: return restart_epoll(call);
+    case SYS_futex: /* its limit is an absolute time; sem_timedwait would return EINTR */
         return (call->arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-    case SYS_nanosleep: return keep_sleep(call, &call->arguments[0], &call->arguments[1]);
+    case SYS_nanosleep: return restart_sleep(call, &call->arguments[0], &call->arguments[1]);
     case SYS_clock_nanosleep:
         return (call->arguments[1] & TIMER_ABSTIME) != 0 ||
-               keep_sleep(call, &call->arguments[2], &call->arguments[3]);
+               restart_sleep(call, &call->arguments[2], &call->arguments[3]);
     default: return false;
     }
 }
 
 #if defined(__x86_64__)
 
-enum { CALL_BYTES = 2 }; /* of the instruction */
+enum { CALL_BYTES = 2 }; /* length of the instruction */
 
 static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
-/* Bytes of a load from the stack to another register than %rax that ends there. */
-static size_t load_before(const unsigned char *end)
+/* Length of a load from the stack to a register other than %rax that ends there. */
+static size_t load_length_before(const unsigned char *end)
 {
     enum { LOAD_BYTES = 4, ONE_BYTE_AWAY = 0x44, OF_STACK = 0x24, WIDE = 0x48 };
     if (end[-4] != 0x8b || (end[-3] & 0xc7) != ONE_BYTE_AWAY || (end[-3] & 0x38) == 0 ||
         end[-2] != OF_STACK)
         return 0;
-    return end[-5] == WIDE ? LOAD_BYTES + 1 : LOAD_BYTES; /* no call's number ends in that byte */
+    return end[-5] == WIDE ? LOAD_BYTES + 1 : LOAD_BYTES; /* no call number ends in this byte */
 }
 
-/* The number of a call from the instructions before it, where libc puts it: mov $number, %eax; syscall.  Between them an argument
- * may be loaded, as in epoll_pwait. */
+/* Decodes the call number from the preceding instructions, as libc arranges them: mov $number,
+ * %eax; syscall. An argument may be loaded in between, as in epoll_pwait. */
 static int64_t number_before(uint64_t next)
 {
     enum { MOV_BYTES = 5 };
@@ -208,18 +216,19 @@ static int64_t number_before(uint64_t next)
     int32_t number;
     if (end[0] != 0x0f || end[1] != 0x05)
         return -1;
-    const unsigned char *code = end - load_before(end) - MOV_BYTES;
+    const unsigned char *code = end - load_length_before(end) - MOV_BYTES;
     if (code[0] != 0xb8)
         return -1;
     __builtin_memcpy(&number, code + 1, sizeof number);
     return number;
 }
 
-/* The call that the context shows as cut short; number -1 when it shows none. */
-static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
+/* The interrupted call that the context shows; number -1 if there is none. */
+static struct oriel_syscall interrupted_call(const struct oriel_syscall *seen,
+                                             const ucontext_t *context)
 {
     const greg_t *now = context->uc_mcontext.gregs;
-    struct oriel_call call = {
+    struct oriel_syscall call = {
         .number = -1, .stack = (uint64_t)now[REG_RSP], .next = (uint64_t)now[REG_RIP]};
     bool same = seen->number >= 0 && seen->next == call.next && seen->stack == call.stack;
     for (int i = 0; i < 6; i++) {
@@ -231,7 +240,7 @@ static struct oriel_call find_cut_short(const struct oriel_call *seen, const uco
     return call;
 }
 
-static void call_again(const struct oriel_call *call, ucontext_t *context)
+static void call_restart(const struct oriel_syscall *call, ucontext_t *context)
 {
     greg_t *now = context->uc_mcontext.gregs;
     for (int i = 0; i < 6; i++)
@@ -242,11 +251,12 @@ static void call_again(const struct oriel_call *call, ucontext_t *context)
 
 #elif defined(__aarch64__)
 
-/* The number is still there; of the arguments the first has become the result. */
-static struct oriel_call find_cut_short(const struct oriel_call *seen, const ucontext_t *context)
+/* The number is still in its register. The first argument has been replaced by the result. */
+static struct oriel_syscall interrupted_call(const struct oriel_syscall *seen,
+                                             const ucontext_t *context)
 {
     const mcontext_t *now = &context->uc_mcontext;
-    struct oriel_call call = {
+    struct oriel_syscall call = {
         .number = -1, .arguments = {seen->arguments[0]}, .stack = now->sp, .next = now->pc};
     bool same = seen->number == (int64_t)now->regs[8] && seen->next == call.next &&
                 seen->stack == call.stack;
@@ -259,7 +269,7 @@ static struct oriel_call find_cut_short(const struct oriel_call *seen, const uco
     return call;
 }
 
-static void call_again(const struct oriel_call *call, ucontext_t *context)
+static void call_restart(const struct oriel_syscall *call, ucontext_t *context)
 {
     mcontext_t *now = &context->uc_mcontext;
     for (int i = 0; i < 6; i++)
@@ -270,9 +280,9 @@ static void call_again(const struct oriel_call *call, ucontext_t *context)
 
 #endif
 
-void oriel_interrupted_resume(const struct oriel_call *call, void *context)
+void oriel_syscall_restart_resume(const struct oriel_syscall *call, void *context)
 {
-    struct oriel_call again = find_cut_short(call, context);
-    if (again.number >= 0 && keep(&again))
-        call_again(&again, context);
+    struct oriel_syscall again = interrupted_call(call, context);
+    if (again.number >= 0 && restart_prepare(&again))
+        call_restart(&again, context);
 }

@@ -1,15 +1,16 @@
-/* Lists the threads without stdio and without allocating.  During a visit their files are opened from the folder that was
- * listed, which takes half the time.
+/* Lists the threads without stdio and without allocating. During a visit, their files are opened
+ * relative to the listed folder, which halves the time.
  *
- * The kernel's list is not one of a moment: it goes from thread to thread, and where the one at which it stands ends, listed or
- * not, so does the list, without those that come after.  Therefore
+ * The kernel's list is not a snapshot. It proceeds from thread to thread. If the current thread
+ * ends, listed or not, the list ends too, without the remaining threads. Therefore
  *
- *     L1 reads the list     L2 reads how many threads there are: the folder's links     L3 finds all that L1 read alive
+ *     L1 reads the list
+ *     L2 reads the number of threads: the folder's links
+ *     L3 checks that all threads of L1 are alive
  *
- * and begins anew unless L2 counts as many as L1 read.  Each of L1's was alive at L2, since it was before and after and numbers
- * are not given out again so soon; as many as there were are all there were.
- *
- * stop_threads.c, futex_waiters.c and syscall_restart.c call, under promote.c's mutex. */
+ * and starts again unless L2 counts as many as L1 has read. Each thread of L1 was alive at L2,
+ * since it was alive before and after, and ids are not reused so soon. If the counts are equal, L1
+ * has read all threads. */
 #include "memory/promote/thread_list.h"
 
 #include "transport/remote_writers.h"
@@ -25,12 +26,12 @@
 
 enum { LISTED_MAX = 16384, TRIES = 1000, VALUE_BYTES = 24 };
 
-/* Of the visit under way. */
+/* Of the current visit. */
 static int folder = -1;
 static int32_t listed[LISTED_MAX];
 static size_t listed_count;
 
-bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_bytes)
+bool oriel_thread_list_read(int32_t tid, const char *name, char *text, size_t text_bytes)
 {
     char path[64];
     snprintf(path, sizeof path, folder >= 0 ? "%d/%s" : "/proc/self/task/%d/%s", (int)tid, name);
@@ -47,13 +48,13 @@ static bool read_status(int32_t tid, const char *key, char *value)
 {
     char text[2048];
     const char *found =
-        oriel_threads_read(tid, "status", text, sizeof text) ? strstr(text, key) : NULL;
+        oriel_thread_list_read(tid, "status", text, sizeof text) ? strstr(text, key) : NULL;
     if (found != NULL)
         snprintf(value, VALUE_BYTES, "%s", found + strlen(key));
     return found != NULL;
 }
 
-bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked)
+bool oriel_thread_list_read_blocked(int32_t tid, uint64_t *blocked)
 {
     char mask[VALUE_BYTES];
     if (!read_status(tid, "\nSigBlk:\t", mask))
@@ -62,7 +63,7 @@ bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked)
     return true;
 }
 
-bool oriel_threads_has_ended(int32_t tid)
+bool oriel_thread_list_has_ended(int32_t tid)
 {
     char state[VALUE_BYTES];
     if (syscall(SYS_tgkill, getpid(), tid, 0) != 0)
@@ -70,16 +71,17 @@ bool oriel_threads_has_ended(int32_t tid)
     return read_status(tid, "\nState:\t", state) && (state[0] == 'Z' || state[0] == 'X');
 }
 
-bool oriel_threads_is_running(int32_t tid)
+bool oriel_thread_list_is_running(int32_t tid)
 {
     char state[VALUE_BYTES];
     return read_status(tid, "\nState:\t", state) && state[0] == 'R';
 }
 
-uint64_t oriel_threads_ran_ns(int32_t tid)
+uint64_t oriel_thread_list_cpu_ns(int32_t tid)
 {
     char text[VALUE_BYTES];
-    return oriel_threads_read(tid, "schedstat", text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+    return oriel_thread_list_read(tid, "schedstat", text, sizeof text) ? strtoull(text, NULL, 10)
+                                                                       : 0;
 }
 
 struct entry { /* the kernel's linux_dirent64 */
@@ -90,7 +92,7 @@ struct entry { /* the kernel's linux_dirent64 */
     char name[];
 };
 
-/* Adds the entries of a part of the folder's list; false when there are too many. */
+/* Adds the entries of one buffer of the folder's list. Returns false when there are too many. */
 static bool add_entries(const char *buffer, long len_bytes)
 {
     for (long at = 0; at < len_bytes; at += ((const struct entry *)(buffer + at))->len_bytes) {
@@ -103,7 +105,7 @@ static bool add_entries(const char *buffer, long len_bytes)
     return true;
 }
 
-/* 0, or an errno. */
+/* Returns 0 or an errno. */
 static int read_list(void)
 {
     _Alignas(8) char buffer[4096];
@@ -120,7 +122,7 @@ static int read_list(void)
 }
 
 /* L2, L3 */
-static bool is_whole(void)
+static bool list_is_whole(void)
 {
     struct stat info;
     if (fstat(folder, &info) != 0 || info.st_nlink != (nlink_t)listed_count + 2)
@@ -131,22 +133,22 @@ static bool is_whole(void)
     return true;
 }
 
-static int list_all(void)
+static int list_read_whole(void)
 {
     for (int tries = 0; tries < TRIES; tries++) {
         int error = read_list();
-        if (error != 0 || is_whole())
+        if (error != 0 || list_is_whole())
             return error;
     }
     return EAGAIN;
 }
 
-bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error)
+bool oriel_thread_list_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error)
 {
     int32_t self = (int32_t)syscall(SYS_gettid);
     folder =
         (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *error = folder >= 0 ? list_all() : errno;
+    *error = folder >= 0 ? list_read_whole() : errno;
     bool wanted = *error == 0;
     for (size_t i = 0; wanted && i < listed_count; i++)
         if (listed[i] != self && !oriel_remote_writers_is_helper(listed[i]))

@@ -1,5 +1,5 @@
-/* The other threads of this process, as /proc shows them.  Raw system calls and the own stack only: threads may be stopped
- * meanwhile.  stop_threads.c, futex_waiters.c and syscall_restart.c call, under promote.c's mutex. */
+/* The other threads of this process, as /proc lists them. Threads may be stopped meanwhile, so this
+ * uses only raw system calls and its own stack. promote.c's mutex protects all of this. */
 #ifndef ORIEL_MEMORY_PROMOTE_THREAD_LIST_H
 #define ORIEL_MEMORY_PROMOTE_THREAD_LIST_H
 
@@ -7,24 +7,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A small file of a thread; false when there is none or it is empty. */
-bool oriel_threads_read(int32_t tid, const char *name, char *text, size_t text_bytes);
+/* Reads a small file of a thread. Returns false when it is missing or empty. */
+bool oriel_thread_list_read(int32_t tid, const char *name, char *text, size_t text_bytes);
 
-/* A thread's blocked signals; false when they cannot be read, for whatever reason. */
-bool oriel_threads_read_blocked(int32_t tid, uint64_t *blocked);
+/* Reads a thread's blocked signals. Returns false on any error. */
+bool oriel_thread_list_read_blocked(int32_t tid, uint64_t *blocked);
 
-/* Whether a thread is no more, or runs nothing of the program any more: an initial thread may have ended before the process. */
-bool oriel_threads_has_ended(int32_t tid);
+/* Whether a thread is gone, or runs no code of the program any more: the initial thread may end
+ * before the process. */
+bool oriel_thread_list_has_ended(int32_t tid);
 
-/* Whether a thread computes, or would if it got a processor. */
-bool oriel_threads_is_running(int32_t tid);
+/* Whether a thread is running, or runnable without a processor. */
+bool oriel_thread_list_is_running(int32_t tid);
 
-/* For how long a thread has had processors; 0 where the kernel does not say. */
-uint64_t oriel_threads_ran_ns(int32_t tid);
+/* A thread's processor time; 0 if the kernel does not report it. */
+uint64_t oriel_thread_list_cpu_ns(int32_t tid);
 
-/* Calls visit for every other thread that there was at one moment, until it returns false: false then with *error 0, or with an
- * errno when they cannot be listed (EMFILE: over 16,384; EAGAIN: they end faster than they are listed).  Left out are threads
- * that write into memory for others (transport/remote_writers.h), which whoever moves pages keeps out. */
-bool oriel_threads_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
+/* Calls visit for every other thread that existed at one point in time, until it returns false.
+ * Then it returns false with *error 0, or with an errno when the threads cannot be listed (EMFILE:
+ * over 16,384; EAGAIN: threads end faster than they are listed). Skips threads that write to memory
+ * for others (transport/remote_writers.h); the caller blocks those separately. */
+bool oriel_thread_list_visit(bool (*visit)(int32_t tid, void *context), void *context, int *error);
 
 #endif

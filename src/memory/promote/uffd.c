@@ -1,5 +1,6 @@
-/* PROTECT: userfaultfd.  A private range is registered for accesses to missing pages: all wait from the moment when its pages
- * are taken away.  In a range of the memory file writes wait (write protection) while its pages are read.  write_barrier.c calls. */
+/* Catches writes with userfaultfd. A private range is registered for accesses to missing pages: all
+ * accesses wait once its pages are moved away. In a range of the memory file, writes wait (write
+ * protection) while its pages are read. */
 #include "memory/promote/write_barrier.h"
 
 #include <errno.h>
@@ -18,14 +19,15 @@
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
 #endif
 
-static bool fail(struct oriel_write_barrier *freeze, const char *step)
+static bool uffd_error(struct oriel_write_barrier *barrier, const char *step)
 {
-    snprintf(freeze->reason, sizeof freeze->reason, "userfaultfd: %s: %s", step, strerror(errno));
+    snprintf(barrier->reason, sizeof barrier->reason, "userfaultfd: %s: %s", step, strerror(errno));
     return false;
 }
 
-/* The full mode only: in the user mode a write by the kernel (read into the range) fails instead of waiting. */
-static int open_full(void)
+/* Only the full mode is used. In user mode, a write by the kernel (a read into the range) fails
+ * instead of waiting. */
+static int uffd_open_full(void)
 {
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0)
@@ -40,77 +42,79 @@ static int open_full(void)
     return fd;
 }
 
-/* A userfaultfd serves one promotion: the program may close descriptors that it does not know. */
-bool oriel_protect_open(struct oriel_write_barrier *freeze)
+/* One userfaultfd per promotion, because the program may close descriptors that it does not
+ * know. */
+bool oriel_uffd_open(struct oriel_write_barrier *barrier)
 {
-    freeze->fd = open_full();
-    if (freeze->fd < 0)
-        return fail(freeze, "refused");
+    barrier->fd = uffd_open_full();
+    if (barrier->fd < 0)
+        return uffd_error(barrier, "refused");
     struct uffdio_api api = {.api = UFFD_API,
                              .features =
                                  UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
-    if (ioctl(freeze->fd, UFFDIO_API, &api) == 0)
+    if (ioctl(barrier->fd, UFFDIO_API, &api) == 0)
         return true;
-    fail(freeze, "write protection of shared memory (Linux 5.19)");
-    close(freeze->fd);
-    freeze->fd = -1;
+    uffd_error(barrier, "write protection of shared memory (Linux 5.19)");
+    close(barrier->fd);
+    barrier->fd = -1;
     return false;
 }
 
-static void unregister(const struct oriel_write_barrier *freeze, struct uffdio_range range)
+static void uffd_unregister(const struct oriel_write_barrier *barrier, struct uffdio_range range)
 {
-    ioctl(freeze->fd, UFFDIO_UNREGISTER, &range); /* takes the protection away, too */
-    ioctl(freeze->fd, UFFDIO_WAKE, &range);
+    ioctl(barrier->fd, UFFDIO_UNREGISTER, &range); /* also removes the protection */
+    ioctl(barrier->fd, UFFDIO_WAKE, &range);
 }
 
-bool oriel_protect_begin(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
-                         bool private_pages)
+bool oriel_uffd_begin(struct oriel_write_barrier *barrier, uintptr_t start, uint64_t len_bytes,
+                      bool private_pages)
 {
     uint64_t mode = private_pages ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP;
     struct uffdio_register range = {.range = {.start = start, .len = len_bytes}, .mode = mode};
     struct uffdio_writeprotect protect = {.range = range.range,
                                           .mode = UFFDIO_WRITEPROTECT_MODE_WP};
-    if (ioctl(freeze->fd, UFFDIO_REGISTER, &range) != 0)
-        return fail(freeze, "registering a range");
-    if (private_pages || ioctl(freeze->fd, UFFDIO_WRITEPROTECT, &protect) == 0)
+    if (ioctl(barrier->fd, UFFDIO_REGISTER, &range) != 0)
+        return uffd_error(barrier, "registering a range");
+    if (private_pages || ioctl(barrier->fd, UFFDIO_WRITEPROTECT, &protect) == 0)
         return true;
-    fail(freeze, "write-protecting a range");
-    unregister(freeze, range.range);
+    uffd_error(barrier, "write-protecting a range");
+    uffd_unregister(barrier, range.range);
     return false;
 }
 
-void oriel_protect_end(struct oriel_write_barrier *freeze, uintptr_t start, uint64_t len_bytes,
-                       bool replaced)
+void oriel_uffd_end(struct oriel_write_barrier *barrier, uintptr_t start, uint64_t len_bytes,
+                    bool replaced)
 {
     struct uffdio_range range = {.start = start, .len = len_bytes};
     if (replaced)
-        ioctl(freeze->fd, UFFDIO_WAKE, &range); /* the registered mapping is gone */
+        ioctl(barrier->fd, UFFDIO_WAKE, &range); /* the registered mapping is gone */
     else
-        unregister(freeze, range);
+        uffd_unregister(barrier, range);
 }
 
-/* Wakes nobody: that is for the end. */
-void oriel_protect_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
-                        uint64_t len_bytes)
+/* Does not wake waiters; the end does. */
+void oriel_uffd_fill(struct oriel_write_barrier *barrier, uintptr_t start, uintptr_t from,
+                     uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
         struct uffdio_copy copy = {.dst = start + done,
                                    .src = from + done,
                                    .len = len_bytes - done,
                                    .mode = UFFDIO_COPY_MODE_DONTWAKE};
-        if (ioctl(freeze->fd, UFFDIO_COPY, &copy) != 0 && copy.copy <= 0 && errno != EAGAIN)
+        if (ioctl(barrier->fd, UFFDIO_COPY, &copy) != 0 && copy.copy <= 0 && errno != EAGAIN)
             return; /* no memory at all */
         done += copy.copy > 0 ? (uint64_t)copy.copy : 0;
     }
 }
 
-/* A second registration is refused.  Write protection that protects no page disturbs nobody meanwhile. */
-bool oriel_protect_is_watched(uintptr_t start, uint64_t len_bytes)
+/* The kernel refuses a second registration. Write protection without protected pages disturbs no
+ * thread meanwhile. */
+bool oriel_uffd_is_watched(uintptr_t start, uint64_t len_bytes)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
     struct uffdio_register range = {.range = {.start = start, .len = len_bytes},
                                     .mode = UFFDIO_REGISTER_MODE_WP};
-    int fd = open_full();
+    int fd = uffd_open_full();
     if (fd < 0)
         fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (fd < 0)

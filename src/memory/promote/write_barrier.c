@@ -1,5 +1,6 @@
-/* Chooses the means and keeps signals from the calling thread: a handler of the program would write into the range and wait for
- * itself, or write into pages that were copied already.  promote.c and page_migrate.c call. */
+/* Chooses the method and blocks signals in the calling thread. Otherwise a handler of the program
+ * could write to the range and wait for its own thread, or write to pages that were already copied.
+ */
 #include "memory/promote/write_barrier.h"
 
 #include "memory/promote/futex_waiters.h"
@@ -11,90 +12,93 @@
 
 enum {
     MASK_BYTES = 8
-}; /* the kernel's signal set; libc's functions leave out two signals of its own */
+}; /* the kernel's signal set; libc's functions exclude two signals of its own */
 
-static void hold_signals(struct oriel_write_barrier *freeze)
+static void signals_block(struct oriel_write_barrier *barrier)
 {
     uint64_t all = UINT64_MAX;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &freeze->mask, MASK_BYTES);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &barrier->mask, MASK_BYTES);
 }
 
-static void give_signals(const struct oriel_write_barrier *freeze)
+static void signals_restore(const struct oriel_write_barrier *barrier)
 {
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &freeze->mask, NULL, MASK_BYTES);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &barrier->mask, NULL, MASK_BYTES);
 }
 
-enum oriel_status oriel_write_barrier_open(enum oriel_means means, struct oriel_write_barrier *out)
+enum oriel_status oriel_write_barrier_open(enum oriel_barrier_method method,
+                                           struct oriel_write_barrier *out)
 {
-    oriel_interrupted_prepare();
-    *out = (struct oriel_write_barrier){.means = ORIEL_MEANS_QUIESCE, .fd = -1};
-    if (means == ORIEL_MEANS_QUIESCE)
+    oriel_syscall_restart_prepare();
+    *out = (struct oriel_write_barrier){.method = ORIEL_BARRIER_STOP_THREADS, .fd = -1};
+    if (method == ORIEL_BARRIER_STOP_THREADS)
         return ORIEL_OK;
-    if (oriel_protect_open(out)) {
-        out->means = ORIEL_MEANS_PROTECT;
+    if (oriel_uffd_open(out)) {
+        out->method = ORIEL_BARRIER_UFFD;
         return ORIEL_OK;
     }
-    return means == ORIEL_MEANS_AUTO ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "%s", out->reason);
+    return method == ORIEL_BARRIER_AUTO ? ORIEL_OK : oriel_fail(ORIEL_E_OTHER, "%s", out->reason);
 }
 
-/* Closing the userfaultfd also ends what it protects and wakes who waits for a page; then who waits for others' wake-ups. */
-void oriel_write_barrier_close(struct oriel_write_barrier *freeze)
+/* Closing the userfaultfd ends its protection and wakes the threads that wait for a page. Then the
+ * threads that wait on moved futexes restart. */
+void oriel_write_barrier_close(struct oriel_write_barrier *barrier)
 {
-    if (freeze->fd >= 0)
-        close(freeze->fd);
-    freeze->fd = -1;
-    if (freeze->moved_start < freeze->moved_end)
-        oriel_waiters_restart(freeze->moved_start, freeze->moved_end);
-    freeze->moved_start = freeze->moved_end = 0;
+    if (barrier->fd >= 0)
+        close(barrier->fd);
+    barrier->fd = -1;
+    if (barrier->moved_start < barrier->moved_end)
+        oriel_futex_waiters_restart(barrier->moved_start, barrier->moved_end);
+    barrier->moved_start = barrier->moved_end = 0;
 }
 
-void oriel_write_barrier_nudge(bool (*is_wanted)(const struct oriel_call *call,
-                                                 const void *context),
-                               const void *context)
+void oriel_write_barrier_restart_calls(bool (*is_wanted)(const struct oriel_syscall *call,
+                                                         const void *context),
+                                       const void *context)
 {
-    struct oriel_write_barrier freeze = {.means = ORIEL_MEANS_QUIESCE, .fd = -1};
-    hold_signals(&freeze);
-    oriel_quiesce_nudge(&freeze, is_wanted, context);
-    give_signals(&freeze);
+    struct oriel_write_barrier barrier = {.method = ORIEL_BARRIER_STOP_THREADS, .fd = -1};
+    signals_block(&barrier);
+    oriel_stop_threads_interrupt(&barrier, is_wanted, context);
+    signals_restore(&barrier);
 }
 
-bool oriel_write_barrier_begin(struct oriel_write_barrier *freeze, uintptr_t start,
+bool oriel_write_barrier_begin(struct oriel_write_barrier *barrier, uintptr_t start,
                                uint64_t len_bytes, bool private_pages)
 {
-    hold_signals(freeze);
-    bool frozen = freeze->means == ORIEL_MEANS_PROTECT
-                      ? oriel_protect_begin(freeze, start, len_bytes, private_pages)
-                      : oriel_quiesce_begin(freeze, start, len_bytes);
+    signals_block(barrier);
+    bool frozen = barrier->method == ORIEL_BARRIER_UFFD
+                      ? oriel_uffd_begin(barrier, start, len_bytes, private_pages)
+                      : oriel_stop_threads_begin(barrier, start, len_bytes);
     if (!frozen)
-        give_signals(freeze);
+        signals_restore(barrier);
     return frozen;
 }
 
-static void note_moved(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t end)
+static void moved_range_extend(struct oriel_write_barrier *barrier, uintptr_t start, uintptr_t end)
 {
-    bool is_first = freeze->moved_start == freeze->moved_end;
-    if (is_first || start < freeze->moved_start)
-        freeze->moved_start = start;
-    if (is_first || end > freeze->moved_end)
-        freeze->moved_end = end;
+    bool is_first = barrier->moved_start == barrier->moved_end;
+    if (is_first || start < barrier->moved_start)
+        barrier->moved_start = start;
+    if (is_first || end > barrier->moved_end)
+        barrier->moved_end = end;
 }
 
-void oriel_write_barrier_end(struct oriel_write_barrier *freeze, uintptr_t start,
+void oriel_write_barrier_end(struct oriel_write_barrier *barrier, uintptr_t start,
                              uint64_t len_bytes, bool replaced)
 {
-    if (freeze->means == ORIEL_MEANS_PROTECT) {
-        oriel_protect_end(freeze, start, len_bytes, replaced);
+    if (barrier->method == ORIEL_BARRIER_UFFD) {
+        oriel_uffd_end(barrier, start, len_bytes, replaced);
         if (replaced)
-            note_moved(freeze, start, start + len_bytes);
+            moved_range_extend(barrier, start, start + len_bytes);
     } else {
-        oriel_quiesce_end(freeze);
+        oriel_stop_threads_end(barrier);
     }
-    give_signals(freeze);
+    signals_restore(barrier);
 }
 
-/* Pages of zeroes stay untouched.  The program's memory, parts of which a sanitiser may think nobody should touch. */
-__attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t start, uintptr_t from,
-                                                                   uint64_t len_bytes)
+/* Zero pages stay untouched. This writes the program's memory, parts of which a sanitiser may have
+ * poisoned. */
+__attribute__((no_sanitize("address", "thread"))) static void
+private_range_fill(uintptr_t start, uintptr_t from, uint64_t len_bytes)
 {
     const uint64_t *source = (const uint64_t *)from;
     uint64_t *target = (uint64_t *)start;
@@ -103,21 +107,21 @@ __attribute__((no_sanitize("address", "thread"))) static void fill(uintptr_t sta
             *(volatile uint64_t *)&target[i] = source[i];
 }
 
-void oriel_write_barrier_fill(struct oriel_write_barrier *freeze, uintptr_t start, uintptr_t from,
+void oriel_write_barrier_fill(struct oriel_write_barrier *barrier, uintptr_t start, uintptr_t from,
                               uint64_t len_bytes)
 {
-    if (freeze->means == ORIEL_MEANS_PROTECT)
-        oriel_protect_fill(freeze, start, from, len_bytes);
+    if (barrier->method == ORIEL_BARRIER_UFFD)
+        oriel_uffd_fill(barrier, start, from, len_bytes);
     else
-        fill(start, from, len_bytes);
+        private_range_fill(start, from, len_bytes);
 }
 
 bool oriel_write_barrier_is_watched(uintptr_t start, uint64_t len_bytes)
 {
-    return oriel_protect_is_watched(start, len_bytes);
+    return oriel_uffd_is_watched(start, len_bytes);
 }
 
-bool oriel_write_barrier_uses(uintptr_t start, uintptr_t end)
+bool oriel_write_barrier_owns(uintptr_t start, uintptr_t end)
 {
-    return oriel_quiesce_uses(start, end);
+    return oriel_stop_threads_owns(start, end);
 }

@@ -1,7 +1,7 @@
-/* A job as its processes know it without asking MPI.  PMIx names it in the environment.  Launchers that speak PMI keep the other
- * end of a socket that each rank has, and the kernel knows whose it is: one process of theirs for each machine, however many
- * shells stand between it and the rank.  Where a launcher gives a rank but neither of these, ranks have their parent in common;
- * and who was started without a launcher is a job alone. */
+/* Identifies a job without MPI. PMIx names it in the environment. A PMI launcher holds the other
+ * end of each rank's socket, and the kernel knows its process: one per node, however many shells
+ * are between it and the rank. If a launcher provides a rank but neither of these, the ranks have
+ * the same parent. A process started without a launcher is a job of its own. */
 #include "observe/state/job.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len_bytes)
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len_bytes)
 {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < len_bytes; i++)
@@ -18,7 +18,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len_bytes)
     return hash;
 }
 
-/* Who made the socket that PMI_FD says; 0 when it is none. */
+/* The process that created the socket in PMI_FD; 0 if it is none. */
 static pid_t launcher_at_socket(void)
 {
     const char *text = getenv("PMI_FD");
@@ -44,12 +44,13 @@ int32_t oriel_job_rank(void)
 uint64_t oriel_job_find(void)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    struct stat numbers; /* of processes: containers have their own */
+    struct stat numbers; /* of the PID namespace: containers have their own */
     const char *name = getenv("PMIX_NAMESPACE");
     pid_t launcher = launcher_at_socket();
     if (launcher == 0)
         launcher = oriel_job_rank() < 0 ? getpid() : getppid();
     if (stat("/proc/self/ns/pid", &numbers) == 0)
-        hash = mix(hash, &numbers.st_ino, sizeof numbers.st_ino);
-    return name != NULL ? mix(hash, name, strlen(name)) : mix(hash, &launcher, sizeof launcher);
+        hash = hash_bytes(hash, &numbers.st_ino, sizeof numbers.st_ino);
+    return name != NULL ? hash_bytes(hash, name, strlen(name))
+                        : hash_bytes(hash, &launcher, sizeof launcher);
 }

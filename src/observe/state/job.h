@@ -1,13 +1,13 @@
-/* Which job this process belongs to.  state.c and `oriel run --watch` call. */
+/* The job this process belongs to. */
 #ifndef ORIEL_OBSERVE_STATE_JOB_H
 #define ORIEL_OBSERVE_STATE_JOB_H
 
 #include <stdint.h>
 
-/* The same in all processes of a job on this machine, and seldom another job's. */
+/* The same in all processes of a job on this node, and rarely equal to another job's. */
 uint64_t oriel_job_find(void);
 
-/* The rank that the launcher gave this process; -1 where it says none. */
+/* The rank from the launcher's environment; -1 if there is none. */
 int32_t oriel_job_rank(void);
 
 #endif

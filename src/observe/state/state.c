@@ -1,9 +1,11 @@
-/* Writes the state page: who this process is, once, and what it waits for, as long as it waits.
+/* Writes the state page: this process's identity, once, and the reason for each wait, while it
+ * waits.
  *
- * The page tells of one wait at a time.  Of several threads that wait the first one has it, and gives it free when its wait ends;
- * a wait inside another one's watch is not told.  Readers take what stands between two equal, even values of changed: the writer
- * makes it odd before (release fence behind it) and even after (release) it writes.  A process that dies in between leaves it
- * odd, and its page is of no more use.  api/ opens it at the first window; base/wait.c calls the rest. */
+ * The page shows one wait at a time. Of several waiting threads the first one owns it, and releases
+ * it when its wait ends. A wait inside another one's watch is not shown. A reader accepts the
+ * fields if changed had the same even value before and after it read them. The writer makes changed
+ * odd before (release fence after it) and even after (release) it writes. A process that dies in
+ * between leaves it odd, and its page is unusable. */
 #include "observe/observe.h"
 
 #include "create/create.h"
@@ -24,18 +26,18 @@
 _Static_assert(sizeof(struct oriel_state) <= ORIEL_PAGE_BYTES, "it has a page");
 
 static struct oriel_state *own;
-static _Atomic bool taken; /* a wait stands in the page */
+static _Atomic bool taken; /* a wait is on the page */
 static _Thread_local bool is_mine;
 
-/* Whom a wait is for. */
-struct told {
+/* The ranks that a wait is for. */
+struct wait_description {
     uint64_t ranks[ORIEL_STATE_RANKS / 64];
     uint32_t others;
     int32_t rank;
     int32_t world_rank;
     uint64_t window_id;
     uint64_t turn;
-    const struct oriel_window *window; /* NULL before it is made */
+    const struct oriel_window *window; /* NULL before it is created */
 };
 
 static struct oriel_state *state_of(const struct oriel_peer *peer)
@@ -43,7 +45,7 @@ static struct oriel_state *state_of(const struct oriel_peer *peer)
     return (struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
 }
 
-/* Of one that has a page, in this process's own world. */
+/* Of a peer that has a page, in this process's MPI_COMM_WORLD. */
 static int32_t world_rank_of(const struct oriel_peer *peer)
 {
     const struct oriel_state *state = peer != NULL ? state_of(peer) : NULL;
@@ -53,82 +55,88 @@ static int32_t world_rank_of(const struct oriel_peer *peer)
     return is_ours ? state->world_rank : -1;
 }
 
-static void add_world_rank(struct told *told, int32_t world_rank)
+static void add_world_rank(struct wait_description *description, int32_t world_rank)
 {
     if (world_rank >= 0 && world_rank < ORIEL_STATE_RANKS)
-        told->ranks[world_rank / 64] |= UINT64_C(1) << (world_rank % 64);
+        description->ranks[world_rank / 64] |= UINT64_C(1) << (world_rank % 64);
     else
-        told->others++;
+        description->others++;
 }
 
-static void add_group(struct told *told, const struct oriel_group *group)
+static void add_group(struct wait_description *description, const struct oriel_group *group)
 {
     for (int32_t i = 0; i < group->n; i++)
         if (group->peers[i] == NULL || group->peers[i]->base != oriel_file_base())
-            add_world_rank(told, world_rank_of(group->peers[i]));
+            add_world_rank(description, world_rank_of(group->peers[i]));
 }
 
-static bool add_blockers(struct told *told, const struct oriel_watch *watch, bool queued)
+static bool add_blockers(struct wait_description *description, const struct oriel_watch *watch,
+                         bool queued)
 {
     bool any = false;
-    for (int32_t i = 0; i < told->window->n; i++)
-        if (i != told->window->rank && oriel_liveness_blocks(watch, i, queued)) {
-            add_world_rank(told, world_rank_of(told->window->group->peers[i]));
+    for (int32_t i = 0; i < description->window->n; i++)
+        if (i != description->window->rank && oriel_liveness_blocks(watch, i, queued)) {
+            add_world_rank(description, world_rank_of(description->window->group->peers[i]));
             any = true;
         }
     return any;
 }
 
-/* lock_all waits for exclusive locks that are wanted, too. */
-static void add_lock_holders(struct told *told, const struct oriel_watch *watch)
+/* lock_all also waits for exclusive locks that are not acquired yet. */
+static void add_lock_holders(struct wait_description *description, const struct oriel_watch *watch)
 {
-    if (!add_blockers(told, watch, false) && watch->what == ORIEL_WAITING_LOCK_ALL)
-        add_blockers(told, watch, true);
+    if (!add_blockers(description, watch, false) && watch->what == ORIEL_WAITING_LOCK_ALL)
+        add_blockers(description, watch, true);
 }
 
-/* Of an update: who holds the target's word (sync/accumulate_mutex.c). */
-static void add_updater(struct told *told)
+/* Of an update: the rank that holds the target's word (sync/accumulate_mutex.c). */
+static void add_updater(struct wait_description *description)
 {
     uint32_t word =
-        oriel_load_relaxed(&oriel_window_control(told->window, told->rank)->accumulate.word) &
+        oriel_load_relaxed(
+            &oriel_window_control(description->window, description->rank)->accumulate.word) &
         ~UINT32_C(0x80000000);
-    if (word != 0 && word <= (uint32_t)told->window->n)
-        add_world_rank(told, world_rank_of(told->window->group->peers[word - 1]));
+    if (word != 0 && word <= (uint32_t)description->window->n)
+        add_world_rank(description, world_rank_of(description->window->group->peers[word - 1]));
 }
 
-static void find_watched(const struct oriel_watch *watch, struct told *told)
+static void describe_watched_wait(const struct oriel_watch *watch,
+                                  struct wait_description *description)
 {
     const struct oriel_watched *watched = watch->context;
-    const struct oriel_window *window = told->window = watched->window;
+    const struct oriel_window *window = description->window = watched->window;
     const struct oriel_peer *peer =
         watched->win_rank >= 0 ? window->group->peers[watched->win_rank] : NULL;
-    told->rank = watched->win_rank;
-    told->world_rank = world_rank_of(peer);
-    told->window_id = window->id;
+    description->rank = watched->win_rank;
+    description->world_rank = world_rank_of(peer);
+    description->window_id = window->id;
     switch (watch->what) {
     case ORIEL_WAITING_FENCE:
     case ORIEL_WAITING_FREE:
-        told->turn = window->arrivals;
-        add_group(told, window->group);
+        description->turn = window->arrivals;
+        add_group(description, window->group);
         break;
     case ORIEL_WAITING_LOCK:
-    case ORIEL_WAITING_LOCK_ALL: add_lock_holders(told, watch); break;
-    case ORIEL_WAITING_UPDATE: add_updater(told); break;
-    default: add_world_rank(told, told->world_rank); break;
+    case ORIEL_WAITING_LOCK_ALL: add_lock_holders(description, watch); break;
+    case ORIEL_WAITING_UPDATE: add_updater(description); break;
+    default: add_world_rank(description, description->world_rank); break;
     }
 }
 
-static void find_board(const struct oriel_shm_rendezvous *board, struct told *told)
+static void describe_creation_wait(const struct oriel_shm_rendezvous *board,
+                                   struct wait_description *description)
 {
     const struct oriel_peer *leader = board->group->peers[0];
-    told->turn = oriel_load_relaxed(&board->words->turn.value);
-    told->window_id =
+    description->turn = oriel_load_relaxed(&board->words->turn.value);
+    description->window_id =
         leader->identity.id[0] ^ (uint64_t)((const char *)board->words - leader->base);
-    add_group(told, board->group);
+    add_group(description, board->group);
 }
 
-/* Before all know each other the host's group tells who they are.  They have no words in common, so the ranks stand for them. */
-static void find_making(const struct oriel_making *making, struct told *told)
+/* Before all ranks know each other, the host's group has their identities. They share no words yet,
+ * so the set of ranks replaces the id. */
+static void describe_agreement_wait(const struct oriel_making *making,
+                                    struct wait_description *description)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_group *known = making->window->group;
@@ -136,44 +144,48 @@ static void find_making(const struct oriel_making *making, struct told *told)
     int n = 0;
     if (known != NULL) {
         for (int32_t i = 0; i < known->n; i++)
-            add_world_rank(told, world_rank_of(known->peers[i]));
+            add_world_rank(description, world_rank_of(known->peers[i]));
     } else if (host->Group_size(making->group, &n) == MPI_SUCCESS &&
                host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
         for (int i = 0; i < n; i++) {
             int there = MPI_UNDEFINED;
             host->Group_translate_ranks(making->group, 1, &i, world, &there);
-            add_world_rank(told, there == MPI_UNDEFINED ? -1 : there);
+            add_world_rank(description, there == MPI_UNDEFINED ? -1 : there);
         }
         host->Group_free(&world);
     }
-    for (size_t i = 0; i < sizeof told->ranks / sizeof told->ranks[0]; i++)
-        told->window_id = (told->window_id ^ told->ranks[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < sizeof description->ranks / sizeof description->ranks[0]; i++)
+        description->window_id =
+            (description->window_id ^ description->ranks[i]) * UINT64_C(0x9e3779b97f4a7c15);
     if (own->world_rank >= 0 && own->world_rank < ORIEL_STATE_RANKS)
-        told->ranks[own->world_rank / 64] &= ~(UINT64_C(1) << (own->world_rank % 64));
+        description->ranks[own->world_rank / 64] &= ~(UINT64_C(1) << (own->world_rank % 64));
 }
 
-/* Reads nothing of the agent but whose it is. */
-static void find_agent(const struct oriel_agent *agent, struct told *told)
+/* Reads only the agent's owner. */
+static void describe_agent_wait(const struct oriel_agent *agent,
+                                struct wait_description *description)
 {
     struct oriel_peer *peer = NULL;
     if (oriel_peer_open(&agent->process, &peer) == ORIEL_OK)
-        told->world_rank = world_rank_of(peer);
-    add_world_rank(told, told->world_rank);
+        description->world_rank = world_rank_of(peer);
+    add_world_rank(description, description->world_rank);
 }
 
-static void find(const struct oriel_watch *watch, struct told *told)
+static void describe_wait(const struct oriel_watch *watch, struct wait_description *description)
 {
-    *told = (struct told){.rank = -1, .world_rank = -1};
+    *description = (struct wait_description){.rank = -1, .world_rank = -1};
     switch (watch->what) {
-    case ORIEL_WAITING_CREATE: find_board(watch->context, told); break;
-    case ORIEL_WAITING_AGREE: find_making(watch->context, told); break;
-    case ORIEL_WAITING_AGENT: find_agent(*(struct oriel_agent *const *)watch->context, told); break;
-    default: find_watched(watch, told); break;
+    case ORIEL_WAITING_CREATE: describe_creation_wait(watch->context, description); break;
+    case ORIEL_WAITING_AGREE: describe_agreement_wait(watch->context, description); break;
+    case ORIEL_WAITING_AGENT:
+        describe_agent_wait(*(struct oriel_agent *const *)watch->context, description);
+        break;
+    default: describe_watched_wait(watch, description); break;
     }
 }
 
-/* The host's, since the program may give it at any time. */
-static void find_name(const struct oriel_window *window, char out[ORIEL_STATE_NAME])
+/* The host's name of the window, since the program may set it at any time. */
+static void read_window_name(const struct oriel_window *window, char out[ORIEL_STATE_NAME])
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int name_bytes = 0;
@@ -185,81 +197,82 @@ static void find_name(const struct oriel_window *window, char out[ORIEL_STATE_NA
 
 #define SET(field, value) atomic_store_explicit(&own->field, value, memory_order_relaxed)
 
-static void write_begin(void)
+static void page_write_begin(void)
 {
     SET(changed, oriel_load_relaxed(&own->changed) | 1);
     atomic_thread_fence(memory_order_release);
 }
 
-static void write_end(void)
+static void page_write_end(void)
 {
     atomic_store_explicit(&own->changed, oriel_load_relaxed(&own->changed) + 1,
                           memory_order_release);
 }
 
-static void write_told(const struct told *told)
+static void page_write_ranks(const struct wait_description *description)
 {
     SET(looked_ns, oriel_now_ns());
-    SET(others, told->others);
-    for (size_t i = 0; i < sizeof told->ranks / sizeof told->ranks[0]; i++)
-        SET(ranks[i], told->ranks[i]);
+    SET(others, description->others);
+    for (size_t i = 0; i < sizeof description->ranks / sizeof description->ranks[0]; i++)
+        SET(ranks[i], description->ranks[i]);
 }
 
-static void begin(const struct oriel_watch *watch, uint64_t since_ns)
+static void page_begin_wait(const struct oriel_watch *watch, uint64_t since_ns)
 {
-    struct told told;
+    struct wait_description description;
     char name[ORIEL_STATE_NAME];
-    find(watch, &told);
-    find_name(told.window, name);
-    write_begin();
-    SET(waiting, watch->what == ORIEL_WAITING_FENCE && told.window->ending ? ORIEL_WAITING_FREE
-                                                                           : watch->what);
-    SET(rank, told.rank);
-    SET(world_rank_waited, told.world_rank);
-    SET(window_id, told.window_id);
-    SET(turn, told.turn);
+    describe_wait(watch, &description);
+    read_window_name(description.window, name);
+    page_write_begin();
+    SET(waiting, watch->what == ORIEL_WAITING_FENCE && description.window->ending
+                     ? ORIEL_WAITING_FREE
+                     : watch->what);
+    SET(rank, description.rank);
+    SET(world_rank_waited, description.world_rank);
+    SET(window_id, description.window_id);
+    SET(turn, description.turn);
     SET(since_ns, since_ns);
     for (size_t i = 0; i < sizeof name; i++)
         SET(window_name[i], name[i]);
-    write_told(&told);
-    write_end();
+    page_write_ranks(&description);
+    page_write_end();
 }
 
-/* Who holds a lock changes while it is waited for. */
-static void go_on(const struct oriel_watch *watch)
+/* The holder of a lock may change during the wait. */
+static void page_update_wait(const struct oriel_watch *watch)
 {
-    struct told told;
-    find(watch, &told);
-    write_begin();
-    write_told(&told);
-    write_end();
+    struct wait_description description;
+    describe_wait(watch, &description);
+    page_write_begin();
+    page_write_ranks(&description);
+    page_write_end();
 }
 
-static bool lasts(const struct oriel_watch *watch, uint64_t since_ns, bool was)
+static bool page_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool was)
 {
     int error = errno;
     if (was)
-        go_on(watch);
+        page_update_wait(watch);
     else if (is_mine || atomic_exchange_explicit(&taken, true, memory_order_acquire))
         return false;
     else
-        begin(watch, since_ns);
+        page_begin_wait(watch, since_ns);
     is_mine = true;
     errno = error;
     return true;
 }
 
-static void over(void)
+static void page_wait_over(void)
 {
-    write_begin();
+    page_write_begin();
     SET(waiting, ORIEL_WAITING_NOTHING);
-    write_end();
+    page_write_end();
     is_mine = false;
     atomic_store_explicit(&taken, false, memory_order_release);
 }
 
-/* Also before MPI_Init, or with sessions only: then the launcher tells. */
-static void find_world(struct oriel_state *state)
+/* Before MPI_Init, or with sessions only, the launcher's environment has the rank. */
+static void read_world(struct oriel_state *state)
 {
     int flag = 0, rank = -1, size = 0;
     oriel_host()->Initialized(&flag);
@@ -275,13 +288,13 @@ static void find_world(struct oriel_state *state)
 
 static void open_page(void)
 {
-    static const struct oriel_wait_teller teller = {lasts, over};
+    static const struct oriel_wait_teller teller = {page_wait_lasts, page_wait_over};
     if (oriel_window_start() != ORIEL_OK)
-        return; /* the window that is made now fails with the reason */
+        return; /* the creation of the window fails with the reason */
     own = (struct oriel_state *)(oriel_file_base() + ORIEL_FILE_STATE_OFFSET);
     own->version = ORIEL_STATE_VERSION;
     own->job = oriel_job_find();
-    find_world(own);
+    read_world(own);
     snprintf(own->program, sizeof own->program, "%s", program_invocation_short_name);
     snprintf(own->host, sizeof own->host, "%s", oriel_host_name());
     atomic_store_explicit(&own->magic, ORIEL_STATE_MAGIC, memory_order_release);

@@ -1,6 +1,8 @@
-/* The third page of a process's memory file: who it is in its job, whom it waits for, and where its records are.  Always there
- * once there is a window, also where nothing is counted, so that `oriel top` can look at any job.  The library writes, with
- * relaxed atomics and only where a wait has lasted about a millisecond; cli/ reads other processes' pages.  No mpi.h here. */
+/* The third page of a process's memory file: its identity in its job, the ranks it waits for, and
+ * the offset of its records. It exists once there is a window, also in runs without statistics, so
+ * `oriel top` can inspect any job. The library writes it with relaxed atomics, and only if a wait
+ * has lasted about a millisecond. cli/ reads other processes' pages. This header does not need
+ * mpi.h. */
 #ifndef ORIEL_OBSERVE_STATE_STATE_H
 #define ORIEL_OBSERVE_STATE_STATE_H
 
@@ -19,32 +21,35 @@ enum {
 struct oriel_state {
     _Atomic uint64_t magic; /* written last */
     uint32_t version;
-    int32_t world_rank; /* -1 where not known */
+    int32_t world_rank; /* -1 if unknown */
     int32_t world_size;
     uint32_t reserved;
-    uint64_t
-        job; /* the same for all processes of a job on this machine (job.c says how it is found) */
+    /* the same for all processes of a job on this node (job.c) */
+    uint64_t job;
     char program[ORIEL_STATE_PROGRAM];
     char host[16]; /* "mpich", "openmpi" */
-    /* while it waits; changed is odd while these are being written */
+    /* during a wait; changed is odd while these fields are written */
     _Atomic uint32_t changed;
     _Atomic uint32_t waiting; /* enum oriel_waiting */
-    _Atomic int32_t rank; /* win_rank, of the target for LOCK and UPDATE; -1: none in particular */
-    _Atomic int32_t world_rank_waited; /* the same in MPI_COMM_WORLD; -1 where not known */
-    _Atomic uint64_t window_id; /* the same for the ranks that wait for each other, as in records */
-    _Atomic uint64_t
-        turn; /* FENCE, FREE, CREATE: which meeting of that window's ranks; those that are not in it are late */
+    _Atomic int32_t rank;     /* win_rank, of the target for LOCK and UPDATE; -1: no single one */
+    _Atomic int32_t world_rank_waited; /* the same in MPI_COMM_WORLD; -1 if unknown */
+    _Atomic uint64_t window_id; /* the same on the ranks that wait for each other, as in records */
+    /* FENCE, FREE, CREATE: the number of that window's meeting; ranks that have not joined it are
+     * late */
+    _Atomic uint64_t turn;
     _Atomic uint64_t since_ns; /* CLOCK_MONOTONIC */
-    _Atomic uint64_t
-        looked_ns; /* when it last saw that it waits for the ranks below: each 100 ms */
-    _Atomic uint32_t
-        others; /* ranks that it waits for, too, and ranks does not show: of other machines, or too high */
+    /* when the writer last confirmed that it waits for the ranks below: every 100 ms */
+    _Atomic uint64_t looked_ns;
+    /* more ranks that it waits for and that ranks cannot show: on other nodes, or above the
+     * limit */
+    _Atomic uint32_t others;
     uint32_t reserved_too;
-    /* bits, by rank in MPI_COMM_WORLD: it waits for all of these, at a meeting for those of them that are not at it */
+    /* bits, by rank in MPI_COMM_WORLD: it waits for all of these; at a meeting, for those that have
+     * not joined it */
     _Atomic uint64_t ranks[ORIEL_STATE_RANKS / 64];
     _Atomic char window_name[ORIEL_STATE_NAME];
-    _Atomic uint64_t
-        records; /* offset of the newest struct oriel_window_record; 0: none, or nothing is counted */
+    /* offset of the newest struct oriel_window_record; 0: none, or no statistics */
+    _Atomic uint64_t records;
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* What a record says of its window besides counts: the ways to its memory and why, its ranks in the world, its id.  records.c
- * calls, and observed_creation.c after a change. */
+/* The description of a window in its record: the paths to its memory and their reason, its ranks in
+ * MPI_COMM_WORLD, its id. */
 #include "observe/stats/observed_window.h"
 
 #include "base/options.h"
@@ -12,7 +12,7 @@
 
 /* --- paths --- */
 
-/* Of operations on the memory of each rank. */
+/* The path of operations on the memory of each rank. */
 uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target)
 {
     if (window == NULL)
@@ -31,41 +31,41 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
     }
 }
 
-static void keep_reason(struct oriel_window_record *record, const char *reason)
+static void record_set_reason(struct oriel_window_record *record, const char *reason)
 {
     snprintf(record->reason, sizeof record->reason, "%.*s", ORIEL_RECORD_REASON - 1, reason);
 }
 
-/* The slowest way that others take: the one that has a reason. */
+/* The slowest path of other ranks: the one with a reason. */
 void oriel_observed_set_path(struct oriel_observed *observed)
 {
     static const struct {
-        const char *way;
+        const char *name;
         enum oriel_counted_path path;
-    } ways[] = {{"agent", ORIEL_PATH_agent},
-                {"cma", ORIEL_PATH_cma},
-                {"promoted", ORIEL_PATH_promoted},
-                {"arena", ORIEL_PATH_direct},
-                {"ucx", ORIEL_PATH_ucx}};
+    } known_paths[] = {{"agent", ORIEL_PATH_agent},
+                       {"cma", ORIEL_PATH_cma},
+                       {"promoted", ORIEL_PATH_promoted},
+                       {"arena", ORIEL_PATH_direct},
+                       {"ucx", ORIEL_PATH_ucx}};
     struct oriel_window_record *record = observed->record;
     if (observed->window == NULL) {
         record->own_path = ORIEL_PATH_host;
-        keep_reason(record, oriel_options()->bypass ? "ORIEL_BYPASS" : oriel_fail_message());
+        record_set_reason(record, oriel_options()->bypass ? "ORIEL_BYPASS" : oriel_fail_message());
         return;
     }
     struct oriel_paths paths = oriel_paths_of(observed->window);
     record->own_path = ORIEL_PATH_direct;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        if (strstr(paths.ways, ways[i].way) != NULL) {
-            record->own_path = (uint8_t)ways[i].path;
+    for (size_t i = 0; i < sizeof known_paths / sizeof known_paths[0]; i++)
+        if (strstr(paths.ways, known_paths[i].name) != NULL) {
+            record->own_path = (uint8_t)known_paths[i].path;
             break;
         }
-    keep_reason(record, paths.reason);
+    record_set_reason(record, paths.reason);
 }
 
 /* --- the world --- */
 
-/* The window's ranks in MPI_COMM_WORLD, which programs that only have sessions lack. */
+/* The window's ranks in MPI_COMM_WORLD, which programs with only sessions lack. */
 void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -83,8 +83,8 @@ void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks)
     free(own);
 }
 
-/* A window that is the host's has no number that its ranks share; what they share is who they are, and how many such windows they
- * have made: their creations are collective, and come in one order. */
+/* A window of the host has no number that its ranks share. They share their set of ranks, and the
+ * count of such windows over that set: creation is collective, so all ranks see one order. */
 uint64_t oriel_observed_host_id(const int32_t *ranks, int n)
 {
     static struct {

@@ -1,9 +1,11 @@
-/* The end: every rank's records come to rank 0, and from there to the `oriel` command, which writes them.
+/* At the end: sends every rank's records to rank 0, which passes them to the `oriel` command to be
+ * written.
  *
- * Messages of the host carry them, over MPI_COMM_WORLD, the one communicator that all ranks have.  A program may still be
- * receiving whatever comes there, so nothing is sent before all ranks have come here: a barrier of the host's tells, one that
- * does not block, since a rank without Oriel, or without ORIEL_STATS, never comes.  Every step has PATIENCE_S at most, unless all
- * ranks are known to be on their way: who is missing then is named, and the program ends as it would. */
+ * Messages of the host carry them over MPI_COMM_WORLD, the one communicator of all ranks. The
+ * program may have receives outstanding that match any message, so nothing is sent before all ranks
+ * are here. A nonblocking barrier of the host confirms that: a rank without Oriel, or without
+ * ORIEL_STATS, never joins it. Every step takes at most PATIENCE_S, unless all ranks are known to
+ * be on their way. Then a warning names the missing ranks, and the program ends normally. */
 #include "observe/stats/observed_window.h"
 
 #include "base/helper_process.h"
@@ -25,13 +27,13 @@
 enum { PATIENCE_S = 10, SPINS = 200, TAG = 28530 };
 
 struct part {
-    struct oriel_gathered *gathered; /* from malloc, with what follows; NULL: not there */
+    struct oriel_gathered *gathered; /* from malloc, with its records; NULL: absent */
     size_t len_bytes;
 };
 
 /* --- a process's part, from its memory file --- */
 
-/* Where the file is mapped, and its newest record. */
+/* The mapped file, and its newest record. */
 struct source {
     const char *base;
     uint64_t newest;
@@ -45,7 +47,8 @@ static const struct oriel_window_record *record_at(const struct source *source, 
 static char *pack_window(const struct source *source, const struct oriel_window_record *record,
                          char *at)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what the first has counted */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what
+     * the first counted */
     size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
     memcpy(at, record, sizeof *record);
     memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
@@ -54,8 +57,8 @@ static char *pack_window(const struct source *source, const struct oriel_window_
     return at + oriel_gathered_window_bytes(record->n);
 }
 
-/* The chain goes from the newest on. */
-static struct part pack(const struct source *source, int world_rank)
+/* The chain starts at the newest record. */
+static struct part part_pack(const struct source *source, int world_rank)
 {
     struct part part = {.len_bytes = sizeof *part.gathered};
     const struct oriel_window_record *record;
@@ -90,9 +93,9 @@ static struct part pack(const struct source *source, int world_rank)
 
 /* --- between the ranks --- */
 
-/* Whether the request is complete before the time; a receive that is not is given up, a send and a barrier are left to the
- * host. */
-static bool await(MPI_Request *request, uint64_t until_ns, bool is_receive)
+/* Whether the request completes before the time. An incomplete receive is cancelled. A send or
+ * barrier is left to the host. */
+static bool request_await_until(MPI_Request *request, uint64_t until_ns, bool is_receive)
 {
     for (unsigned tests = 0;; tests++) {
         int done = 0;
@@ -112,13 +115,14 @@ static bool await(MPI_Request *request, uint64_t until_ns, bool is_receive)
     return false;
 }
 
-static uint64_t until(void)
+static uint64_t patience_end_ns(void)
 {
     return oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
 }
 
-/* A process of this machine that this one has a window with; false for one that is not of this world. */
-static bool look_at(const struct oriel_peer *peer, int ranks, int32_t *rank, struct source *source)
+/* A process of this node that shares a window with this one; false if it is not of this world. */
+static bool peer_source(const struct oriel_peer *peer, int ranks, int32_t *rank,
+                        struct source *source)
 {
     const struct oriel_state *state =
         (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
@@ -140,14 +144,15 @@ static void count_peer(void *value, void *context)
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
     struct source source;
     int32_t rank;
-    if (look_at(peer, census->ranks, &rank, &source) &&
+    if (peer_source(peer, census->ranks, &rank, &source) &&
         record_at(&source, source.newest)->is_gathered &&
         atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_RUNNING &&
         oriel_peer_alive(peer))
         census->is_coming[rank] = true;
 }
 
-/* Whether each rank is known to be on its way: then the late ones are waited for, as in any MPI_Finalize. */
+/* Whether each rank is known to be on its way: then the late ones are awaited, as in any
+ * MPI_Finalize. */
 static bool all_are_coming(int ranks)
 {
     struct census census = {calloc((unsigned)ranks, sizeof *census.is_coming), ranks};
@@ -160,58 +165,58 @@ static bool all_are_coming(int ranks)
     return all;
 }
 
-/* Whether all ranks are here. */
-static bool meet(int ranks)
+/* Whether all ranks have arrived. */
+static bool all_ranks_meet(int ranks)
 {
     MPI_Request request;
     if (oriel_host()->Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
         return false;
-    while (!await(&request, until(), false))
+    while (!request_await_until(&request, patience_end_ns(), false))
         if (!all_are_coming(ranks))
             return false;
     return true;
 }
 
-/* False: the host may still be reading it. */
-static bool send(const struct part *part)
+/* False: the host may still be reading the buffer. */
+static bool part_send(const struct part *part)
 {
     static uint64_t len_bytes;
     MPI_Request request;
-    uint64_t until_ns = until();
+    uint64_t until_ns = patience_end_ns();
     len_bytes = part->gathered != NULL ? part->len_bytes : 0;
     if (oriel_host()->Isend(&len_bytes, sizeof len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS)
         return true;
-    if (!await(&request, until_ns, false))
+    if (!request_await_until(&request, until_ns, false))
         return false;
     return len_bytes == 0 ||
            oriel_host()->Isend(part->gathered, (int)len_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
                                &request) != MPI_SUCCESS ||
-           await(&request, until_ns, false);
+           request_await_until(&request, until_ns, false);
 }
 
 /* A buffer that the host may still write to is left to it. */
-static struct part receive(int rank, uint64_t until_ns)
+static struct part part_receive(int rank, uint64_t until_ns)
 {
     static uint64_t len_bytes;
     MPI_Request request;
     if (oriel_host()->Irecv(&len_bytes, sizeof len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS ||
-        !await(&request, until_ns, true) || len_bytes < sizeof(struct oriel_gathered) ||
-        len_bytes > INT_MAX)
+        !request_await_until(&request, until_ns, true) ||
+        len_bytes < sizeof(struct oriel_gathered) || len_bytes > INT_MAX)
         return (struct part){NULL, 0};
     struct part part = {malloc(len_bytes), len_bytes};
     if (part.gathered == NULL ||
         oriel_host()->Irecv(part.gathered, (int)len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS ||
-        !await(&request, until_ns, true))
+        !request_await_until(&request, until_ns, true))
         return (struct part){NULL, 0};
     return part;
 }
 
 /* --- rank 0 --- */
 
-static void name_program(char *out, size_t room)
+static void read_program_path(char *out, size_t room)
 {
     ssize_t len = readlink("/proc/self/exe", out, room - 1);
     out[len < 0 ? 0 : len] = '\0';
@@ -225,8 +230,8 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     for (int i = 0; i < ranks; i++)
         len_bytes += parts[i].len_bytes;
     if (len_bytes > ORIEL_HELPER_LEN_MAX) {
-        oriel_warn("the statistics of %d ranks are %zu MiB, more than the %d that are added up: "
-                   "they are lost",
+        oriel_warn("the statistics of %d ranks are %zu MiB, the limit is %d MiB: they are "
+                   "lost",
                    ranks, len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
         return;
     }
@@ -240,7 +245,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
     snprintf(head->host, sizeof head->host, "%s", oriel_host_name());
-    name_program(head->program, sizeof head->program);
+    read_program_path(head->program, sizeof head->program);
     char *at = (char *)(head + 1);
     for (int i = 0; i < ranks; i++) {
         if (parts[i].gathered == NULL)
@@ -252,13 +257,14 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     if (oriel_helper_ask(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
         oriel_log_write(answer, answer_bytes);
     else
-        oriel_warn("the statistics are lost: the oriel command, which writes them and belongs "
-                   "beside the library, is mute");
+        oriel_warn("the statistics are lost: the oriel command next to the library, "
+                   "which writes them, did not answer");
     free(answer);
     free(head);
 }
 
-/* Ranks of this machine that have a window with this one, and have not told their figures: they are read where they lie. */
+/* Ranks of this node that share a window with this one and have not sent their records: read from
+ * their memory files. */
 struct missing {
     struct part *parts;
     int32_t ranks;
@@ -269,24 +275,25 @@ static void read_peer(void *value, void *context)
     const struct missing *missing = context;
     struct source source;
     int32_t rank;
-    if (!look_at(value, missing->ranks, &rank, &source) || missing->parts[rank].gathered != NULL)
+    if (!peer_source(value, missing->ranks, &rank, &source) ||
+        missing->parts[rank].gathered != NULL)
         return;
-    missing->parts[rank] = pack(&source, rank);
+    missing->parts[rank] = part_pack(&source, rank);
     if (missing->parts[rank].gathered != NULL)
         missing->parts[rank].gathered->is_early = 1;
 }
 
-static void collect(const struct part *own, int ranks, bool all_here, const char *file)
+static void records_collect(const struct part *own, int ranks, bool all_here, const char *file)
 {
     struct part *parts = calloc((unsigned)ranks, sizeof *parts);
     if (parts == NULL) {
         oriel_warn("no memory for the statistics of %d ranks", ranks);
         return;
     }
-    uint64_t until_ns = until();
+    uint64_t until_ns = patience_end_ns();
     parts[0] = *own;
     for (int i = 1; i < ranks && all_here; i++)
-        parts[i] = receive(i, until_ns);
+        parts[i] = part_receive(i, until_ns);
     oriel_peer_visit(read_peer, &(struct missing){parts, ranks});
     write_parts(parts, ranks, file);
     for (int i = 1; i < ranks; i++)
@@ -302,13 +309,13 @@ void oriel_statistics_write(const char *file)
         oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
         return;
     struct source source = {oriel_file_base(), oriel_records_newest()};
-    struct part own = pack(&source, rank);
-    bool all_here = meet(ranks);
+    struct part own = part_pack(&source, rank);
+    bool all_here = all_ranks_meet(ranks);
     bool is_free = true;
     if (rank == 0)
-        collect(&own, ranks, all_here, file);
+        records_collect(&own, ranks, all_here, file);
     else if (all_here)
-        is_free = send(&own);
+        is_free = part_send(&own);
     if (is_free)
         free(own.gathered);
-} /* NOLINT(clang-analyzer-unix.Malloc): what the host may still send stays */
+} /* NOLINT(clang-analyzer-unix.Malloc): a buffer that the host may still send stays */

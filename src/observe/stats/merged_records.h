@@ -1,7 +1,9 @@
-/* What rank 0 has gathered when the program ends, as it goes to the `oriel` command (base/helper_process.h), which adds it up and writes
- * the table or the JSON: the head, then the part of each rank that gave its figures, in any order.  A part is a struct
- * oriel_gathered and, for each of the rank's windows, oldest first, its struct oriel_window_record (whose offsets mean nothing
- * any more), its struct oriel_toward [n] and its int32_t ranks [n], up to a multiple of 8 bytes.  No mpi.h here. */
+/* The message from rank 0 to the `oriel` command (base/helper_process.h) when the program ends. The
+ * command adds the records up and writes the table or the JSON. It is the head, then the part of
+ * each rank that sent its records, in any order. A part is a struct oriel_gathered. For each of the
+ * rank's windows, oldest first, these follow: its struct oriel_window_record (whose offsets are
+ * invalid now), its struct oriel_toward [n] and its int32_t ranks [n], padded to a multiple of 8
+ * bytes. This header does not need mpi.h. */
 #ifndef ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 #define ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 
@@ -9,12 +11,11 @@
 
 #include <stddef.h>
 
-#define ORIEL_GATHERED_MAGIC                                                                       \
-    UINT64_C(0x0131544154534c52) /* changes when the form of records does */
+#define ORIEL_GATHERED_MAGIC UINT64_C(0x0131544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;
-    char file[4096]; /* of JSON; "": the answer shall be a table */
+    char file[4096]; /* for the JSON; "": the reply is a table */
     char program[4096];
     char version[32];
     char host[16];
@@ -27,8 +28,8 @@ struct oriel_gathered {
     uint64_t len_bytes; /* of the windows that follow */
     int32_t world_rank;
     uint32_t windows;
-    uint32_t
-        is_early; /* 1: the rank was not in MPI_Finalize, or did not answer; read in its memory file */
+    /* 1: the rank was not in MPI_Finalize, or did not answer; read from its memory file */
+    uint32_t is_early;
     uint32_t reserved;
 };
 

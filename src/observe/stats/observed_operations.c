@@ -1,5 +1,5 @@
-/* The observing operations: each calls the one before, and counts it if it succeeded.  One that does nothing (MPI_PROC_NULL) or
- * fails is not counted.  Programs call, through the table of api/. */
+/* The observing entries of operations: each calls the previous entry, and counts the operation if
+ * it succeeded. One without effect (MPI_PROC_NULL), or that fails, is not counted. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -16,10 +16,10 @@ static _Thread_local struct {
     uint64_t size_bytes;
 } sized;
 
-/* Oriel's own table of datatypes knows when one is freed, so that it moves the generation on; the host's windows use datatypes
- * that it has never seen. */
-static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *observed,
-                                                  MPI_Datatype datatype)
+/* Oriel's own table of datatypes sees a datatype's end, and then advances the generation. Windows
+ * of the host use datatypes that the table has never seen. */
+static __attribute__((noinline)) uint64_t datatype_size(const struct oriel_observed *observed,
+                                                        MPI_Datatype datatype)
 {
     const struct oriel_type *type;
     int size_bytes = 0;
@@ -36,22 +36,23 @@ static __attribute__((noinline)) uint64_t size_of(const struct oriel_observed *o
     return type->size_bytes;
 }
 
-static inline uint64_t bytes_of(const struct oriel_observed *observed, MPI_Count count,
-                                MPI_Datatype datatype)
+static inline uint64_t operation_bytes(const struct oriel_observed *observed, MPI_Count count,
+                                       MPI_Datatype datatype)
 {
     uint64_t generation = atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
     if (oriel_likely(sized.generation == generation) &&
         oriel_likely(sized.key == oriel_type_key(datatype)))
         return (uint64_t)count * sized.size_bytes;
-    return (uint64_t)count * size_of(observed, datatype);
+    return (uint64_t)count * datatype_size(observed, datatype);
 }
 
-/* Memory of several sorts: by where the operation begins.  One that takes several ways counts as the slower. */
+/* Memory with several paths: the path at the operation's first byte. An operation over several
+ * paths counts as the slower one. */
 static __attribute__((noinline)) uint8_t
 path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, uint64_t len_bytes)
 {
     uint64_t offset_bytes = (uint64_t)(disp * window->targets[target].disp_unit);
-    struct oriel_alike alike = oriel_remote_alike(window, target, offset_bytes);
+    struct oriel_path_range alike = oriel_path_range_at(window, target, offset_bytes);
     if (alike.cpu_reaches && offset_bytes + len_bytes <= alike.end)
         return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
                    ? ORIEL_PATH_promoted
@@ -61,25 +62,25 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
 }
 
-static inline struct oriel_traced begin(const struct oriel_observed *observed, int target)
+static inline struct oriel_traced operation_begin(const struct oriel_observed *observed, int target)
 {
-    oriel_doing.observed = observed;
-    oriel_doing.target = target;
-    oriel_doing.call = ORIEL_COUNTED_CALLS;
+    oriel_current_call.observed = observed;
+    oriel_current_call.target = target;
+    oriel_current_call.call = ORIEL_COUNTED_CALLS;
     oriel_polled_served = false;
     return oriel_unlikely(oriel_tracing)
-               ? (struct oriel_traced){oriel_now_ns(), oriel_waited.total_ns}
+               ? (struct oriel_traced){oriel_now_ns(), oriel_thread_waits.total_ns}
                : (struct oriel_traced){0, 0};
 }
 
-static inline void end(struct oriel_observed *observed, const struct oriel_traced *traced,
-                       enum oriel_counted_operation kind, int code, int target, MPI_Aint disp,
-                       MPI_Count count, MPI_Datatype datatype)
+static inline void operation_end(struct oriel_observed *observed, const struct oriel_traced *traced,
+                                 enum oriel_counted_operation kind, int code, int target,
+                                 MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
 {
-    oriel_doing.observed = NULL;
+    oriel_current_call.observed = NULL;
     if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
         return;
-    uint64_t bytes = bytes_of(observed, count, datatype);
+    uint64_t bytes = operation_bytes(observed, count, datatype);
     uint8_t path = observed->paths[target];
     if (oriel_unlikely(path == ORIEL_PATH_BY_PLACE))
         path = path_by_place(observed->window, target, disp, bytes);
@@ -104,10 +105,10 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
         struct oriel_observed *observed = oriel_observed_find(win);                                \
         if (oriel_unlikely(observed == NULL))                                                      \
             return oriel_observe_before.name arguments;                                            \
-        struct oriel_traced traced = begin(observed, target_rank);                                 \
+        struct oriel_traced traced = operation_begin(observed, target_rank);                       \
         int code = oriel_observe_before.name arguments;                                            \
-        end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp, count,         \
-            datatype);                                                                             \
+        operation_end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp,      \
+                      count, datatype);                                                            \
         return code;                                                                               \
     }
 
@@ -120,7 +121,7 @@ static inline void end(struct oriel_observed *observed, const struct oriel_trace
 #define INTO result_addr, result_count, result_datatype
 #define AT   target_rank, target_disp, target_count, target_datatype
 
-/* One row for both widths of the counts. */
+/* One row for both widths of counts. */
 #define BOTH(name, kind, parameters, arguments)                                                    \
     ENTRY(name, kind, parameters(int), arguments, target_count, target_datatype)                   \
     ENTRY(name##_c, kind, parameters(MPI_Count), arguments, target_count, target_datatype)

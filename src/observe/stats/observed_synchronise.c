@@ -1,9 +1,11 @@
-/* The observing synchronisation calls: each calls the one before, and counts it with its time and what of that was waiting.
+/* The observing entries of synchronisation: each calls the previous entry, and counts it with its
+ * time and the waiting part of that.
  *
- * A clock takes longer than a flush.  So calls of quick windows that may be over at once (flush, sync, lock, unlock, test) are
- * timed one in SAMPLE, after the first SAMPLE of a kind, and that time counts SAMPLE times; what they waited is known of each of
- * them (wait_observer.c) and counts as it is.  The clock's own time is taken off, and a call that took AT_ONCE_NS or more was
- * interrupted, and counts once.  What is traced is timed each time.  Programs call, through the table of api/. */
+ * Reading the clock takes longer than a flush. So calls that may return at once (flush, sync, lock,
+ * unlock, test) on fast windows are sampled. After the first SAMPLE of a kind, one in SAMPLE is
+ * timed, and its time counts SAMPLE times. Their waiting time is known for each (wait_observer.c)
+ * and counts in full. The clock's own time is subtracted. A call of AT_ONCE_NS or more was
+ * interrupted, and counts once. Traced calls are always timed. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -12,7 +14,7 @@ enum { SAMPLE = 64, AT_ONCE_NS = 10000, CLOCKS_TRIED = 100 };
 
 static uint64_t clock_ns; /* between two readings */
 
-/* A call on its way. */
+/* A call in progress. */
 struct call {
     struct oriel_observed *observed;
     uint64_t begin_ns; /* 0: not timed */
@@ -21,14 +23,16 @@ struct call {
     int32_t target;
 };
 
-static inline struct call begin(struct oriel_observed *observed, enum oriel_counted_call kind,
-                                int target, bool may_be_short)
+static inline struct call call_begin(struct oriel_observed *observed, enum oriel_counted_call kind,
+                                     int target, bool may_be_short)
 {
-    struct call call = {
-        .observed = observed, .waited_ns = oriel_waited.total_ns, .weight = 1, .target = target};
-    oriel_doing.observed = observed;
-    oriel_doing.target = target;
-    oriel_doing.call = (uint8_t)kind;
+    struct call call = {.observed = observed,
+                        .waited_ns = oriel_thread_waits.total_ns,
+                        .weight = 1,
+                        .target = target};
+    oriel_current_call.observed = observed;
+    oriel_current_call.target = target;
+    oriel_current_call.call = (uint8_t)kind;
     uint64_t before =
         atomic_load_explicit(&observed->record->calls[kind].count, memory_order_relaxed);
     if (may_be_short && observed->is_quick && before >= SAMPLE && oriel_likely(!oriel_tracing)) {
@@ -44,7 +48,7 @@ static __attribute__((noinline)) void count_time(const struct call *call,
                                                  enum oriel_counted_call kind)
 {
     struct oriel_timed *timed = &call->observed->record->calls[kind];
-    uint64_t waiting_ns = oriel_waited.total_ns - call->waited_ns;
+    uint64_t waiting_ns = oriel_thread_waits.total_ns - call->waited_ns;
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t working_ns = took_ns > waiting_ns + clock_ns ? took_ns - waiting_ns - clock_ns : 0;
     oriel_count(call->observed, &timed->time_ns,
@@ -60,12 +64,12 @@ static __attribute__((noinline)) void count_time(const struct call *call,
     oriel_count_most(&timed->longest_ns, waiting_ns);
 }
 
-static inline int end(const struct call *call, enum oriel_counted_call kind, int code)
+static inline int call_end(const struct call *call, enum oriel_counted_call kind, int code)
 {
-    oriel_doing.observed = NULL;
+    oriel_current_call.observed = NULL;
     oriel_count(call->observed, &call->observed->record->calls[kind].count, 1);
     if (oriel_unlikely(call->begin_ns != 0) ||
-        oriel_unlikely(oriel_waited.total_ns != call->waited_ns))
+        oriel_unlikely(oriel_thread_waits.total_ns != call->waited_ns))
         count_time(call, kind);
     return code;
 }
@@ -76,8 +80,8 @@ static inline int end(const struct call *call, enum oriel_counted_call kind, int
         struct oriel_observed *observed = oriel_observed_find(win);                                \
         if (oriel_unlikely(observed == NULL))                                                      \
             return oriel_observe_before.name arguments;                                            \
-        struct call call = begin(observed, ORIEL_CALL_OF_##kind, target, may_be_short);            \
-        return end(&call, ORIEL_CALL_OF_##kind, oriel_observe_before.name arguments);              \
+        struct call call = call_begin(observed, ORIEL_CALL_OF_##kind, target, may_be_short);       \
+        return call_end(&call, ORIEL_CALL_OF_##kind, oriel_observe_before.name arguments);         \
     }
 
 ENTRY(Win_post, post, -1, false, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
@@ -96,15 +100,15 @@ ENTRY(Win_flush_local, flush, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_flush_local_all, flush, -1, true, (MPI_Win win), (win))
 ENTRY(Win_sync, sync, -1, true, (MPI_Win win), (win))
 
-/* Tells the others when this rank came (wait_observer.c). */
+/* Publishes this rank's arrival time (wait_observer.c). */
 static int observe_Win_fence(int assert, MPI_Win win)
 {
     struct oriel_observed *observed = oriel_observed_find(win);
     if (oriel_unlikely(observed == NULL))
         return oriel_observe_before.Win_fence(assert, win);
-    struct call call = begin(observed, ORIEL_CALL_OF_fence, -1, false);
+    struct call call = call_begin(observed, ORIEL_CALL_OF_fence, -1, false);
     oriel_waiting_arrive(observed, call.begin_ns);
-    return end(&call, ORIEL_CALL_OF_fence, oriel_observe_before.Win_fence(assert, win));
+    return call_end(&call, ORIEL_CALL_OF_fence, oriel_observe_before.Win_fence(assert, win));
 }
 
 static void measure_clock(void)

@@ -1,5 +1,6 @@
-/* The observed windows of this process, and how their records are counted in: what all observing entries share.  A window is
- * found from its handle by what the thread found last, in front of a table.  Nobody outside of observe/ calls. */
+/* The observed windows of this process, and the counting in their records, shared by all observing
+ * entries. A thread looks up a window by its handle in its most recent window first, then in a
+ * table. Private to observe/. */
 #ifndef ORIEL_OBSERVE_STATS_OBSERVED_WINDOW_H
 #define ORIEL_OBSERVE_STATS_OBSERVED_WINDOW_H
 
@@ -13,43 +14,47 @@
 
 enum { ORIEL_COUNTING_THREADS = 16 };
 
-/* One of this process's windows, Oriel's or the host's, as a thread counts it.  Where threads call at the same time each has its
- * own, but for those beyond the first ORIEL_COUNTING_THREADS - 1 of the process, who count together in the last. */
+/* One of this process's windows, Oriel's or the host's, as one thread counts it. If threads call
+ * concurrently, each has its own. Threads beyond the first ORIEL_COUNTING_THREADS - 1 of the
+ * process share the last. */
 struct oriel_observed {
     struct oriel_observed *first; /* the one that describes the window: this or another thread's */
     struct oriel_observed
-        *of_thread[ORIEL_COUNTING_THREADS]; /* the first's: by thread, NULL before it calls */
+        /* of the first: by thread, NULL before the thread's first call */
+        *of_thread[ORIEL_COUNTING_THREADS];
     struct oriel_window_record *record;
-    struct oriel_toward *toward; /* n; the record's, but for windows that share one */
+    struct oriel_toward *toward; /* n; in the record, except for windows that share one */
     struct oriel_window *window; /* NULL: the host's */
     uint32_t n;
-    bool by_many; /* threads count in it at the same time */
-    bool
-        is_quick; /* no call of it goes to another machine, an agent or the host: all that is not waiting is nanoseconds */
-    uint8_t paths
-        []; /* n: of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+    bool by_many; /* threads count in it concurrently */
+    /* none of its calls reach another node, an agent or the host: without waiting they take
+     * nanoseconds */
+    bool is_quick;
+    /* n: path of operations on that target, enum oriel_counted_path or ORIEL_PATH_BY_PLACE */
+    uint8_t paths[];
 };
 enum { ORIEL_PATH_BY_PLACE = 255 };
 
-/* The functions that were in the table before. */
+/* The previous table entries. */
 extern struct oriel_api oriel_observe_before __attribute__((visibility("hidden")));
 
-/* Whether there will be statistics at the end. */
+/* Whether statistics are written at the end. */
 extern bool oriel_observe_gathers __attribute__((visibility("hidden")));
 
-/* Whether threads call at the same time. */
+/* Whether threads call concurrently. */
 extern bool oriel_observe_threads __attribute__((visibility("hidden")));
 
-/* What this thread is doing, for its waits. */
-struct oriel_doing {
-    const struct oriel_observed *observed; /* NULL: nothing that is observed */
+/* This thread's current call, for its waits. */
+struct oriel_current_call {
+    const struct oriel_observed *observed; /* NULL: no observed call */
     int32_t target;                        /* -1: none, or all */
     uint8_t call;    /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
-    int32_t blocker; /* of the lock that it waits for, when that began */
-    const struct oriel_window_record *
-        *others; /* in MPI_Win_free: of the window's ranks, NULL where one is not known */
+    int32_t blocker; /* of the lock it waits for, when the wait began */
+    /* in MPI_Win_free: of the window's ranks, NULL for unknown ones */
+    const struct oriel_window_record **others;
 };
-extern _Thread_local struct oriel_doing oriel_doing __attribute__((visibility("hidden")));
+extern _Thread_local struct oriel_current_call oriel_current_call
+    __attribute__((visibility("hidden")));
 
 struct oriel_observed_recent {
     uint64_t generation;
@@ -71,7 +76,7 @@ static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
     return oriel_observed_find_slow(win);
 }
 
-/* Where only one thread counts a locked instruction would be most of the cost. */
+/* With a single counting thread, a locked instruction would be most of the cost. */
 static inline void oriel_count(const struct oriel_observed *observed, _Atomic uint64_t *word,
                                uint64_t more)
 {
@@ -92,7 +97,7 @@ static inline void oriel_count_most(_Atomic uint64_t *word, uint64_t value)
 
 /* --- records.c --- */
 
-/* What the creating call was given, and how it went. */
+/* The arguments of the creating call, and its times. */
 struct oriel_observed_creation {
     enum oriel_flavour flavour;
     uint64_t size_bytes;
@@ -103,7 +108,8 @@ struct oriel_observed_creation {
     uint64_t waiting_ns;
 };
 
-/* From now on the window is observed; where there is no room for its record, it is not, NULL, and a line says so once. */
+/* Starts to observe the window. If there is no room for its record, it is not observed: returns
+ * NULL, and one warning is printed. */
 struct oriel_observed *oriel_observed_add(MPI_Win win,
                                           const struct oriel_observed_creation *creation);
 
@@ -115,13 +121,14 @@ uint64_t oriel_records_newest(void);
 
 /* --- trace_events.c --- */
 
-/* When a call began that is traced, and what the thread had waited until then; begin_ns is 0 where nothing is traced. */
+/* The start of a traced call, and the thread's waiting time until then; begin_ns is 0 if nothing is
+ * traced. */
 struct oriel_traced {
     uint64_t begin_ns;
     uint64_t waited_ns;
 };
 
-/* What it was. */
+/* The call. */
 struct oriel_traced_event {
     uint8_t kind; /* enum oriel_trace_kind */
     uint8_t path;
@@ -133,30 +140,30 @@ struct oriel_traced_event {
 void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
                       const struct oriel_traced_event *event);
 
-/* The window is there, or its description has changed. */
+/* The window is new, or its description has changed. */
 void oriel_traced_describe(struct oriel_window_record *record);
 
 /* --- describe.c --- */
 
-/* What others take to this rank's memory, and why nothing better. */
+/* The path of other ranks to this rank's memory, and why there is no better one. */
 void oriel_observed_set_path(struct oriel_observed *observed);
 
 /* Of operations on a target's memory; NULL: the host's window. */
 uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target);
 
-/* A group's ranks in MPI_COMM_WORLD; -1 for those that are not in it. */
+/* A group's ranks in MPI_COMM_WORLD; -1 for those outside it. */
 void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks);
 
-/* The id of a window of the host's over these ranks, another one with each call; not thread-safe. */
+/* The id of a window of the host over these ranks, a different one per call. Not thread-safe. */
 uint64_t oriel_observed_host_id(const int32_t *ranks, int n);
 
 /* --- window_sites.c --- */
 
-/* In the creating call: where the program called it. */
-void oriel_sites_keep(struct oriel_window_record *record);
+/* In the creating call: its call site in the program. */
+void oriel_window_sites_add(struct oriel_window_record *record);
 
-/* At the end: by file and line, where they are known. */
-void oriel_sites_resolve(void);
+/* At the end: adds file and line, where they are known. */
+void oriel_window_sites_resolve(void);
 
 /* --- entries: each puts its functions into the table --- */
 void oriel_observe_operations(struct oriel_api *table);
@@ -166,13 +173,14 @@ void oriel_observe_creation(struct oriel_api *table);
 /* --- wait_observer.c --- */
 void oriel_waiting_start(void);
 
-/* This rank comes to the window's next barrier (fence, free), now. */
+/* Publishes that this rank arrives at the window's next barrier (fence, free) now. */
 void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns);
 
-/* Before it comes to the last one: the records of the window's ranks, from malloc; NULL where nobody is looked for. */
+/* Before it arrives at the last one: the records of the window's ranks, from malloc; NULL if none
+ * are needed. */
 const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed);
 
-/* --- merge_records.c: collective, as far as the others come --- */
+/* --- merge_records.c: collective over the ranks that arrive --- */
 void oriel_statistics_write(const char *file);
 
 #endif

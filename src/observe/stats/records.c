@@ -1,6 +1,6 @@
-/* Makes the records of windows, in the memory file of this process, and finds a window's from its handle.  A record is whole
- * before anybody can find it, and stays; struct oriel_observed goes with its window.  The entries of observed_creation.c and what writes
- * the records call. */
+/* Creates the records of windows in this process's memory file, and finds a window's record by its
+ * handle. A record is complete before any reader can find it, and is never freed; struct
+ * oriel_observed ends with its window. */
 #include "observe/stats/observed_window.h"
 
 #include "base/hash_table.h"
@@ -20,8 +20,8 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t newest; /* offset of the newest record; 0: none */
 static unsigned records_count;
-static struct oriel_window_record
-    *crowd; /* the one of all windows that came too late to have their own */
+/* the shared record of all windows beyond the limit */
+static struct oriel_window_record *shared_record;
 
 uint64_t oriel_records_newest(void)
 {
@@ -30,8 +30,8 @@ uint64_t oriel_records_newest(void)
 
 /* --- records --- */
 
-/* One whose offsets are set, with room for n ranks. */
-static struct oriel_window_record *make_record(int n)
+/* Creates a record whose offsets are set, with room for n ranks. */
+static struct oriel_window_record *record_alloc(int n)
 {
     uint64_t offset;
     size_t toward_bytes = (unsigned)n * sizeof(struct oriel_toward);
@@ -50,7 +50,7 @@ static struct oriel_window_record *make_record(int n)
     return record;
 }
 
-static void publish(struct oriel_window_record *record)
+static void record_publish(struct oriel_window_record *record)
 {
     record->next = newest;
     atomic_store_explicit(&record->state, 1, memory_order_release);
@@ -71,12 +71,12 @@ static unsigned thread_number(void)
     return number < ORIEL_COUNTING_THREADS ? number - 1 : ORIEL_COUNTING_THREADS - 1;
 }
 
-/* Another thread's, with the mutex held; NULL without memory. */
-static struct oriel_observed *make_another(struct oriel_observed *first, unsigned thread)
+/* For another thread, with the mutex held; NULL without memory. */
+static struct oriel_observed *observed_add_thread(struct oriel_observed *first, unsigned thread)
 {
     size_t len_bytes = sizeof *first + first->n;
     struct oriel_observed *observed = malloc(len_bytes);
-    struct oriel_window_record *record = observed != NULL ? make_record((int)first->n) : NULL;
+    struct oriel_window_record *record = observed != NULL ? record_alloc((int)first->n) : NULL;
     if (record == NULL) {
         free(observed);
         return NULL;
@@ -90,13 +90,13 @@ static struct oriel_observed *make_another(struct oriel_observed *first, unsigne
     record->thread = thread + 1;
     memcpy(oriel_file_base() + record->ranks, oriel_file_base() + first->record->ranks,
            first->n * sizeof(int32_t));
-    publish(record);
+    record_publish(record);
     first->of_thread[thread] = observed;
     return observed;
 }
 
-/* A thread that cannot have its own is not counted. */
-static struct oriel_observed *of_this_thread(struct oriel_observed *first)
+/* A thread without one of its own is not counted. */
+static struct oriel_observed *observed_for_thread(struct oriel_observed *first)
 {
     unsigned thread = thread_number();
     if (first == NULL || !oriel_observe_threads || first->record->shared_by != 0)
@@ -104,7 +104,7 @@ static struct oriel_observed *of_this_thread(struct oriel_observed *first)
     pthread_mutex_lock(&mutex);
     struct oriel_observed *observed = first->of_thread[thread];
     if (observed == NULL)
-        observed = make_another(first, thread);
+        observed = observed_add_thread(first, thread);
     pthread_mutex_unlock(&mutex);
     return observed;
 }
@@ -113,7 +113,7 @@ struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
 {
     uint64_t generation = oriel_tls_cache_begin();
     uint64_t key = (uint64_t)(uintptr_t)win;
-    struct oriel_observed *observed = of_this_thread(oriel_hash_table_find(&table, key));
+    struct oriel_observed *observed = observed_for_thread(oriel_hash_table_find(&table, key));
     if (observed != NULL)
         oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed};
     return observed;
@@ -121,21 +121,21 @@ struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
 
 /* --- windows --- */
 
-/* The one that all later windows share, which has no ranks. */
-static struct oriel_window_record *join_crowd(struct oriel_observed *observed)
+/* The record that all windows beyond the limit share; it has no ranks. */
+static struct oriel_window_record *join_shared_record(struct oriel_observed *observed)
 {
-    if (crowd == NULL && (crowd = make_record(0)) != NULL) {
-        oriel_traced_describe(crowd);
-        publish(crowd);
+    if (shared_record == NULL && (shared_record = record_alloc(0)) != NULL) {
+        oriel_traced_describe(shared_record);
+        record_publish(shared_record);
     }
-    if (crowd != NULL)
-        crowd->shared_by++;
+    if (shared_record != NULL)
+        shared_record->shared_by++;
     observed->by_many = oriel_observe_threads;
-    return crowd;
+    return shared_record;
 }
 
-static void fill(struct oriel_window_record *record, const struct oriel_observed *observed,
-                 MPI_Group group, int rank, const struct oriel_observed_creation *creation)
+static void record_fill(struct oriel_window_record *record, const struct oriel_observed *observed,
+                        MPI_Group group, int rank, const struct oriel_observed_creation *creation)
 {
     int32_t *ranks = (int32_t *)(oriel_file_base() + record->ranks);
     oriel_observed_world_ranks(group, record->n, ranks);
@@ -147,29 +147,29 @@ static void fill(struct oriel_window_record *record, const struct oriel_observed
         observed->window != NULL ? observed->window->id : oriel_observed_host_id(ranks, record->n);
 }
 
-static struct oriel_window_record *give_record(struct oriel_observed *observed, MPI_Group group,
-                                               int rank,
-                                               const struct oriel_observed_creation *creation)
+static struct oriel_window_record *record_create(struct oriel_observed *observed, MPI_Group group,
+                                                 int rank,
+                                                 const struct oriel_observed_creation *creation)
 {
     if (records_count >= ORIEL_RECORDS_MOST)
-        return join_crowd(observed);
-    struct oriel_window_record *record = make_record((int)observed->n);
+        return join_shared_record(observed);
+    struct oriel_window_record *record = record_alloc((int)observed->n);
     if (record == NULL)
         return NULL;
     records_count++;
     observed->record = record;
-    fill(record, observed, group, rank, creation);
+    record_fill(record, observed, group, rank, creation);
     oriel_observed_set_path(observed);
-    oriel_sites_keep(record);
+    oriel_window_sites_add(record);
     oriel_traced_describe(record);
-    publish(record);
+    record_publish(record);
     if (observed->window != NULL)
         atomic_store_explicit(&observed->window->control->record_offset, newest,
                               memory_order_release);
     return record;
 }
 
-/* Counts of ranks that nobody is told of, where the record has none. */
+/* If the record has no room for counters per rank, allocates private ones that no report shows. */
 static bool find_toward(struct oriel_observed *observed)
 {
     uint64_t offset = observed->record->toward;
@@ -178,7 +178,7 @@ static bool find_toward(struct oriel_observed *observed)
     return observed->toward != NULL;
 }
 
-static struct oriel_observed *make_observed(struct oriel_window *window, int n)
+static struct oriel_observed *observed_create(struct oriel_window *window, int n)
 {
     struct oriel_observed *observed = calloc(1, sizeof *observed + (unsigned)n);
     if (observed == NULL)
@@ -203,13 +203,13 @@ static void count_creation(const struct oriel_observed *observed,
     oriel_count_most(&timed->longest_ns, creation->waiting_ns);
 }
 
-static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, int rank,
-                const struct oriel_observed_creation *creation)
+static bool record_window(MPI_Win win, struct oriel_observed *observed, MPI_Group group, int rank,
+                          const struct oriel_observed_creation *creation)
 {
     if (observed == NULL)
         return false;
     pthread_mutex_lock(&mutex);
-    observed->record = give_record(observed, group, rank, creation);
+    observed->record = record_create(observed, group, rank, creation);
     pthread_mutex_unlock(&mutex);
     if (observed->record == NULL || !find_toward(observed))
         return false;
@@ -223,7 +223,7 @@ static bool add(MPI_Win win, struct oriel_observed *observed, MPI_Group group, i
 struct oriel_observed *oriel_observed_add(MPI_Win win,
                                           const struct oriel_observed_creation *creation)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
     const struct oriel_host_calls *host = oriel_host();
     int n = 0;
     int rank = 0;
@@ -232,18 +232,18 @@ struct oriel_observed *oriel_observed_add(MPI_Win win,
         host->Comm_rank(creation->comm, &rank) != MPI_SUCCESS ||
         host->Comm_group(creation->comm, &group) != MPI_SUCCESS)
         return NULL;
-    struct oriel_observed *observed = make_observed(oriel_handle_find(win), n);
-    if (!add(win, observed, group, rank, creation)) {
+    struct oriel_observed *observed = observed_create(oriel_handle_find(win), n);
+    if (!record_window(win, observed, group, rank, creation)) {
         free(observed);
         observed = NULL;
-        if (!atomic_flag_test_and_set(&told))
-            oriel_warn("no room for what is counted of a window: it is missing in the statistics");
+        if (!atomic_flag_test_and_set(&warned))
+            oriel_warn("no room for a window's counters: it is missing in the statistics");
     }
     host->Group_free(&group);
     return observed;
 }
 
-static void end(struct oriel_observed *observed)
+static void observed_free(struct oriel_observed *observed)
 {
     if (observed->record->shared_by == 0)
         atomic_store_explicit(&observed->record->state, 2, memory_order_release);
@@ -258,6 +258,6 @@ void oriel_observed_remove(MPI_Win win, struct oriel_observed *first)
     oriel_tls_cache_invalidate();
     for (size_t i = 0; i < ORIEL_COUNTING_THREADS; i++)
         if (first->of_thread[i] != NULL && first->of_thread[i] != first)
-            end(first->of_thread[i]);
-    end(first);
+            observed_free(first->of_thread[i]);
+    observed_free(first);
 }

@@ -1,6 +1,6 @@
-/* The observer of all waits: how long this thread has waited, and for whom.  Nothing here is called in a run that nobody
- * observes, and nothing before a wait has found that it must wait; threads of the library's own are in no call that is
- * observed. */
+/* Observes all waits: this thread's waiting time, and the rank it waited for. Nothing here runs
+ * without observation, or before a wait has found that it must wait. Threads of the library itself
+ * are never in an observed call. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -9,16 +9,16 @@
 
 #include <stdlib.h>
 
-_Thread_local struct oriel_waited oriel_waited = {.rank = -1};
-_Thread_local struct oriel_doing oriel_doing;
+_Thread_local struct oriel_thread_waits oriel_thread_waits = {.rank = -1};
+_Thread_local struct oriel_current_call oriel_current_call;
 
-static void blame(const struct oriel_observed *observed, enum oriel_counted_cause cause,
-                  int32_t rank, uint64_t waited_ns)
+static void attribute_wait(const struct oriel_observed *observed, enum oriel_counted_cause cause,
+                           int32_t rank, uint64_t waited_ns)
 {
-    if (waited_ns >= oriel_waited.longest_ns) {
-        oriel_waited.longest_ns = waited_ns;
-        oriel_waited.cause = (uint8_t)cause;
-        oriel_waited.rank = rank;
+    if (waited_ns >= oriel_thread_waits.longest_ns) {
+        oriel_thread_waits.longest_ns = waited_ns;
+        oriel_thread_waits.cause = (uint8_t)cause;
+        oriel_thread_waits.rank = rank;
     }
     if ((uint32_t)rank < observed->n)
         oriel_count(observed, &observed->toward[rank].caused_ns[cause], waited_ns);
@@ -26,7 +26,8 @@ static void blame(const struct oriel_observed *observed, enum oriel_counted_caus
 
 /* --- barriers --- */
 
-/* The barriers that this rank has come to so far; sync/barrier.c says how many arrivals each has. */
+/* The number of barriers at which this rank has arrived; sync/barrier.c defines the arrivals of
+ * each. */
 static uint32_t barriers_of(const struct oriel_window *window)
 {
     return window->arrivals / ((uint32_t)window->here + (window->far != NULL));
@@ -40,7 +41,7 @@ void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns
             memory_order_relaxed);
 }
 
-/* Of a rank of this machine, since the clock is its own; NULL for others, and where it keeps none. */
+/* Of a rank of this node, which has the same clock. NULL for others, and if it has no record. */
 static const struct oriel_window_record *record_of(const struct oriel_window *window,
                                                    int32_t win_rank)
 {
@@ -51,7 +52,8 @@ static const struct oriel_window_record *record_of(const struct oriel_window *wi
     return offset == 0 ? NULL : (const void *)(window->control_bases[win_rank] + offset);
 }
 
-/* Whoever has left the last barrier gives its control words back, while others are still waking up in it.  Its record stays. */
+/* A rank that has left the last barrier frees its control block while others still leave that
+ * barrier. Its record stays. */
 const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed)
 {
     const struct oriel_window *window = observed->window;
@@ -66,12 +68,12 @@ const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_
 
 static int32_t find_latest(const struct oriel_window *window, unsigned turn, uint64_t *latest_ns)
 {
-    bool is_last = oriel_doing.call == ORIEL_CALL_OF_free;
+    bool is_last = oriel_current_call.call == ORIEL_CALL_OF_free;
     int32_t latest = -1;
     *latest_ns = 0;
-    for (int32_t i = 0; i < window->n && (!is_last || oriel_doing.others != NULL); i++) {
+    for (int32_t i = 0; i < window->n && (!is_last || oriel_current_call.others != NULL); i++) {
         const struct oriel_window_record *record =
-            is_last ? oriel_doing.others[i] : record_of(window, i);
+            is_last ? oriel_current_call.others[i] : record_of(window, i);
         uint64_t arrived_ns =
             record == NULL ? 0
                            : atomic_load_explicit(&record->arrived_ns[turn], memory_order_relaxed);
@@ -83,23 +85,23 @@ static int32_t find_latest(const struct oriel_window *window, unsigned turn, uin
     return latest;
 }
 
-/* A rank of another machine, or one that keeps no record, may have been the last: then the latest that is known did not come in
- * the second half of the wait. */
-static void blame_latest(const struct oriel_observed *observed, uint64_t waited_ns)
+/* An internode rank, or one without a record, may have been the last. Then the latest known arrival
+ * was not in the second half of the wait. */
+static void attribute_wait_to_latest(const struct oriel_observed *observed, uint64_t waited_ns)
 {
     const struct oriel_window *window = observed->window;
     uint64_t latest_ns;
-    unsigned turn = barriers_of(window) % 2; /* of the barrier that this rank is at */
+    unsigned turn = barriers_of(window) % 2; /* of the current barrier of this rank */
     int32_t latest = find_latest(window, turn, &latest_ns);
     uint64_t own_ns =
         atomic_load_explicit(&observed->first->record->arrived_ns[turn], memory_order_relaxed);
     bool explains = latest != window->rank && latest_ns >= own_ns + waited_ns / 2;
-    blame(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
+    attribute_wait(observed, ORIEL_CAUSE_late_fence, explains ? latest : -1, waited_ns);
 }
 
 /* --- the observer --- */
 
-/* Who holds the lock, or else stands in its queue, as far as their words tell; -1: nobody does any more. */
+/* The rank that holds the lock, or else is in its queue, as their words show; -1: none any more. */
 static int32_t find_blocker(const struct oriel_watch *watch)
 {
     const struct oriel_watched *watched = watch->context;
@@ -117,11 +119,11 @@ static bool is_for_lock(const struct oriel_watch *watch)
            (watch->what == ORIEL_WAITING_LOCK || watch->what == ORIEL_WAITING_LOCK_ALL);
 }
 
-/* Who is in the way is known while it is there. */
-static void begin(const struct oriel_watch *watch)
+/* The blocking rank is known only while it blocks. */
+static void observer_wait_begin(const struct oriel_watch *watch)
 {
-    if (oriel_doing.observed != NULL && is_for_lock(watch))
-        oriel_doing.blocker = find_blocker(watch);
+    if (oriel_current_call.observed != NULL && is_for_lock(watch))
+        oriel_current_call.blocker = find_blocker(watch);
 }
 
 static int32_t watched_rank(const struct oriel_watch *watch)
@@ -129,38 +131,41 @@ static int32_t watched_rank(const struct oriel_watch *watch)
     return ((const struct oriel_watched *)watch->context)->win_rank;
 }
 
-/* What the wait was for says why, and for which rank; a target's agent or machine where it says nothing. */
-static void end(const struct oriel_watch *watch, uint64_t waited_ns)
+/* The watch has the cause and the rank of the wait. Without them it was a target's agent or
+ * node. */
+static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_ns)
 {
-    const struct oriel_observed *observed = oriel_doing.observed;
-    oriel_waited.total_ns += waited_ns;
+    const struct oriel_observed *observed = oriel_current_call.observed;
+    oriel_thread_waits.total_ns += waited_ns;
     if (observed == NULL)
         return;
     switch (watch == NULL ? ORIEL_WAITING_NOTHING : watch->what) {
     case ORIEL_WAITING_FENCE:
-    case ORIEL_WAITING_FREE: blame_latest(observed, waited_ns); break;
+    case ORIEL_WAITING_FREE: attribute_wait_to_latest(observed, waited_ns); break;
     case ORIEL_WAITING_POST:
-        blame(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_late_post, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_COMPLETE:
-        blame(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_LOCK:
     case ORIEL_WAITING_LOCK_ALL:
-        blame(observed, ORIEL_CAUSE_busy_lock, oriel_doing.blocker, waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_lock, oriel_current_call.blocker, waited_ns);
         break;
     case ORIEL_WAITING_UPDATE:
-        blame(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_MACHINE:
-        blame(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
+        attribute_wait(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
         break;
-    default: blame(observed, ORIEL_CAUSE_busy_target, oriel_doing.target, waited_ns); break;
+    default:
+        attribute_wait(observed, ORIEL_CAUSE_busy_target, oriel_current_call.target, waited_ns);
+        break;
     }
 }
 
 void oriel_waiting_start(void)
 {
-    static const struct oriel_wait_observer observer = {begin, end};
+    static const struct oriel_wait_observer observer = {observer_wait_begin, observer_wait_end};
     oriel_wait_set_observer(&observer);
 }

@@ -1,5 +1,6 @@
-/* Where windows were made: as module and offset while the program runs, and as function, file and line at its end, from the
- * `oriel` command, since that takes some ten milliseconds.  One process of a window asks, its first of this world. */
+/* The call sites that created windows: as module and offset while the program runs, and as
+ * function, file and line at its end. The `oriel` command resolves them, which takes some ten
+ * milliseconds. One process of a window requests it, its first in this world. */
 #include "observe/stats/observed_window.h"
 
 #include "base/code_address.h"
@@ -11,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kept {
+struct site_entry {
     struct oriel_window_record *record;
     unsigned place;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct oriel_code_address *places;
-static struct kept kept[ORIEL_RECORDS_MOST];
-static unsigned places_count, kept_count;
+static struct oriel_code_address *call_sites;
+static struct site_entry site_entries[ORIEL_RECORDS_MOST];
+static unsigned call_sites_count, site_entries_count;
 
 static const char *last_part(const char *path)
 {
@@ -42,24 +43,25 @@ static void write_site(const struct oriel_code_address *place, struct oriel_wind
                  (unsigned long)place->offset);
 }
 
-/* The number of the place; places_count where there is no memory for it. */
-static unsigned keep_place(const struct oriel_code_address *place)
+/* The index of the call site; places_count without memory. */
+static unsigned call_site_add(const struct oriel_code_address *place)
 {
     unsigned at = 0;
-    while (at < places_count && memcmp(&places[at], place, sizeof *place) != 0)
+    while (at < call_sites_count && memcmp(&call_sites[at], place, sizeof *place) != 0)
         at++;
-    if (at < places_count)
+    if (at < call_sites_count)
         return at;
-    struct oriel_code_address *more = realloc(places, (places_count + 1) * sizeof *places);
+    struct oriel_code_address *more =
+        realloc(call_sites, (call_sites_count + 1) * sizeof *call_sites);
     if (more == NULL)
         return at;
-    places = more;
-    places[places_count++] = *place;
+    call_sites = more;
+    call_sites[call_sites_count++] = *place;
     return at;
 }
 
-/* Whether no rank before this one will ask. */
-static bool asks(const struct oriel_window_record *record)
+/* Whether no earlier rank will request it. */
+static bool resolves_site(const struct oriel_window_record *record)
 {
     const int32_t *ranks = (const int32_t *)(oriel_file_base() + record->ranks);
     int32_t first = 0;
@@ -68,32 +70,34 @@ static bool asks(const struct oriel_window_record *record)
     return first == record->rank;
 }
 
-void oriel_sites_keep(struct oriel_window_record *record)
+void oriel_window_sites_add(struct oriel_window_record *record)
 {
     struct oriel_code_address place;
     if (!oriel_code_address_caller(&place))
         return;
     write_site(&place, record);
     pthread_mutex_lock(&mutex);
-    unsigned at =
-        asks(record) && kept_count < ORIEL_RECORDS_MOST ? keep_place(&place) : places_count;
-    if (at < places_count)
-        kept[kept_count++] = (struct kept){record, at};
+    unsigned at = resolves_site(record) && site_entries_count < ORIEL_RECORDS_MOST
+                      ? call_site_add(&place)
+                      : call_sites_count;
+    if (at < call_sites_count)
+        site_entries[site_entries_count++] = (struct site_entry){record, at};
     pthread_mutex_unlock(&mutex);
 }
 
-void oriel_sites_resolve(void)
+void oriel_window_sites_resolve(void)
 {
     void *answer = NULL;
     size_t answer_bytes = 0;
-    size_t len_bytes = places_count * sizeof *places;
+    size_t len_bytes = call_sites_count * sizeof *call_sites;
     if (len_bytes > 0 &&
-        oriel_helper_ask(ORIEL_HELPER_PLACES, places, len_bytes, &answer, &answer_bytes) &&
+        oriel_helper_ask(ORIEL_HELPER_PLACES, call_sites, len_bytes, &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
-        for (unsigned i = 0; i < kept_count; i++) {
-            write_site((const struct oriel_code_address *)answer + kept[i].place, kept[i].record);
-            kept[i].record->has_line = 1;
-            oriel_traced_describe(kept[i].record);
+        for (unsigned i = 0; i < site_entries_count; i++) {
+            write_site((const struct oriel_code_address *)answer + site_entries[i].place,
+                       site_entries[i].record);
+            site_entries[i].record->has_line = 1;
+            oriel_traced_describe(site_entries[i].record);
         }
     free(answer);
 }

@@ -1,5 +1,5 @@
-/* The trace of this process from MPI_Init to MPI_Finalize: the file, the run that it belongs to, the writer.  Whatever fails
- * here, the program runs on, untraced.  The observing entries call (observe.h). */
+/* The trace of this process from MPI_Init to MPI_Finalize: the file, the run it belongs to, the
+ * writer. On any failure here, the program continues untraced. */
 #include "observe/trace/trace.h"
 
 #include "base/log.h"
@@ -22,13 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEAST_BYTES = 4096 }; /* of a file that has anything to tell */
+enum { LEAST_BYTES = 4096 }; /* of a file with any content */
 
-static char path[PATH_MAX]; /* the writer's, too: none of malloc's memory (trace_ring.c) */
+static char path[PATH_MAX]; /* also used by the writer, so not from malloc (trace_ring.c) */
 static struct oriel_trace_header header;
 static struct oriel_trace_clock first_clock;
 static struct oriel_trace_clock last_clock;
-static pid_t taking_part; /* this process; a forked child does not */
+static pid_t taking_part; /* this process's pid; a forked child is not traced */
 
 /* The command line, with spaces between its words. */
 static void find_program(char *out, size_t room)
@@ -67,7 +67,8 @@ static void fill_header(int32_t world_rank, int32_t world_size, const struct ori
     find_program(header.program, sizeof header.program);
 }
 
-/* What an earlier run with more ranks has left: files that no rank of this one writes.  Other files stay. */
+/* Removes the files of an earlier run with more ranks, which no rank of this run writes. Other
+ * files stay. */
 static void clear_folder(const char *folder, int32_t world_size)
 {
     DIR *listing = opendir(folder);
@@ -109,7 +110,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
         return;
     if (oriel_observe_is_spawned()) {
         if (world_rank == 0)
-            oriel_warn("ORIEL_TRACE: processes that were spawned are not traced");
+            oriel_warn("ORIEL_TRACE: spawned processes are not traced");
         return;
     }
     const char *refusal = open_file(folder, world_rank, world_size);
@@ -122,7 +123,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
     (void)oriel_trace_writer_begin(&header, run.is_aligned ? &first_clock : NULL);
 }
 
-/* Who is not traced may be asked for its machine's time all the same. */
+/* An untraced rank may still have to answer for its node's clock. */
 void oriel_trace_stop(void)
 {
     bool was_tracing = oriel_tracing;

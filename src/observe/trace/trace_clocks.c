@@ -1,9 +1,10 @@
-/* Each rank sends HELLO to rank 0 and does then what it is told: PING wants its time, KNOWN ends with what rank 0 has found out.
- * At the end only the first ranks of other machines than rank 0's do so again.  Rank 0 measures, by its own clock, when a PING
- * went out and when the answer came; the answer was given in between, at the middle give or take half of it.
+/* Each rank sends HELLO to rank 0 and then answers its messages: PING requests its time, KNOWN ends
+ * the exchange with rank 0's result. At the end only the first ranks of other nodes do this again.
+ * Rank 0 records, by its own clock, when a PING was sent and when the answer arrived. The answer's
+ * time is in between: the middle, plus or minus half the round trip.
  *
- * Messages are small and go over MPI_COMM_WORLD, while nothing of the program's is there: in MPI_Init, and in MPI_Finalize, where
- * they have a tag that programs hardly use.  trace_clocks.h says who may call. */
+ * Messages are small and use MPI_COMM_WORLD while it has no messages of the program: in MPI_Init,
+ * and in MPI_Finalize, where they have a tag that programs rarely use. */
 #include "observe/trace/trace_clocks.h"
 
 #include "base/log.h"
@@ -24,10 +25,10 @@
 enum {
     TAG = 32501,
     ROUND_TRIPS = 500,
-    TRIPS_NS = 50000000, /* of them, with one machine */
+    TRIPS_NS = 50000000, /* for one node */
     ALL_TRIPS_NS = 2000000000,
-    PATIENCE_S =
-        10, /* rank 0's with those that are not there; theirs with rank 0 is twice as long */
+    /* rank 0's for absent ranks; theirs for rank 0 is twice as long */
+    PATIENCE_S = 10,
     SPINS = 20,
 };
 
@@ -39,11 +40,11 @@ struct message {
     uint64_t job[2];                /* KNOWN */
     struct oriel_trace_clock clock; /* KNOWN; own_ns: PONG */
     uint64_t is_aligned;            /* KNOWN: clock is */
-    uint64_t leads;                 /* KNOWN: this rank is asked again at the end */
+    uint64_t leads;                 /* KNOWN: this rank answers again at the end */
     char refusal[80];               /* HELLO */
 };
 
-/* Of rank 0: who speaks for a machine, and how its clock stands.  The first one is rank 0's own. */
+/* On rank 0: the rank that answers for a node, and the node's clock. The first is rank 0's own. */
 struct machine {
     uint64_t id[2];
     int32_t leader;
@@ -53,13 +54,13 @@ struct machine {
 
 static struct {
     bool is_zero; /* rank 0 */
-    bool leads;   /* another machine than rank 0's */
+    bool leads;   /* the first rank of another node than rank 0's */
     uint64_t machine[2];
     struct machine *machines;
     int32_t machines_count;
 } world;
 
-/* --- messages: what is given up stays the host's, with its buffer --- */
+/* --- messages: an abandoned one stays the host's, with its buffer --- */
 
 struct parcel {
     MPI_Request request;
@@ -107,7 +108,7 @@ static bool parcel_wait(const struct parcel *parcel, uint64_t deadline_ns)
     }
 }
 
-static bool send(int32_t to, const struct message *message, uint64_t deadline_ns)
+static bool message_send(int32_t to, const struct message *message, uint64_t deadline_ns)
 {
     struct parcel *parcel = parcel_post(to, message);
     if (parcel == NULL || !parcel_wait(parcel, deadline_ns))
@@ -116,8 +117,8 @@ static bool send(int32_t to, const struct message *message, uint64_t deadline_ns
     return true;
 }
 
-/* Frees the parcel where it has come; takes the receive back where not. */
-static bool take(struct parcel *parcel, uint64_t deadline_ns, struct message *out)
+/* Frees the parcel if the message has arrived; cancels the receive if not. */
+static bool parcel_take(struct parcel *parcel, uint64_t deadline_ns, struct message *out)
 {
     if (parcel == NULL)
         return false;
@@ -131,25 +132,25 @@ static bool take(struct parcel *parcel, uint64_t deadline_ns, struct message *ou
     return came;
 }
 
-static bool receive(int32_t from, uint64_t deadline_ns, struct message *out)
+static bool message_receive(int32_t from, uint64_t deadline_ns, struct message *out)
 {
-    return take(parcel_expect(from), deadline_ns, out);
+    return parcel_take(parcel_expect(from), deadline_ns, out);
 }
 
-/* --- all but rank 0 --- */
+/* --- all ranks but 0 --- */
 
-static bool answer(const char *refusal, const uint64_t machine[2], struct message *known)
+static bool answer_rank_0(const char *refusal, const uint64_t machine[2], struct message *known)
 {
     uint64_t deadline_ns = oriel_now_ns() + 2 * PATIENCE_S * SECOND_NS;
     struct message hello = {.kind = HELLO, .machine = {machine[0], machine[1]}};
     snprintf(hello.refusal, sizeof hello.refusal, "%s", refusal == NULL ? "" : refusal);
-    if (!send(0, &hello, deadline_ns))
+    if (!message_send(0, &hello, deadline_ns))
         return false;
-    while (receive(0, deadline_ns, known)) {
+    while (message_receive(0, deadline_ns, known)) {
         struct message pong = {.kind = PONG, .clock = {.own_ns = oriel_now_ns()}};
         if (known->kind == KNOWN)
             return true;
-        if (!send(0, &pong, deadline_ns))
+        if (!message_send(0, &pong, deadline_ns))
             return false;
     }
     return false;
@@ -157,7 +158,7 @@ static bool answer(const char *refusal, const uint64_t machine[2], struct messag
 
 /* --- rank 0 --- */
 
-static void measure(struct machine *machine, uint64_t end_ns)
+static void clock_measure(struct machine *machine, uint64_t end_ns)
 {
     uint64_t begin_ns = oriel_now_ns();
     machine->is_known = false;
@@ -167,8 +168,8 @@ static void measure(struct machine *machine, uint64_t end_ns)
         struct message ping = {.kind = PING};
         struct parcel *expected = parcel_expect(machine->leader);
         uint64_t out_ns = oriel_now_ns();
-        if (expected == NULL || !send(machine->leader, &ping, out_ns + SECOND_NS) ||
-            !take(expected, out_ns + SECOND_NS, &pong))
+        if (expected == NULL || !message_send(machine->leader, &ping, out_ns + SECOND_NS) ||
+            !parcel_take(expected, out_ns + SECOND_NS, &pong))
             return;
         uint64_t in_ns = oriel_now_ns();
         if ((in_ns - out_ns + 1) / 2 < machine->clock.error_ns)
@@ -181,8 +182,8 @@ static void measure(struct machine *machine, uint64_t end_ns)
     }
 }
 
-/* NULL: no memory for it. */
-static struct machine *machine_of(const uint64_t id[2], int32_t rank)
+/* NULL without memory. */
+static struct machine *node_of(const uint64_t id[2], int32_t rank)
 {
     for (int32_t i = 0; i < world.machines_count; i++)
         if (memcmp(id, world.machines[i].id, sizeof world.machines[i].id) == 0)
@@ -199,23 +200,24 @@ static struct machine *machine_of(const uint64_t id[2], int32_t rank)
     return more;
 }
 
-/* Lets a rank go with what is known of its machine's clock, which is looked at first if the rank is the first one there. */
-static void dismiss(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
-                    uint64_t end_ns)
+/* Ends a rank's exchange with its node's clock. Measures the clock first if the rank is the first
+ * of its node. */
+static void clock_exchange_end(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
+                               uint64_t end_ns)
 {
     struct message known = {.kind = KNOWN, .job = {job[0], job[1]}};
-    struct machine *machine = machine_of(machine_id, rank);
+    struct machine *machine = node_of(machine_id, rank);
     if (machine != NULL && machine->leader == rank)
-        measure(machine, end_ns);
+        clock_measure(machine, end_ns);
     if (machine != NULL && machine->is_known) {
         known.clock = machine->clock;
         known.is_aligned = 1;
         known.leads = machine->leader == rank;
     }
-    (void)send(rank, &known, oriel_now_ns() + SECOND_NS);
+    (void)message_send(rank, &known, oriel_now_ns() + SECOND_NS);
 }
 
-/* What rank 0 tells of all, in one line each. */
+/* Rank 0's warnings about all ranks, one line each. */
 struct census {
     int32_t absent, first_absent;
     int32_t refused, first_refused;
@@ -232,17 +234,16 @@ static void count_refusal(struct census *census, int32_t rank, const char *refus
     snprintf(census->refusal, sizeof census->refusal, "%s", refusal);
 }
 
-static void tell(const struct census *census, int32_t world_size)
+static void census_report(const struct census *census, int32_t world_size)
 {
     const char *folder = oriel_options()->trace;
     if (census->absent > 0)
-        oriel_warn("trace: %d of %d ranks, rank %d the first, did not answer within %d s: do they "
+        oriel_warn("trace: %d of %d ranks (first: rank %d) did not answer within %d s: do they "
                    "run without ORIEL_TRACE?",
                    census->absent, world_size, census->first_absent, PATIENCE_S);
     if (census->refused > 0)
-        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks, rank %d the first, are not traced, and the "
-                   "program runs as it is",
-                   folder, census->refusal, census->refused, world_size, census->first_refused);
+        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks (first: rank %d) are not traced", folder,
+                   census->refusal, census->refused, world_size, census->first_refused);
 }
 
 static void ask_all(int32_t world_size, const char *refusal, const struct oriel_trace_run *run)
@@ -256,15 +257,15 @@ static void ask_all(int32_t world_size, const char *refusal, const struct oriel_
     for (int32_t i = 1; i < n; i++)
         parcels[i] = parcel_expect(i);
     for (int32_t i = 1; i < n; i++)
-        if (take(parcels[i], deadline_ns, &hellos[i]))
+        if (parcel_take(parcels[i], deadline_ns, &hellos[i]))
             count_refusal(&census, i, hellos[i].refusal);
         else if (census.absent++ == 0)
             census.first_absent = i;
     uint64_t end_ns = oriel_now_ns() + ALL_TRIPS_NS;
     for (int32_t i = 1; i < n; i++)
         if (hellos[i].kind == HELLO)
-            dismiss(i, hellos[i].machine, run->job, end_ns);
-    tell(&census, world_size);
+            clock_exchange_end(i, hellos[i].machine, run->job, end_ns);
+    census_report(&census, world_size);
     free(parcels);
     free(hellos);
 }
@@ -273,9 +274,8 @@ static void find_machine(uint64_t out[2])
 {
     struct stat time = {.st_ino = 0};
     out[0] = oriel_machine_number(false);
-    out[1] = stat("/proc/self/ns/time", &time) == 0
-                 ? (uint64_t)time.st_ino
-                 : 0; /* containers may have clocks of their own */
+    /* containers may have clocks of their own */
+    out[1] = stat("/proc/self/ns/time", &time) == 0 ? (uint64_t)time.st_ino : 0;
 }
 
 static void begin_zero(int32_t world_size, const char *refusal, struct oriel_trace_run *out)
@@ -285,7 +285,7 @@ static void begin_zero(int32_t world_size, const char *refusal, struct oriel_tra
         out->job[0] = now_ns;
     out->clock = (struct oriel_trace_clock){.own_ns = now_ns, .zero_ns = now_ns};
     out->is_aligned = true;
-    struct machine *own = machine_of(out->machine, 0);
+    struct machine *own = node_of(out->machine, 0);
     if (own != NULL) {
         own->clock = out->clock;
         own->is_known = true;
@@ -303,13 +303,13 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
     world.is_zero = world_rank == 0;
     if (world.is_zero) {
         begin_zero(world_size, refusal, out);
-    } else if (answer(refusal, out->machine, &known)) {
+    } else if (answer_rank_0(refusal, out->machine, &known)) {
         memcpy(out->job, known.job, sizeof out->job);
         out->clock = known.clock;
         out->is_aligned = known.is_aligned != 0;
         world.leads = known.leads != 0;
     } else {
-        oriel_warn("trace: rank 0 did not answer within %d s: does it run without ORIEL_TRACE?  "
+        oriel_warn("trace: rank 0 did not answer within %d s: does it run without ORIEL_TRACE? "
                    "Rank %d's times are not aligned",
                    2 * PATIENCE_S, world_rank);
         if (refusal != NULL)
@@ -318,15 +318,15 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
     }
 }
 
-/* Who does not come has its first clock only. */
+/* A rank that does not answer has only its first clock. */
 static void ask_leaders(void)
 {
     static const uint64_t no_job[2];
     uint64_t deadline_ns = oriel_now_ns() + PATIENCE_S * SECOND_NS;
     for (int32_t i = 1; i < world.machines_count; i++) {
         struct message hello;
-        if (receive(world.machines[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
-            dismiss(world.machines[i].leader, world.machines[i].id, no_job, deadline_ns);
+        if (message_receive(world.machines[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
+            clock_exchange_end(world.machines[i].leader, world.machines[i].id, no_job, deadline_ns);
     }
 }
 
@@ -339,7 +339,7 @@ bool oriel_trace_clocks_end(struct oriel_trace_clock *out)
         out->error_ns = 0;
         return true;
     }
-    if (!world.leads || !answer(NULL, world.machine, &known) || known.is_aligned == 0)
+    if (!world.leads || !answer_rank_0(NULL, world.machine, &known) || known.is_aligned == 0)
         return false;
     *out = known.clock;
     return true;

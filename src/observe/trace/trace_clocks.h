@@ -1,6 +1,7 @@
-/* How the processes of a traced run come to one identity and one time: rank 0 draws the first, and its clock is the other.
- * Processes that share a monotonic clock have nothing to find out; for each other machine, its first rank and rank 0 send a
- * message to and fro, and the shortest round trip tells best.  trace.c calls, in MPI_Init and MPI_Finalize. */
+/* How the processes of a traced run agree on one run id and one clock: rank 0 draws the id, and its
+ * clock is the reference. Processes with a common monotonic clock need no measurement. For each
+ * other node, its first rank and rank 0 exchange messages, and the shortest round trip gives the
+ * best estimate. */
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_CLOCKS_H
 #define ORIEL_OBSERVE_TRACE_TRACE_CLOCKS_H
 
@@ -15,12 +16,13 @@ struct oriel_trace_run {
     bool is_aligned; /* clock is known */
 };
 
-/* Who is there, what the run is called, how the clocks stand.  refusal: NULL, or why this rank cannot be traced, which rank 0
- * tells for all.  Of ranks in MPI_COMM_WORLD; waits no longer than some seconds for those that are not there. */
+/* Collects which ranks are traced, the run's id and the clocks. refusal: NULL, or why this rank
+ * cannot be traced, which rank 0 reports for all. Ranks are of MPI_COMM_WORLD. Waits at most some
+ * seconds for absent ranks. */
 void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char *refusal,
                               struct oriel_trace_run *out);
 
-/* The clocks again; false where nothing new is known. */
+/* Measures the clocks again; false if there is no new result. */
 bool oriel_trace_clocks_end(struct oriel_trace_clock *out);
 
 #endif

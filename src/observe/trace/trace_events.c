@@ -1,4 +1,4 @@
-/* Calls and windows on their way to the trace (trace.h).  The observing entries call, where this process is traced. */
+/* Converts observed calls and windows to events and descriptions of the trace (trace.h). */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"
@@ -15,7 +15,7 @@ void oriel_traced_describe(struct oriel_window_record *record)
 void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
                       const struct oriel_traced_event *event)
 {
-    uint64_t waiting_ns = oriel_waited.total_ns - traced->waited_ns;
+    uint64_t waiting_ns = oriel_thread_waits.total_ns - traced->waited_ns;
     struct oriel_trace_event entry = {
         .begin_ns = traced->begin_ns,
         .duration_ns =
@@ -23,12 +23,12 @@ void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_
         .waiting_ns = waiting_ns,
         .bytes = event->bytes,
         .target = event->target,
-        .cause_rank = waiting_ns > 0 ? oriel_waited.rank : -1,
+        .cause_rank = waiting_ns > 0 ? oriel_thread_waits.rank : -1,
         .window = observed->first->record->traced,
         .kind = event->kind,
         .path = event->path,
-        .cause = waiting_ns > 0 ? oriel_waited.cause : 0,
+        .cause = waiting_ns > 0 ? oriel_thread_waits.cause : 0,
     };
-    oriel_waited.longest_ns = 0;
+    oriel_thread_waits.longest_ns = 0;
     oriel_trace_add(&entry);
 }

@@ -1,6 +1,6 @@
-/* Blocks go to the end of the file, whole: one that the disk takes only in part is cut off again, so that the file can be read to
- * its end at any time.  The disk stays bounded by ORIEL_TRACE_LIMIT, below which the end always has room.  trace_file.h says who
- * may call. */
+/* Appends blocks, each whole: a block that the disk accepts only in part is cut off again, so the
+ * file is always readable to its end. Its size is bounded by ORIEL_TRACE_LIMIT; below that there is
+ * always room for the end. */
 #include "observe/trace/trace_file.h"
 
 #include "base/crc32.h"
@@ -21,13 +21,13 @@ static struct {
     int fd;
     const char *path;
     uint64_t limit_bytes;
-    uint64_t position; /* where the next block goes */
-    uint64_t
-        last_events; /* where the last block of events begins, if it is the last one in the file; else 0 */
+    uint64_t position; /* offset of the next block */
+    /* offset of the last block of events, if it is the last in the file; else 0 */
+    uint64_t last_events;
     uint64_t last_count; /* of its events */
     uint64_t written;    /* events in the file */
-    uint64_t dropped;    /* for want of room in it */
-    bool refused;        /* by the disk, once */
+    uint64_t dropped;    /* for lack of room in the file */
+    bool refused;        /* the disk refused a write once */
 } file = {.fd = -1};
 
 bool oriel_trace_file_is_trace(const char *path)
@@ -41,7 +41,7 @@ bool oriel_trace_file_is_trace(const char *path)
     return got == 0 || (got == sizeof magic && magic == ORIEL_TRACE_MAGIC);
 }
 
-/* Taken away, not emptied: somebody may be reading it. */
+/* An existing trace is removed, not truncated: a program may be reading it. */
 const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes)
 {
     static const int how = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -50,14 +50,14 @@ const char *oriel_trace_file_open(const char *path, uint64_t limit_bytes)
     file.fd = open(path, how, 0666);
     if (file.fd < 0 && errno == EEXIST) {
         if (!oriel_trace_file_is_trace(path))
-            return "there is something that is no trace, which is left alone";
+            return "the file exists and is not a trace: it is not overwritten";
         if (unlink(path) == 0)
             file.fd = open(path, how, 0666);
     }
     return file.fd < 0 ? strerrordesc_np(errno) : NULL;
 }
 
-/* All of it, or an error. */
+/* Writes all of it, or fails. */
 static bool write_whole(struct iovec *parts, int count, uint64_t position)
 {
     while (count > 0) {
@@ -77,18 +77,18 @@ static bool write_whole(struct iovec *parts, int count, uint64_t position)
     return true;
 }
 
-static void refuse(int error)
+static void disk_error(int error)
 {
     (void)!ftruncate(file.fd, (off_t)file.position);
     if (!file.refused)
-        oriel_warn("%s: %s; the program goes on, and what comes now is not in its trace", file.path,
+        oriel_warn("%s: %s; the program continues, and later events are not traced", file.path,
                    strerrordesc_np(error));
     file.refused = true;
 }
 
 /* Below most_bytes of the file. */
-static bool append(enum oriel_block_type type, const struct iovec pieces[2], uint64_t dropped,
-                   uint64_t most_bytes)
+static bool block_append(enum oriel_block_type type, const struct iovec pieces[2], uint64_t dropped,
+                         uint64_t most_bytes)
 {
     size_t len_bytes = pieces[0].iov_len + pieces[1].iov_len;
     uint32_t checksum = oriel_crc32(0, pieces[0].iov_base, pieces[0].iov_len);
@@ -103,7 +103,7 @@ static bool append(enum oriel_block_type type, const struct iovec pieces[2], uin
         .dropped = dropped + file.dropped};
     struct iovec parts[3] = {{&block, sizeof block}, pieces[0], pieces[1]};
     if (!write_whole(parts, 3, file.position)) {
-        refuse(errno);
+        disk_error(errno);
         return false;
     }
     file.position += sizeof block + len_bytes;
@@ -111,7 +111,7 @@ static bool append(enum oriel_block_type type, const struct iovec pieces[2], uin
     return true;
 }
 
-static struct iovec piece(const void *bytes, size_t len_bytes)
+static struct iovec iovec_of(const void *bytes, size_t len_bytes)
 {
     return (struct iovec){(void *)(uintptr_t)bytes, len_bytes};
 }
@@ -119,9 +119,9 @@ static struct iovec piece(const void *bytes, size_t len_bytes)
 bool oriel_trace_file_head(struct oriel_trace_header *header)
 {
     header->checksum = oriel_crc32(0, header, offsetof(struct oriel_trace_header, checksum));
-    struct iovec part = piece(header, sizeof *header);
+    struct iovec part = iovec_of(header, sizeof *header);
     if (!write_whole(&part, 1, 0)) {
-        refuse(errno);
+        disk_error(errno);
         return false;
     }
     file.position = sizeof *header;
@@ -131,9 +131,9 @@ bool oriel_trace_file_head(struct oriel_trace_header *header)
 bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes,
                              const void *second, size_t second_bytes, uint64_t dropped)
 {
-    const struct iovec pieces[2] = {piece(first, first_bytes), piece(second, second_bytes)};
+    const struct iovec pieces[2] = {iovec_of(first, first_bytes), iovec_of(second, second_bytes)};
     return !file.refused && file.limit_bytes > END_BYTES &&
-           append(type, pieces, dropped, file.limit_bytes - END_BYTES);
+           block_append(type, pieces, dropped, file.limit_bytes - END_BYTES);
 }
 
 /* As many as there is room for below the limit. */
@@ -167,10 +167,10 @@ static bool append_end(const struct oriel_trace_clock *clock, uint64_t end_ns, u
 {
     struct oriel_trace_end end = {
         .end_ns = end_ns, .events = file.written, .dropped = dropped + file.dropped};
-    const struct iovec clocks[2] = {piece(clock, sizeof *clock), piece(NULL, 0)};
-    const struct iovec ends[2] = {piece(&end, sizeof end), piece(NULL, 0)};
-    return (clock == NULL || append(ORIEL_BLOCK_CLOCK, clocks, dropped, UINT64_MAX)) &&
-           append(ORIEL_BLOCK_END, ends, dropped, UINT64_MAX);
+    const struct iovec clocks[2] = {iovec_of(clock, sizeof *clock), iovec_of(NULL, 0)};
+    const struct iovec ends[2] = {iovec_of(&end, sizeof end), iovec_of(NULL, 0)};
+    return (clock == NULL || block_append(ORIEL_BLOCK_CLOCK, clocks, dropped, UINT64_MAX)) &&
+           block_append(ORIEL_BLOCK_END, ends, dropped, UINT64_MAX);
 }
 
 void oriel_trace_file_end(const struct oriel_trace_clock *clock, uint64_t end_ns, uint64_t dropped)

@@ -1,8 +1,9 @@
-/* Trace files: DIR/rank-<world rank>.oriel, one per process, little-endian.  A file is a header and blocks, each whole and
- * checked by itself, so that what is there after a kill can be read up to the last one.  The library writes (trace_file.c), the
- * command line reads (cli/report/trace_merge.h); nothing here is for one process only.
+/* Trace files: DIR/rank-<world rank>.oriel, one per process, little-endian. A file is a header and
+ * blocks, each whole and with its own checksum. So after a kill the file is readable to the last
+ * block. The library writes (trace_file.c), the command line reads (cli/report/trace_merge.h).
  *
- * A reader takes nothing for granted: sizes are bounded, indices checked, and a block whose checksum is wrong ends the file. */
+ * A reader trusts nothing: it bounds sizes, checks indices, and stops at a block with a wrong
+ * checksum. */
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H
 #define ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H
 
@@ -21,7 +22,7 @@ struct oriel_trace_header {
     int32_t world_size;
     int32_t pid;
     uint64_t job[2];        /* the same in all files of one run: drawn by rank 0 */
-    uint64_t machine[2];    /* the same for processes that share a monotonic clock */
+    uint64_t machine[2];    /* the same for processes with a common monotonic clock */
     uint64_t begin_ns;      /* of the monotonic clock when tracing began */
     uint64_t begin_real_ns; /* of the real-time clock then */
     char machine_name[64];
@@ -34,44 +35,45 @@ struct oriel_trace_header {
 
 enum oriel_block_type {
     ORIEL_BLOCK_EVENTS = 1, /* struct oriel_trace_event [] */
-    ORIEL_BLOCK_WINDOW =
-        2, /* struct oriel_trace_window and its ranks; comes again when something has changed, e.g. the name */
+    /* struct oriel_trace_window and its ranks; repeated after a change, e.g. of the name */
+    ORIEL_BLOCK_WINDOW = 2,
     ORIEL_BLOCK_CLOCK = 3, /* struct oriel_trace_clock */
-    ORIEL_BLOCK_END = 4,   /* struct oriel_trace_end: the program came to MPI_Finalize */
+    ORIEL_BLOCK_END = 4,   /* struct oriel_trace_end: the program reached MPI_Finalize */
 };
 
 struct oriel_trace_block {
     uint32_t magic;
-    uint32_t type;      /* unknown ones are skipped */
-    uint32_t len_bytes; /* of what follows, at most ORIEL_BLOCK_BYTES_MOST */
-    uint32_t checksum;  /* CRC-32 of what follows */
-    uint64_t
-        dropped; /* events that were lost so far, for want of room in the ring or on the disk */
+    uint32_t type;      /* readers skip unknown ones */
+    uint32_t len_bytes; /* of the contents, at most ORIEL_BLOCK_BYTES_MOST */
+    uint32_t checksum;  /* CRC-32 of the contents */
+    /* events lost so far, for lack of room in the ring or on the disk */
+    uint64_t dropped;
 };
 
-/* One call.  Times are of the process's monotonic clock. */
+/* One call. Times are of the process's monotonic clock. */
 struct oriel_trace_event {
     uint64_t begin_ns;
     uint64_t duration_ns;
-    uint64_t waiting_ns; /* of that, for other ranks */
+    uint64_t waiting_ns; /* the part spent waiting for other ranks */
     uint64_t bytes;      /* of an operation; else 0 */
     int32_t target;      /* win_rank; -1: none, or all */
-    int32_t cause_rank;  /* win_rank that was waited for; -1: none, or not one alone */
-    uint32_t window;     /* of the ORIEL_BLOCK_WINDOW with this number, which comes before */
+    int32_t cause_rank;  /* win_rank it waited for; -1: none, or several */
+    uint32_t window;     /* number of an earlier ORIEL_BLOCK_WINDOW */
     uint8_t kind;        /* enum oriel_trace_kind */
     uint8_t path;        /* of an operation: enum oriel_counted_path */
-    uint8_t cause;       /* enum oriel_counted_cause, where waiting_ns is not 0 */
+    uint8_t cause;       /* enum oriel_counted_cause, if waiting_ns is not 0 */
     uint8_t thread;      /* of the process, numbered from 0; 255: that or a later one */
 };
 _Static_assert(sizeof(struct oriel_trace_event) == 48, "files have it");
 
-/* Operations first: ORIEL_TRACE_OPERATION + enum oriel_counted_operation; ORIEL_TRACE_CALL + enum oriel_counted_call. */
+/* Operations first: ORIEL_TRACE_OPERATION + enum oriel_counted_operation; ORIEL_TRACE_CALL + enum
+ * oriel_counted_call. */
 enum oriel_trace_kind { ORIEL_TRACE_OPERATION = 0, ORIEL_TRACE_CALL = 64, ORIEL_TRACE_KINDS = 128 };
 
 struct oriel_trace_window {
     uint32_t number; /* of this file, from 0 */
-    int32_t n;       /* ranks; 0: there were too many windows, and all later ones are this one */
-    int32_t rank;    /* this process's */
+    int32_t n;       /* ranks; 0: too many windows, all later ones share this one */
+    int32_t rank;    /* of this process */
     uint32_t flavour;
     uint64_t window_id; /* the same on all ranks */
     uint64_t size_bytes;
@@ -81,12 +83,12 @@ struct oriel_trace_window {
     char name[64];
     char site[128];
     char reason[160];
-    int32_t world_ranks[]; /* n; as many as fit the block */
+    int32_t world_ranks[]; /* n, truncated to fit the block */
 };
 
-/* This machine's monotonic clock reads own_ns when rank 0's reads zero_ns, give or take error_ns.  The first is taken in
- * MPI_Init, and is in the files of all its ranks; the last in MPI_Finalize, and is in one of them; between the two clocks run
- * evenly. */
+/* This node's monotonic clock reads own_ns when rank 0's reads zero_ns, within error_ns. The first
+ * is measured in MPI_Init, and is in the files of all its ranks. The last is measured in
+ * MPI_Finalize, and is in one of them. Between them the clocks are assumed to run evenly. */
 struct oriel_trace_clock {
     uint64_t own_ns;
     uint64_t zero_ns;
@@ -95,7 +97,7 @@ struct oriel_trace_clock {
 
 struct oriel_trace_end {
     uint64_t end_ns;
-    uint64_t events; /* that were written */
+    uint64_t events; /* written events */
     uint64_t dropped;
 };
 

@@ -1,13 +1,16 @@
-/* A ring has one thread that adds and one that takes; it stays for good and goes to another thread when its own has ended.
+/* A ring has one producer thread and one consumer. It is never freed, and is reused by another
+ * thread when its producer has ended.
  *
- *   A1  the adder writes the event              T1  the taker reads head (acquire): all events before it are written
- *   A2  and head, one more (release)            T2  reads events, writes tail (release): their places are free
- *   A3  before A1, where the ring looks full, it reads tail (acquire)
+ *     A1  the producer writes the event           T1  the consumer reads head (acquire)
+ *     A2  and adds one to head (release)          T2  reads events, writes tail (release)
+ *     A3  before A1, if the ring looks full, it reads tail (acquire)
  *
- * P1  A2 -> T1: who sees head sees the events.   P2  T2 -> A3: no event is overwritten before it has been read.
+ * P1: A2 -> T1: a consumer that reads head sees the events before it.
+ * P2: T2 -> A3: no event is overwritten before it is read; T2 frees its slot.
  *
- * The memory is mapped, none of malloc's: pages of the program that move (memory/promote/promote.c) hold nothing that the taker, which is
- * not stopped then, reads.  trace_ring.h says who may call. */
+ * The memory is from mmap, not from malloc. Promotion moves pages of the program
+ * (memory/promote/promote.c) without stopping the consumer, so these pages must have nothing that
+ * it reads. */
 #include "observe/trace/trace_ring.h"
 
 #include "base/atomic.h"
@@ -20,25 +23,25 @@
 enum { EVENTS = 1 << 16, RINGS_MOST = 1024, THREAD_LAST = 255 };
 
 struct ring {
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t head; /* the adder's: events ever added */
-    uint64_t seen_tail;                              /* the adder's: tail when it was last read */
-    _Atomic uint64_t dropped;                        /* the adder's */
-    uint8_t thread;                                  /* of its events */
-    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t tail; /* the taker's: events ever taken */
-    uint64_t seen_head;                              /* the taker's: head when it last looked */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t head;     /* producer: events ever added */
+    uint64_t seen_tail;                                  /* producer: tail when it was last read */
+    _Atomic uint64_t dropped;                            /* producer */
+    uint8_t thread;                                      /* of its events */
+    alignas(ORIEL_CACHE_LINE) _Atomic uint64_t tail;     /* consumer: events ever consumed */
+    uint64_t seen_head;                                  /* consumer: head when it was last read */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t is_taken; /* by a thread */
     struct oriel_trace_event events[EVENTS];
 };
 
 static _Atomic(struct ring *) rings[RINGS_MOST];
-static _Atomic uint32_t
-    rings_count; /* grows only; slots below it are set, or will be in a moment */
-static _Atomic uint64_t dropped_elsewhere; /* by threads that found no ring */
+/* grows only; slots below it are set, or about to be */
+static _Atomic uint32_t rings_count;
+static _Atomic uint64_t dropped_elsewhere; /* by threads without a ring */
 static void (*ring_bell)(void);
 static pthread_key_t leaving;
 static _Thread_local struct ring *own;
 
-static void leave(void *ring)
+static void ring_release(void *ring)
 {
     own = NULL;
     oriel_store_release(&((struct ring *)ring)->is_taken, 0);
@@ -47,11 +50,11 @@ static void leave(void *ring)
 void oriel_trace_rings_open(void (*rung)(void))
 {
     ring_bell = rung;
-    (void)pthread_key_create(
-        &leaving, leave); /* without it, the rings of threads that have ended are not used again */
+    /* if this fails, rings of ended threads are not reused */
+    (void)pthread_key_create(&leaving, ring_release);
 }
 
-static struct ring *take_left(void)
+static struct ring *ring_reuse(void)
 {
     uint32_t count = oriel_load_acquire(&rings_count);
     for (uint32_t i = 0; i < count && i < RINGS_MOST; i++) {
@@ -65,7 +68,7 @@ static struct ring *take_left(void)
     return NULL;
 }
 
-static struct ring *make(void)
+static struct ring *ring_create(void)
 {
     if (oriel_load_relaxed(&rings_count) >= RINGS_MOST)
         return NULL;
@@ -85,11 +88,11 @@ static struct ring *make(void)
     return ring;
 }
 
-static struct ring *find_own(void)
+static struct ring *ring_find_own(void)
 {
-    struct ring *ring = take_left();
+    struct ring *ring = ring_reuse();
     if (ring == NULL)
-        ring = make();
+        ring = ring_create();
     if (ring != NULL)
         (void)pthread_setspecific(leaving, ring);
     return own = ring;
@@ -108,7 +111,7 @@ void oriel_trace_add(const struct oriel_trace_event *event)
     struct ring *ring = own;
     if (oriel_unlikely(!oriel_tracing))
         return;
-    if (oriel_unlikely(ring == NULL) && (ring = find_own()) == NULL) {
+    if (oriel_unlikely(ring == NULL) && (ring = ring_find_own()) == NULL) {
         atomic_fetch_add_explicit(&dropped_elsewhere, 1, memory_order_relaxed);
         return;
     }
@@ -131,9 +134,9 @@ static struct ring *ring_at(uint32_t number)
     return number < RINGS_MOST ? atomic_load_explicit(&rings[number], memory_order_acquire) : NULL;
 }
 
-struct oriel_trace_look oriel_trace_rings_look(void)
+struct oriel_trace_snapshot oriel_trace_rings_snapshot(void)
 {
-    struct oriel_trace_look look = {
+    struct oriel_trace_snapshot look = {
         .dropped = atomic_load_explicit(&dropped_elsewhere, memory_order_relaxed),
         .rings = oriel_load_acquire(&rings_count)};
     for (uint32_t i = 0; i < look.rings; i++) {
@@ -156,7 +159,7 @@ void oriel_trace_rings_empty(bool (*take)(const struct oriel_trace_event *events
             uint64_t most = EVENTS - tail % EVENTS;
             uint64_t some = ring->seen_head - tail < most ? ring->seen_head - tail : most;
             if (some > EVENTS / 8)
-                some = EVENTS / 8; /* their places are free soon */
+                some = EVENTS / 8; /* so their slots are free soon */
             if (!take(&ring->events[tail % EVENTS], (size_t)some))
                 return;
             tail += some;

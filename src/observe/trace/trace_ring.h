@@ -1,5 +1,5 @@
-/* The rings between the threads that make events and the one that writes them: one for each thread, so that neither waits.  An
- * event that finds its ring full is dropped and counted.  trace.c opens and empties them; trace.h's oriel_trace_add fills. */
+/* The rings between the threads that produce events and the one that writes them: one per thread,
+ * so neither waits. An event that finds its ring full is dropped and counted. */
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_RING_H
 #define ORIEL_OBSERVE_TRACE_TRACE_RING_H
 
@@ -8,18 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether events are taken: rung is called, in the thread that adds, each time that half a ring has been filled. */
+/* Enables the rings. rung runs in the producer's thread each time that half a ring has been
+ * filled. */
 void oriel_trace_rings_open(void (*rung)(void));
 
-/* A look at all rings: what is in them now, and how many events were dropped so far. */
-struct oriel_trace_look {
+/* A snapshot of all rings: their current contents, and the number of events dropped so far. */
+struct oriel_trace_snapshot {
     uint64_t dropped;
     uint32_t rings;
 };
-struct oriel_trace_look oriel_trace_rings_look(void);
+struct oriel_trace_snapshot oriel_trace_rings_snapshot(void);
 
-/* Gives the events that the last look has seen to take, in pieces, and frees their places; false from take ends it.  Only the
- * thread that has looked may call. */
+/* Passes the events of the last snapshot to take, in pieces, and frees their slots; false from take
+ * ends it. Only the thread that took the snapshot may call it. */
 void oriel_trace_rings_empty(bool (*take)(const struct oriel_trace_event *events, size_t count));
 
 #endif

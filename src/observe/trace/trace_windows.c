@@ -1,7 +1,7 @@
-/* A window's number is its record's place in the order in which windows were described first.  Descriptions wait for the writer
- * in a list; they are mapped, none of malloc's memory, as the rings are and for the same reason (trace_ring.c).  A description is
- * in the list before the number is known to anybody, so that it comes before the window's events if the writer looks at the rings
- * first. */
+/* A window's number is the order in which its record was first described. Descriptions wait for the
+ * writer in a list. They are from mmap, as the rings are and for the same reason (trace_ring.c). A
+ * description is in the list before its number is returned. So it precedes the window's events if
+ * the writer reads the rings before the list. */
 #include "observe/trace/trace_windows.h"
 
 #include "base/hash_table.h"
@@ -16,22 +16,22 @@ enum {
     RANKS_MOST = (ORIEL_BLOCK_BYTES_MOST - sizeof(struct oriel_trace_window)) / sizeof(int32_t)
 };
 
-/* A description that waits for the writer; behind it are the window's ranks. */
-struct waiting {
-    struct waiting *next;
+/* A description in the list, followed by the window's ranks. */
+struct queued_description {
+    struct queued_description *next;
     size_t mapped_bytes;
     size_t count;
 };
 
-static struct oriel_hash_table known =
-    ORIEL_HASH_TABLE_INIT; /* from a record's address to its last description, without ranks */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+/* from a record's address to its last description, without ranks */
+static struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects the following */
 static uint32_t next_number;
-static struct waiting *first;
-static struct waiting **last = &first;
+static struct queued_description *first;
+static struct queued_description **last = &first;
 
-static void describe(const struct oriel_window_record *record, int64_t disp_unit,
-                     struct oriel_trace_window *out)
+static void description_fill(const struct oriel_window_record *record, int64_t disp_unit,
+                             struct oriel_trace_window *out)
 {
     memset(out, 0, sizeof *out);
     out->n = record->n;
@@ -46,25 +46,26 @@ static void describe(const struct oriel_window_record *record, int64_t disp_unit
     memcpy(out->reason, record->reason, strnlen(record->reason, sizeof out->reason - 1));
 }
 
-static struct oriel_trace_window *described_by(struct waiting *one)
+static struct oriel_trace_window *description_of(struct queued_description *one)
 {
     return (struct oriel_trace_window *)(one + 1);
 }
 
-/* Lost for want of memory: the events remain, and their window has a number and no name. */
-static void enlist(const struct oriel_trace_window *window, const int32_t *world_ranks)
+/* Lost without memory: the events remain, and their window has a number and no name. */
+static void description_enqueue(const struct oriel_trace_window *window, const int32_t *world_ranks)
 {
     size_t count = world_ranks == NULL      ? 0
                    : window->n < RANKS_MOST ? (size_t)window->n
                                             : RANKS_MOST;
-    size_t mapped_bytes = sizeof(struct waiting) + sizeof *window + count * sizeof *world_ranks;
-    struct waiting *one =
+    size_t mapped_bytes =
+        sizeof(struct queued_description) + sizeof *window + count * sizeof *world_ranks;
+    struct queued_description *one =
         mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (one == MAP_FAILED)
         return;
     one->mapped_bytes = mapped_bytes;
     one->count = count;
-    struct oriel_trace_window *described = described_by(one);
+    struct oriel_trace_window *described = description_of(one);
     *described = *window;
     if (count > 0)
         memcpy(described->world_ranks, world_ranks, count * sizeof *world_ranks);
@@ -72,9 +73,9 @@ static void enlist(const struct oriel_trace_window *window, const int32_t *world
     last = &one->next;
 }
 
-/* With the mutex. */
-static uint32_t update(const struct oriel_window_record *record, struct oriel_trace_window *window,
-                       const int32_t *world_ranks)
+/* With the mutex held. */
+static uint32_t window_update(const struct oriel_window_record *record,
+                              struct oriel_trace_window *window, const int32_t *world_ranks)
 {
     struct oriel_trace_window *before = oriel_hash_table_find(&known, (uint64_t)(uintptr_t)record);
     window->number = before != NULL ? before->number : next_number++;
@@ -87,7 +88,7 @@ static uint32_t update(const struct oriel_window_record *record, struct oriel_tr
     }
     if (before != NULL)
         *before = *window;
-    enlist(window, world_ranks);
+    description_enqueue(window, world_ranks);
     return window->number;
 }
 
@@ -97,9 +98,9 @@ uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t di
     struct oriel_trace_window window;
     if (!oriel_tracing)
         return 0;
-    describe(record, disp_unit, &window);
+    description_fill(record, disp_unit, &window);
     pthread_mutex_lock(&mutex);
-    uint32_t number = update(record, &window, world_ranks);
+    uint32_t number = window_update(record, &window, world_ranks);
     pthread_mutex_unlock(&mutex);
     return number;
 }
@@ -107,13 +108,13 @@ uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t di
 void oriel_trace_windows_empty(void (*take)(const struct oriel_trace_window *window, size_t count))
 {
     pthread_mutex_lock(&mutex);
-    struct waiting *next = first;
+    struct queued_description *next = first;
     first = NULL;
     last = &first;
     pthread_mutex_unlock(&mutex);
     while (next != NULL) {
-        struct waiting *one = next;
-        take(described_by(one), one->count);
+        struct queued_description *one = next;
+        take(description_of(one), one->count);
         next = one->next;
         munmap(one, one->mapped_bytes);
     }

@@ -1,5 +1,5 @@
-/* The windows of this process's trace: their numbers, and their descriptions on the way to the file.  trace.h's
- * oriel_trace_window describes; the writer (trace_write.c) takes. */
+/* The windows of this process's trace: their numbers, and the list of their descriptions for the
+ * writer. */
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_WINDOWS_H
 #define ORIEL_OBSERVE_TRACE_TRACE_WINDOWS_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Gives all descriptions that have come since the last time to take, in their order: world_ranks has count of them. */
+/* Passes all descriptions since the last call to take, in order; world_ranks has count entries. */
 void oriel_trace_windows_empty(void (*take)(const struct oriel_trace_window *window, size_t count));
 
 #endif

@@ -1,6 +1,7 @@
-/* The writer's thread.  It has descriptors of its own, of which the program and its children know nothing: whatever the program
- * closes or executes, the trace goes on and is no other process's.  It belongs to those that touch none of the program's memory
- * (transport/remote_writers.h), for which pages need not stand still.  trace_write.h says who may call. */
+/* The writer's thread. It has its own table of file descriptors, which the program and its children
+ * do not share: whatever the program closes or executes, the trace continues and stays this
+ * process's. It is one of the threads that do not touch the program's memory
+ * (transport/remote_writers.h), so promotion does not stop it. */
 #include "observe/trace/trace_write.h"
 
 #include "base/log.h"
@@ -32,18 +33,18 @@ static struct {
     pthread_t thread;
     const char *path;
     uint64_t limit_bytes;
-    const char *refusal;               /* of the file */
-    struct oriel_trace_header *header; /* NULL: nothing begins */
+    const char *refusal;               /* why the file could not be created */
+    struct oriel_trace_header *header; /* NULL: tracing does not begin */
     const struct oriel_trace_clock *clock;
     bool begun;
     _Atomic bool ends;
-    uint64_t dropped; /* by the rings, as last seen */
-    sem_t done;       /* the thread has made the file, then the header */
+    uint64_t dropped; /* by the rings, as last read */
+    sem_t done;       /* the thread has created the file, then written the header */
     sem_t go;         /* it may write the header */
-    sem_t bell;       /* a ring is half full, or the end has come */
+    sem_t bell;       /* a ring is half full, or tracing ends */
 } writer;
 
-static void wait_for(sem_t *what)
+static void semaphore_wait(sem_t *what)
 {
     while (sem_wait(what) != 0)
         ; /* a signal */
@@ -54,7 +55,8 @@ static void ring_bell(void)
     sem_post(&writer.bell);
 }
 
-/* Before Linux 5.9 they stay the program's.  Standard error is kept for the line that the disk may call for. */
+/* Before Linux 5.9 they are shared with the program. Standard error stays open for a warning about
+ * the disk. */
 static void keep_own_descriptors(void)
 {
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
@@ -63,27 +65,27 @@ static void keep_own_descriptors(void)
 #endif
 }
 
-static void take_window(const struct oriel_trace_window *window, size_t count)
+static void write_window(const struct oriel_trace_window *window, size_t count)
 {
     (void)oriel_trace_file_append(ORIEL_BLOCK_WINDOW, window, sizeof *window, window->world_ranks,
                                   count * sizeof window->world_ranks[0], writer.dropped);
 }
 
-static bool take_events(const struct oriel_trace_event *events, size_t count)
+static bool write_events(const struct oriel_trace_event *events, size_t count)
 {
     oriel_trace_file_events(events, count, writer.dropped);
     return true;
 }
 
-/* Windows come before the events that name them: the rings are looked at first. */
-static void flush(void)
+/* Windows must precede the events that name them, so the rings are read first. */
+static void writer_flush(void)
 {
-    writer.dropped = oriel_trace_rings_look().dropped;
-    oriel_trace_windows_empty(take_window);
-    oriel_trace_rings_empty(take_events);
+    writer.dropped = oriel_trace_rings_snapshot().dropped;
+    oriel_trace_windows_empty(write_window);
+    oriel_trace_rings_empty(write_events);
 }
 
-static void sleep_some(void)
+static void writer_sleep(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -95,14 +97,14 @@ static void sleep_some(void)
     (void)sem_clockwait(&writer.bell, CLOCK_MONOTONIC, &until);
 }
 
-static bool begin(void)
+static bool writer_begin(void)
 {
     return writer.header != NULL && oriel_trace_file_head(writer.header) &&
            (writer.clock == NULL || oriel_trace_file_append(ORIEL_BLOCK_CLOCK, writer.clock,
                                                             sizeof *writer.clock, NULL, 0, 0));
 }
 
-static void *run(void *unused)
+static void *writer_run(void *unused)
 {
     (void)unused;
     keep_own_descriptors();
@@ -110,15 +112,15 @@ static void *run(void *unused)
     oriel_remote_writers_add_helper(gettid());
     writer.refusal = oriel_trace_file_open(writer.path, writer.limit_bytes);
     sem_post(&writer.done);
-    wait_for(&writer.go);
-    writer.begun = begin();
+    semaphore_wait(&writer.go);
+    writer.begun = writer_begin();
     sem_post(&writer.done);
     while (writer.begun && !atomic_load_explicit(&writer.ends, memory_order_acquire)) {
-        sleep_some();
-        flush();
+        writer_sleep();
+        writer_flush();
     }
     if (writer.begun) {
-        flush();
+        writer_flush();
         oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
     }
     oriel_trace_file_close();
@@ -126,8 +128,8 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* The program's signals are its own threads' to handle. */
-static int create(void)
+/* Blocks all signals, since they are the program's threads' to handle. */
+static int writer_create(void)
 {
     pthread_attr_t small;
     sigset_t all;
@@ -136,16 +138,15 @@ static int create(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    int error = pthread_create(&writer.thread, &small, run, NULL);
-    if (error ==
-        EINVAL) /* static memory for threads is taken from the stack, and the program has much of it */
-        error = pthread_create(&writer.thread, NULL, run, NULL);
+    int error = pthread_create(&writer.thread, &small, writer_run, NULL);
+    if (error == EINVAL) /* static TLS is taken from the stack, and the program has much of it */
+        error = pthread_create(&writer.thread, NULL, writer_run, NULL);
     pthread_attr_destroy(&small);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
-/* A forked child has no such thread, and nothing of it is the program's to look at. */
+/* A forked child has no such thread, and must not use its state. */
 static void enter_child(void)
 {
     oriel_tracing = false;
@@ -160,11 +161,11 @@ const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes)
     sem_init(&writer.bell, 0, 0);
     int error = pthread_atfork(NULL, NULL, enter_child);
     if (error == 0)
-        error = create();
+        error = writer_create();
     if (error != 0)
         return strerrordesc_np(error);
     pthread_setname_np(writer.thread, "oriel-trace");
-    wait_for(&writer.done);
+    semaphore_wait(&writer.done);
     if (writer.refusal != NULL)
         (void)oriel_trace_writer_begin(NULL, NULL);
     return writer.refusal;
@@ -176,7 +177,7 @@ bool oriel_trace_writer_begin(struct oriel_trace_header *header,
     writer.header = header;
     writer.clock = clock;
     sem_post(&writer.go);
-    wait_for(&writer.done);
+    semaphore_wait(&writer.done);
     if (!writer.begun) {
         pthread_join(writer.thread, NULL);
         return false;
@@ -196,5 +197,5 @@ void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
     if (pthread_timedjoin_np(writer.thread, NULL, &until) != 0)
-        oriel_warn("%s: not written to its end within %d s", writer.path, PATIENCE_S);
+        oriel_warn("%s: the end was not written within %d s", writer.path, PATIENCE_S);
 }

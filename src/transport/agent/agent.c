@@ -1,5 +1,6 @@
-/* The origin's side of the agent: transfers and updates become requests in the slots of the target's area.  A call returns when
- * the agent has executed all of it, so it keeps the contract of every transport; agent.h has the argument.  rma/ calls. */
+/* The origin's side of the agent: transfers and updates become requests in the slots of the
+ * target's area. A call returns after the agent has executed all of it, so it fulfils the contract
+ * of every transport. agent.h contains the argument. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
@@ -7,31 +8,32 @@
 #include <sched.h>
 #include <string.h>
 
-/* Everything that one call wants: in and out name the same places, and one of them may be missing. */
-struct job {
-    const struct oriel_remote *there;
+/* All data of one call: in and out have the same offsets and lengths, and one of them may be
+ * missing. */
+struct agent_job {
+    const struct oriel_remote *target;
     enum oriel_agent_operation operation;
-    enum oriel_kind kind; /* of an update, as is operator */
+    enum oriel_kind kind; /* of an update, like operator */
     enum oriel_operator operator;
-    const struct oriel_piece *in;  /* what goes into the slots */
-    const struct oriel_piece *out; /* what comes out of them */
+    const struct oriel_piece *in;  /* copied into the slots */
+    const struct oriel_piece *out; /* copied out of the slots */
     unsigned count;
 };
 
-/* How far a job has come. */
-struct walk {
+/* Progress of a job. */
+struct job_position {
     unsigned at;
-    uint64_t done_bytes; /* of piece at */
+    uint64_t done_bytes; /* of piece `at` */
 };
 
-/* A request on its way: the slot, and where in the transfer it began. */
-struct request {
+/* An outstanding request: its slot, and the position in the transfer at which it starts. */
+struct agent_request {
     struct oriel_agent_slot *slot;
-    struct walk from;
+    struct job_position from;
 };
 
-/* Asked by waits for an answer. */
-static enum oriel_status watch_agent(void *context)
+/* Checked while waiting for an answer. */
+static enum oriel_status agent_check(void *context)
 {
     const struct oriel_agent *agent = *(struct oriel_agent *const *)context;
     if (oriel_load_acquire(&agent->state) == ORIEL_AGENT_RUNNING &&
@@ -41,29 +43,29 @@ static enum oriel_status watch_agent(void *context)
                       (int)agent->process.pid);
 }
 
-static void ring(struct oriel_agent *agent, const struct oriel_agent_slot *slot)
+static void doorbell_ring(struct oriel_agent *agent, const struct oriel_agent_slot *slot)
 {
     uint32_t bit = UINT32_C(1) << (slot - agent->slots);
     atomic_fetch_or_explicit(&agent->asked, bit, memory_order_seq_cst); /* Q4 */
     oriel_wake(&agent->asked, &agent->sleepers);
 }
 
-static enum oriel_status await_answer(struct oriel_agent *agent, struct oriel_agent_slot *slot)
+static enum oriel_status agent_answer_wait(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
-    struct oriel_watch watch = {watch_agent, &agent, ORIEL_WAITING_AGENT};
+    struct oriel_watch watch = {agent_check, &agent, ORIEL_WAITING_AGENT};
     return oriel_wait(&slot->answer.value, &slot->answer.sleepers, ORIEL_WAIT_EQUAL,
                       ORIEL_AGENT_DONE, &watch); /* Q5, P2 */
 }
 
-static void release(struct oriel_agent *agent, struct oriel_agent_slot *slot)
+static void agent_slot_release(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
     atomic_store_explicit(&slot->owner, 0, memory_order_release); /* Q6, P3 */
     oriel_delay();
     oriel_event_signal(&agent->freed);
 }
 
-/* A slot whose owner was from, now this process's; NULL when another was faster. */
-static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t from)
+/* Claims a slot whose owner was from. Returns NULL if another process was faster. */
+static struct oriel_agent_slot *agent_slot_claim_from(struct oriel_agent_slot *slot, uint64_t from)
 {
     return atomic_compare_exchange_strong_explicit(&slot->owner, &from, oriel_identity_own_word(),
                                                    memory_order_acquire,
@@ -72,99 +74,101 @@ static struct oriel_agent_slot *take(struct oriel_agent_slot *slot, uint64_t fro
                : NULL;
 }
 
-/* Processes begin at different slots, so that they seldom meet. */
-static struct oriel_agent_slot *take_free(struct oriel_agent *agent)
+/* Processes start at different slots to reduce contention. */
+static struct oriel_agent_slot *agent_slot_claim_free(struct oriel_agent *agent)
 {
     unsigned first = (unsigned)(oriel_identity_own_word() % ORIEL_AGENT_SLOTS);
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
         struct oriel_agent_slot *slot = &agent->slots[(first + i) % ORIEL_AGENT_SLOTS];
-        if (atomic_load_explicit(&slot->owner, memory_order_relaxed) == 0 && take(slot, 0) != NULL)
+        if (atomic_load_explicit(&slot->owner, memory_order_relaxed) == 0 &&
+            agent_slot_claim_from(slot, 0) != NULL)
             return slot;
     }
     return NULL;
 }
 
-/* A slot of a dead process, see "Death". */
-static struct oriel_agent_slot *take_over(struct oriel_agent *agent)
+/* Claims a slot of a dead process, see "Death". */
+static struct oriel_agent_slot *agent_slot_take_over(struct oriel_agent *agent)
 {
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
         struct oriel_agent_slot *slot = &agent->slots[i];
         uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
         if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) &&
-            take(slot, owner) != NULL)
+            agent_slot_claim_from(slot, owner) != NULL)
             return slot;
     }
     return NULL;
 }
 
-/* Asked by waits for a slot: the end of the wait, with an error, or with a slot. */
-struct heir {
+/* Checked while waiting for a slot: ends the wait with an error, or with a slot. */
+struct slot_wait {
     struct oriel_agent *agent; /* first */
     struct oriel_agent_slot *slot;
 };
 
-static enum oriel_status watch_slots(void *context)
+static enum oriel_status slot_wait_check(void *context)
 {
-    struct heir *heir = context;
-    enum oriel_status status = watch_agent(heir);
+    struct slot_wait *wait = context;
+    enum oriel_status status = agent_check(wait);
     if (status == ORIEL_OK)
-        heir->slot = take_over(heir->agent);
-    return heir->slot != NULL ? ORIEL_E_OTHER : status;
+        wait->slot = agent_slot_take_over(wait->agent);
+    return wait->slot != NULL ? ORIEL_E_OTHER : status;
 }
 
-static enum oriel_status wait_for_slot(struct oriel_agent *agent, struct oriel_agent_slot **out)
+static enum oriel_status agent_slot_wait(struct oriel_agent *agent, struct oriel_agent_slot **out)
 {
-    struct heir heir = {agent, NULL};
-    struct oriel_watch watch = {watch_slots, &heir, ORIEL_WAITING_AGENT};
+    struct slot_wait wait = {agent, NULL};
+    struct oriel_watch watch = {slot_wait_check, &wait, ORIEL_WAITING_AGENT};
     for (;;) {
         uint32_t freed = oriel_load_acquire(
-            &agent->freed.value); /* before the look: what is freed after it ends the wait */
-        *out = take_free(agent);
+            &agent->freed.value); /* before the search: a slot freed after it ends the wait */
+        *out = agent_slot_claim_free(agent);
         if (*out != NULL)
             return ORIEL_OK;
         enum oriel_status status = oriel_wait(&agent->freed.value, &agent->freed.sleepers,
                                               ORIEL_WAIT_NOT_EQUAL, freed, &watch);
-        *out = heir.slot;
-        if (heir.slot != NULL)
+        *out = wait.slot;
+        if (wait.slot != NULL)
             return ORIEL_OK;
         if (status != ORIEL_OK)
             return status;
     }
 }
 
-/* Whoever had the slot before may have left its request, see "Death". */
-static enum oriel_status clear(struct oriel_agent *agent, struct oriel_agent_slot *slot)
+/* The previous owner may have left its request in the slot, see "Death". */
+static enum oriel_status agent_slot_clear(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
     if (oriel_likely(oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE))
         return ORIEL_OK;
-    ring(agent, slot);
-    enum oriel_status status = await_answer(agent, slot);
+    doorbell_ring(agent, slot);
+    enum oriel_status status = agent_answer_wait(agent, slot);
     if (status != ORIEL_OK)
-        release(agent, slot);
+        agent_slot_release(agent, slot);
     return status;
 }
 
-/* A slot that is clear.  Who holds one already does not wait for another: *out is NULL when none is free. */
-static enum oriel_status claim(struct oriel_agent *agent, bool may_wait,
-                               struct oriel_agent_slot **out)
+/* Claims a slot and clears it. A process that already holds a slot does not wait for another: *out
+ * is NULL if none is free. */
+static enum oriel_status agent_slot_claim(struct oriel_agent *agent, bool may_wait,
+                                          struct oriel_agent_slot **out)
 {
     enum oriel_status status = ORIEL_OK;
     *out = NULL;
     if (oriel_identity_own_word() == 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time: %s",
                           strerror(errno));
-    *out = take_free(agent);
+    *out = agent_slot_claim_free(agent);
     if (*out == NULL && may_wait)
-        status = wait_for_slot(agent, out);
+        status = agent_slot_wait(agent, out);
     if (*out != NULL)
-        status = clear(agent, *out);
+        status = agent_slot_clear(agent, *out);
     if (status != ORIEL_OK)
         *out = NULL;
     return status;
 }
 
-/* The padding of pairs is nobody's, here neither. */
-static void copy(const struct job *job, char *to, const char *from, uint64_t len_bytes)
+/* The padding of pairs is not copied on this side either. */
+static void agent_copy(const struct agent_job *job, char *to, const char *from, uint64_t len_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[job->kind];
     if (oriel_unlikely(job->operation == ORIEL_AGENT_UPDATE && kind->padded))
@@ -173,12 +177,13 @@ static void copy(const struct job *job, char *to, const char *from, uint64_t len
         memcpy(to, from, len_bytes);
 }
 
-enum stroke { FILL, EMPTY };
+enum slot_direction { FILL, EMPTY };
 
-/* The next bytes of the walk, as many as a slot holds, and of an update whole elements: described there and what goes in filled
- * in, or what comes out taken out. */
-static void carry(const struct job *job, struct oriel_agent_slot *slot, struct walk *walk,
-                  enum stroke stroke)
+/* Handles the next bytes of the walk, as many as fit a slot, and only whole elements for an update.
+ * FILL describes them in the slot and copies the input there; EMPTY copies the output from the
+ * slot. */
+static void slot_transfer(const struct agent_job *job, struct oriel_agent_slot *slot,
+                          struct job_position *walk, enum slot_direction direction)
 {
     const struct oriel_piece *pieces = job->in != NULL ? job->in : job->out;
     const uint64_t whole_bytes =
@@ -193,38 +198,39 @@ static void carry(const struct job *job, struct oriel_agent_slot *slot, struct w
         uint64_t now = left_bytes < room_bytes ? left_bytes : room_bytes;
         char *data = slot->data + used_bytes;
         int64_t done_bytes = (int64_t)walk->done_bytes;
-        if (stroke == FILL)
+        if (direction == FILL)
             slot->runs[runs] = (struct oriel_agent_run){
-                job->there->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
-        if (stroke == FILL && job->in != NULL)
-            copy(job, data, oriel_at(job->in[walk->at].here, done_bytes), now);
-        if (stroke == EMPTY && job->out != NULL)
-            copy(job, oriel_at(job->out[walk->at].here, done_bytes), data, now);
+                job->target->address + (uint64_t)piece->offset_bytes + walk->done_bytes, now};
+        if (direction == FILL && job->in != NULL)
+            agent_copy(job, data, oriel_at(job->in[walk->at].here, done_bytes), now);
+        if (direction == EMPTY && job->out != NULL)
+            agent_copy(job, oriel_at(job->out[walk->at].here, done_bytes), data, now);
         runs++;
         used_bytes += now;
         walk->done_bytes += now;
         if (now == left_bytes)
-            *walk = (struct walk){walk->at + 1, 0};
+            *walk = (struct job_position){walk->at + 1, 0};
     }
-    if (stroke == FILL) {
+    if (direction == FILL) {
         slot->run_count = runs;
         slot->data_bytes = used_bytes;
     }
 }
 
-static void submit(struct oriel_agent *agent, struct oriel_agent_slot *slot)
+static void request_submit(struct oriel_agent *agent, struct oriel_agent_slot *slot)
 {
     slot->cpu = sched_getcpu();
     oriel_delay();
     oriel_store_release(&slot->answer.value, ORIEL_AGENT_ASKED); /* Q3, P1 */
     oriel_delay();
-    ring(agent, slot);
+    doorbell_ring(agent, slot);
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_DONE &&
         atomic_load_explicit(&agent->cpu, memory_order_relaxed) == slot->cpu)
         sched_yield();
 }
 
-static void ask(const struct job *job, struct request *request, struct walk *walk)
+static void request_start(const struct agent_job *job, struct agent_request *request,
+                          struct job_position *walk)
 {
     struct oriel_agent_slot *slot = request->slot;
     request->from = *walk;
@@ -232,71 +238,73 @@ static void ask(const struct job *job, struct request *request, struct walk *wal
     slot->kind = job->kind;
     slot->operator= job->operator;
     slot->returns = job->out != NULL;
-    carry(job, slot, walk, FILL); /* Q2 */
-    submit(job->there->agent, slot);
+    slot_transfer(job, slot, walk, FILL); /* Q2 */
+    request_submit(job->target->agent, slot);
 }
 
-static enum oriel_status failed(const struct oriel_remote *there, int error)
+static enum oriel_status agent_error(const struct oriel_remote *target, int error)
 {
     if (error == EFAULT)
         return oriel_fail(ORIEL_E_RANGE, "memory near address %#lx of process %d is not mapped",
-                          (unsigned long)there->address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)there->pid,
+                          (unsigned long)target->address, (int)target->pid);
+    return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %s", (int)target->pid,
                       strerror(error));
 }
 
-/* A slot whose answer will not come is left ASKED: who claims it clears it. */
-static enum oriel_status await(const struct oriel_remote *there, struct oriel_agent_slot *slot)
+/* If the answer does not come, the slot stays ASKED; the next process that claims it clears it. */
+static enum oriel_status request_wait(const struct oriel_remote *target,
+                                      struct oriel_agent_slot *slot)
 {
-    enum oriel_status status = await_answer(there->agent, slot);
-    return status == ORIEL_OK && slot->error != 0 ? failed(there, slot->error) : status;
+    enum oriel_status status = agent_answer_wait(target->agent, slot);
+    return status == ORIEL_OK && slot->error != 0 ? agent_error(target, slot->error) : status;
 }
 
-/* Awaits the answer and gives the slot back. */
-static enum oriel_status finish(const struct job *job, struct request *request)
+/* Waits for the answer and releases the slot. */
+static enum oriel_status request_finish(const struct agent_job *job, struct agent_request *request)
 {
-    enum oriel_status status = await(job->there, request->slot);
+    enum oriel_status status = request_wait(job->target, request->slot);
     if (status == ORIEL_OK && job->out != NULL)
-        carry(job, request->slot, &request->from, EMPTY);
-    release(job->there->agent, request->slot);
+        slot_transfer(job, request->slot, &request->from, EMPTY);
+    agent_slot_release(job->target->agent, request->slot);
     request->slot = NULL;
     return status;
 }
 
-/* While the agent executes one request the origin fills the next; only for a single piece, since pieces move in their order. */
-static enum oriel_status work(const struct job *job)
+/* While the agent executes one request, the origin fills the next. Only for a single piece, because
+ * pieces move in order. */
+static enum oriel_status job_execute(const struct agent_job *job)
 {
-    struct oriel_agent *agent = job->there->agent;
-    struct walk walk = {0, 0};
-    struct request asked = {.slot = NULL};
+    struct oriel_agent *agent = job->target->agent;
+    struct job_position walk = {0, 0};
+    struct agent_request asked = {.slot = NULL};
     enum oriel_status status = ORIEL_OK;
     while (status == ORIEL_OK && (walk.at < job->count || asked.slot != NULL)) {
-        struct request next = {.slot = NULL};
+        struct agent_request next = {.slot = NULL};
         if (walk.at < job->count && (asked.slot == NULL || job->count == 1))
-            status = claim(agent, asked.slot == NULL, &next.slot);
+            status = agent_slot_claim(agent, asked.slot == NULL, &next.slot);
         if (next.slot != NULL)
-            ask(job, &next, &walk);
-        enum oriel_status answered = asked.slot != NULL ? finish(job, &asked) : ORIEL_OK;
+            request_start(job, &next, &walk);
+        enum oriel_status answered = asked.slot != NULL ? request_finish(job, &asked) : ORIEL_OK;
         status = status == ORIEL_OK ? answered : status;
         asked = next;
     }
     if (asked.slot != NULL)
-        finish(job, &asked);
+        request_finish(job, &asked);
     return status;
 }
 
 static enum oriel_status write_pieces_agent(const struct oriel_remote *to,
                                             const struct oriel_piece *pieces, unsigned count)
 {
-    return work(
-        &(struct job){.there = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
+    return job_execute(&(struct agent_job){
+        .target = to, .operation = ORIEL_AGENT_WRITE, .in = pieces, .count = count});
 }
 
 static enum oriel_status read_pieces_agent(const struct oriel_remote *from,
                                            const struct oriel_piece *pieces, unsigned count)
 {
-    return work(
-        &(struct job){.there = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
+    return job_execute(&(struct agent_job){
+        .target = from, .operation = ORIEL_AGENT_READ, .out = pieces, .count = count});
 }
 
 static enum oriel_status write_agent(const struct oriel_remote *to, const void *from,
@@ -312,32 +320,32 @@ static enum oriel_status read_agent(const struct oriel_remote *from, void *to, u
     return read_pieces_agent(from, &piece, len_bytes > 0);
 }
 
-enum oriel_status oriel_agent_update(const struct oriel_remote *there, enum oriel_kind kind,
+enum oriel_status oriel_agent_update(const struct oriel_remote *target, enum oriel_kind kind,
                                      enum oriel_operator operator, const struct oriel_piece * in,
                                      const struct oriel_piece *out, unsigned count)
 {
-    return work(&(struct job){there, ORIEL_AGENT_UPDATE, kind, operator, in, out,
-                              in != NULL || out != NULL ? count : 0});
+    return job_execute(&(struct agent_job){target, ORIEL_AGENT_UPDATE, kind, operator, in, out,
+                                           in != NULL || out != NULL ? count : 0});
 }
 
-enum oriel_status oriel_agent_swap(const struct oriel_remote *there, const void *desired,
-                                   const void *wanted, void *found, uint64_t len_bytes)
+enum oriel_status oriel_agent_swap(const struct oriel_remote *target, const void *desired,
+                                   const void *compared, void *found, uint64_t len_bytes)
 {
     struct oriel_agent_slot *slot;
-    enum oriel_status status = claim(there->agent, true, &slot);
+    enum oriel_status status = agent_slot_claim(target->agent, true, &slot);
     if (status != ORIEL_OK)
         return status;
     slot->operation = ORIEL_AGENT_SWAP;
     slot->run_count = 1;
-    slot->runs[0] = (struct oriel_agent_run){there->address, len_bytes};
+    slot->runs[0] = (struct oriel_agent_run){target->address, len_bytes};
     slot->data_bytes = len_bytes;
-    memcpy(slot->data, wanted, len_bytes);
+    memcpy(slot->data, compared, len_bytes);
     memcpy(slot->data + len_bytes, desired, len_bytes); /* Q2 */
-    submit(there->agent, slot);
-    status = await(there, slot);
+    request_submit(target->agent, slot);
+    status = request_wait(target, slot);
     if (status == ORIEL_OK)
         memcpy(found, slot->data, len_bytes);
-    release(there->agent, slot);
+    agent_slot_release(target->agent, slot);
     return status;
 }
 

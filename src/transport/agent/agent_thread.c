@@ -1,5 +1,5 @@
-/* The agent's thread: who it is to the kernel, and when it is awake.  It sleeps until it is asked, after an answer it stays awake
- * for some microseconds; what a request does is in execute.c.  memory/agent_area.c starts and stops it. */
+/* The agent's thread: its kernel settings, and when it is awake. It sleeps until a request arrives.
+ * After an answer it stays awake for some microseconds. execute.c executes the requests. */
 #include "transport/agent/agent.h"
 
 #include "base/delay.h"
@@ -27,26 +27,27 @@ static struct {
     int fd;
     uint64_t offset; /* of the area in the file */
     pthread_t thread;
-    sem_t ready;     /* the thread has done what it does before it serves */
-    pid_t pid;       /* of the process that has the thread: a forked child has none */
-    bool in_the_way; /* the last origin that was served waits for this processor */
+    sem_t ready;            /* the thread has finished its initialisation */
+    pid_t pid;              /* of the process that has the thread: a forked child has none */
+    bool origin_shares_cpu; /* the origin that was served last waits for this processor */
 } serving;
 
-/* Descriptors of its own: a program that closes all it finds, and opens others under their numbers, must not turn the agent to
- * another file, nor may the agent keep the program's files open.  Before Linux 5.9 they stay the program's. */
-static void keep_own_descriptor(void)
+/* Gives the thread its own descriptor table. If the program closes all descriptors and reuses their
+ * numbers, the agent must not access another file. The agent must not keep the program's files open
+ * either. Before Linux 5.9 the table stays shared. */
+static void descriptor_table_unshare(void)
 {
     unsigned fd = (unsigned)serving.fd;
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
     if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
-    oriel_reserve_fd_leave_spare();
+    oriel_reserve_fd_detach_thread();
     if (fd > 0)
         syscall(SYS_close_range, 0U, fd - 1, 0U);
 #endif
 }
 
-static void serve(unsigned number)
+static void slot_serve(unsigned number)
 {
     struct oriel_agent_slot *slot = &serving.agent->slots[number];
     if (oriel_load_acquire(&slot->answer.value) != ORIEL_AGENT_ASKED)
@@ -56,15 +57,15 @@ static void serve(unsigned number)
         inside != NULL ? oriel_agent_execute(serving.agent, slot, serving.fd, serving.offset) : EIO;
     if (inside != NULL)
         oriel_remote_writers_leave(inside);
-    serving.in_the_way = slot->cpu == sched_getcpu();
+    serving.origin_shares_cpu = slot->cpu == sched_getcpu();
     oriel_delay();
     atomic_exchange_explicit(&slot->answer.value, ORIEL_AGENT_DONE,
                              memory_order_seq_cst); /* Z3, P2 */
     oriel_wake(&slot->answer.value, &slot->answer.sleepers);
 }
 
-/* Serves what was asked (Z1); the bits that were set, 0 when there was nothing. */
-static uint32_t serve_asked(struct oriel_agent *agent)
+/* Serves all requests of the bits in asked (Z1). Returns the bits, 0 if there were none. */
+static uint32_t slots_serve(struct oriel_agent *agent)
 {
     if (oriel_load_relaxed(&agent->asked) == 0)
         return 0;
@@ -73,16 +74,16 @@ static uint32_t serve_asked(struct oriel_agent *agent)
     oriel_delay();
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
         if (bits & (UINT32_C(1) << i))
-            serve(i);
+            slot_serve(i);
     return bits;
 }
 
-/* Awake for a while: an origin often asks again soon, and a wake costs more than what it asks for.  But not where the origin
- * needs this processor. */
-static bool asked_soon(struct oriel_agent *agent)
+/* Stays awake for a while: an origin often sends its next request soon, and a wake costs more than
+ * the request. But not if the origin needs this processor. */
+static bool is_asked_soon(struct oriel_agent *agent)
 {
     uint64_t begin_ns = oriel_now_ns();
-    if (serving.in_the_way)
+    if (serving.origin_shares_cpu)
         return false;
     for (;;) {
         for (int i = 0; i < 16; i++) {
@@ -98,8 +99,9 @@ static bool asked_soon(struct oriel_agent *agent)
     }
 }
 
-/* S1 and S2 of base/wait.h.  Without a limit: whoever asks wakes, and who dies before has no answer to wait for. */
-static void sleep_until_asked(struct oriel_agent *agent)
+/* S1 and S2 of base/wait.h. Without a time limit: each origin wakes the agent, and one that dies
+ * before has no answer to wait for. */
+static void agent_sleep(struct oriel_agent *agent)
 {
     atomic_fetch_add_explicit(&agent->sleepers, 1, memory_order_seq_cst); /* S1 */
     oriel_delay();
@@ -108,8 +110,9 @@ static void sleep_until_asked(struct oriel_agent *agent)
     atomic_fetch_sub_explicit(&agent->sleepers, 1, memory_order_seq_cst);
 }
 
-/* One real read: the descriptor is that of the file which holds the area. */
-static bool is_own_file(const struct oriel_agent *agent)
+/* Reads the area through the descriptor, to check that it refers to the file that contains the
+ * area. */
+static bool area_file_is_valid(const struct oriel_agent *agent)
 {
     struct oriel_identity found;
     return pread(serving.fd, &found, sizeof found, (off_t)serving.offset) ==
@@ -117,38 +120,39 @@ static bool is_own_file(const struct oriel_agent *agent)
            memcmp(&found, &agent->process, sizeof found) == 0;
 }
 
-static void *run(void *unused)
+static void *agent_thread_main(void *unused)
 {
     (void)unused;
     struct oriel_agent *agent = serving.agent;
-    keep_own_descriptor();
-    oriel_schedule_soon();
+    descriptor_table_unshare();
+    oriel_schedule_short_slices();
     oriel_schedule_anywhere();
     oriel_remote_writers_add_helper(gettid());
-    bool goes_on = is_own_file(agent);
+    bool goes_on = area_file_is_valid(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);
     sem_post(&serving.ready);
     while (goes_on) {
-        uint32_t bits = serve_asked(agent);
+        uint32_t bits = slots_serve(agent);
         goes_on = (bits & ORIEL_AGENT_STOP) == 0;
-        if (goes_on && (bits == 0 || !asked_soon(agent)))
-            sleep_until_asked(agent);
+        if (goes_on && (bits == 0 || !is_asked_soon(agent)))
+            agent_sleep(agent);
     }
     oriel_remote_writers_remove_helper(gettid());
     return NULL;
 }
 
-/* Static memory for threads is taken from the stack: where a program has much of it, the default size must do. */
-static int create(void)
+/* Static thread-local memory is part of the stack: if a program has much of it, the small stack
+ * fails and the default size is used. */
+static int agent_thread_create(void)
 {
     pthread_attr_t small;
     int error = pthread_attr_init(&small);
     if (error != 0)
         return error;
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    error = pthread_create(&serving.thread, &small, run, NULL);
+    error = pthread_create(&serving.thread, &small, agent_thread_main, NULL);
     pthread_attr_destroy(&small);
-    return error == EINVAL ? pthread_create(&serving.thread, NULL, run, NULL) : error;
+    return error == EINVAL ? pthread_create(&serving.thread, NULL, agent_thread_main, NULL) : error;
 }
 
 enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers,
@@ -163,18 +167,17 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     sem_init(&serving.ready, 0, 0);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all,
-                    &before); /* the program's handlers run in the program's threads */
-    int error = create();
+                    &before); /* the program's signal handlers run only in the program's threads */
+    int error = agent_thread_create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
         return oriel_fail(ORIEL_E_OTHER, "no thread for the agent: %s", strerror(error));
     pthread_setname_np(serving.thread, "oriel-agent");
     while (sem_wait(&serving.ready) != 0)
-        ; /* a signal */
+        ; /* interrupted by a signal */
     if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
         pthread_join(serving.thread, NULL);
-        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file any more: no agent",
-                          fd);
+        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file: no agent", fd);
     }
     serving.pid = getpid();
     return ORIEL_OK;

@@ -1,14 +1,14 @@
-/* What one request does at the target.  User memory is read and written by preadv and pwritev between it and the memory file, so
- * that memory which is gone is an error (EFAULT) and not the end of the process; elements are computed in the area's stage.
- * Others write the slot: whatever decides how far the agent reaches is copied once, and checked.  agent_thread.c calls, in one
- * thread. */
+/* Executes one request at the target. preadv and pwritev copy between user memory and the memory
+ * file, so unmapped memory causes an error (EFAULT) and does not end the process. Elements are
+ * computed in the area's stage. Other processes write the slot: every field that determines which
+ * memory is accessed is copied once and then checked. Runs in one thread. */
 #include "transport/agent/agent.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
-/* The request in hand. */
+/* The current request. */
 static struct {
     struct oriel_agent *agent;
     struct oriel_agent_slot *slot;
@@ -18,49 +18,49 @@ static struct {
     unsigned run_count;
     uint64_t data_bytes; /* of all runs */
     struct iovec places[ORIEL_AGENT_RUNS];
-} now;
+} current;
 
 enum direction { TO_USER, FROM_USER };
 
-/* What is checked must be what is used. */
+/* Reads a field once, so the checked value is the used value. */
 static uint32_t read_once(const uint32_t *word)
 {
     return *(const volatile uint32_t *)word;
 }
 
-static int take_runs(void)
+static int runs_copy_checked(void)
 {
-    now.run_count = read_once(&now.slot->run_count);
-    now.data_bytes = 0;
-    if (now.run_count > ORIEL_AGENT_RUNS)
+    current.run_count = read_once(&current.slot->run_count);
+    current.data_bytes = 0;
+    if (current.run_count > ORIEL_AGENT_RUNS)
         return EINVAL;
-    for (unsigned i = 0; i < now.run_count; i++) {
-        now.runs[i] = now.slot->runs[i];
-        if (now.runs[i].len_bytes > ORIEL_AGENT_DATA_BYTES - now.data_bytes)
+    for (unsigned i = 0; i < current.run_count; i++) {
+        current.runs[i] = current.slot->runs[i];
+        if (current.runs[i].len_bytes > ORIEL_AGENT_DATA_BYTES - current.data_bytes)
             return EINVAL;
-        now.data_bytes += now.runs[i].len_bytes;
+        current.data_bytes += current.runs[i].len_bytes;
     }
-    return now.data_bytes == now.slot->data_bytes ? 0 : EINVAL;
+    return current.data_bytes == current.slot->data_bytes ? 0 : EINVAL;
 }
 
-static struct iovec place(uint64_t address, uint64_t len_bytes)
+static struct iovec iovec_at(uint64_t address, uint64_t len_bytes)
 {
     return (struct iovec){(void *)(uintptr_t)address, len_bytes};
 }
 
-/* Between the first count places and what lies at bytes of the area, one after the other.  A call that the kernel ends early is
- * asked for the rest, which says why. */
-static int transfer(unsigned count, enum direction direction, const char *bytes)
+/* Copies between the first count places and contiguous bytes of the area. If the kernel stops
+ * early, the rest is requested again, which returns the reason. */
+static int area_transfer(unsigned count, enum direction direction, const char *bytes)
 {
-    struct iovec *places = now.places;
-    uint64_t at = now.offset + (uint64_t)(bytes - (const char *)now.agent);
+    struct iovec *places = current.places;
+    uint64_t at = current.offset + (uint64_t)(bytes - (const char *)current.agent);
     for (;;) {
         while (count > 0 && places->iov_len == 0)
             places++, count--;
         if (count == 0)
             return 0;
-        ssize_t moved = direction == TO_USER ? preadv(now.fd, places, (int)count, (off_t)at)
-                                             : pwritev(now.fd, places, (int)count, (off_t)at);
+        ssize_t moved = direction == TO_USER ? preadv(current.fd, places, (int)count, (off_t)at)
+                                             : pwritev(current.fd, places, (int)count, (off_t)at);
         if (moved < 0 && errno == EINTR)
             continue;
         if (moved <= 0)
@@ -68,7 +68,8 @@ static int transfer(unsigned count, enum direction direction, const char *bytes)
         at += (uint64_t)moved;
         for (uint64_t rest = (uint64_t)moved; rest > 0;) {
             uint64_t part = rest < places->iov_len ? rest : places->iov_len;
-            *places = place((uint64_t)(uintptr_t)places->iov_base + part, places->iov_len - part);
+            *places =
+                iovec_at((uint64_t)(uintptr_t)places->iov_base + part, places->iov_len - part);
             rest -= part;
             if (places->iov_len == 0 && count > 1)
                 places++, count--;
@@ -76,24 +77,24 @@ static int transfer(unsigned count, enum direction direction, const char *bytes)
     }
 }
 
-/* All runs and the bytes of the area. */
+/* Copies between all runs and the bytes of the area. */
 static int transfer_runs(enum direction direction, const char *bytes)
 {
-    for (unsigned i = 0; i < now.run_count; i++)
-        now.places[i] = place(now.runs[i].address, now.runs[i].len_bytes);
-    return transfer(now.run_count, direction, bytes);
+    for (unsigned i = 0; i < current.run_count; i++)
+        current.places[i] = iovec_at(current.runs[i].address, current.runs[i].len_bytes);
+    return area_transfer(current.run_count, direction, bytes);
 }
 
-/* The run's pairs into the stage; what lies behind the last field may not be there. */
-static int read_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
+/* Reads the run's pairs into the stage. The bytes after the last field may be unmapped. */
+static int pairs_read(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
                       const char *stage)
 {
-    now.places[0] = place(run->address, run->len_bytes - oriel_kind_tail_bytes(kind));
-    return transfer(1, FROM_USER, stage);
+    current.places[0] = iovec_at(run->address, run->len_bytes - oriel_kind_tail_bytes(kind));
+    return area_transfer(1, FROM_USER, stage);
 }
 
-/* The fields of the run's pairs, which move together in the stage for it. */
-static int write_pairs(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
+/* Writes the fields of the run's pairs, packed in the stage first. */
+static int pairs_write(const struct oriel_kind_properties *kind, const struct oriel_agent_run *run,
                        char *stage)
 {
     int error = 0;
@@ -102,28 +103,28 @@ static int write_pairs(const struct oriel_kind_properties *kind, const struct or
         char *end = fields;
         unsigned count = 0;
         for (; done < run->len_bytes && count + 2 <= ORIEL_AGENT_RUNS; done += kind->extent_bytes) {
-            now.places[count++] = place(run->address + done, kind->value_bytes);
+            current.places[count++] = iovec_at(run->address + done, kind->value_bytes);
             memmove(end, stage + done, kind->value_bytes);
             end += kind->value_bytes;
-            now.places[count++] =
-                place(run->address + done + kind->index_offset, kind->index_bytes);
+            current.places[count++] =
+                iovec_at(run->address + done + kind->index_offset, kind->index_bytes);
             memmove(end, stage + done + kind->index_offset, kind->index_bytes);
             end += kind->index_bytes;
         }
-        error = transfer(count, TO_USER, fields);
+        error = area_transfer(count, TO_USER, fields);
     }
     return error;
 }
 
 static int transfer_pairs(const struct oriel_kind_properties *kind, enum direction direction)
 {
-    char *stage = now.agent->stage;
+    char *stage = current.agent->stage;
     int error = 0;
-    for (unsigned i = 0; i < now.run_count && error == 0; i++) {
-        const struct oriel_agent_run *run = &now.runs[i];
+    for (unsigned i = 0; i < current.run_count && error == 0; i++) {
+        const struct oriel_agent_run *run = &current.runs[i];
         if (run->len_bytes > 0)
             error =
-                direction == TO_USER ? write_pairs(kind, run, stage) : read_pairs(kind, run, stage);
+                direction == TO_USER ? pairs_write(kind, run, stage) : pairs_read(kind, run, stage);
         stage += run->len_bytes;
     }
     return error;
@@ -132,36 +133,37 @@ static int transfer_pairs(const struct oriel_kind_properties *kind, enum directi
 static int transfer_elements(const struct oriel_kind_properties *kind, enum direction direction)
 {
     return kind->padded ? transfer_pairs(kind, direction)
-                        : transfer_runs(direction, now.agent->stage);
+                        : transfer_runs(direction, current.agent->stage);
 }
 
 /* U */
-static int update(void)
+static int execute_update(void)
 {
-    uint32_t number = read_once(&now.slot->kind);
-    uint32_t operator= read_once(&now.slot->operator);
-    if (number >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[number]
-                                          .plain[operator] == NULL)
+    uint32_t number = read_once(&current.slot->kind);
+    uint32_t op = read_once(&current.slot->operator);
+    if (number >= ORIEL_KIND_COUNT || op >= ORIEL_OPERATOR_COUNT ||
+        oriel_kinds[number].plain[op] == NULL)
         return EINVAL;
     const struct oriel_kind_properties *kind = &oriel_kinds[number];
-    for (unsigned i = 0; i < now.run_count; i++)
-        if (now.runs[i].len_bytes % kind->extent_bytes != 0)
+    for (unsigned i = 0; i < current.run_count; i++)
+        if (current.runs[i].len_bytes % kind->extent_bytes != 0)
             return EINVAL;
     int error = transfer_elements(kind, FROM_USER);
     if (error != 0)
         return error;
-    char *data = now.slot->data;
-    kind->plain[operator](now.agent->stage, data, now.slot->returns != 0 ? data : NULL, now.data_bytes / kind->extent_bytes);
-    return operator== ORIEL_OPERATOR_NO_OP ? 0 : transfer_elements(kind, TO_USER);
+    char *data = current.slot->data;
+    kind->plain[op](current.agent->stage, data, current.slot->returns != 0 ? data : NULL,
+                    current.data_bytes / kind->extent_bytes);
+    return op == ORIEL_OPERATOR_NO_OP ? 0 : transfer_elements(kind, TO_USER);
 }
 
 /* U */
-static int swap(void)
+static int execute_swap(void)
 {
-    char *wanted = now.slot->data;
-    char *found = now.agent->stage;
-    uint64_t len_bytes = now.data_bytes;
-    if (now.run_count != 1 || len_bytes > ORIEL_AGENT_DATA_BYTES / 2)
+    char *wanted = current.slot->data;
+    char *found = current.agent->stage;
+    uint64_t len_bytes = current.data_bytes;
+    if (current.run_count != 1 || len_bytes > ORIEL_AGENT_DATA_BYTES / 2)
         return EINVAL;
     int error = transfer_runs(FROM_USER, found);
     if (error == 0 && memcmp(found, wanted, len_bytes) == 0)
@@ -174,18 +176,18 @@ static int swap(void)
 int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd,
                         uint64_t offset)
 {
-    now.agent = agent;
-    now.slot = slot;
-    now.fd = fd;
-    now.offset = offset;
-    int error = take_runs();
+    current.agent = agent;
+    current.slot = slot;
+    current.fd = fd;
+    current.offset = offset;
+    int error = runs_copy_checked();
     if (error != 0)
         return error;
     switch (read_once(&slot->operation)) {
     case ORIEL_AGENT_WRITE: return transfer_runs(TO_USER, slot->data);
     case ORIEL_AGENT_READ: return transfer_runs(FROM_USER, slot->data);
-    case ORIEL_AGENT_UPDATE: return update();
-    case ORIEL_AGENT_SWAP: return swap();
+    case ORIEL_AGENT_UPDATE: return execute_update();
+    case ORIEL_AGENT_SWAP: return execute_swap();
     default: return EINVAL;
     }
 }

@@ -1,6 +1,7 @@
-/* Cross-memory attach: the kernel copies between two address spaces, with no help from the other process.  The kernel
- * checks the right to trace the target at every call.  A call may move less than asked for; the rest is asked for again.  Each
- * call is announced to the target, and short (remote_writers.h).  rma/ calls; memory/mechanism.c probes. */
+/* Cross-memory attach: the kernel copies between two address spaces, without help of the other
+ * process. The kernel checks at every call the right to trace the target. A call may move less than
+ * requested; the rest is requested again. Each call is announced to the target, and short
+ * (remote_writers.h). */
 #include "transport/transport.h"
 
 #include "transport/remote_writers.h"
@@ -10,7 +11,7 @@
 #include <sys/uio.h>
 
 #define CHUNK_BYTES                                                                                \
-    (UINT64_C(16) << 20) /* some milliseconds, for as long as which the target may not move pages */
+    (UINT64_C(16) << 20) /* some milliseconds, during which the target may not move pages */
 
 enum { PIECES = 1024 }; /* the kernel's limit (UIO_MAXIOV) */
 
@@ -18,48 +19,48 @@ typedef ssize_t transfer(pid_t pid, const struct iovec *local, unsigned long loc
                          const struct iovec *remote, unsigned long remote_count,
                          unsigned long flags);
 
-/* One call of the kernel, announced to the target; local and remote have as many parts. */
-static ssize_t call_announced(transfer *call, const struct oriel_remote *there,
+/* One system call, announced to the target. local and remote have equal numbers of parts. */
+static ssize_t call_announced(transfer *call, const struct oriel_remote *target,
                               const struct iovec *local, const struct iovec *remote, unsigned count)
 {
-    if (there->writers == NULL)
-        return call(there->pid, local, count, remote, count, 0);
-    struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(there->writers);
+    if (target->writers == NULL)
+        return call(target->pid, local, count, remote, count, 0);
+    struct oriel_remote_writers_slot *slot = oriel_remote_writers_enter(target->writers);
     if (slot == NULL) {
-        errno = ENXIO; /* oriel_remote_writers_enter has said why */
+        errno = ENXIO; /* oriel_remote_writers_enter has set the message */
         return -1;
     }
-    ssize_t moved = call(there->pid, local, count, remote, count, 0);
+    ssize_t moved = call(target->pid, local, count, remote, count, 0);
     oriel_remote_writers_leave(slot);
     return moved;
 }
 
-static enum oriel_status failed(const struct oriel_remote *there, uint64_t address, int error)
+static enum oriel_status cma_error(const struct oriel_remote *target, uint64_t address, int error)
 {
     if (error == ENXIO)
         return ORIEL_E_OTHER;
     if (error == ESRCH)
-        return oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
+        return oriel_fail(ORIEL_E_PEER, "process %d has died", (int)target->pid);
     if (error == EFAULT)
         return oriel_fail(ORIEL_E_RANGE,
                           "address %#lx of process %d, or the origin's buffer, is not mapped",
-                          (unsigned long)address, (int)there->pid);
-    return oriel_fail(ORIEL_E_OTHER, "the kernel refuses to copy to or from process %d: %s",
-                      (int)there->pid, strerror(error));
+                          (unsigned long)address, (int)target->pid);
+    return oriel_fail(ORIEL_E_OTHER, "the kernel cannot copy to or from process %d: %s",
+                      (int)target->pid, strerror(error));
 }
 
-static enum oriel_status move(transfer *call, const struct oriel_remote *there, void *here,
-                              uint64_t len_bytes)
+static enum oriel_status cma_move(transfer *call, const struct oriel_remote *target, void *buffer,
+                                  uint64_t len_bytes)
 {
     for (uint64_t done = 0; done < len_bytes;) {
         uint64_t now = len_bytes - done < CHUNK_BYTES ? len_bytes - done : CHUNK_BYTES;
-        struct iovec local = {(char *)here + done, now};
-        struct iovec remote = {(void *)(uintptr_t)(there->address + done), now};
-        ssize_t moved = call_announced(call, there, &local, &remote, 1);
+        struct iovec local = {(char *)buffer + done, now};
+        struct iovec remote = {(void *)(uintptr_t)(target->address + done), now};
+        ssize_t moved = call_announced(call, target, &local, &remote, 1);
         if (moved < 0 && errno == EINTR)
             continue;
         if (moved <= 0)
-            return failed(there, there->address + done, moved < 0 ? errno : EFAULT);
+            return cma_error(target, target->address + done, moved < 0 ? errno : EFAULT);
         done += (uint64_t)moved;
     }
     return ORIEL_OK;
@@ -68,16 +69,17 @@ static enum oriel_status move(transfer *call, const struct oriel_remote *there, 
 static enum oriel_status write_cma(const struct oriel_remote *to, const void *from,
                                    uint64_t len_bytes)
 {
-    return move(process_vm_writev, to, (void *)(uintptr_t)from, len_bytes);
+    return cma_move(process_vm_writev, to, (void *)(uintptr_t)from, len_bytes);
 }
 
 static enum oriel_status read_cma(const struct oriel_remote *from, void *to, uint64_t len_bytes)
 {
-    return move(process_vm_readv, from, to, len_bytes);
+    return cma_move(process_vm_readv, from, to, len_bytes);
 }
 
-/* How many pieces from the first on go into one call. */
-static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, uint64_t *total_bytes)
+/* The number of leading pieces that fit into one call. */
+static unsigned pieces_fitting(const struct oriel_piece *pieces, unsigned count,
+                               uint64_t *total_bytes)
 {
     unsigned taken = 0;
     *total_bytes = 0;
@@ -86,10 +88,10 @@ static unsigned take_pieces(const struct oriel_piece *pieces, unsigned count, ui
     return taken;
 }
 
-/* One call for many pieces; where the kernel stops early each piece is asked for alone, which finds out why, and so is one that
- * is too long. */
-static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *there,
-                                     const struct oriel_piece *pieces, unsigned count)
+/* One call for many pieces. If the kernel stops early, each piece is copied alone, which finds the
+ * reason. So is a piece that is too long. */
+static enum oriel_status cma_move_pieces(transfer *call, const struct oriel_remote *target,
+                                         const struct oriel_piece *pieces, unsigned count)
 {
     struct iovec local[PIECES];
     struct iovec remote[PIECES];
@@ -98,20 +100,20 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
         return oriel_fail(ORIEL_E_OTHER, "%u pieces in one transfer", count);
     enum oriel_status status = ORIEL_OK;
     for (unsigned taken; count > 0 && status == ORIEL_OK; pieces += taken, count -= taken) {
-        taken = take_pieces(pieces, count, &total_bytes);
+        taken = pieces_fitting(pieces, count, &total_bytes);
         for (unsigned i = 0; i < taken; i++) {
             local[i] = (struct iovec){pieces[i].here, pieces[i].len_bytes};
             remote[i].iov_base =
-                (void *)(uintptr_t)(there->address + (uint64_t)pieces[i].offset_bytes);
+                (void *)(uintptr_t)(target->address + (uint64_t)pieces[i].offset_bytes);
             remote[i].iov_len = pieces[i].len_bytes;
         }
-        if (taken > 0 && call_announced(call, there, local, remote, taken) == (ssize_t)total_bytes)
+        if (taken > 0 && call_announced(call, target, local, remote, taken) == (ssize_t)total_bytes)
             continue;
         taken += taken == 0;
         for (unsigned i = 0; i < taken && status == ORIEL_OK; i++) {
-            struct oriel_remote piece = *there;
+            struct oriel_remote piece = *target;
             piece.address += (uint64_t)pieces[i].offset_bytes;
-            status = move(call, &piece, pieces[i].here, pieces[i].len_bytes);
+            status = cma_move(call, &piece, pieces[i].here, pieces[i].len_bytes);
         }
     }
     return status;
@@ -120,13 +122,13 @@ static enum oriel_status move_pieces(transfer *call, const struct oriel_remote *
 static enum oriel_status write_pieces_cma(const struct oriel_remote *to,
                                           const struct oriel_piece *pieces, unsigned count)
 {
-    return move_pieces(process_vm_writev, to, pieces, count);
+    return cma_move_pieces(process_vm_writev, to, pieces, count);
 }
 
 static enum oriel_status read_pieces_cma(const struct oriel_remote *from,
                                          const struct oriel_piece *pieces, unsigned count)
 {
-    return move_pieces(process_vm_readv, from, pieces, count);
+    return cma_move_pieces(process_vm_readv, from, pieces, count);
 }
 
 const struct oriel_transport oriel_transport_cma = {

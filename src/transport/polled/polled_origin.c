@@ -1,6 +1,6 @@
-/* The origin's side of requests (polled.h has the argument).  A target that does not serve costs
- * PATIENCE_NS, then no request for one operation, for three, and so on up to MOST_SKIPPED.  Any thread
- * may ask. */
+/* The origin's side of requests (polled.h contains the argument). A target that does not serve
+ * costs PATIENCE_NS. Then one operation skips the request, then three, and so on up to
+ * SKIPS_MAX. Thread-safe. */
 #include "transport/polled/polled.h"
 
 #include "base/delay.h"
@@ -12,34 +12,34 @@
 
 enum {
     PATIENCE_NS = ORIEL_DELAYS ? 200000 : 2000, /* random delays on both sides make answers late */
-    LOOKS = 32,                                 /* from one clock snapshot to the next */
-    SPIN_NS = 100000,   /* while a thread executes; then the origin yields */
-    ASK_NS = 100000000, /* between two checks whether the target lives */
-    MOST_SKIPPED = ORIEL_DELAYS ? 3 : 255,
-    HABITS = 32,
+    LOOKS = 32,                                 /* loads between two reads of the clock */
+    SPIN_NS = 100000,   /* while a thread executes the request; then the origin yields */
+    ASK_NS = 100000000, /* interval between checks that the target lives */
+    SKIPS_MAX = ORIEL_DELAYS ? 3 : 255,
+    HISTORIES = 32,
 };
 
 _Atomic uint32_t oriel_polled_waits;
-_Atomic bool oriel_polled_asks;
+_Atomic bool oriel_polled_has_requested;
 _Thread_local bool oriel_polled_served;
 
-/* What this thread has learnt of the targets whose PIDs have one remainder: most often of one. */
-static _Thread_local struct habit {
-    uint16_t skips;      /* operations that do not ask from now on, */
-    uint16_t skips_last; /* of those after the last request; 0: it was served */
+/* This thread's experience with the targets whose PIDs have one remainder: usually a single one. */
+static _Thread_local struct target_history {
+    uint16_t skips;      /* remaining operations without a request */
+    uint16_t skips_last; /* initial value of skips after the last request; 0 if it was served */
     uint8_t slot;        /* of the last request, + 1 */
-} habits[HABITS];
+} histories[HISTORIES];
 
-static void note(struct habit *habit, bool is_done)
+static void history_record(struct target_history *history, bool is_done)
 {
-    const int more = 2 * habit->skips_last + 1;
-    habit->skips_last = (uint16_t)(is_done ? 0 : more < MOST_SKIPPED ? more : MOST_SKIPPED);
-    habit->skips = habit->skips_last;
+    const int more = 2 * history->skips_last + 1;
+    history->skips_last = (uint16_t)(is_done ? 0 : more < SKIPS_MAX ? more : SKIPS_MAX);
+    history->skips = history->skips_last;
 }
 
 /* --- slots --- */
 
-static bool take(struct oriel_polled *area, uint32_t number, uint64_t from)
+static bool polled_slot_claim_from(struct oriel_polled *area, uint32_t number, uint64_t from)
 {
     return atomic_load_explicit(&area->owners[number].word, memory_order_relaxed) == from &&
            atomic_compare_exchange_strong_explicit(&area->owners[number].word, &from,
@@ -47,67 +47,69 @@ static bool take(struct oriel_polled *area, uint32_t number, uint64_t from)
                                                    memory_order_relaxed); /* R1 */
 }
 
-static void release(struct oriel_polled *area, uint32_t number)
+static void polled_slot_release(struct oriel_polled *area, uint32_t number)
 {
     atomic_store_explicit(&area->owners[number].word, 0, memory_order_release); /* R5, P3 */
 }
 
 /* P1 */
-static bool withdraw(struct oriel_polled_slot *slot)
+static bool request_withdraw(struct oriel_polled_slot *slot)
 {
     uint32_t asked = ORIEL_POLLED_ASKED;
     return atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_IDLE,
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Whether what the slot's owner before this one left is over; it may have died. */
-static bool clear(struct oriel_polled_slot *slot)
+/* Returns true if the previous owner's request is finished or withdrawn; that owner may have
+ * died. */
+static bool polled_slot_clear(struct oriel_polled_slot *slot)
 {
     uint32_t state = oriel_load_acquire(&slot->state);
     return state == ORIEL_POLLED_IDLE || state == ORIEL_POLLED_DONE ||
-           (state == ORIEL_POLLED_ASKED && withdraw(slot));
+           (state == ORIEL_POLLED_ASKED && request_withdraw(slot));
 }
 
-/* A slot of a dead process; ORIEL_POLLED_SLOTS: there is none. */
-static uint32_t take_over(struct oriel_polled *area)
+/* Claims a slot of a dead process. Returns ORIEL_POLLED_SLOTS if there is none. */
+static uint32_t polled_slot_take_over(struct oriel_polled *area)
 {
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++) {
         uint64_t owner = atomic_load_explicit(&area->owners[i].word, memory_order_relaxed);
         if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) &&
-            take(area, i, owner))
+            polled_slot_claim_from(area, i, owner))
             return i;
     }
     return ORIEL_POLLED_SLOTS;
 }
 
-/* Each origin has a slot of its own first of all: pages are remembered by slot. */
-static uint32_t take_free(struct oriel_polled *area, const struct habit *habit)
+/* Each origin first tries its own slot, because pages are cached per slot. */
+static uint32_t polled_slot_claim_free(struct oriel_polled *area,
+                                       const struct target_history *history)
 {
     const uint32_t last =
-        habit->slot != 0 ? habit->slot - 1u : (uint32_t)getpid() % ORIEL_POLLED_SLOTS;
-    if (oriel_likely(take(area, last, 0)))
+        history->slot != 0 ? history->slot - 1u : (uint32_t)getpid() % ORIEL_POLLED_SLOTS;
+    if (oriel_likely(polled_slot_claim_from(area, last, 0)))
         return last;
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++)
-        if (take(area, i, 0))
+        if (polled_slot_claim_from(area, i, 0))
             return i;
     return ORIEL_POLLED_SLOTS;
 }
 
-/* ORIEL_POLLED_SLOTS: none is free. */
-static uint32_t claim(struct oriel_polled *area, struct habit *habit)
+/* Returns ORIEL_POLLED_SLOTS if no slot is free. */
+static uint32_t polled_slot_claim(struct oriel_polled *area, struct target_history *history)
 {
     if (oriel_unlikely(oriel_identity_own_word() == 0))
         return ORIEL_POLLED_SLOTS;
-    uint32_t number = take_free(area, habit);
+    uint32_t number = polled_slot_claim_free(area, history);
     if (oriel_unlikely(number == ORIEL_POLLED_SLOTS))
-        number = take_over(area);
+        number = polled_slot_take_over(area);
     if (oriel_unlikely(number == ORIEL_POLLED_SLOTS))
         return number;
-    if (oriel_unlikely(!clear(&area->slots[number]))) {
-        release(area, number);
+    if (oriel_unlikely(!polled_slot_clear(&area->slots[number]))) {
+        polled_slot_release(area, number);
         return ORIEL_POLLED_SLOTS;
     }
-    habit->slot = (uint8_t)(number + 1);
+    history->slot = (uint8_t)(number + 1);
     uint32_t used = oriel_load_relaxed(&area->used);
     while (used <= number &&
            !atomic_compare_exchange_weak_explicit(&area->used, &used, number + 1,
@@ -118,7 +120,7 @@ static uint32_t claim(struct oriel_polled *area, struct habit *habit)
 
 /* --- one request --- */
 
-static void copy(void *to, const void *from, uint64_t len_bytes)
+static void polled_copy(void *to, const void *from, uint64_t len_bytes)
 {
     if (oriel_likely(len_bytes == 8))
         memcpy(to, from, 8);
@@ -126,27 +128,29 @@ static void copy(void *to, const void *from, uint64_t len_bytes)
         memcpy(to, from, len_bytes);
 }
 
-static void fill(struct oriel_polled_slot *slot, uint64_t address,
-                 const struct oriel_polled_wanted *wanted)
+static void request_fill(struct oriel_polled_slot *slot, uint64_t address,
+                         const struct oriel_polled_wanted *request)
 {
-    slot->operation = (uint8_t)wanted->operation;
-    slot->kind = (uint8_t)wanted->kind;
-    slot->operator=(uint8_t) wanted->operator;
-    slot->returns = wanted->out != NULL;
-    slot->len_bytes = (uint32_t)wanted->len_bytes;
+    slot->operation = (uint8_t)request->operation;
+    slot->kind = (uint8_t)request->kind;
+    slot->operator=(uint8_t) request->operator;
+    slot->returns = request->out != NULL;
+    slot->len_bytes = (uint32_t)request->len_bytes;
     slot->address = address;
     slot->waits = atomic_load_explicit(&oriel_polled_waits, memory_order_relaxed);
     slot->origin = (uint32_t)oriel_identity_own_word();
-    if (wanted->in != NULL)
-        copy(slot->data, wanted->in, wanted->len_bytes);
-    if (wanted->operation == ORIEL_POLLED_SWAP)
-        copy(slot->data + wanted->len_bytes, wanted->desired, wanted->len_bytes); /* R2 */
+    if (request->in != NULL)
+        polled_copy(slot->data, request->in, request->len_bytes);
+    if (request->operation == ORIEL_POLLED_SWAP)
+        polled_copy(slot->data + request->len_bytes, request->desired, request->len_bytes); /* R2 */
 }
 
 enum answer { ANSWERED, WITHDRAWN, DIED };
 
-/* R4.  The origin serves others meanwhile: two that ask each other would else both wait in vain. */
-static enum answer await_answer(const struct oriel_polled *area, struct oriel_polled_slot *slot)
+/* R4. The origin serves other requests meanwhile: otherwise two processes that send requests to
+ *     each other would both wait in vain. */
+static enum answer polled_answer_wait(const struct oriel_polled *area,
+                                      struct oriel_polled_slot *slot)
 {
     uint64_t begin_ns = 0, asked_ns = 0;
     struct oriel_polled *own = atomic_load_explicit(&oriel_polled_own, memory_order_acquire);
@@ -157,11 +161,12 @@ static enum answer await_answer(const struct oriel_polled *area, struct oriel_po
         if (looks % LOOKS != 0)
             continue;
         if (own != NULL)
-            (void)oriel_polled_answer(own);
+            (void)oriel_polled_serve(own);
         uint64_t now_ns = oriel_now_ns();
         if (begin_ns == 0)
             begin_ns = asked_ns = now_ns;
-        if (state == ORIEL_POLLED_ASKED && now_ns - begin_ns >= PATIENCE_NS && withdraw(slot))
+        if (state == ORIEL_POLLED_ASKED && now_ns - begin_ns >= PATIENCE_NS &&
+            request_withdraw(slot))
             return WITHDRAWN;
         if (now_ns - begin_ns >= SPIN_NS)
             sched_yield();
@@ -173,47 +178,47 @@ static enum answer await_answer(const struct oriel_polled *area, struct oriel_po
     }
 }
 
-static bool fits(const struct oriel_polled_wanted *wanted)
+static bool fits_slot(const struct oriel_polled_wanted *request)
 {
     uint64_t most_bytes =
-        wanted->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
-    return wanted->len_bytes <= most_bytes &&
-           !(wanted->operation == ORIEL_POLLED_UPDATE && oriel_kinds[wanted->kind].padded);
+        request->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
+    return request->len_bytes <= most_bytes &&
+           !(request->operation == ORIEL_POLLED_UPDATE && oriel_kinds[request->kind].padded);
 }
 
-bool oriel_polled_ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted,
+bool oriel_polled_ask(const struct oriel_remote *target, const struct oriel_polled_wanted *request,
                       enum oriel_status *status)
 {
-    struct oriel_polled *area = there->polled;
-    if (area == NULL || !fits(wanted))
+    struct oriel_polled *area = target->polled;
+    if (area == NULL || !fits_slot(request))
         return false;
-    struct habit *habit = &habits[(uint32_t)there->pid % HABITS];
-    if (habit->skips > 0) {
-        habit->skips--;
+    struct target_history *history = &histories[(uint32_t)target->pid % HISTORIES];
+    if (history->skips > 0) {
+        history->skips--;
         return false;
     }
-    if (oriel_unlikely(!atomic_load_explicit(&oriel_polled_asks, memory_order_relaxed)))
-        atomic_store_explicit(&oriel_polled_asks, true, memory_order_relaxed);
-    uint32_t number = claim(area, habit);
+    if (oriel_unlikely(!atomic_load_explicit(&oriel_polled_has_requested, memory_order_relaxed)))
+        atomic_store_explicit(&oriel_polled_has_requested, true, memory_order_relaxed);
+    uint32_t number = polled_slot_claim(area, history);
     if (oriel_unlikely(number == ORIEL_POLLED_SLOTS)) {
-        note(habit, false);
+        history_record(history, false);
         return false;
     }
     struct oriel_polled_slot *slot = &area->slots[number];
-    fill(slot, there->address, wanted);
+    request_fill(slot, target->address, request);
     oriel_delay();
     oriel_store_release(&slot->state, ORIEL_POLLED_ASKED); /* R3, P2 */
-    enum answer answer = await_answer(area, slot);
+    enum answer answer = polled_answer_wait(area, slot);
     bool is_done = answer == ANSWERED && slot->error == 0;
-    if (oriel_likely(is_done) && wanted->out != NULL)
-        copy(wanted->out, slot->data, wanted->len_bytes);
+    if (oriel_likely(is_done) && request->out != NULL)
+        polled_copy(request->out, slot->data, request->len_bytes);
     oriel_delay();
-    release(area, number);
+    polled_slot_release(area, number);
     if (oriel_unlikely(answer == DIED)) {
-        *status = oriel_fail(ORIEL_E_PEER, "process %d has died", (int)there->pid);
+        *status = oriel_fail(ORIEL_E_PEER, "process %d has died", (int)target->pid);
         return true;
     }
-    note(habit, is_done);
+    history_record(history, is_done);
     oriel_polled_served |= is_done;
     *status = ORIEL_OK;
     return is_done;

@@ -1,6 +1,7 @@
-/* The target's side of requests (polled.h has the argument).  Any thread of the program executes
- * them while it waits; threads of the library do not, since pages move without stopping these.
- * Others write the slots: each field that decides which memory is touched is read once, and checked. */
+/* The target's side of requests (polled.h contains the argument). Any thread of the program
+ * executes them while it waits. The library's own threads do not, because pages move without
+ * stopping them. Other processes write the slots: each field that determines which memory is
+ * accessed is read once and checked. */
 #include "transport/polled/polled.h"
 
 #include "base/delay.h"
@@ -13,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Linux 5.14; older kernels answer EINVAL, and origins copy. */
+/* Linux 5.14; older kernels return EINVAL, and origins copy. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
@@ -21,67 +22,68 @@
 
 _Atomic(struct oriel_polled *) oriel_polled_own;
 
-/* --- pages that are there (P6) --- */
+/* --- mapped pages (P6) --- */
 
 enum { PAGE_BYTES = 4096, PAIRS_BITS = 11 };
 
-/* What the requests of one slot have found.  The thread that executes a request there uses it. */
-static struct known {
-    uint64_t generation; /* pages of earlier ones are forgotten; the first is 1 */
-    uint32_t origin;     /* at the last request, */
-    uint32_t waits;      /* of that origin then, */
-    uint32_t own_waits;  /* and of this process */
-    struct page {
+/* The page cache of one slot. The thread that executes a request in the slot uses it. */
+static struct page_cache {
+    uint64_t generation; /* pages of earlier generations are invalid; the first is 1 */
+    uint32_t origin;     /* at the last request */
+    uint32_t waits;      /* of that origin, at the last request */
+    uint32_t own_waits;  /* of this process, at the last request */
+    struct cached_page {
         uint64_t number;
-        uint64_t found; /* in this generation, times 2, and whether it was written */
+        uint64_t found; /* generation times 2, plus 1 if the page was populated for writing */
     } pages[2 << PAIRS_BITS];
-} known[ORIEL_POLLED_SLOTS];
-static _Atomic uint32_t own_waits; /* that have begun in base/wait.h */
+} page_caches[ORIEL_POLLED_SLOTS];
+static _Atomic uint32_t own_waits; /* number of waits that have started in base/wait.h */
 
-static void forget_old(struct known *these, const struct oriel_polled_slot *slot)
+static void page_cache_refresh(struct page_cache *cache, const struct oriel_polled_slot *slot)
 {
     const uint32_t waits = *(const volatile uint32_t *)&slot->waits;
     const uint32_t origin = *(const volatile uint32_t *)&slot->origin;
-    const uint32_t ours = atomic_load_explicit(&own_waits, memory_order_relaxed);
-    if (oriel_likely(these->generation != 0 && these->waits == waits && these->origin == origin &&
-                     these->own_waits == ours))
+    const uint32_t local_waits = atomic_load_explicit(&own_waits, memory_order_relaxed);
+    if (oriel_likely(cache->generation != 0 && cache->waits == waits && cache->origin == origin &&
+                     cache->own_waits == local_waits))
         return;
-    these->generation++;
-    these->origin = origin;
-    these->waits = waits;
-    these->own_waits = ours;
+    cache->generation++;
+    cache->origin = origin;
+    cache->waits = waits;
+    cache->own_waits = local_waits;
 }
 
-/* Of two.  The upper bits of a product by the golden ratio spread pages at any distance from each other. */
-static struct page *first_place(struct known *these, uint64_t number)
+/* The first of two entries. The upper bits of a product with the golden ratio spread pages at any
+ * distance. */
+static struct cached_page *page_cache_entry(struct page_cache *cache, uint64_t number)
 {
-    return &these->pages[(number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PAIRS_BITS)) * 2];
+    return &cache->pages[(number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PAIRS_BITS)) * 2];
 }
 
-static bool is_page(const struct page *page, const struct known *these, uint64_t number,
-                    bool writes)
+static bool entry_matches(const struct cached_page *page, const struct page_cache *cache,
+                          uint64_t number, bool writes)
 {
-    return page->number == number && page->found >> 1 == these->generation &&
+    return page->number == number && page->found >> 1 == cache->generation &&
            ((page->found & 1) != 0 || !writes);
 }
 
-static bool is_known(struct known *these, uint64_t number, bool writes)
+static bool page_is_cached(struct page_cache *cache, uint64_t number, bool writes)
 {
-    const struct page *first = first_place(these, number);
-    return oriel_likely(is_page(first, these, number, writes)) ||
-           is_page(first + 1, these, number, writes);
+    const struct cached_page *first = page_cache_entry(cache, number);
+    return oriel_likely(entry_matches(first, cache, number, writes)) ||
+           entry_matches(first + 1, cache, number, writes);
 }
 
-/* The page before it moves to the second place. */
-static void keep(struct known *these, uint64_t number, bool writes)
+/* The previous page moves to the second entry. */
+static void page_cache_insert(struct page_cache *cache, uint64_t number, bool writes)
 {
-    struct page *first = first_place(these, number);
+    struct cached_page *first = page_cache_entry(cache, number);
     first[1] = first[0];
-    first[0] = (struct page){number, these->generation << 1 | writes};
+    first[0] = (struct cached_page){number, cache->generation << 1 | writes};
 }
 
-/* The system call itself: libc's madvise is Oriel's own. */
-static bool populate(uint64_t first, uint64_t last, bool writes)
+/* The raw system call: Oriel interposes libc's madvise. */
+static bool pages_populate(uint64_t first, uint64_t last, bool writes)
 {
     const int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
     int error = errno;
@@ -91,28 +93,29 @@ static bool populate(uint64_t first, uint64_t last, bool writes)
     return is_there;
 }
 
-static bool is_there(struct known *these, uint64_t address, uint32_t len_bytes, bool writes)
+static bool pages_are_mapped(struct page_cache *cache, uint64_t address, uint32_t len_bytes,
+                             bool writes)
 {
     const uint64_t first = address / PAGE_BYTES, last = (address + len_bytes - 1) / PAGE_BYTES;
-    if (oriel_likely(is_known(these, first, writes) &&
-                     (first == last || is_known(these, last, writes))))
+    if (oriel_likely(page_is_cached(cache, first, writes) &&
+                     (first == last || page_is_cached(cache, last, writes))))
         return true;
-    if (last < first || !populate(first, last, writes))
+    if (last < first || !pages_populate(first, last, writes))
         return false;
     for (uint64_t number = first; number <= last; number++)
-        keep(these, number, writes);
+        page_cache_insert(cache, number, writes);
     return true;
 }
 
 /* --- execution --- */
 
-static char *bytes_at(uint64_t address)
+static char *addr_bytes(uint64_t address)
 {
     return (char *)(uintptr_t)address;
 }
 
-/* A word is read and written whole. */
-static void copy(char *to, const char *from, uint32_t len_bytes)
+/* A word is read and written as a whole. */
+static void word_copy(char *to, const char *from, uint32_t len_bytes)
 {
     if (len_bytes == 8)
         memcpy(to, from, 8);
@@ -120,66 +123,66 @@ static void copy(char *to, const char *from, uint32_t len_bytes)
         memcpy(to, from, len_bytes);
 }
 
-static int update(struct known *these, struct oriel_polled_slot *slot, uint64_t address,
-                  uint32_t len_bytes)
+static int polled_execute_update(struct page_cache *cache, struct oriel_polled_slot *slot,
+                                 uint64_t address, uint32_t len_bytes)
 {
     const uint8_t number = *(const volatile uint8_t *)&slot->kind;
-    const uint8_t operator= *(const volatile uint8_t *) & slot->operator;
-    if (number >= ORIEL_KIND_COUNT || operator>= ORIEL_OPERATOR_COUNT || oriel_kinds[number]
-                                          .plain[operator] == NULL || oriel_kinds[number]
-                                                     .padded || len_bytes % oriel_kinds[number]
-                                                     .extent_bytes != 0)
+    const uint8_t op = *(const volatile uint8_t *)&slot->operator;
+    if (number >= ORIEL_KIND_COUNT || op >= ORIEL_OPERATOR_COUNT ||
+        oriel_kinds[number].plain[op] == NULL || oriel_kinds[number].padded ||
+        len_bytes % oriel_kinds[number].extent_bytes != 0)
         return EINVAL;
-    if (!is_there(these, address, len_bytes, operator!= ORIEL_OPERATOR_NO_OP))
+    if (!pages_are_mapped(cache, address, len_bytes, op != ORIEL_OPERATOR_NO_OP))
         return EFAULT;
-    oriel_kinds[number].plain[operator](bytes_at(address), slot->data, slot->returns != 0 ? slot->data : NULL,
-                                        len_bytes / oriel_kinds[number].extent_bytes);
+    oriel_kinds[number].plain[op](addr_bytes(address), slot->data,
+                                  slot->returns != 0 ? slot->data : NULL,
+                                  len_bytes / oriel_kinds[number].extent_bytes);
     return 0;
 }
 
-static int swap(struct known *these, struct oriel_polled_slot *slot, uint64_t address,
-                uint32_t len_bytes)
+static int polled_execute_swap(struct page_cache *cache, struct oriel_polled_slot *slot,
+                               uint64_t address, uint32_t len_bytes)
 {
     char found[ORIEL_POLLED_BYTES / 2];
     if (len_bytes > sizeof found)
         return EINVAL;
-    if (!is_there(these, address, len_bytes, true))
+    if (!pages_are_mapped(cache, address, len_bytes, true))
         return EFAULT;
-    copy(found, bytes_at(address), len_bytes);
+    word_copy(found, addr_bytes(address), len_bytes);
     if (memcmp(found, slot->data, len_bytes) == 0)
-        copy(bytes_at(address), slot->data + len_bytes, len_bytes);
-    copy(slot->data, found, len_bytes);
+        word_copy(addr_bytes(address), slot->data + len_bytes, len_bytes);
+    word_copy(slot->data, found, len_bytes);
     return 0;
 }
 
-static int execute(struct known *these, struct oriel_polled_slot *slot)
+static int polled_execute(struct page_cache *cache, struct oriel_polled_slot *slot)
 {
     const uint32_t len_bytes = *(const volatile uint32_t *)&slot->len_bytes;
     const uint64_t address = *(const volatile uint64_t *)&slot->address;
     const uint8_t operation = *(const volatile uint8_t *)&slot->operation;
     if (len_bytes == 0 || len_bytes > ORIEL_POLLED_BYTES)
         return EINVAL;
-    forget_old(these, slot);
+    page_cache_refresh(cache, slot);
     if (operation == ORIEL_POLLED_UPDATE)
-        return update(these, slot, address, len_bytes);
+        return polled_execute_update(cache, slot, address, len_bytes);
     if (operation == ORIEL_POLLED_SWAP)
-        return swap(these, slot, address, len_bytes);
+        return polled_execute_swap(cache, slot, address, len_bytes);
     if (operation != ORIEL_POLLED_WRITE && operation != ORIEL_POLLED_READ)
         return EINVAL;
-    if (!is_there(these, address, len_bytes, operation == ORIEL_POLLED_WRITE))
+    if (!pages_are_mapped(cache, address, len_bytes, operation == ORIEL_POLLED_WRITE))
         return EFAULT;
     if (operation == ORIEL_POLLED_WRITE)
-        copy(bytes_at(address), slot->data, len_bytes);
+        word_copy(addr_bytes(address), slot->data, len_bytes);
     else
-        copy(slot->data, bytes_at(address), len_bytes);
+        word_copy(slot->data, addr_bytes(address), len_bytes);
     return 0;
 }
 
-int oriel_polled_answer(struct oriel_polled *area)
+int oriel_polled_serve(struct oriel_polled *area)
 {
     int answered = 0;
     uint32_t used = oriel_load_relaxed(&area->used);
-    if (used == 0 || oriel_wait_untold)
+    if (used == 0 || oriel_wait_is_internal)
         return 0;
     for (uint32_t i = 0; i < used && i < ORIEL_POLLED_SLOTS; i++) {
         struct oriel_polled_slot *slot = &area->slots[i];
@@ -192,7 +195,7 @@ int oriel_polled_answer(struct oriel_polled *area)
                                                      memory_order_relaxed)) /* T1, P1, P2 */
             continue;
         oriel_delay();
-        slot->error = execute(&known[i], slot); /* T2 */
+        slot->error = polled_execute(&page_caches[i], slot); /* T2 */
         oriel_delay();
         oriel_store_release(&slot->state, ORIEL_POLLED_DONE); /* T3 */
         answered++;
@@ -200,14 +203,14 @@ int oriel_polled_answer(struct oriel_polled *area)
     return answered;
 }
 
-/* --- beginning and end --- */
+/* --- start and stop --- */
 
-static void in_child(void)
+static void polled_stop_in_child(void)
 {
     atomic_store_explicit(&oriel_polled_own, NULL, memory_order_relaxed);
 }
 
-static bool serve(bool begins)
+static bool polled_serve_wait(bool begins)
 {
     if (begins)
         atomic_fetch_add_explicit(&own_waits, 1, memory_order_relaxed);
@@ -216,13 +219,13 @@ static bool serve(bool begins)
 
 void oriel_polled_watch(void)
 {
-    oriel_wait_set_server(serve);
+    oriel_wait_set_server(polled_serve_wait);
 }
 
 bool oriel_polled_begin(struct oriel_polled *area)
 {
     static _Atomic bool watches_forks;
-    if (oriel_fork_watch(&watches_forks, NULL, NULL, in_child) != ORIEL_OK)
+    if (oriel_fork_watch(&watches_forks, NULL, NULL, polled_stop_in_child) != ORIEL_OK)
         return false;
     atomic_store_explicit(&oriel_polled_own, area, memory_order_release);
     return true;

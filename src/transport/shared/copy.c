@@ -1,12 +1,14 @@
-/* Long copies.  Those that are longer than a part of a core's own cache go in pieces: some C libraries leave the processor's own
- * block copy (rep movsb) for loops of vectors from the size of that cache on, where the block copy is the faster one still
- * (docs/performance.md).  What a piece is copied by remains the library's choice.
+/* Long copies. Copies that exceed a part of a core's private cache are cut into pieces. Some C
+ * libraries change from the processor's block copy (rep movsb) to vector loops from the size of
+ * that cache on, where the block copy is still faster (docs/performance.md). The library still
+ * chooses how to copy each piece.
  *
- * The first store into each page of a mapping of a file costs a fault.  A load that faults brings in the pages around it as well,
- * which may be stored into then: so there is one before the copy for all that the system brings in at once, and the first copy
- * takes a quarter of the time.  Where the process has done so already it does not again, or seldom: a load behind the
- * processor's block copy waits for memory.  Puts do so.  A get's buffer is mostly memory of the program's own: a load there maps
- * the page of zeros, or a huge one, which the first store has to replace.  copy.h calls. */
+ * The first store into each page of a file mapping costs a fault. A load that faults also maps the
+ * surrounding pages, and stores into them then need no fault. So before the copy there is one load
+ * for each block that the system maps at once, and the first copy takes a quarter of the time. If
+ * the process has already done so, it does not repeat it, or seldom: a load after the processor's
+ * block copy waits for memory. Only puts do so. A get's buffer is mostly the program's own memory.
+ * There a load maps the zero page or a huge page, which the first store has to replace. */
 #include "transport/shared/copy.h"
 
 #include <stdatomic.h>
@@ -14,29 +16,31 @@
 enum {
     AROUND_SHIFT = 16,
     REMEMBERED = 1024
-}; /* Linux's fault_around_bytes, as it is by itself; as many of them */
+}; /* Linux's default fault_around_bytes; number of remembered blocks */
 
 static _Atomic uint64_t
-    windows; /* so many were made: memory may have come back empty to an address */
+    windows_created; /* number of created windows: memory may have returned to an address empty */
 
 void oriel_copy_renew(void)
 {
-    atomic_fetch_add_explicit(&windows, UINT64_C(1) << 48, memory_order_relaxed);
+    atomic_fetch_add_explicit(&windows_created, UINT64_C(1) << 48, memory_order_relaxed);
 }
 
-void oriel_copy_bring_in(const void *place, uint64_t len_bytes)
+void oriel_copy_premap_pages(const void *addr, uint64_t len_bytes)
 {
-    static _Atomic uint64_t
-        known[REMEMBERED]; /* what is there in vain, or not there in vain, costs time and no more */
-    const uint64_t now = atomic_load_explicit(&windows, memory_order_relaxed);
-    const char *at = place;
+    /* wrong or missing entries cost time, nothing else */
+    static _Atomic uint64_t mapped_blocks[REMEMBERED];
+    const uint64_t now = atomic_load_explicit(&windows_created, memory_order_relaxed);
+    const char *at = addr;
     const char *end = at + len_bytes;
     for (uint64_t block; at < end; at = (const char *)(uintptr_t)((block + 1) << AROUND_SHIFT)) {
         block = (uint64_t)(uintptr_t)at >> AROUND_SHIFT;
-        if (atomic_load_explicit(&known[block % REMEMBERED], memory_order_relaxed) == (now | block))
+        if (atomic_load_explicit(&mapped_blocks[block % REMEMBERED], memory_order_relaxed) ==
+            (now | block))
             continue;
         (void)*(const volatile char *)at;
-        atomic_store_explicit(&known[block % REMEMBERED], now | block, memory_order_relaxed);
+        atomic_store_explicit(&mapped_blocks[block % REMEMBERED], now | block,
+                              memory_order_relaxed);
     }
 }
 
@@ -44,7 +48,7 @@ void oriel_copy_long(void *to, const void *from, uint64_t len_bytes)
 {
     char *next = to;
     const char *source = from;
-    /* Where they overlap, a piece could change what a later one is to read. */
+    /* If they overlap, a piece could change the source of a later one. */
     if ((uintptr_t)to - (uintptr_t)from < len_bytes ||
         (uintptr_t)from - (uintptr_t)to < len_bytes) {
         memmove(to, from, len_bytes);

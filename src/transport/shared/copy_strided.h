@@ -1,12 +1,14 @@
-/* Copying runs of one length that lie at equal distances on both sides: the inner loops of derived datatypes.  The length
- * chooses the loop once, each loop then moves in the widest loads and stores that the length allows.  datatype/copy_layout.c calls. */
+/* Copies runs of one length with equal strides on both sides: the inner loops of derived datatypes.
+ * The length selects the loop once. Each loop then moves with the widest loads and stores that the
+ * length allows. */
 #ifndef ORIEL_TRANSPORT_SHARED_COPY_STRIDED_H
 #define ORIEL_TRANSPORT_SHARED_COPY_STRIDED_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* How runs of a length move.  Words take one load and one store; a byte is never stored but with the value that it is to have. */
+/* How runs of a length move. Words take one load and one store. A byte is only ever stored with its
+ * final value. */
 enum oriel_width {
 #define WIDTH(name, least, most, head_bytes, tail_bytes) ORIEL_WIDTH_##name,
 #include "transport/shared/widths.def"
@@ -27,7 +29,7 @@ static inline enum oriel_width oriel_width_of(uint64_t len_bytes)
     return len_bytes <= 256 ? ORIEL_WIDTH_129_TO_256 : ORIEL_WIDTH_MORE;
 }
 
-/* A vector register of any processor that has one; loads and stores need no alignment. */
+/* A vector register of any processor that has one. Loads and stores need no alignment. */
 typedef uint64_t oriel_v16 __attribute__((vector_size(16)));
 
 static inline oriel_v16 oriel_load_16(const char *from)
@@ -87,7 +89,7 @@ static inline __attribute__((always_inline)) void oriel_store(char *to, unsigned
         *to = (char)two;
 }
 
-/* All is loaded before anything is stored, and stored in ascending order, which processors join. */
+/* All loads precede all stores. Stores are in ascending order, which processors combine. */
 static inline __attribute__((always_inline)) void oriel_move_parts(unsigned head_bytes,
                                                                    unsigned tail_bytes, char *to,
                                                                    const char *from,
@@ -135,7 +137,7 @@ static inline void oriel_move_long(char *to, const char *from, uint64_t len_byte
         oriel_store_16(to + len_bytes - 16, oriel_load_16(from + len_bytes - 16));
 }
 
-/* One run of the width, which a constant makes a few instructions. */
+/* Copies one run of a width; with a constant width that is a few instructions. */
 static inline __attribute__((always_inline)) void
 oriel_move_run(enum oriel_width width, char *to, const char *from, uint64_t len_bytes)
 {
@@ -152,7 +154,8 @@ oriel_move_run(enum oriel_width width, char *to, const char *from, uint64_t len_
     }
 }
 
-/* One run among others of other lengths: few branches, which processors learn better than jumps to one of many places. */
+/* Copies one run among others of different lengths: a few branches, which processors predict better
+ * than an indirect jump. */
 static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes)
 {
     if (len_bytes > 256)
@@ -175,16 +178,17 @@ static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes
         *to = *from;
 }
 
-/* count runs of len_bytes, at least 1, from one distance to another; the sides do not overlap. */
+/* Copies count runs of len_bytes, at least 1, with a stride on each side. The sides do not
+ * overlap. */
 typedef void oriel_copy_strided_loop(char *restrict to, int64_t to_stride,
                                      const char *restrict from, int64_t from_stride,
                                      uint64_t len_bytes, uint64_t count);
 
-/* The loop for runs of this length and these distances. */
+/* The loop for runs of this length and these strides. */
 oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride,
                                                     int64_t from_stride);
 
-/* Runs of run_bytes, at least 1, from one distance to another; the sides do not overlap. */
+/* Copies runs of run_bytes, at least 1, with a stride on each side. The sides do not overlap. */
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride,
                      uint64_t run_bytes, uint64_t count);
 

@@ -1,14 +1,14 @@
-/* The loops over rows and lists of steps.  The kinds of a row are constants of its loop and its distances stay in registers, so
- * that a loop is what a person writes who knows both sides: one load or store for each place where words lie side by side.
- * datatype/copy_plan.c calls. */
+/* The loops over rows and lists of steps. The kinds of a row are constants of its loop, and its
+ * offsets stay in registers. So a loop equals hand-written code for both layouts: one load or store
+ * wherever words are adjacent. */
 #include "transport/shared/copy_words.h"
 
 #include "transport/shared/copy_strided.h"
 
 #include <stdbool.h>
 
-/* Two words of 8 bytes that are loaded as one vector and not, as compilers would have it, as two words: half the loads. */
-static inline __attribute__((always_inline)) oriel_v16 vector_kept(oriel_v16 vector)
+/* Two words of 8 bytes, loaded as one vector. Compilers would load two words instead. */
+static inline __attribute__((always_inline)) oriel_v16 vector_in_register(oriel_v16 vector)
 {
 #if defined(__x86_64__)
     __asm__("" : "+x"(vector));
@@ -16,7 +16,7 @@ static inline __attribute__((always_inline)) oriel_v16 vector_kept(oriel_v16 vec
     return vector;
 }
 
-static inline __attribute__((always_inline)) int64_t kept(int64_t offset)
+static inline __attribute__((always_inline)) int64_t in_register(int64_t offset)
 {
     __asm__("" : "+r"(offset));
     return offset;
@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) void scatter(unsigned word_bytes, c
                                                           char *second, const char *from)
 {
     if (word_bytes == 8) {
-        const oriel_v16 vector = vector_kept(oriel_load_16(from));
+        const oriel_v16 vector = vector_in_register(oriel_load_16(from));
         const uint64_t words[2] = {vector[0], vector[1]};
         __builtin_memcpy(first, &words[0], 8);
         __builtin_memcpy(second, &words[1], 8);
@@ -52,10 +52,11 @@ static inline __attribute__((always_inline)) void gather(unsigned word_bytes, ch
     }
 }
 
-/* One step; what it does not have is not looked at. */
-static inline __attribute__((always_inline)) void step(enum oriel_step kind, unsigned word_bytes,
-                                                       char *to, char *to_second, const char *from,
-                                                       const char *from_second)
+/* Executes one step. Arguments that its kind does not use are ignored. */
+static inline __attribute__((always_inline)) void step_execute(enum oriel_step kind,
+                                                               unsigned word_bytes, char *to,
+                                                               char *to_second, const char *from,
+                                                               const char *from_second)
 {
     if (kind == ORIEL_STEP_BOTH)
         oriel_store(to, 2 * word_bytes, oriel_load(from, 2 * word_bytes));
@@ -70,24 +71,25 @@ static inline __attribute__((always_inline)) void step(enum oriel_step kind, uns
 /* ---- rows ---- */
 
 static inline __attribute__((always_inline)) void
-walk(enum oriel_step a, enum oriel_step b, enum oriel_step c, unsigned word_bytes,
-     char *restrict to, int64_t to_step, const char *restrict from, int64_t from_step,
-     const struct oriel_step_at *at, uint64_t count)
+row_walk(enum oriel_step a, enum oriel_step b, enum oriel_step c, unsigned word_bytes,
+         char *restrict to, int64_t to_step, const char *restrict from, int64_t from_step,
+         const struct oriel_step_at *at, uint64_t count)
 {
-    const int64_t to_a = kept(at[0].to[1]), from_a = kept(at[0].from[1]);
-    const int64_t to_b = kept(at[1].to[0]), from_b = kept(at[1].from[0]);
-    const int64_t to_b2 = kept(at[1].to[1]), from_b2 = kept(at[1].from[1]);
-    const int64_t to_c = kept(at[2].to[0]), from_c = kept(at[2].from[0]);
-    const int64_t to_c2 = kept(at[2].to[1]), from_c2 = kept(at[2].from[1]);
+    const int64_t to_a = in_register(at[0].to[1]), from_a = in_register(at[0].from[1]);
+    const int64_t to_b = in_register(at[1].to[0]), from_b = in_register(at[1].from[0]);
+    const int64_t to_b2 = in_register(at[1].to[1]), from_b2 = in_register(at[1].from[1]);
+    const int64_t to_c = in_register(at[2].to[0]), from_c = in_register(at[2].from[0]);
+    const int64_t to_c2 = in_register(at[2].to[1]), from_c2 = in_register(at[2].from[1]);
 #pragma GCC unroll 1
     for (; count > 0; count--, to += to_step, from += from_step) {
-        step(a, word_bytes, to, to + to_a, from, from + from_a);
-        step(b, word_bytes, to + to_b, to + to_b2, from + from_b, from + from_b2);
-        step(c, word_bytes, to + to_c, to + to_c2, from + from_c, from + from_c2);
+        step_execute(a, word_bytes, to, to + to_a, from, from + from_a);
+        step_execute(b, word_bytes, to + to_b, to + to_b2, from + from_b, from + from_b2);
+        step_execute(c, word_bytes, to + to_c, to + to_c2, from + from_c, from + from_c2);
     }
 }
 
-/* A function for each row of one to three kinds and each length of word, and the tables to find them. */
+/* A function for each row of one to three kinds and each word length, and the tables to find
+ * them. */
 #define KINDS_OF_THIRD(m, n, a, b)                                                                 \
     m(n, a, b, BOTH) m(n, a, b, GATHER) m(n, a, b, SCATTER) m(n, a, b, SINGLE) m(n, a, b, NONE)
 #define KINDS_OF_SECOND(m, n, a)                                                                   \
@@ -105,8 +107,8 @@ walk(enum oriel_step a, enum oriel_step b, enum oriel_step c, unsigned word_byte
                                           const char *restrict from, int64_t from_step,            \
                                           const struct oriel_step_at *at, uint64_t count)          \
     {                                                                                              \
-        walk(ORIEL_STEP_##a, ORIEL_STEP_##b, ORIEL_STEP_##c, n, to, to_step, from, from_step, at,  \
-             count);                                                                               \
+        row_walk(ORIEL_STEP_##a, ORIEL_STEP_##b, ORIEL_STEP_##c, n, to, to_step, from, from_step,  \
+                 at, count);                                                                       \
     }
 ROWS(FUNCTION, 8)
 ROWS(FUNCTION, 4)
@@ -123,8 +125,9 @@ oriel_row_loop *oriel_row_loop_of(unsigned word_bytes, const enum oriel_step kin
                            : of_4[kinds[0]][kinds[1]][kinds[2]];
 }
 
-/* What lies between two that are wanted is loaded with them, and dropped; nothing behind the last is. */
-static inline __attribute__((always_inline)) void seconds(char *to, const char *from)
+/* The words between the wanted ones are loaded too, and discarded. Nothing after the last wanted
+ * word is loaded. */
+static inline __attribute__((always_inline)) void every_second_words(char *to, const char *from)
 {
     typedef uint32_t v4x4 __attribute__((vector_size(16)));
     v4x4 first, second;
@@ -134,19 +137,19 @@ static inline __attribute__((always_inline)) void seconds(char *to, const char *
     __builtin_memcpy(to, &first, sizeof first);
 }
 
-void oriel_row_seconds(char *restrict to, int64_t to_step, const char *restrict from,
-                       int64_t from_step, const struct oriel_step_at at[ORIEL_ROW_STEPS],
-                       uint64_t count)
+void oriel_row_every_second(char *restrict to, int64_t to_step, const char *restrict from,
+                            int64_t from_step, const struct oriel_step_at at[ORIEL_ROW_STEPS],
+                            uint64_t count)
 {
-    const int64_t to_next = kept(to_step), from_next = kept(from_step);
+    const int64_t to_next = in_register(to_step), from_next = in_register(from_step);
     (void)at;
 #pragma GCC unroll 1
     for (; count > 1; count -= 2, to += 2 * to_step, from += 2 * from_step) {
-        seconds(to, from);
-        seconds(to + to_next, from + from_next);
+        every_second_words(to, from);
+        every_second_words(to + to_next, from + from_next);
     }
     if (count > 0)
-        seconds(to, from);
+        every_second_words(to, from);
 }
 
 /* ---- rows of words of several lengths ---- */
@@ -167,8 +170,8 @@ walk_words(unsigned a, unsigned b, unsigned c, char *restrict to, int64_t to_ste
            const char *restrict from, int64_t from_step, const struct oriel_step_at *at,
            uint64_t count)
 {
-    const int64_t to_b = kept(at[1].to[0]), from_b = kept(at[1].from[0]);
-    const int64_t to_c = kept(at[2].to[0]), from_c = kept(at[2].from[0]);
+    const int64_t to_b = in_register(at[1].to[0]), from_b = in_register(at[1].from[0]);
+    const int64_t to_c = in_register(at[2].to[0]), from_c = in_register(at[2].from[0]);
 #pragma GCC unroll 1
     for (; count > 0; count--, to += to_step, from += from_step) {
         move_word(a, to, from);
@@ -215,8 +218,8 @@ static inline __attribute__((always_inline)) void walk_list(enum oriel_step kind
     const unsigned source = kind == ORIEL_STEP_SCATTER ? 2 : 1;
 #pragma GCC unroll 2
     for (; count > 0; count--, offsets += width)
-        step(kind, word_bytes, to + offsets[0], to + offsets[1], from + offsets[source],
-             from + offsets[width - 1]);
+        step_execute(kind, word_bytes, to + offsets[0], to + offsets[1], from + offsets[source],
+                     from + offsets[width - 1]);
 }
 
 #define LIST(n, kind)                                                                              \
@@ -248,9 +251,10 @@ walk_even(enum oriel_step kind, unsigned word_bytes, char *restrict to, const ch
     const bool gathers = kind == ORIEL_STEP_GATHER;
 #pragma GCC unroll 2
     for (uint64_t i = 0; i < count; i++) {
-        char *here = gathers ? to + offsets[i] : to;
-        const char *there = gathers ? from : from + offsets[i];
-        step(kind, word_bytes, here, here + second_bytes, there, there + second_bytes);
+        char *to_at = gathers ? to + offsets[i] : to;
+        const char *from_at = gathers ? from : from + offsets[i];
+        step_execute(kind, word_bytes, to_at, to_at + second_bytes, from_at,
+                     from_at + second_bytes);
         to += gathers ? 0 : stride_bytes;
         from += gathers ? stride_bytes : 0;
     }

@@ -1,5 +1,6 @@
-/* The transport of memory that both processes have mapped.  Aligned 1, 2, 4 and 8-byte transfers are one load or store, so
- * that a concurrent poll sees all of the datum or none; everything else is memcpy.  rma/ calls. */
+/* The transport for memory that both processes have mapped. Aligned transfers of 1, 2, 4 and 8
+ * bytes are one load or store, so a concurrent reader sees all of the datum or none. Everything
+ * else is memcpy. */
 #include "transport/shared/copy.h"
 #include "transport/transport.h"
 

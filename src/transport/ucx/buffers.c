@@ -1,68 +1,69 @@
-/* Buffers by powers of two.  What is given back is kept up to a limit, then freed.  A few are there from the start, and where
- * memory is refused a larger one does: so a process without memory still takes, serves and answers one message after the other.
- * Called through buffers.h. */
+/* Buffers in power-of-two sizes. Released buffers are cached up to a limit, then freed. A few are
+ * allocated at the start, and if memory is exhausted a larger one is used. So a process without
+ * memory still receives, serves and answers one message after the other. */
 #include "transport/ucx/buffers.h"
 
 #include <stdlib.h>
 
-enum { KEPT_BYTES = 8 << 20 };
-/* From the start: one for what has come and one for its answer, and what little things go beside them. */
+enum { CACHED_BYTES = 8 << 20 };
+/* Allocated at the start: one for a received message and one for its answer, and small ones for the
+ * messages that accompany them. */
 enum { LARGE = 2, LARGE_SIZE = 7, SMALL = 8 };
 _Static_assert((ORIEL_BUFFER_LEAST << LARGE_SIZE) >= 64 << 10, "the largest message has room");
 
-static size_t room_of(uint32_t size)
+static size_t buffer_room(uint32_t size)
 {
     return (size_t)ORIEL_BUFFER_LEAST << size;
 }
 
-static struct oriel_ucx_buffer *make(uint32_t size)
+static struct oriel_ucx_buffer *buffer_create(uint32_t size)
 {
-    struct oriel_ucx_buffer *buffer = aligned_alloc(16, sizeof *buffer + room_of(size));
+    struct oriel_ucx_buffer *buffer = aligned_alloc(16, sizeof *buffer + buffer_room(size));
     if (buffer != NULL)
         buffer->size = size;
     return buffer;
 }
 
-static struct oriel_ucx_buffer *take_kept(struct oriel_pool *pool, uint32_t size)
+static struct oriel_ucx_buffer *cached_buffer_take(struct oriel_pool *pool, uint32_t size)
 {
-    struct oriel_ucx_buffer *buffer = pool->kept[size];
+    struct oriel_ucx_buffer *buffer = pool->cached[size];
     if (buffer == NULL)
         return NULL;
-    pool->kept[size] = buffer->next;
-    pool->kept_bytes -= room_of(size);
+    pool->cached[size] = buffer->next;
+    pool->cached_bytes -= buffer_room(size);
     return buffer;
 }
 
 struct oriel_ucx_buffer *oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
     uint32_t size = 0;
-    while (room_of(size) < len_bytes)
+    while (buffer_room(size) < len_bytes)
         if (++size == ORIEL_BUFFER_SIZES)
             return NULL;
-    struct oriel_ucx_buffer *buffer = take_kept(pool, size);
+    struct oriel_ucx_buffer *buffer = cached_buffer_take(pool, size);
     if (buffer == NULL)
-        buffer = make(size);
+        buffer = buffer_create(size);
     while (buffer == NULL && ++size < ORIEL_BUFFER_SIZES)
-        buffer = take_kept(pool, size);
+        buffer = cached_buffer_take(pool, size);
     return buffer;
 }
 
 void oriel_pool_give(struct oriel_pool *pool, struct oriel_ucx_buffer *buffer)
 {
-    if (pool->kept_bytes + room_of(buffer->size) > KEPT_BYTES) {
+    if (pool->cached_bytes + buffer_room(buffer->size) > CACHED_BYTES) {
         free(buffer);
         return;
     }
-    pool->kept_bytes += room_of(buffer->size);
-    buffer->next = pool->kept[buffer->size];
-    pool->kept[buffer->size] = buffer;
+    pool->cached_bytes += buffer_room(buffer->size);
+    buffer->next = pool->cached[buffer->size];
+    pool->cached[buffer->size] = buffer;
 }
 
 bool oriel_pool_open(struct oriel_pool *pool)
 {
-    *pool = (struct oriel_pool){.kept_bytes = 0};
+    *pool = (struct oriel_pool){.cached_bytes = 0};
     for (int i = 0; i < LARGE + SMALL; i++) {
-        struct oriel_ucx_buffer *buffer = make(i < LARGE ? LARGE_SIZE : 0);
+        struct oriel_ucx_buffer *buffer = buffer_create(i < LARGE ? LARGE_SIZE : 0);
         if (buffer == NULL) {
             oriel_pool_close(pool);
             return false;
@@ -75,10 +76,10 @@ bool oriel_pool_open(struct oriel_pool *pool)
 void oriel_pool_close(struct oriel_pool *pool)
 {
     for (uint32_t size = 0; size < ORIEL_BUFFER_SIZES; size++)
-        while (pool->kept[size] != NULL) {
-            struct oriel_ucx_buffer *buffer = pool->kept[size];
-            pool->kept[size] = buffer->next;
+        while (pool->cached[size] != NULL) {
+            struct oriel_ucx_buffer *buffer = pool->cached[size];
+            pool->cached[size] = buffer->next;
             free(buffer);
         }
-    pool->kept_bytes = 0;
+    pool->cached_bytes = 0;
 }

@@ -1,19 +1,28 @@
-/* A program's thread that waits, in the host or for something from another machine, and serves what comes by itself meanwhile:
- * nobody has to be woken for it.  Called through net.h and by the agent's thread.
+/* A program's thread that waits, in the host or for another node, serves incoming messages
+ * meanwhile, so no other thread must be woken for them.
  *
- * Where somebody serves, or has since it looked last, the agent's thread steps aside: it sleeps, HELPED_NS at a time, so that a
- * helper that is held up is found out, and at a gate: a descriptor that tells what the worker's does only while it is open.
- * Waits are short and follow each other, and a thread that is woken at the end of each of them takes the processor from the rank
- * that goes on.  So who helps closes the gate, and opens it at the end, which wakes nobody where nothing has come.
- *     A0: closes the gate          A1: is_aside = true (seq_cst)    A2: opens it if nobody is helping (seq_cst); sleeps at it
- *     B1: is_helping = true        B2: closes it if somebody is aside
- *     H1: is_helping = false (seq_cst)                              H2: opens it if somebody is aside (seq_cst)
- * One thread helps at a time, and B2 and H2 are in its order.  When nobody helps and the agent's thread sleeps aside, the gate is
- * open: who closed it last was either a B2, whose own H2 opens it, unless that one does not see A1; or A0.  Then H2 of the last
- * helper has seen A1 and opens it, or came before A1 in the one order of these; then so did H1, and A2 sees that nobody helps.
- * Who opens it arms the worker first: what came before that is seen there, and served, or the agent's thread is woken for it.
- * A gate that is open while somebody helps costs a vain wake, no more; so B1 and B2 need no order.
- * A helper leaves to the agent's thread what it has found to be looked after: it wakes it (H2). */
+ * If such a helper serves, or has served since the last check, the agent's thread steps aside. It
+ * sleeps HELPED_NS at a time, so it notices a helper that is delayed. It sleeps at a gate: a
+ * descriptor that forwards the worker's events only while it is open. Waits are short and frequent.
+ * A thread that is woken at the end of each would take the processor from the rank that continues.
+ * So a helper closes the gate, and opens it at the end, which wakes no thread if no message has
+ * arrived.
+ * A0: closes the gate
+ * A1: is_aside = true (seq_cst)
+ * A2: opens the gate if no thread is helping (seq_cst); sleeps at it
+ * B1: is_helping = true
+ * B2: closes the gate if the agent's thread is aside
+ * H1: is_helping = false (seq_cst)
+ * H2: opens the gate if the agent's thread is aside (seq_cst)
+ *
+ * One thread helps at a time, and B2 and H2 are in its order. When no thread helps and the agent's
+ * thread sleeps aside, the gate is open. Its last close was either a B2, whose own H2 opens it
+ * unless that H2 does not see A1, or A0. In the remaining cases H2 of the last helper has seen A1
+ * and opens the gate, or it preceded A1 in the single order of these operations. Then H1 also
+ * preceded A1, and A2 sees that no thread helps. The thread that opens the gate arms the worker
+ * first: earlier messages are found there and served, or the agent's thread is woken for them. A
+ * gate that is open while a thread helps costs a useless wake, nothing else, so B1 and B2 need no
+ * order. A helper leaves follow-up work to the agent's thread and wakes it (H2). */
 #include "transport/ucx/internal.h"
 
 #include "base/delay.h"
@@ -28,11 +37,11 @@ enum { HELPED_NS = 4000000, TURNS_HELPED = 4 };
 static _Atomic bool is_helping;
 static _Atomic bool is_aside;
 static _Atomic uint64_t
-    helped; /* turns of helpers that brought something, and begins of those that serve */
+    helped; /* number of helper turns that handled something, and of starts of serving helpers */
 
 /* --- the gate --- */
 
-bool oriel_net_make_gate(void)
+bool oriel_net_gate_create(void)
 {
     struct epoll_event nothing = {.events = 0};
     oriel_net.gate_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -44,22 +53,22 @@ bool oriel_net_make_gate(void)
     return false;
 }
 
-static bool set_gate(uint32_t events)
+static bool gate_set(uint32_t events)
 {
     struct epoll_event event = {.events = events};
     return epoll_ctl(oriel_net.gate_fd, EPOLL_CTL_MOD, oriel_net.agent.fd, &event) == 0;
 }
 
-/* Or there is something already, or no memory. */
-static bool open_gate(void)
+/* False if an event is already there, or there is no memory. */
+static bool gate_open(void)
 {
-    return oriel_net_arm_agent() && set_gate(EPOLLIN);
+    return oriel_net_arm_agent() && gate_set(EPOLLIN);
 }
 
 /* --- the helper --- */
 
 static _Thread_local bool may_help;
-static _Thread_local bool has_helped; /* since it began: there may be more to do than before */
+static _Thread_local bool has_helped; /* since it started: there may be more to do than before */
 
 void oriel_net_help_begin(enum oriel_net_helper helper)
 {
@@ -74,32 +83,33 @@ void oriel_net_help_begin(enum oriel_net_helper helper)
     atomic_store_explicit(&is_helping, true, memory_order_relaxed); /* B1 */
     oriel_delay();
     if (atomic_load_explicit(&is_aside, memory_order_relaxed))
-        (void)set_gate(0); /* B2 */
+        (void)gate_set(0); /* B2 */
 }
 
-/* The program's thread is the agent's for as long as that lasts: who waits for its answers does so at other processes. */
-static bool help_once(void)
+/* The program's thread acts as the agent's during this call: waits for its answers count as those
+ * of other processes. */
+static bool helper_turn(void)
 {
-    bool served, untold = oriel_wait_untold;
+    bool served, untold = oriel_wait_is_internal;
     oriel_net_in_agent = true;
-    oriel_wait_untold = true;
+    oriel_wait_is_internal = true;
     bool any = oriel_net_serve_turn(&served);
     if (any) {
         atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
         has_helped = true;
     }
-    oriel_wait_untold = untold;
+    oriel_wait_is_internal = untold;
     oriel_net_in_agent = false;
     return any;
 }
 
-/* What has come meanwhile is served, but not without end. */
-static bool leave_gate_open(void)
+/* Serves messages that have arrived meanwhile, but only a limited number. */
+static bool gate_open_after_turns(void)
 {
-    bool is_open = open_gate();
+    bool is_open = gate_open();
     for (unsigned i = 0; !is_open && i < TURNS_HELPED; i++) {
-        (void)help_once();
-        is_open = open_gate();
+        (void)helper_turn();
+        is_open = gate_open();
     }
     return is_open;
 }
@@ -111,7 +121,7 @@ void oriel_net_help_end(void)
     may_help = false;
     atomic_store_explicit(&is_helping, false, memory_order_seq_cst); /* H1 */
     oriel_delay();
-    if ((atomic_load_explicit(&is_aside, memory_order_seq_cst) && !leave_gate_open()) ||
+    if ((atomic_load_explicit(&is_aside, memory_order_seq_cst) && !gate_open_after_turns()) ||
         (has_helped && (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) ||
                         atomic_load_explicit(&oriel_net.is_minded, memory_order_relaxed))))
         oriel_net_wake_agent(); /* H2 */
@@ -119,13 +129,13 @@ void oriel_net_help_end(void)
 
 void oriel_net_help(void)
 {
-    static _Thread_local unsigned
-        more; /* looks, for each of who waits, since the next often follows soon */
+    /* additional turns, per thread, because the next message often follows soon */
+    static _Thread_local unsigned more;
     if (!may_help)
         return;
-    may_help = false; /* nothing of this comes back here */
+    may_help = false; /* no recursion from here */
     for (unsigned i = 0; i <= more; i++)
-        more = help_once() ? TURNS_HELPED : more;
+        more = helper_turn() ? TURNS_HELPED : more;
     more -= more > 0;
     may_help = true;
 }
@@ -143,13 +153,13 @@ void oriel_net_drain_wakes(void)
 {
     uint64_t count;
     if (read(oriel_net.wake_fd, &count, sizeof count) < 0)
-        return; /* somebody else's descriptor by now */
+        return; /* the descriptor now belongs to the program */
 }
 
-static bool is_left_alone(void)
+static bool must_not_sleep(void)
 {
     return !atomic_load_explicit(&is_helping, memory_order_seq_cst) &&
-           (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) || !open_gate());
+           (atomic_load_explicit(&oriel_net.looks, memory_order_relaxed) || !gate_open());
 }
 
 void oriel_net_step_aside(void)
@@ -158,10 +168,10 @@ void oriel_net_step_aside(void)
                              {.fd = oriel_net.gate_fd, .events = POLLIN}};
     struct timespec limit = {.tv_nsec = HELPED_NS};
     oriel_delay();
-    (void)set_gate(0);                                            /* A0 */
+    (void)gate_set(0);                                            /* A0 */
     atomic_store_explicit(&is_aside, true, memory_order_seq_cst); /* A1 */
     oriel_delay();
-    if (!is_left_alone() && ppoll(woken, 2, &limit, NULL) > 0 && woken[0].revents != 0) /* A2 */
+    if (!must_not_sleep() && ppoll(woken, 2, &limit, NULL) > 0 && woken[0].revents != 0) /* A2 */
         oriel_net_drain_wakes();
     atomic_store_explicit(&is_aside, false, memory_order_relaxed);
 }

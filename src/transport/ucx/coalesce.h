@@ -1,28 +1,30 @@
-/* Several small messages, or answers, to one process as one: what a send and a receive cost does not depend on how little they
- * carry.  Each lies in it as wire, head and data, the latter two filled up to multiples of 8, and nothing in front of the first:
- * UCX sends what has no header from one piece of memory.  transport/ucx/ alone uses it, with the mutex of the worker held. */
+/* Sends several small messages or answers to one process as one: the cost of a send and a receive
+ * does not depend on their small size. Each consists of wire, head and data, the latter two padded
+ * to multiples of 8. Nothing precedes the first: UCX sends a message without a header from one
+ * piece of memory. Used with the worker's mutex held. */
 #ifndef ORIEL_TRANSPORT_UCX_COALESCE_H
 #define ORIEL_TRANSPORT_UCX_COALESCE_H
 
 #include "transport/ucx/buffers.h"
 #include "transport/ucx/wire.h"
 
-struct oriel_gather {
-    void *
-        whose; /* struct oriel_net_peer or oriel_net_caller to which it goes; NULL when there is nothing */
+struct oriel_coalesce {
+    /* the struct oriel_net_peer or oriel_net_caller to which it is sent; NULL if empty */
+    void *destination;
     struct oriel_ucx_buffer *buffer;
     size_t used_bytes;
 };
 
-/* Adds a message to what is gathered for whose; false where there is no room for it, or no memory. */
-bool oriel_gather_add(struct oriel_gather *gather, struct oriel_pool *pool, void *whose,
-                      const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
+/* Adds a message for destination. Returns false if there is no room for it, or no memory. */
+bool oriel_coalesce_add(struct oriel_coalesce *coalesce, struct oriel_pool *pool, void *destination,
+                        const struct oriel_wire *wire, const struct oriel_net_bytes *bytes);
 
-/* What is gathered as one message, which is the caller's; nothing is gathered then. */
-struct oriel_ucx_buffer *oriel_gather_take(struct oriel_gather *gather);
+/* Returns the coalesced message, which the caller owns, and empties the struct. */
+struct oriel_ucx_buffer *oriel_coalesce_take(struct oriel_coalesce *coalesce);
 
-/* The next message of what came, of which left_bytes are left; false where they are none, or make no sense. */
-bool oriel_gather_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
-                       const char **head, const char **data);
+/* Returns the next of the received messages, of which left_bytes remain. False if there is none, or
+ * it is malformed. */
+bool oriel_coalesce_next(const char **at, size_t *left_bytes, struct oriel_wire *wire,
+                         const char **head, const char **data);
 
 #endif

@@ -1,5 +1,5 @@
-/* Lists what UCX has found, by its own report of a context: it has no other way to tell before a worker exists.  Called through
- * devices.h, and where a context is opened (library.c). */
+/* Lists the devices that UCX has found, from UCX's printed report of a context: before a worker
+ * exists there is no other interface. */
 #include "transport/ucx/devices.h"
 
 #include "base/options.h"
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of the report that ends in TRANSPORT/DEVICE; false where it is another, or what stays on this machine, whose device UCX
- * calls memory. */
-static bool read_resource(char *line, char **transport, char **device)
+/* Parses a line of the report that ends in TRANSPORT/DEVICE. Returns false for other lines, and for
+ * transports within this node, whose device UCX calls memory. */
+static bool resource_parse(char *line, char **transport, char **device)
 {
     if (strstr(line, " resource ") == NULL)
         return false;
@@ -26,7 +26,7 @@ static bool read_resource(char *line, char **transport, char **device)
     return strncmp(*device, "memory", strlen("memory")) != 0;
 }
 
-static void list(FILE *report, char *text, size_t text_bytes)
+static void resources_list(FILE *report, char *text, size_t text_bytes)
 {
     char line[256];
     char before[32] = "";
@@ -35,7 +35,7 @@ static void list(FILE *report, char *text, size_t text_bytes)
     char *device;
     text[0] = '\0';
     while (fgets(line, sizeof line, report) != NULL && at < text_bytes) {
-        if (!read_resource(line, &transport, &device))
+        if (!resource_parse(line, &transport, &device))
             continue;
         if (strcmp(before, transport) == 0)
             at += (size_t)snprintf(text + at, text_bytes - at, " %s", device);
@@ -46,7 +46,7 @@ static void list(FILE *report, char *text, size_t text_bytes)
     }
 }
 
-enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes)
+enum oriel_status oriel_net_list_devices(ucp_context_h context, char *text, size_t text_bytes)
 {
     char *bytes = NULL;
     size_t len_bytes = 0;
@@ -60,13 +60,13 @@ enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_
         free(bytes);
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for UCX's report");
     }
-    list(report, text, text_bytes);
+    resources_list(report, text, text_bytes);
     fclose(report);
     free(bytes);
     return text[0] != '\0'
                ? ORIEL_OK
                : oriel_fail(ORIEL_E_OTHER,
-                            "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES choose)");
+                            "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES select)");
 }
 
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes)

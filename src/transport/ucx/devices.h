@@ -1,4 +1,4 @@
-/* What UCX has to send with to other machines, for `oriel info`.  The probe of the network calls. */
+/* UCX's devices for communication with other nodes, for `oriel info`. */
 #ifndef ORIEL_TRANSPORT_UCX_DEVICES_H
 #define ORIEL_TRANSPORT_UCX_DEVICES_H
 
@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Transports with their devices, as in "tcp on eth0 lo", that a net started now would use; ORIEL_E_OTHER with the reason where
- * there would be none. */
+/* The transports and devices that a net started now would use, as in "tcp on eth0 lo". Returns
+ * ORIEL_E_OTHER with the reason if there would be none. */
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes);
 
 #endif

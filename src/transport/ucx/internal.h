@@ -1,6 +1,6 @@
-/* What the parts of the net share: the process's two workers with their locks, its peers and its callers.  All but words that
- * are atomic is touched with the mutex of the worker held to which it belongs; who holds both took the agent's first.
- * transport/ucx/ alone uses it. */
+/* Shared state of the net's files: the process's two workers with their locks, its peers and its
+ * callers. Everything except atomic words is accessed with the mutex of its worker held. A thread
+ * that holds both mutexes locked the agent's first. */
 #ifndef ORIEL_TRANSPORT_UCX_INTERNAL_H
 #define ORIEL_TRANSPORT_UCX_INTERNAL_H
 
@@ -12,73 +12,73 @@
 struct oriel_net_worker {
     pthread_mutex_t mutex;
     ucp_worker_h ucp;
-    ucp_worker_h
-        devices;  /* what goes along with it over devices that put and get by themselves; or NULL */
-    int fd;       /* readable when an armed worker has something to do */
-    bool owns_fd; /* an epoll descriptor over both, else UCX's */
+    ucp_worker_h devices; /* second worker for devices with RDMA put and get; or NULL */
+    int fd;               /* readable if an armed worker has something to do */
+    bool owns_fd;         /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
-    struct oriel_gather gather; /* what is to go to one peer, or caller, next */
-    _Atomic uint32_t pending;   /* sends that UCX has not ended yet; changed with the mutex held */
-    uint32_t closing;           /* endpoints that UCX has not ended yet */
-    uint32_t left_open;         /* that are not to be ended: send.c */
+    struct oriel_coalesce coalesce; /* coalesced messages for one peer or caller */
+    /* sends that UCX has not completed yet; changed with the mutex held */
+    _Atomic uint32_t pending;
+    uint32_t closing;   /* endpoints that UCX has not closed yet */
+    uint32_t left_open; /* endpoints that must not be closed: send.c */
 };
 
-/* Of a connection, this one. */
+/* This process's end of a connection. */
 struct oriel_net_end {
     ucp_ep_h ep;
-    bool is_up;       /* something has gone over it: the connection is made */
-    bool stays_open;  /* one that was here before; it may break at any time */
+    bool is_up;       /* something has been sent over it: the connection is established */
+    bool stays_open;  /* a previous endpoint is still open; it may break at any time */
     uint32_t pending; /* messages that refer to this struct */
 };
 
-/* A process to which this one sends; of the origin's worker. */
+/* A process to which this one sends; belongs to the origin's worker. */
 struct oriel_net_peer {
     struct oriel_identity identity;
-    struct oriel_net_peer *next; /* of all, newest first */
+    struct oriel_net_peer *next; /* list of all peers, newest first */
     struct oriel_net_peer *same; /* older ones with the same key in the table */
     uint64_t session;
-    uint64_t sent;          /* messages in order so far */
-    uint32_t open;          /* requests */
+    uint64_t sent;          /* number of ordered messages so far */
+    uint32_t open;          /* number of requests */
     uint32_t half_messages; /* since the last sync, see flow control in send_peers.c */
     uint64_t half_bytes;
-    struct oriel_net_request sync; /* done when none is open */
-    uint64_t silence_ns;           /* waited for without a sign of life */
-    uint64_t judged_ns;            /* when silence_ns was counted last */
+    struct oriel_net_request sync; /* done if none is outstanding */
+    uint64_t silence_ns;           /* waiting time without a sign of life */
+    uint64_t judged_ns;            /* time of the last update of silence_ns */
     uint64_t pinged_ns;
-    struct oriel_net_end end;        /* ep NULL before it is first used, and when lost */
-    struct oriel_net_end device_end; /* likewise, of the worker for devices */
-    uint64_t device_bytes;           /* on their way by it, there or back */
-    bool is_broken;                  /* UCX says so: to be lost at the end of this progress */
-    bool has_left; /* it has said goodbye: it waits for nothing any more, and need not answer */
+    struct oriel_net_end end;        /* ep is NULL before the first use, and when lost */
+    struct oriel_net_end device_end; /* the same, for the devices' worker */
+    uint64_t device_bytes;           /* outstanding bytes over it, in both directions */
+    bool is_broken;                  /* reported by UCX: to be lost at the end of this progress */
+    bool has_left; /* it has sent its BYE: it waits for nothing and need not answer */
     _Atomic bool is_lost;
-    _Atomic bool
-        is_shunned; /* once lost: by the agent's thread, which has no use for this any more */
+    _Atomic bool is_shunned; /* set after is_lost: the agent's thread no longer uses this struct */
     struct oriel_net_peer *next_lost;
-    char why[200];     /* before is_lost */
+    char why[200];     /* written before is_lost */
     size_t room_bytes; /* for addresses */
     char address[];
 };
 
-/* A process that sends to this one; of the agent's worker. */
+/* A process that sends to this one; belongs to the agent's worker. */
 struct oriel_net_caller {
     uint64_t session;
-    struct oriel_identity identity; /* as its hello says */
+    struct oriel_identity identity; /* from its hello */
     struct oriel_net_caller *next;
-    struct oriel_net_end
-        end;           /* to its origin's worker; ep NULL before its hello and when it has ended */
-    uint64_t expected; /* the number of the next message in order */
-    struct oriel_net_held *early; /* by sequence */
+    /* to its origin's worker; ep is NULL before its hello and after its end */
+    struct oriel_net_end end;
+    uint64_t expected;               /* number of the next message in order */
+    struct oriel_net_message *early; /* sorted by sequence */
     unsigned early_count;
-    bool says_bye;  /* which is ready or has been served: nothing behind it is */
-    bool is_broken; /* UCX says so */
-    bool
-        has_ended; /* bye, or lost: late messages are dropped, until the same process comes with another session */
-    bool is_lost; /* and no bye */
+    bool says_bye;  /* BYE is ready or has been served: no later message is */
+    bool is_broken; /* reported by UCX */
+    /* BYE received, or lost: late messages are dropped, until the same process starts another
+     * session */
+    bool has_ended;
+    bool is_lost; /* lost without BYE */
 };
 
-/* A message that has come, until it is served: in its buffer, before its data. */
-struct oriel_net_held {
-    struct oriel_net_held *next;
+/* A received message until it is served. Located in its buffer, before its data. */
+struct oriel_net_message {
+    struct oriel_net_message *next;
     struct oriel_net_caller *caller;
     struct oriel_wire wire;
     size_t len_bytes;
@@ -89,185 +89,202 @@ struct oriel_net_held {
 struct oriel_net {
     struct oriel_net_worker origin;
     struct oriel_net_worker agent;
-    struct oriel_net_service service; /* this and all below is forgotten at a start */
+    struct oriel_net_service service; /* this and all fields below are reset at a start */
     ucp_context_h context;
     struct oriel_identity self;
     struct oriel_remote_writers *writers; /* of this process; or NULL */
     uint64_t session;
     char address[ORIEL_NET_ADDRESS_BYTES];
     size_t address_bytes;
-    bool has_verbs;                 /* some of its devices are RDMA devices */
-    ucp_context_h devices;          /* that put and get by themselves; NULL where there are none */
+    bool has_verbs; /* some of its devices are RDMA devices */
+    /* context for devices with RDMA put and get; NULL if there are none */
+    ucp_context_h devices;
     ucp_address_t *devices_address; /* of the agent's worker for them */
     size_t devices_address_bytes;
-    struct oriel_net_exposed *exposed; /* with the agent's mutex */
+    struct oriel_net_exposed *exposed; /* accessed with the agent's mutex held */
     ucp_address_t *origin_address;     /* for hello */
     size_t origin_address_bytes;
     struct oriel_net_peer *peers;
     struct oriel_hash_table by_identity; /* peers */
-    struct oriel_net_request **requests; /* open ones, by the lower bits of their numbers */
-    uint32_t request_room;               /* a power of two */
+    /* outstanding requests, by the lower bits of their numbers */
+    struct oriel_net_request **requests;
+    uint32_t request_room; /* a power of two */
     uint32_t request_count;
     uint64_t request_turn;
-    uint64_t answered; /* requests */
+    uint64_t answered; /* number of answered requests */
     uint64_t timeout_ns;
-    bool any_broken; /* peers */
-    uint64_t
-        turns; /* of the origin's worker by the program's threads: the agent's thread leaves it to them meanwhile */
+    bool any_broken; /* any broken peer */
+    /* turns of the origin's worker by the program's threads: meanwhile the agent's thread leaves it
+     * to them */
+    uint64_t turns;
     struct oriel_net_caller *callers;
-    struct oriel_net_caller *forgotten; /* others, to which UCX may still refer */
-    struct oriel_net_caller
-        *spare_caller; /* for one that comes where there is no memory: by_session has room for it */
+    struct oriel_net_caller *forgotten; /* other callers, to which UCX may still refer */
+    /* for a new caller when memory is exhausted: by_session has room for it */
+    struct oriel_net_caller *spare_caller;
     struct oriel_hash_table by_session; /* callers */
-    struct oriel_net_held *ready;       /* to be served, in order */
-    struct oriel_net_held **ready_end;
+    struct oriel_net_message *ready;    /* messages to be served, in order */
+    struct oriel_net_message **ready_end;
     bool any_caller_broken;
-    bool any_ended; /* callers */
+    bool any_ended; /* any ended caller */
     _Atomic(struct oriel_net_peer *)
-        lost;    /* peers whose callers are to be given up as well, newest first */
+        lost;    /* peers whose callers must be lost as well, newest first */
     int wake_fd; /* eventfd: wakes the agent's thread */
-    int gate_fd; /* epoll: tells of messages for it while somebody may help (caller_progress.c) */
-    _Atomic bool looks;     /* the service wants its look again; changed by who serves */
-    _Atomic bool is_minded; /* the agent's thread looks after sends of the origin's worker (N3) */
+    /* epoll: signals messages to the agent's thread while a thread may help (caller_progress.c) */
+    int gate_fd;
+    _Atomic bool looks;     /* the service wants another look; changed by the serving thread */
+    _Atomic bool is_minded; /* the agent's thread completes the sends of the origin's worker (N3) */
     _Atomic bool is_ending;
     pthread_t thread;
 };
 extern struct oriel_net oriel_net;
-extern _Thread_local bool oriel_net_in_agent; /* this is the agent's thread */
+extern _Thread_local bool oriel_net_in_agent; /* true in the agent's thread */
 
 /* --- workers.c --- */
 
-/* Locks a worker for a thread that may come when the net has stopped: false then. */
+/* Locks a worker for a thread that may run after the net has stopped: returns false then. */
 bool oriel_net_enter(struct oriel_net_worker *worker);
 
-/* All that a worker has to do now, with its mutex held; whether there was anything. */
+/* Executes all current work of a worker, with its mutex held. Returns true if there was any. */
 bool oriel_net_turn(struct oriel_net_worker *worker);
 
-/* The same, but no more once there is enough: another look costs a system call, for which what has come would wait. */
+/* The same, but stops when is_enough returns true: another poll costs a system call, and the
+ * received messages would wait for it. */
 bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void));
 
-/* Whether its descriptor will tell of whatever comes from now on; false where something has come already, which the caller looks
- * after, or may have. */
+/* Returns true if the descriptor will signal all later events. False if an event has already
+ * arrived, or may have; the caller then handles it. */
 bool oriel_net_arm(struct oriel_net_worker *worker);
 
-/* Sends a buffer, which is the net's from here on; UCX's reason when the endpoint is of no use any more. */
+/* Sends a buffer and takes ownership of it. Returns UCX's error if the endpoint is no longer
+ * usable. */
 ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_end *end,
                             struct oriel_ucx_buffer *buffer);
 
-/* A buffer with wire, head and data of a message; NULL without memory. */
+/* A buffer with wire, head and data of a message. NULL if there is no memory. */
 struct oriel_ucx_buffer *oriel_net_pack(struct oriel_net_worker *worker,
                                         const struct oriel_wire *wire,
                                         const struct oriel_net_bytes *bytes);
 
-/* What UCX has brought. */
+/* A message as received from UCX. */
 struct oriel_net_raw {
-    const void *header; /* wire and head; nothing in front of gathered messages */
+    const void *header; /* wire and head; empty for coalesced messages */
     size_t header_bytes;
     const void *data;
     size_t len_bytes;
     const ucp_am_recv_param_t *parameters;
 };
 
-/* Whether it can be a message for this process; its wire, of gathered ones the first one's but for the kind.  Says so where
- * not. */
+/* Checks that the received bytes may be a message for this process, and returns its wire. For
+ * coalesced messages that is the wire of the first one with another kind. Prints a warning if not.
+ */
 bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out);
 
 ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken,
-                           void *whose, ucs_status_t *status);
-/* Whether UCX refers to the struct no more. */
+                           void *user_data, ucs_status_t *status);
+/* True if UCX no longer refers to the struct. */
 bool oriel_net_is_free(const struct oriel_net_end *end);
-/* Ends the connection at once; UCX may take some turns until it is gone.  As oriel_net_is_free. */
+/* Closes the connection at once; UCX may take some turns to complete that. Returns
+ * oriel_net_is_free. */
 bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end);
 
 void oriel_net_wake_agent(void);
 
 /* --- devices.c --- */
-/* Transports of a context with their devices on the network, as in "tcp on eth0 lo"; ORIEL_E_OTHER where there are none. */
-enum oriel_status oriel_net_list(ucp_context_h context, char *text, size_t text_bytes);
+/* The network transports of a context with their devices, as in "tcp on eth0 lo". Returns
+ * ORIEL_E_OTHER if there are none. */
+enum oriel_status oriel_net_list_devices(ucp_context_h context, char *text, size_t text_bytes);
 
 /* --- send_peers.c --- */
-ucs_status_t oriel_net_take_reply(void *unused, const void *header, size_t header_bytes, void *data,
-                                  size_t len_bytes, const ucp_am_recv_param_t *parameters);
-/* With the origin's mutex: UCX's reason why nothing comes to this peer or from it any more; then, after every turn, ends what
- * such peers leave open. */
+ucs_status_t oriel_net_receive_reply(void *unused, const void *header, size_t header_bytes,
+                                     void *data, size_t len_bytes,
+                                     const ucp_am_recv_param_t *parameters);
+/* With the origin's mutex held. note_broken stores UCX's reason why the connection to this peer
+ * failed. bury_peers runs after every turn and loses such peers. */
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
-void oriel_net_bury_peers(void);
-void oriel_net_lose(struct oriel_net_peer *peer, const char *why);
-/* What the process of this session sends is not heard any more: it is lost for who waits for that as well (N4), though it may live
- * and answer.  Without any mutex. */
-void oriel_net_lose_unheard(uint64_t session);
-/* Whether that has happened, maybe before this process had anything to send there.  Without the agent's mutex. */
-bool oriel_net_is_unheard(uint64_t session);
-/* Ends its connections; whether UCX refers to it no more. */
+void oriel_net_lose_broken_peers(void);
+void oriel_net_lose_peer(struct oriel_net_peer *peer, const char *why);
+/* This process no longer accepts messages of the process with this session. So threads that wait
+ * for that process lose it as well (N4), although it may live and answer. Call without any mutex.
+ */
+void oriel_net_lose_session(uint64_t session);
+/* True if that has happened, possibly before this process had anything to send there. Call without
+ * the agent's mutex. */
+bool oriel_net_is_session_lost(uint64_t session);
+/* Closes its connections. Returns true if UCX no longer refers to it. */
 bool oriel_net_disconnect_peer(struct oriel_net_peer *peer);
-/* The process of this session has said goodbye: nobody waits for its own answer to one.  Without any mutex. */
-void oriel_net_note_left(uint64_t session);
-/* Connects a peer if it is not; false when it is lost, or without memory. */
-bool oriel_net_reach(struct oriel_net_peer *peer);
+/* The process of this session has sent its BYE: its answer to this process's BYE is not awaited.
+ * Call without any mutex. */
+void oriel_net_note_bye(uint64_t session);
+/* Connects a peer if needed. Returns false if it is lost, or there is no memory. */
+bool oriel_net_connect_peer(struct oriel_net_peer *peer);
 bool oriel_net_send_to(struct oriel_net_peer *peer, enum oriel_wire_kind kind, uint64_t number,
                        const struct oriel_net_bytes *bytes);
-/* Sends what was gathered for a peer. */
-void oriel_net_send_gathered(void);
-/* Asks by the net itself. */
-bool oriel_net_ask_own(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
-                       struct oriel_net_request *request);
+/* Sends the coalesced messages of a peer. */
+void oriel_net_send_coalesced(void);
+/* Sends a request of the net itself. */
+bool oriel_net_ask_internal(struct oriel_net_peer *peer, enum oriel_wire_kind kind,
+                            struct oriel_net_request *request);
 
 /* --- reply_table.c --- */
-/* Room for one more. */
+/* Ensures room for one more request. */
 bool oriel_net_has_request_room(void);
-/* Gives it a number; false without memory. */
+/* Assigns a number. Returns false if there is no memory. */
 bool oriel_net_add_request(struct oriel_net_peer *peer, struct oriel_net_request *request);
 void oriel_net_remove_request(struct oriel_net_request *request);
-/* Once it is done, it may be gone: where nobody is called, whoever waits for it may free it. */
+/* After done is set the request may be gone: without an end function, the waiting thread may free
+ * it. */
 void oriel_net_end_request(struct oriel_net_request *request, enum oriel_status status);
 
 /* --- reply_wait.c --- */
-/* Unlocks the origin's worker; the agent's thread goes on with what is not sent (N3). */
+/* Unlocks the origin's worker; the agent's thread completes unsent messages (N3). */
 void oriel_net_leave(void);
 
 /* --- recv_peers.c --- */
-ucs_status_t oriel_net_take_message(void *unused, const void *header, size_t header_bytes,
-                                    void *data, size_t len_bytes,
-                                    const ucp_am_recv_param_t *parameters);
-void oriel_net_serve_one(const struct oriel_net_held *held);
-/* The answers that were gathered meanwhile. */
+ucs_status_t oriel_net_receive_message(void *unused, const void *header, size_t header_bytes,
+                                       void *data, size_t len_bytes,
+                                       const ucp_am_recv_param_t *parameters);
+void oriel_net_serve_one(const struct oriel_net_message *held);
+/* Sends the coalesced answers. */
 void oriel_net_send_answers(void);
-void oriel_net_bury_callers(void);
-/* Gives up what lost peers send. */
-void oriel_net_shun_lost(void);
-/* With the agent's mutex held. */
-void oriel_net_release(struct oriel_net_held *held);
-/* Makes one where there is none; false without memory. */
+void oriel_net_lose_broken_callers(void);
+/* Loses the callers of lost peers. */
+void oriel_net_lose_callers(void);
+/* Call with the agent's mutex held. */
+void oriel_net_free_message(struct oriel_net_message *held);
+/* Allocates a spare caller if there is none. Returns false if there is no memory. */
 bool oriel_net_has_spare_caller(void);
 void oriel_net_drop_early(struct oriel_net_caller *caller);
 
 /* --- progress_thread.c --- */
 void *oriel_net_serve(void *unused);
-/* What the agent's worker has to do now: whether there was anything; *served: a message.  Nothing where another thread is at it. */
+/* Executes the current work of the agent's worker. Returns true if there was any; *served is true
+ * if a message was served. Does nothing if another thread is doing it. */
 bool oriel_net_serve_turn(bool *served);
-/* As oriel_net_arm, of the agent's worker; without its mutex.  False, too, where another thread is at it. */
+/* oriel_net_arm for the agent's worker, without its mutex. Also false if another thread is
+ * serving. */
 bool oriel_net_arm_agent(void);
-/* Around what may bring answers into memory of the program, in any thread: the agent's keeps out while pages move
- * (transport/remote_writers.h); others are stopped then.  Without any mutex. */
+/* Brackets code that may write answers into the program's memory, in any thread. The agent's thread
+ * is excluded while pages move (transport/remote_writers.h); other threads are stopped then. Call
+ * without any mutex. */
 struct oriel_remote_writers_slot *oriel_net_guard(void);
 void oriel_net_unguard(struct oriel_remote_writers_slot *slot);
 
 /* --- caller_progress.c --- */
-bool oriel_net_make_gate(void);
-/* For the agent's thread: whether another one has served since it asked last, which *seen is of; its sleep then; and the end of
- * a wake. */
+bool oriel_net_gate_create(void);
+/* For the agent's thread. is_helped: true if another thread has served since the call that set
+ * *seen. step_aside: the sleep in that case. drain_wakes: clears the wake descriptor. */
 bool oriel_net_is_helped(uint64_t *seen);
 void oriel_net_step_aside(void);
 void oriel_net_drain_wakes(void);
 
 /* --- rdma.c --- */
-/* At the stop. */
-void oriel_net_withdraw_all(void);
+/* Called at the stop. */
+void oriel_net_unexpose_all(void);
 
 /* --- ucx_threads.c --- */
 enum { ORIEL_NET_THREADS = 4 };
-/* Before and after libucp makes its threads, and before it ends them. */
-void oriel_net_threads_note(void);
+/* Called before and after libucp creates its threads, and before it ends them. */
+void oriel_net_threads_record(void);
 void oriel_net_threads_exempt(void);
 void oriel_net_threads_forget(void);
 

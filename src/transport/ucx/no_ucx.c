@@ -1,9 +1,9 @@
-/* Stands for all of transport/ucx/ where UCX's headers were missing when Oriel was built: starting fails and says so, so that
- * nothing else is ever called.  Called through net.h. */
+/* Replaces all of transport/ucx/ if UCX's headers were missing when Oriel was built.
+ * oriel_net_start fails with that reason, so no other function has an effect. */
 #include "transport/ucx/devices.h"
 #include "transport/ucx/net.h"
 
-static enum oriel_status refuse(void)
+static enum oriel_status no_ucx_error(void)
 {
     return oriel_fail(ORIEL_E_OTHER, "built without UCX");
 }
@@ -13,7 +13,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
                                   const struct oriel_net_service *service)
 {
     (void)self, (void)writers, (void)service;
-    return refuse();
+    return no_ucx_error();
 }
 
 bool oriel_net_is_started(void)
@@ -55,37 +55,37 @@ const void *oriel_net_address(size_t *len_bytes)
     return "";
 }
 
-enum oriel_status oriel_net_open(const struct oriel_identity *who, const void *address,
+enum oriel_status oriel_net_open(const struct oriel_identity *identity, const void *address,
                                  size_t len_bytes, struct oriel_net_peer **out)
 {
-    (void)who, (void)address, (void)len_bytes, (void)out;
-    return refuse();
+    (void)identity, (void)address, (void)len_bytes, (void)out;
+    return no_ucx_error();
 }
 
-struct oriel_net_peer *oriel_net_find(const struct oriel_identity *who)
+struct oriel_net_peer *oriel_net_find(const struct oriel_identity *identity)
 {
-    (void)who;
+    (void)identity;
     return NULL;
 }
 
 enum oriel_status oriel_net_tell(struct oriel_net_peer *peer, const struct oriel_net_bytes *message)
 {
     (void)peer, (void)message;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_tell_later(struct oriel_net_peer *peer,
                                        const struct oriel_net_bytes *message)
 {
     (void)peer, (void)message;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_ask(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
                                 struct oriel_net_request *request)
 {
     (void)peer, (void)message, (void)request;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
@@ -93,20 +93,20 @@ enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
                                       struct oriel_net_request *request)
 {
     (void)peer, (void)message, (void)request;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_await(struct oriel_net_request *request,
                                   const struct oriel_watch *watch)
 {
     (void)request, (void)watch;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
     (void)peer;
-    return refuse();
+    return no_ucx_error();
 }
 
 void oriel_net_progress(void)
@@ -152,25 +152,25 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
                                 size_t len_bytes)
 {
     (void)key, (void)offset_bytes, (void)from, (void)len_bytes;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
                                 struct oriel_net_request *request)
 {
     (void)key, (void)offset_bytes, (void)len_bytes, (void)request;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
                                         struct oriel_net_request *request)
 {
     (void)peer, (void)request;
-    return refuse();
+    return no_ucx_error();
 }
 
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes)
 {
     (void)text, (void)text_bytes;
-    return refuse();
+    return no_ucx_error();
 }

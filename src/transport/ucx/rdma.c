@@ -1,12 +1,15 @@
-/* Puts and gets that devices do by themselves (InfiniBand, RoCE), at memory that a process exposes to them.  A second context has
- * UCX's put and get, over transports alone that do both in the device (library.c), and a worker of it goes along with each of the
- * two workers of the net: the agent's takes connections, the origin's uses them.  Called through net.h.
+/* Puts and gets with RDMA devices (InfiniBand, RoCE), on memory that a process exposes to them. A
+ * second context has UCX's put and get, restricted to transports that execute both in the device
+ * (library.c). Each of the two workers of the net has a second worker of that context: the agent's
+ * accepts connections, the origin's uses them.
  *
- * What is put has been copied into a buffer of the net's, and what is got comes into one: pages of the program may move, and a
- * device would go on with the old ones.  A get, and the question whether all that was put has arrived, is a request like any
- * other, found by its number when UCX is done with it: one whose peer was lost meanwhile has ended before.
+ * Put data are copied into a buffer of the net, and get data arrive in one: pages of the program
+ * may move, and a device would still access the old ones. A get, and the request whether all puts
+ * have arrived, are requests like any other, found by number when UCX has completed them. A request
+ * whose peer was lost meanwhile has already ended.
  *
- * A device orders nothing with messages: who tells something of what it has put asks first (internode/origin/origin_sync.c, D1). */
+ * RDMA is not ordered with messages: a process that sends a message about put data first requests
+ * their arrival (internode/origin/origin_sync.c, D1). */
 #include "transport/ucx/internal.h"
 
 #include <sched.h>
@@ -16,23 +19,23 @@
 enum { OUTSTANDING_MOST_BYTES = 8 << 20 };
 
 struct oriel_net_exposed {
-    struct oriel_net_exposed *next; /* of all, for the stop */
+    struct oriel_net_exposed *next; /* list of all, for the stop */
     ucp_mem_h memory;
     size_t text_bytes;
-    char text[]; /* struct key_text, the key, the address of the agent's worker that goes along */
+    char text[]; /* struct key_text, the key, the address of the agent's second worker */
 };
 
 struct key_text {
-    uint64_t address; /* of the memory, there */
+    uint64_t address; /* of the memory, in the target */
     uint64_t len_bytes;
     uint64_t key_bytes;
 };
 
 struct oriel_net_key {
     struct oriel_net_peer *peer;
-    ucp_ep_h ep; /* for which UCX has read it */
+    ucp_ep_h ep; /* the endpoint for which UCX has unpacked the key */
     ucp_rkey_h key;
-    uint64_t address; /* there */
+    uint64_t address; /* in the target */
 };
 
 bool oriel_net_has_devices(void)
@@ -42,8 +45,8 @@ bool oriel_net_has_devices(void)
 
 /* --- at the target --- */
 
-static struct oriel_net_exposed *describe(ucp_mem_h memory, const struct key_text *text,
-                                          const void *key)
+static struct oriel_net_exposed *exposed_create(ucp_mem_h memory, const struct key_text *text,
+                                                const void *key)
 {
     const size_t text_bytes = sizeof *text + text->key_bytes + oriel_net.devices_address_bytes;
     struct oriel_net_exposed *exposed =
@@ -71,10 +74,10 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     size_t key_bytes;
     if (!oriel_net_has_devices() || len_bytes == 0 ||
         oriel_ucp()->ucp_mem_map(oriel_net.devices, &wanted, &memory) != UCS_OK)
-        return NULL; /* as where no more memory may be locked */
+        return NULL; /* such as if no more memory may be locked */
     if (oriel_ucp()->ucp_rkey_pack(oriel_net.devices, memory, &key, &key_bytes) == UCS_OK) {
         text.key_bytes = key_bytes;
-        exposed = describe(memory, &text, key);
+        exposed = exposed_create(memory, &text, key);
         oriel_ucp()->ucp_rkey_buffer_release(key);
     }
     if (exposed == NULL) {
@@ -107,7 +110,7 @@ void oriel_net_withdraw(struct oriel_net_exposed *exposed)
     free(exposed);
 }
 
-void oriel_net_withdraw_all(void)
+void oriel_net_unexpose_all(void)
 {
     while (oriel_net.exposed != NULL) {
         struct oriel_net_exposed *exposed = oriel_net.exposed;
@@ -119,11 +122,11 @@ void oriel_net_withdraw_all(void)
 
 /* --- at the origin --- */
 
-static void broken(void *whose, ucp_ep_h ep, ucs_status_t status)
+static void device_connection_broken(void *user_data, ucp_ep_h ep, ucs_status_t status)
 {
-    struct oriel_net_peer *peer = whose;
+    struct oriel_net_peer *peer = user_data;
     if (peer->device_end.ep == ep)
-        oriel_net_note_broken(peer, "lost the connection of devices", status);
+        oriel_net_note_broken(peer, "lost the RDMA connection", status);
 }
 
 struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *bytes,
@@ -144,7 +147,7 @@ struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void
     pthread_mutex_lock(&oriel_net.origin.mutex);
     if (!peer->is_lost && peer->device_end.ep == NULL)
         peer->device_end.ep = oriel_net_connect(oriel_net.origin.devices, packed + text.key_bytes,
-                                                broken, peer, &status);
+                                                device_connection_broken, peer, &status);
     bool is_open =
         peer->device_end.ep != NULL &&
         oriel_ucp()->ucp_ep_rkey_unpack(peer->device_end.ep, packed, &key->key) == UCS_OK;
@@ -165,9 +168,9 @@ void oriel_net_key_close(struct oriel_net_key *key)
     free(key);
 }
 
-/* With the origin's mutex: whether the key still leads to its peer, with room for more on the way there.  One that says nothing
- * meanwhile is given up (N4). */
-static bool enter(const struct oriel_net_key *key)
+/* With the origin's mutex held: waits until few enough bytes are outstanding. Returns true if the
+ * key is still valid for its peer. A peer that is silent meanwhile is lost (N4). */
+static bool key_enter(const struct oriel_net_key *key)
 {
     struct oriel_net_peer *peer = key->peer;
     pthread_mutex_lock(&oriel_net.origin.mutex);
@@ -180,72 +183,72 @@ static bool enter(const struct oriel_net_key *key)
     return !peer->is_lost && peer->device_end.ep == key->ep;
 }
 
-static enum oriel_status leave(struct oriel_net_peer *peer, enum oriel_status status)
+static enum oriel_status device_leave(struct oriel_net_peer *peer, enum oriel_status status)
 {
     if (oriel_net.any_broken)
-        oriel_net_bury_peers();
+        oriel_net_lose_broken_peers();
     if (peer->is_lost)
         status = oriel_fail(ORIEL_E_PEER, "%s", peer->why);
     oriel_net_leave();
     return status;
 }
 
-/* The peer has started anew, since the key was told; or it is lost, as leave says. */
-static enum oriel_status leads_nowhere(void)
+/* The peer has restarted since it sent the key. If it is lost, leave sets the message instead. */
+static enum oriel_status key_is_stale(void)
 {
-    return oriel_fail(
-        ORIEL_E_PEER,
-        "the process on another machine is no longer the one that has told how devices reach it");
+    return oriel_fail(ORIEL_E_PEER,
+                      "the process on another node has restarted since it sent its RDMA key");
 }
 
-/* What lies in front of an operation's data. */
-struct operation {
+/* Stored before an operation's data. */
+struct rdma_operation {
     struct oriel_net_peer *peer;
-    uint64_t number; /* of the request; of a put nothing */
+    uint64_t number; /* of the request; unused for a put */
 };
 
-static struct operation *operation_of(struct oriel_ucx_buffer *buffer)
+static struct rdma_operation *operation_of(struct oriel_ucx_buffer *buffer)
 {
-    return (struct operation *)(void *)buffer->front;
+    return (struct rdma_operation *)(void *)buffer->front;
 }
 
-static void count_begun(struct oriel_ucx_buffer *buffer)
+static void operation_start(struct oriel_ucx_buffer *buffer)
 {
     atomic_fetch_add_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
     operation_of(buffer)->peer->device_bytes += buffer->len_bytes;
 }
 
-static void end_operation(void *request, struct oriel_ucx_buffer *buffer, ucs_status_t status)
+static void operation_end(void *request, struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
-    if (status == UCS_OK) /* a broken connection has a handler of its own */
+    if (status == UCS_OK) /* a broken connection has its own handler */
         operation_of(buffer)->peer->device_end.is_up = true;
     atomic_fetch_sub_explicit(&oriel_net.origin.pending, 1, memory_order_relaxed);
     operation_of(buffer)->peer->device_bytes -= buffer->len_bytes;
     oriel_ucp()->ucp_request_free(request);
 }
 
-static struct oriel_ucx_buffer *take_buffer(struct oriel_net_peer *peer, size_t len_bytes)
+static struct oriel_ucx_buffer *operation_buffer_take(struct oriel_net_peer *peer, size_t len_bytes)
 {
     struct oriel_ucx_buffer *buffer = oriel_pool_take(&oriel_net.origin.pool, len_bytes);
     if (buffer == NULL)
         return NULL;
     buffer->len_bytes = len_bytes;
-    *operation_of(buffer) = (struct operation){.peer = peer};
+    *operation_of(buffer) = (struct rdma_operation){.peer = peer};
     return buffer;
 }
 
-static enum oriel_status no_memory(void)
+static enum oriel_status rdma_no_memory(void)
 {
-    return oriel_fail(ORIEL_E_NO_MEM, "no memory for what a device moves");
+    return oriel_fail(ORIEL_E_NO_MEM, "no memory for an RDMA transfer");
 }
 
-static void put_done(void *request, ucs_status_t status, void *whose)
+static void put_done(void *request, ucs_status_t status, void *user_data)
 {
-    end_operation(request, whose, status);
-    oriel_pool_give(&oriel_net.origin.pool, whose);
+    operation_end(request, user_data, status);
+    oriel_pool_give(&oriel_net.origin.pool, user_data);
 }
 
-static ucp_request_param_t how_to(struct oriel_ucx_buffer *buffer, ucp_send_nbx_callback_t done)
+static ucp_request_param_t request_params(struct oriel_ucx_buffer *buffer,
+                                          ucp_send_nbx_callback_t done)
 {
     return (ucp_request_param_t){.op_attr_mask =
                                      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -257,29 +260,29 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
                                 size_t len_bytes)
 {
     enum oriel_status status = ORIEL_OK;
-    bool leads = enter(key);
-    struct oriel_ucx_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    bool leads = key_enter(key);
+    struct oriel_ucx_buffer *buffer = leads ? operation_buffer_take(key->peer, len_bytes) : NULL;
     if (buffer == NULL)
-        status = leads ? no_memory() : leads_nowhere();
+        status = leads ? rdma_no_memory() : key_is_stale();
     if (buffer != NULL) {
         memcpy(buffer->data, from, len_bytes);
-        const ucp_request_param_t how = how_to(buffer, put_done);
+        const ucp_request_param_t how = request_params(buffer, put_done);
         ucs_status_ptr_t put = oriel_ucp()->ucp_put_nbx(
             key->ep, buffer->data, len_bytes, key->address + offset_bytes, key->key, &how);
         if (UCS_PTR_IS_PTR(put))
-            count_begun(buffer);
+            operation_start(buffer);
         else
             oriel_pool_give(&oriel_net.origin.pool, buffer);
         if (put == NULL)
             key->peer->device_end.is_up = true;
         if (UCS_PTR_IS_ERR(put))
-            oriel_net_note_broken(key->peer, "nothing can be put any more", UCS_PTR_STATUS(put));
+            oriel_net_note_broken(key->peer, "cannot put", UCS_PTR_STATUS(put));
     }
-    return leave(key->peer, status);
+    return device_leave(key->peer, status);
 }
 
-/* The request of this number, if its peer was not lost meanwhile; it is taken out. */
-static struct oriel_net_request *take_request(uint64_t number)
+/* Removes the request of this number. Returns NULL if its peer was lost meanwhile. */
+static struct oriel_net_request *request_remove(uint64_t number)
 {
     struct oriel_net_request *request = oriel_net.requests[number & (oriel_net.request_room - 1)];
     if (request == NULL || request->number != number)
@@ -290,11 +293,11 @@ static struct oriel_net_request *take_request(uint64_t number)
     return request;
 }
 
-/* Who ends with an error has a connection that is broken, and is ended with it. */
-static void end_get(struct oriel_ucx_buffer *buffer, ucs_status_t status)
+/* After an error the connection is broken, and the request ends with it. */
+static void get_finish(struct oriel_ucx_buffer *buffer, ucs_status_t status)
 {
     struct oriel_net_request *request =
-        status == UCS_OK ? take_request(operation_of(buffer)->number) : NULL;
+        status == UCS_OK ? request_remove(operation_of(buffer)->number) : NULL;
     if (request != NULL) {
         request->take(request, &(struct oriel_net_arrived){"", 0, buffer->data, buffer->len_bytes});
         oriel_net_end_request(request, ORIEL_OK);
@@ -302,10 +305,10 @@ static void end_get(struct oriel_ucx_buffer *buffer, ucs_status_t status)
     oriel_pool_give(&oriel_net.origin.pool, buffer);
 }
 
-static void get_done(void *request, ucs_status_t status, void *whose)
+static void get_done(void *request, ucs_status_t status, void *user_data)
 {
-    end_operation(request, whose, status);
-    end_get(whose, status);
+    operation_end(request, user_data, status);
+    get_finish(user_data, status);
 }
 
 enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
@@ -313,40 +316,40 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
 {
     enum oriel_status status = ORIEL_OK;
     request->peer = key->peer;
-    bool leads = enter(key);
-    struct oriel_ucx_buffer *buffer = leads ? take_buffer(key->peer, len_bytes) : NULL;
+    bool leads = key_enter(key);
+    struct oriel_ucx_buffer *buffer = leads ? operation_buffer_take(key->peer, len_bytes) : NULL;
     if (buffer == NULL)
-        status = leads ? no_memory() : leads_nowhere();
+        status = leads ? rdma_no_memory() : key_is_stale();
     if (buffer != NULL && !oriel_net_add_request(key->peer, request)) {
         oriel_pool_give(&oriel_net.origin.pool, buffer);
-        status = no_memory();
+        status = rdma_no_memory();
     }
     if (status != ORIEL_OK)
-        return leave(key->peer, status);
-    const ucp_request_param_t how = how_to(buffer, get_done);
+        return device_leave(key->peer, status);
+    const ucp_request_param_t how = request_params(buffer, get_done);
     operation_of(buffer)->number = request->number;
     ucs_status_ptr_t get = oriel_ucp()->ucp_get_nbx(key->ep, buffer->data, len_bytes,
                                                     key->address + offset_bytes, key->key, &how);
     if (UCS_PTR_IS_PTR(get))
-        count_begun(buffer);
+        operation_start(buffer);
     else
-        end_get(buffer, UCS_PTR_STATUS(get));
+        get_finish(buffer, UCS_PTR_STATUS(get));
     if (UCS_PTR_IS_ERR(get))
-        oriel_net_note_broken(key->peer, "nothing can be got any more", UCS_PTR_STATUS(get));
-    (void)leave(key->peer, ORIEL_OK); /* a request that was begun ends by itself */
+        oriel_net_note_broken(key->peer, "cannot get", UCS_PTR_STATUS(get));
+    (void)device_leave(key->peer, ORIEL_OK); /* a started request ends in its callback */
     return ORIEL_OK;
 }
 
-static void end_arrival(uint64_t number, ucs_status_t status)
+static void arrival_finish(uint64_t number, ucs_status_t status)
 {
-    struct oriel_net_request *request = status == UCS_OK ? take_request(number) : NULL;
+    struct oriel_net_request *request = status == UCS_OK ? request_remove(number) : NULL;
     if (request != NULL)
         oriel_net_end_request(request, ORIEL_OK);
 }
 
-static void all_arrived(void *request, ucs_status_t status, void *whose)
+static void arrival_done(void *request, ucs_status_t status, void *user_data)
 {
-    end_arrival((uint64_t)(uintptr_t)whose, status);
+    arrival_finish((uint64_t)(uintptr_t)user_data, status);
     oriel_ucp()->ucp_request_free(request);
 }
 
@@ -357,18 +360,18 @@ enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
     request->peer = peer;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     if (!peer->is_lost && (peer->device_end.ep == NULL || !oriel_net_add_request(peer, request)))
-        status = no_memory();
+        status = rdma_no_memory();
     if (peer->is_lost || status != ORIEL_OK)
-        return leave(peer, status);
+        return device_leave(peer, status);
     const ucp_request_param_t how = {.op_attr_mask =
                                          UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                     .cb.send = all_arrived,
+                                     .cb.send = arrival_done,
                                      .user_data = (void *)(uintptr_t)request->number};
     ucs_status_ptr_t flush = oriel_ucp()->ucp_ep_flush_nbx(peer->device_end.ep, &how);
     if (!UCS_PTR_IS_PTR(flush))
-        end_arrival(request->number, UCS_PTR_STATUS(flush));
+        arrival_finish(request->number, UCS_PTR_STATUS(flush));
     if (UCS_PTR_IS_ERR(flush))
-        oriel_net_note_broken(peer, "nothing can be flushed any more", UCS_PTR_STATUS(flush));
-    (void)leave(peer, ORIEL_OK);
+        oriel_net_note_broken(peer, "cannot flush", UCS_PTR_STATUS(flush));
+    (void)device_leave(peer, ORIEL_OK);
     return ORIEL_OK;
 }

@@ -1,5 +1,5 @@
-/* What was asked and is not answered yet, by number: a table that grows, in which the lower bits of a number are its place.
- * send_peers.c and what it serves call, with the origin's mutex held. */
+/* Unanswered requests, by number: a growing table, indexed by the lower bits of the number. Used
+ * with the origin's mutex held. */
 #include "transport/ucx/internal.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ bool oriel_net_has_request_room(void)
     struct oriel_net_request **requests = calloc(room, sizeof(struct oriel_net_request *));
     if (requests == NULL)
         return oriel_net.request_count <
-               oriel_net.request_room; /* slower, but as long as there is any */
+               oriel_net.request_room; /* slower, but works while there is any room */
     for (uint32_t i = 0; i < oriel_net.request_room; i++)
         if (oriel_net.requests[i] != NULL)
             requests[oriel_net.requests[i]->number & (room - 1)] = oriel_net.requests[i];

@@ -1,6 +1,7 @@
-/* Waiting for answers, and who is still there.  Whoever waits takes the origin's turns by itself: spins, yields, then sleeps on
- * UCX's descriptor, a millisecond at a time, since nobody wakes it for what the host must do.  Who waits for an event instead
- * serves others until it sleeps (caller_progress.c).  Called through net.h. */
+/* Waiting for answers, and detection of dead peers. The waiting thread executes the origin's turns
+ * itself: it spins, yields, then sleeps on UCX's descriptor. It sleeps a millisecond at a time,
+ * because the host's work does not wake it. A thread that waits for an event instead serves other
+ * processes until it sleeps (caller_progress.c). */
 #include "transport/ucx/internal.h"
 
 #include "base/options.h"
@@ -16,13 +17,13 @@ enum {
     NAP_NS = 100000,
     WATCH_NS = 100000000,
     PING_LEAST_NS = 100000000,
-    YIELD_LEAST = 4, /* turns from one yield to the next */
+    YIELD_LEAST = 4, /* number of turns between two yields */
     YIELD_MOST = 32,
-    CROWD_NS = 2000, /* a yield that takes longer was to somebody */
+    LONG_YIELD_NS = 2000, /* a longer yield let another thread run */
     PROGRESS_NS = 50000,
-    HELP_NS = 200000, /* by who waits for an event: some ways there and back */
-    GAP_NS =
-        200000000, /* more than this between two looks is not the peer's silence: nobody waited */
+    HELP_NS = 200000, /* for a wait for an event: several round trips */
+    /* a longer interval between two checks does not count as silence: no thread waited */
+    GAP_NS = 200000000,
 };
 
 void oriel_net_leave(void)
@@ -33,45 +34,45 @@ void oriel_net_leave(void)
                     !oriel_net_in_agent; /* N3 */
     if (must_wake)
         oriel_net_wake_agent();
-    pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last: the net may stop now */
+    pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last access: the net may stop now */
 }
 
-static uint64_t answered_before; /* this turn */
+static uint64_t answered_before; /* before this turn */
 
 static bool has_answer(void)
 {
     return oriel_net.answered != answered_before;
 }
 
-/* A turn of a program's thread; whether there was anything. */
-static bool turn(void)
+/* A turn of a program's thread. Returns true if there was any work. */
+static bool origin_turn(void)
 {
     oriel_net.turns++;
-    oriel_net_send_gathered();
+    oriel_net_send_coalesced();
     answered_before = oriel_net.answered;
     bool any = oriel_net_turn_until(&oriel_net.origin, has_answer);
     if (oriel_net.any_broken)
-        oriel_net_bury_peers();
+        oriel_net_lose_broken_peers();
     return any;
 }
 
-static bool progress(void)
+static bool origin_progress(void)
 {
     if (!oriel_net_enter(&oriel_net.origin))
         return false;
-    bool any = turn();
+    bool any = origin_turn();
     oriel_net_leave();
     return any;
 }
 
 void oriel_net_progress(void)
 {
-    (void)progress();
+    (void)origin_progress();
 }
 
-/* Counts how long a peer has been silent while it was waited for, after a turn has taken what has come.  Asks it now and then
- * whether it lives, and gives it up in the end (N4). */
-static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
+/* Measures a peer's silence while a thread waits for it, after a turn has received all messages.
+ * Pings it regularly, and finally loses it (N4). */
+static void peer_check_silence(struct oriel_net_peer *peer, uint64_t now_ns)
 {
     uint64_t every_ns =
         oriel_net.timeout_ns / 8 > PING_LEAST_NS ? oriel_net.timeout_ns / 8 : PING_LEAST_NS;
@@ -83,10 +84,10 @@ static void judge(struct oriel_net_peer *peer, uint64_t now_ns)
     if (peer->silence_ns >= oriel_net.timeout_ns) {
         char why[sizeof peer->why];
         snprintf(why, sizeof why,
-                 "process %d on another machine has said nothing for %d s (ORIEL_TIMEOUT)",
+                 "process %d on another node has not answered for %d s (ORIEL_TIMEOUT)",
                  (int)peer->identity.pid, (int)(oriel_net.timeout_ns / 1000000000));
-        oriel_net_lose(peer, why);
-    } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_reach(peer)) {
+        oriel_net_lose_peer(peer, why);
+    } else if (now_ns - peer->pinged_ns >= every_ns && oriel_net_connect_peer(peer)) {
         peer->pinged_ns = now_ns;
         oriel_net_send_to(peer, ORIEL_WIRE_PING, 0, &(struct oriel_net_bytes){.pieces = 0});
     }
@@ -96,19 +97,20 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
     struct oriel_remote_writers_slot *slot = oriel_net_guard();
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    (void)turn();
-    judge(peer, oriel_now_ns());
+    (void)origin_turn();
+    peer_check_silence(peer, oriel_now_ns());
     bool is_lost = peer->is_lost;
     oriel_net_leave();
     oriel_net_unguard(slot);
     return is_lost ? oriel_fail(ORIEL_E_PEER, "%s", peer->why) : ORIEL_OK;
 }
 
-/* Whether UCX says that it has something to do.  While a connection is being made it says so all the time, since the socket can
- * be written to, and has nothing to do until the other side has run, perhaps on this processor: who found nothing naps. */
-static bool sleep_a_little(bool in_vain)
+/* Returns true if UCX reports work. While a connection is being established it always does, because
+ * the socket is writable. There is no work until the other side has run, possibly on this
+ * processor. So after a useless wake the thread naps. */
+static bool origin_sleep(bool is_useless)
 {
-    if (in_vain) {
+    if (is_useless) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         return false;
     }
@@ -121,103 +123,103 @@ static bool sleep_a_little(bool in_vain)
     return poll(&ready, 1, SLEEP_MS) > 0;
 }
 
-/* The same as oriel_net_check for the peer of a request that is still the net's. */
-static void judge_request(struct oriel_net_request *request)
+/* The same as oriel_net_check for the peer of a request that is not done. */
+static void request_check_peer(struct oriel_net_request *request)
 {
     pthread_mutex_lock(&oriel_net.origin.mutex);
     if (!atomic_load_explicit(&request->done, memory_order_acquire))
-        judge(request->peer, oriel_now_ns());
+        peer_check_silence(request->peer, oriel_now_ns());
     oriel_net_leave();
 }
 
-static bool is_done(struct oriel_net_request *request)
+static bool request_is_done(struct oriel_net_request *request)
 {
     return atomic_load_explicit(&request->done, memory_order_acquire);
 }
 
-static enum oriel_status outcome(const struct oriel_net_request *request)
+static enum oriel_status request_status(const struct oriel_net_request *request)
 {
     if (request->status == ORIEL_OK)
         return ORIEL_OK;
     return oriel_fail(request->status, "%s",
-                      request->status == ORIEL_E_PEER
-                          ? request->peer->why
-                          : "no memory for a message to another machine");
+                      request->status == ORIEL_E_PEER ? request->peer->why
+                                                      : "no memory for a message to another node");
 }
 
-static enum oriel_status await_asleep(struct oriel_net_request *request,
-                                      const struct oriel_watch *watch, uint64_t since_ns)
+static enum oriel_status await_sleeping(struct oriel_net_request *request,
+                                        const struct oriel_watch *watch, uint64_t since_ns)
 {
     uint64_t watched_ns = oriel_now_ns();
-    for (bool told = false, is_ready = false;;) {
-        is_ready = !progress() && is_ready;
-        if (!is_done(request))
-            judge_request(request);
+    for (bool is_published = false, is_ready = false;;) {
+        is_ready = !origin_progress() && is_ready;
+        if (!request_is_done(request))
+            request_check_peer(request);
         enum oriel_status status = ORIEL_OK;
-        if (!told)
-            oriel_wait_lasts(watch, since_ns, &told);
-        if (watch != NULL && !is_done(request) && oriel_now_ns() - watched_ns >= WATCH_NS) {
+        if (!is_published)
+            oriel_wait_lasts(watch, since_ns, &is_published);
+        if (watch != NULL && !request_is_done(request) && oriel_now_ns() - watched_ns >= WATCH_NS) {
             status = watch->check(watch->context);
             watched_ns = oriel_now_ns();
         }
-        if (is_done(request) || status != ORIEL_OK) {
-            oriel_wait_over(told);
-            return is_done(request) ? outcome(request) : status;
+        if (request_is_done(request) || status != ORIEL_OK) {
+            oriel_wait_over(is_published);
+            return request_is_done(request) ? request_status(request) : status;
         }
         oriel_wait_progress();
-        is_ready = sleep_a_little(is_ready);
+        is_ready = origin_sleep(is_ready);
     }
 }
 
-/* A yield to nobody takes about as long as a turn, for which an answer would wait: they become rare as long as nobody else wants
- * the processor.  Counts who waits' turns. */
-static void yield_at_times(unsigned *turns)
+/* A yield without effect takes about as long as a turn, and delays an answer. So yields become rare
+ * while no other thread wants the processor. Counts the waiting thread's turns. */
+static void yield_sometimes(unsigned *turns)
 {
     static _Thread_local unsigned every = YIELD_LEAST;
     if (++*turns % every != 0)
         return;
     uint64_t before_ns = oriel_now_ns();
     sched_yield();
-    if (oriel_now_ns() - before_ns >= CROWD_NS)
+    if (oriel_now_ns() - before_ns >= LONG_YIELD_NS)
         every = YIELD_LEAST;
     else if (every < YIELD_MOST)
         every *= 2;
 }
 
-static enum oriel_status await(struct oriel_net_request *request, const struct oriel_watch *watch)
+static enum oriel_status await_spinning(struct oriel_net_request *request,
+                                        const struct oriel_watch *watch)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     uint64_t progress_ns = spin_ns + PROGRESS_NS;
     for (unsigned turns = 0;;) {
         oriel_net_progress();
-        if (is_done(request))
-            return outcome(request);
+        if (request_is_done(request))
+            return request_status(request);
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
         if (waited_ns >= spin_ns + YIELD_NS)
-            return await_asleep(request, watch, begin_ns);
+            return await_sleeping(request, watch, begin_ns);
         if (waited_ns < spin_ns)
             continue;
         if (waited_ns >= progress_ns) {
             oriel_wait_progress();
             progress_ns = waited_ns + PROGRESS_NS;
         }
-        yield_at_times(&turns);
+        yield_sometimes(&turns);
     }
 }
 
 enum oriel_status oriel_net_await(struct oriel_net_request *request,
                                   const struct oriel_watch *watch)
 {
-    if (is_done(request))
-        return outcome(request);
+    if (request_is_done(request))
+        return request_status(request);
     uint64_t begin_ns = oriel_wait_time_begin(watch);
-    enum oriel_status status = await(request, watch);
+    enum oriel_status status = await_spinning(request, watch);
     oriel_wait_time_end(watch, begin_ns);
     return status;
 }
 
-static void serve_until(const struct oriel_event *event, uint32_t at_least)
+static void serve_until_event(const struct oriel_event *event, uint32_t at_least)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
@@ -228,7 +230,7 @@ static void serve_until(const struct oriel_event *event, uint32_t at_least)
             waited_ns >= HELP_NS)
             return;
         if (waited_ns >= spin_ns)
-            yield_at_times(&turns);
+            yield_sometimes(&turns);
     }
 }
 
@@ -238,7 +240,7 @@ enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_l
     if (!oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least)) {
         uint64_t begin_ns = oriel_wait_time_begin(watch);
         oriel_net_help_begin(ORIEL_NET_SERVES);
-        serve_until(event, at_least);
+        serve_until_event(event, at_least);
         oriel_net_help_end();
         oriel_wait_time_end(watch, begin_ns);
     }

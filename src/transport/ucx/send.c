@@ -1,5 +1,6 @@
-/* What both workers do alike: taking turns, packing and checking messages, sending, connecting.  A message that is sent lies in a
- * buffer of the net's own until UCX is done with it.  send_peers.c and recv_peers.c call, with the worker's mutex held. */
+/* Common functions of both workers: executing turns, packing and validating messages, sending,
+ * connecting. A sent message stays in a buffer of the net until UCX has completed it. Called with
+ * the worker's mutex held. */
 #include "transport/ucx/internal.h"
 
 #include "base/delay.h"
@@ -9,7 +10,7 @@
 
 enum { TURNS = 64 };
 
-static bool progress(struct oriel_net_worker *worker)
+static bool worker_progress(struct oriel_net_worker *worker)
 {
     unsigned done = oriel_ucp()->ucp_worker_progress(worker->ucp);
     if (worker->devices != NULL)
@@ -20,7 +21,7 @@ static bool progress(struct oriel_net_worker *worker)
 bool oriel_net_turn_until(struct oriel_net_worker *worker, bool (*is_enough)(void))
 {
     bool any = false;
-    for (int i = 0; i < TURNS && progress(worker); i++) {
+    for (int i = 0; i < TURNS && worker_progress(worker); i++) {
         any = true;
         if (is_enough != NULL && is_enough())
             break;
@@ -33,21 +34,22 @@ bool oriel_net_turn(struct oriel_net_worker *worker)
     return oriel_net_turn_until(worker, NULL);
 }
 
-/* A device of the verbs kind tells of completions that come once it is armed, and not of those that lie there: UCX says that an
- * event is there only where the device has made one.  So the worker is looked at once more behind it. */
+/* A verbs device signals only completions that occur after it is armed, not existing ones: UCX
+ * reports an event only if the device has created one. So the worker is polled once more after
+ * arming. */
 bool oriel_net_arm(struct oriel_net_worker *worker)
 {
     oriel_delay();
     return oriel_ucp()->ucp_worker_arm(worker->ucp) == UCS_OK &&
            (worker->devices == NULL || oriel_ucp()->ucp_worker_arm(worker->devices) == UCS_OK) &&
-           !progress(worker);
+           !worker_progress(worker);
 }
 
-static void sent(void *request, ucs_status_t status, void *whose)
+static void send_done(void *request, ucs_status_t status, void *user_data)
 {
-    struct oriel_ucx_buffer *buffer = whose;
+    struct oriel_ucx_buffer *buffer = user_data;
     buffer->end->pending--;
-    if (status == UCS_OK) /* a broken connection has a handler of its own */
+    if (status == UCS_OK) /* a broken connection has its own handler */
         buffer->end->is_up = true;
     atomic_fetch_sub_explicit(&buffer->worker->pending, 1, memory_order_relaxed);
     oriel_pool_give(&buffer->worker->pool, buffer);
@@ -61,7 +63,7 @@ ucs_status_t oriel_net_send(struct oriel_net_worker *worker, struct oriel_net_en
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = sent,
+        .cb.send = send_done,
         .user_data = buffer,
     };
     buffer->worker = worker;
@@ -116,34 +118,34 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
         fits = out->version == ORIEL_WIRE_VERSION && out->to == oriel_net.session;
     }
     if (fits && is_gathered)
-        out->kind = ORIEL_WIRE_GATHERED;
+        out->kind = ORIEL_WIRE_COALESCED;
     else if (fits)
         fits = out->head_bytes == raw->header_bytes - sizeof *out &&
                out->head_bytes <= ORIEL_NET_HEAD_BYTES;
     if (!fits)
-        oriel_warn("dropped %zu bytes from another machine that are no message for this process",
+        oriel_warn("dropped %zu bytes from another node that are not a message for this process",
                    raw->header_bytes + raw->len_bytes);
     return fits;
 }
 
 ucp_ep_h oriel_net_connect(ucp_worker_h worker, const void *address, ucp_err_handler_cb_t broken,
-                           void *whose, ucs_status_t *status)
+                           void *user_data, ucs_status_t *status)
 {
     const ucp_ep_params_t how = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = address,
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler = {broken, whose},
+        .err_handler = {broken, user_data},
     };
     ucp_ep_h ep = NULL;
     *status = oriel_ucp()->ucp_ep_create(worker, &how, &ep);
     return *status == UCS_OK ? ep : NULL;
 }
 
-static void closed(void *request, ucs_status_t status, void *whose)
+static void close_done(void *request, ucs_status_t status, void *user_data)
 {
-    struct oriel_net_worker *worker = whose;
+    struct oriel_net_worker *worker = user_data;
     (void)status;
     worker->closing--;
     oriel_ucp()->ucp_request_free(request);
@@ -154,21 +156,22 @@ bool oriel_net_is_free(const struct oriel_net_end *end)
     return end->ep == NULL && end->pending == 0 && !end->stays_open;
 }
 
-/* UCX 1.13 ends the process that closes an endpoint whose first message still waits for the other end, as between RDMA devices
- * where that process was stopped or died before: such a one stays open, and with it its worker, as long as this process lives. */
+/* UCX 1.13 ends the process if it closes an endpoint whose first message still waits for the other
+ * end. That happens between RDMA devices if that process was stopped or died before. Such an
+ * endpoint stays open, and so does its worker, for the life of this process. */
 bool oriel_net_disconnect(struct oriel_net_worker *worker, struct oriel_net_end *end)
 {
     const ucp_request_param_t how = {
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_EP_CLOSE_FLAG_FORCE,
-        .cb.send = closed,
+        .cb.send = close_done,
         .user_data = worker,
     };
     ucp_ep_h ep = end->ep;
     bool is_up = end->is_up;
     end->ep = NULL;
-    end->is_up = false; /* the next one */
+    end->is_up = false; /* for the next endpoint */
     if (ep != NULL && oriel_net.has_verbs && !is_up) {
         worker->left_open++;
         end->stays_open = true;

@@ -1,11 +1,12 @@
-/* The threads that libucp makes when its workers are opened: one that waits for connections to be made.  They have the signals
- * of who opened, all blocked, so nothing stops them while pages of the program move (memory/promote/stop_threads.c); nor need it: UCX is given
- * buffers of Oriel's only, so its threads touch no memory of the program's.  workers.c calls, with the net not started yet or
- * not any more.
+/* The threads that libucp creates when its workers are opened: one that accepts connections. They
+ * inherit the signal mask of the opening thread, with all signals blocked, so they are not stopped
+ * while pages of the program move (memory/promote/stop_threads.c). That is harmless: UCX receives
+ * only Oriel's buffers, so its threads do not access the program's memory. Called while the net is
+ * not started.
  *
- * They are known by three things together: they were not there before, they block all signals, and they have the name that UCX
- * gives.  One with another name, of another version, is not known: then what is to be stopped is refused, as for any thread that
- * blocks its signal. */
+ * They are identified by three properties together: they did not exist before, they block all
+ * signals, and they have UCX's thread name. A thread with another name, of another version, is not
+ * identified. Then stopping the threads fails, as for any thread that blocks its signal. */
 #include "transport/ucx/internal.h"
 
 #include "transport/remote_writers.h"
@@ -20,12 +21,13 @@
 
 enum { THREADS_MOST = 512 };
 
-static int32_t before[THREADS_MOST];
-static unsigned before_count;
-static int32_t exempt[ORIEL_NET_THREADS];
+static int32_t recorded_tids[THREADS_MOST];
+static unsigned recorded_count;
+static int32_t exempt_tids[ORIEL_NET_THREADS];
 
-/* Calls for each thread of the process; false where they cannot be listed, or visit says so. */
-static bool visit_threads(bool (*visit)(int32_t tid))
+/* Calls visit for each thread of the process. Returns false if they cannot be listed, or visit
+ * returns false. */
+static bool threads_visit(bool (*visit)(int32_t tid))
 {
     DIR *folder = opendir("/proc/self/task");
     bool all = folder != NULL;
@@ -38,23 +40,23 @@ static bool visit_threads(bool (*visit)(int32_t tid))
     return all;
 }
 
-static bool note(int32_t tid)
+static bool thread_record(int32_t tid)
 {
-    if (before_count == THREADS_MOST)
+    if (recorded_count == THREADS_MOST)
         return false;
-    before[before_count++] = tid;
+    recorded_tids[recorded_count++] = tid;
     return true;
 }
 
-static bool was_there(int32_t tid)
+static bool thread_is_recorded(int32_t tid)
 {
-    for (unsigned i = 0; i < before_count; i++)
-        if (before[i] == tid)
+    for (unsigned i = 0; i < recorded_count; i++)
+        if (recorded_tids[i] == tid)
             return true;
     return false;
 }
 
-static bool is_of_ucx(int32_t tid)
+static bool is_ucx_thread(int32_t tid)
 {
     char path[64];
     char text[2048];
@@ -70,32 +72,32 @@ static bool is_of_ucx(int32_t tid)
     const char *mask = strstr(text, "\nSigBlk:\t");
     sigfillset(&all);
     memcpy(&wanted, &all, sizeof wanted);
-    wanted &=
-        ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1)); /* which nobody can block */
+    /* signals that cannot be blocked */
+    wanted &= ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1));
     return strncmp(text, "Name:\tasync\n", 12) == 0 && mask != NULL &&
            (strtoull(mask + 9, NULL, 16) & wanted) == wanted;
 }
 
-static bool exempt_one(int32_t tid)
+static bool thread_exempt(int32_t tid)
 {
-    for (unsigned i = 0; !was_there(tid) && i < ORIEL_NET_THREADS; i++)
-        if (exempt[i] == 0 && is_of_ucx(tid)) {
-            exempt[i] = tid;
+    for (unsigned i = 0; !thread_is_recorded(tid) && i < ORIEL_NET_THREADS; i++)
+        if (exempt_tids[i] == 0 && is_ucx_thread(tid)) {
+            exempt_tids[i] = tid;
             oriel_remote_writers_add_helper(tid);
             break;
         }
     return true;
 }
 
-void oriel_net_threads_note(void)
+void oriel_net_threads_record(void)
 {
-    before_count = 0;
-    if (!visit_threads(note))
-        before_count = THREADS_MOST + 1; /* not known: nobody is new */
+    recorded_count = 0;
+    if (!threads_visit(thread_record))
+        recorded_count = THREADS_MOST + 1; /* unknown: no thread counts as new */
 }
 
-/* Of all workers. */
-static void change_places(void (*change)(const void *place))
+/* For all workers. */
+static void worker_addresses_change(void (*change)(const void *addr))
 {
     const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};
     for (int i = 0; i < 2; i++) {
@@ -107,17 +109,17 @@ static void change_places(void (*change)(const void *place))
 
 void oriel_net_threads_exempt(void)
 {
-    if (before_count <= THREADS_MOST)
-        (void)visit_threads(exempt_one);
-    change_places(oriel_remote_writers_add_place);
+    if (recorded_count <= THREADS_MOST)
+        (void)threads_visit(thread_exempt);
+    worker_addresses_change(oriel_remote_writers_add_address);
 }
 
 void oriel_net_threads_forget(void)
 {
     for (unsigned i = 0; i < ORIEL_NET_THREADS; i++) {
-        if (exempt[i] != 0)
-            oriel_remote_writers_remove_helper(exempt[i]);
-        exempt[i] = 0;
+        if (exempt_tids[i] != 0)
+            oriel_remote_writers_remove_helper(exempt_tids[i]);
+        exempt_tids[i] = 0;
     }
-    change_places(oriel_remote_writers_remove_place);
+    worker_addresses_change(oriel_remote_writers_remove_address);
 }

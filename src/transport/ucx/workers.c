@@ -1,5 +1,5 @@
-/* The context and the two workers of the process, which exist from start to stop.  A forked child has none
- * of it: UCX's threads and connections stay the parent's.  Called through net.h. */
+/* The context and the two workers of the process, which exist from start to stop. A forked child
+ * has neither: UCX's threads and connections stay the parent's. */
 #include "transport/ucx/internal.h"
 
 #include "base/fork.h"
@@ -22,25 +22,26 @@
 
 enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
 
-/* The mutexes are there before the first start and stay from one start to the next: whoever comes late finds them. */
+/* The mutexes exist before the first start and persist between starts, so late callers can lock
+ * them. */
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER,
                               .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
-static _Atomic bool is_started; /* ends with both mutexes held */
-static _Atomic bool in_child;   /* of a process that had started */
+static _Atomic bool is_started; /* reset with both mutexes held */
+static _Atomic bool in_child;   /* child of a process that had started */
 static _Atomic bool watches_fork;
 
-static void enter_child(void)
+static void net_disable_in_child(void)
 {
     atomic_store_explicit(&in_child, in_child || is_started, memory_order_relaxed);
     atomic_store_explicit(&is_started, false, memory_order_relaxed);
 }
 
-static enum oriel_status refuse(const char *what, ucs_status_t status)
+static enum oriel_status ucx_error(const char *call, ucs_status_t status)
 {
-    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", what, oriel_ucp_text(status));
+    return oriel_fail(ORIEL_E_OTHER, "no UCX: %s: %s", call, oriel_ucp_status_text(status));
 }
 
-static ucs_status_t create_worker(ucp_context_h context, ucp_worker_h *out)
+static ucs_status_t worker_create(ucp_context_h context, ucp_worker_h *out)
 {
     const ucp_worker_params_t wanted = {
         .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS,
@@ -50,8 +51,8 @@ static ucs_status_t create_worker(ucp_context_h context, ucp_worker_h *out)
     return oriel_ucp()->ucp_worker_create(context, &wanted, out);
 }
 
-/* One descriptor for what goes along, too. */
-static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
+/* Combines the descriptors of both workers in one. */
+static bool worker_combine_fds(struct oriel_net_worker *worker, int devices_fd)
 {
     struct epoll_event readable = {.events = EPOLLIN};
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -67,14 +68,14 @@ static bool watch_both(struct oriel_net_worker *worker, int devices_fd)
     return true;
 }
 
-static bool add_devices(struct oriel_net_worker *worker)
+static bool worker_add_devices(struct oriel_net_worker *worker)
 {
     int devices_fd;
-    if (create_worker(oriel_net.devices, &worker->devices) != UCS_OK)
+    if (worker_create(oriel_net.devices, &worker->devices) != UCS_OK)
         worker->devices = NULL;
     if (worker->devices != NULL &&
         oriel_ucp()->ucp_worker_get_efd(worker->devices, &devices_fd) == UCS_OK &&
-        watch_both(worker, devices_fd))
+        worker_combine_fds(worker, devices_fd))
         return true;
     if (worker->devices != NULL)
         oriel_ucp()->ucp_worker_destroy(worker->devices);
@@ -82,7 +83,7 @@ static bool add_devices(struct oriel_net_worker *worker)
     return false;
 }
 
-static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
+static enum oriel_status worker_open(struct oriel_net_worker *worker, ucp_am_recv_callback_t take)
 {
     const ucp_am_handler_param_t handler = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -91,11 +92,11 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
         .flags = UCP_AM_FLAG_WHOLE_MSG,
         .cb = take,
     };
-    ucs_status_t status = create_worker(oriel_net.context, &worker->ucp);
+    ucs_status_t status = worker_create(oriel_net.context, &worker->ucp);
     worker->devices = NULL;
     worker->owns_fd = false;
     if (status != UCS_OK)
-        return refuse("ucp_worker_create", status);
+        return ucx_error("ucp_worker_create", status);
     status = oriel_ucp()->ucp_worker_set_am_recv_handler(worker->ucp, &handler);
     if (status == UCS_OK)
         status = oriel_ucp()->ucp_worker_get_efd(worker->ucp, &worker->fd);
@@ -103,17 +104,17 @@ static enum oriel_status open_worker(struct oriel_net_worker *worker, ucp_am_rec
         status = UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
         oriel_ucp()->ucp_worker_destroy(worker->ucp);
-        return refuse("a worker that can be waited for", status);
+        return ucx_error("a worker with a wait descriptor", status);
     }
-    worker->gather = (struct oriel_gather){.whose = NULL};
+    worker->coalesce = (struct oriel_coalesce){.destination = NULL};
     worker->pending = 0;
     worker->closing = 0;
     worker->left_open = 0;
     return ORIEL_OK;
 }
 
-/* One that has ends which stay open stays, too, with all that these may refer to. */
-static void close_worker(struct oriel_net_worker *worker)
+/* A worker with endpoints that stay open also stays, with everything to which these may refer. */
+static void worker_close(struct oriel_net_worker *worker)
 {
     if (worker->left_open != 0)
         return;
@@ -122,14 +123,14 @@ static void close_worker(struct oriel_net_worker *worker)
     if (worker->devices != NULL)
         oriel_ucp()->ucp_worker_destroy(worker->devices);
     oriel_ucp()->ucp_worker_destroy(worker->ucp);
-    if (worker->gather.whose != NULL) /* for one that is lost */
-        oriel_pool_give(&worker->pool, oriel_gather_take(&worker->gather));
+    if (worker->coalesce.destination != NULL) /* for a lost one */
+        oriel_pool_give(&worker->pool, oriel_coalesce_take(&worker->coalesce));
     oriel_pool_close(&worker->pool);
 }
 
-/* Addresses of network devices alone: shared memory and the like are Oriel's own business, and "several machines on one" are to
- * be told apart. */
-static ucs_status_t ask_address(ucp_worker_h worker, ucp_address_t **address, size_t *len_bytes)
+/* The addresses of network devices only: Oriel itself handles shared memory, and several simulated
+ * nodes on one machine must be distinct. */
+static ucs_status_t worker_address(ucp_worker_h worker, ucp_address_t **address, size_t *len_bytes)
 {
     ucp_worker_attr_t asked = {
         .field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS,
@@ -141,20 +142,20 @@ static ucs_status_t ask_address(ucp_worker_h worker, ucp_address_t **address, si
     return status;
 }
 
-static enum oriel_status make_address(void)
+static enum oriel_status net_address_create(void)
 {
     ucp_address_t *agent = NULL;
     size_t agent_bytes = 0;
-    ucs_status_t status = ask_address(oriel_net.agent.ucp, &agent, &agent_bytes);
+    ucs_status_t status = worker_address(oriel_net.agent.ucp, &agent, &agent_bytes);
     if (status != UCS_OK)
-        return refuse("the address of a worker", status);
+        return ucx_error("the address of a worker", status);
     struct oriel_wire_address head = {ORIEL_WIRE_VERSION, (uint32_t)agent_bytes, oriel_net.session};
     oriel_net.address_bytes = sizeof head + agent_bytes;
     enum oriel_status fits = ORIEL_OK;
     if (oriel_net.address_bytes > sizeof oriel_net.address) {
         fits = oriel_fail(ORIEL_E_OTHER,
-                          "no UCX: this machine's network addresses have %zu bytes: "
-                          "UCX_NET_DEVICES chooses fewer",
+                          "no UCX: this node's network addresses have %zu bytes: "
+                          "UCX_NET_DEVICES can select fewer",
                           agent_bytes);
     } else {
         memcpy(oriel_net.address, &head, sizeof head);
@@ -163,13 +164,14 @@ static enum oriel_status make_address(void)
     oriel_ucp()->ucp_worker_release_address(oriel_net.agent.ucp, agent);
     if (fits != ORIEL_OK)
         return fits;
-    status = ask_address(oriel_net.origin.ucp, &oriel_net.origin_address,
-                         &oriel_net.origin_address_bytes);
-    return status == UCS_OK ? ORIEL_OK : refuse("the address of a worker", status);
+    status = worker_address(oriel_net.origin.ucp, &oriel_net.origin_address,
+                            &oriel_net.origin_address_bytes);
+    return status == UCS_OK ? ORIEL_OK : ucx_error("the address of a worker", status);
 }
 
-/* As in transport/agent/agent_thread.c: where static memory for threads needs more than this, the default size must do. */
-static enum oriel_status start_thread(void)
+/* As in transport/agent/agent_thread.c: if static thread-local memory needs more than this, the
+ * default size is used. */
+static enum oriel_status net_thread_start(void)
 {
     pthread_attr_t small;
     int error = pthread_attr_init(&small);
@@ -181,65 +183,65 @@ static enum oriel_status start_thread(void)
     if (error == EINVAL)
         error = pthread_create(&oriel_net.thread, NULL, oriel_net_serve, NULL);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other machines: %s",
+        return oriel_fail(ORIEL_E_OTHER, "no thread for messages from other nodes: %s",
                           strerror(error));
     pthread_setname_np(oriel_net.thread, "oriel-net");
     return ORIEL_OK;
 }
 
-static void close_devices(void)
+static void devices_close(void)
 {
     if (oriel_net.devices == NULL)
         return;
-    oriel_net_withdraw_all();
+    oriel_net_unexpose_all();
     if (oriel_net.devices_address != NULL)
         oriel_ucp()->ucp_worker_release_address(oriel_net.agent.devices, oriel_net.devices_address);
     oriel_net.devices_address = NULL;
 }
 
-static void clean_devices(void)
+static void devices_cleanup(void)
 {
     if (oriel_net.devices != NULL)
         oriel_ucp()->ucp_cleanup(oriel_net.devices);
     oriel_net.devices = NULL;
 }
 
-/* Where it fails, all goes by messages. */
-static void open_devices(const char *found)
+/* If it fails, messages are used instead. */
+static void devices_open(const char *found)
 {
     if (oriel_options()->net == ORIEL_NET_MESSAGES ||
         !oriel_ucp_open_devices(found, &oriel_net.devices))
         return;
-    if (add_devices(&oriel_net.origin) && add_devices(&oriel_net.agent) &&
-        ask_address(oriel_net.agent.devices, &oriel_net.devices_address,
-                    &oriel_net.devices_address_bytes) == UCS_OK)
+    if (worker_add_devices(&oriel_net.origin) && worker_add_devices(&oriel_net.agent) &&
+        worker_address(oriel_net.agent.devices, &oriel_net.devices_address,
+                       &oriel_net.devices_address_bytes) == UCS_OK)
         return;
-    oriel_note("devices that put and get by themselves cannot be waited for: all goes by messages");
+    oriel_note("RDMA devices without a wait descriptor are not used: messages replace them");
     oriel_net.devices_address = NULL;
     for (int i = 0; i < 2; i++) {
         struct oriel_net_worker *worker = i == 0 ? &oriel_net.origin : &oriel_net.agent;
         if (worker->devices != NULL)
             oriel_ucp()->ucp_worker_destroy(worker->devices);
-        worker->devices = NULL; /* the descriptor over both does for the one that is left */
+        worker->devices = NULL; /* the descriptor over both still works for the remaining one */
     }
-    clean_devices();
+    devices_cleanup();
 }
 
-static enum oriel_status open_all(void)
+static enum oriel_status net_open(void)
 {
     char devices[4096];
     enum oriel_status status = oriel_ucp_open(&oriel_net.context, devices, sizeof devices);
     if (status != ORIEL_OK)
         return status;
-    status = open_worker(&oriel_net.origin, oriel_net_take_reply);
+    status = worker_open(&oriel_net.origin, oriel_net_receive_reply);
     if (status != ORIEL_OK)
         goto no_origin;
-    status = open_worker(&oriel_net.agent, oriel_net_take_message);
+    status = worker_open(&oriel_net.agent, oriel_net_receive_message);
     if (status != ORIEL_OK)
         goto no_agent;
     oriel_net.has_verbs = oriel_ucp_has_verbs(devices);
-    open_devices(devices);
-    status = make_address();
+    devices_open(devices);
+    status = net_address_create();
     if (status != ORIEL_OK)
         goto no_address;
     oriel_net.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -247,11 +249,11 @@ static enum oriel_status open_all(void)
         status = oriel_fail(ORIEL_E_OTHER, "no event descriptor: %s", strerror(errno));
         goto no_event;
     }
-    if (!oriel_net_make_gate()) {
+    if (!oriel_net_gate_create()) {
         status = oriel_fail(ORIEL_E_OTHER, "no epoll descriptor: %s", strerror(errno));
         goto no_gate;
     }
-    status = start_thread();
+    status = net_thread_start();
     if (status == ORIEL_OK)
         return ORIEL_OK;
     close(oriel_net.gate_fd);
@@ -260,18 +262,18 @@ no_gate:
 no_event:
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
 no_address:
-    close_devices();
-    close_worker(&oriel_net.agent);
+    devices_close();
+    worker_close(&oriel_net.agent);
 no_agent:
-    close_worker(&oriel_net.origin);
-    clean_devices();
+    worker_close(&oriel_net.origin);
+    devices_cleanup();
 no_origin:
     oriel_ucp()->ucp_cleanup(oriel_net.context);
     return status;
 }
 
-/* All but the workers, which open_worker makes anew around their mutexes. */
-static void forget_all(void)
+/* Resets everything except the workers, which worker_open reinitialises around their mutexes. */
+static void net_reset(void)
 {
     const size_t workers_end = offsetof(struct oriel_net, service);
     memset((char *)&oriel_net + workers_end, 0, sizeof oriel_net - workers_end);
@@ -280,15 +282,15 @@ static void forget_all(void)
     oriel_net.ready_end = &oriel_net.ready;
 }
 
-/* What must be there when it is needed. */
-static enum oriel_status put_by(void)
+/* Allocates in advance what must be available later. */
+static enum oriel_status net_preallocate(void)
 {
     bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
     return is_there ? ORIEL_OK
-                    : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other machines");
+                    : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other nodes");
 }
 
-static void free_peers(void)
+static void peers_free(void)
 {
     while (oriel_net.peers != NULL) {
         struct oriel_net_peer *peer = oriel_net.peers;
@@ -299,19 +301,19 @@ static void free_peers(void)
     free(oriel_net.requests);
 }
 
-/* What lies in buffers of the agent's pool. */
-static void release_held(void)
+/* Releases the messages in buffers of the agent's pool. */
+static void messages_release(void)
 {
-    while (oriel_net.ready != NULL) { /* came after the last turn of the agent's thread */
-        struct oriel_net_held *held = oriel_net.ready;
+    while (oriel_net.ready != NULL) { /* arrived after the last turn of the agent's thread */
+        struct oriel_net_message *held = oriel_net.ready;
         oriel_net.ready = held->next;
-        oriel_net_release(held);
+        oriel_net_free_message(held);
     }
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         oriel_net_drop_early(caller);
 }
 
-static void free_list(struct oriel_net_caller **list)
+static void callers_free_list(struct oriel_net_caller **list)
 {
     while (*list != NULL) {
         struct oriel_net_caller *caller = *list;
@@ -320,10 +322,10 @@ static void free_list(struct oriel_net_caller **list)
     }
 }
 
-static void free_callers(void)
+static void callers_free(void)
 {
-    free_list(&oriel_net.callers);
-    free_list(&oriel_net.forgotten);
+    callers_free_list(&oriel_net.callers);
+    callers_free_list(&oriel_net.forgotten);
     free(oriel_net.spare_caller);
     oriel_hash_table_close(&oriel_net.by_session);
 }
@@ -335,16 +337,16 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     if (oriel_net_is_started())
         return ORIEL_OK;
     if (in_child)
-        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process whose parent uses it");
+        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process user_data parent uses it");
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     enum oriel_status status = oriel_ucp_load();
     if (status != ORIEL_OK)
         return status;
-    status = oriel_fork_watch(&watches_fork, NULL, NULL, enter_child);
+    status = oriel_fork_watch(&watches_fork, NULL, NULL, net_disable_in_child);
     if (status != ORIEL_OK)
         return status;
-    forget_all();
+    net_reset();
     oriel_net.service = *service;
     oriel_net.self = *self;
     oriel_net.writers = writers;
@@ -357,19 +359,20 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     sigfillset(&all);
     pthread_sigmask(
         SIG_SETMASK, &all,
-        &before); /* for the agent's thread and UCX's own: handlers run in the program's threads */
-    oriel_net_threads_note();
-    status = put_by();
+        /* for the agent's thread and UCX's own: handlers run only in the program's threads */
+        &before);
+    oriel_net_threads_record();
+    status = net_preallocate();
     if (status == ORIEL_OK)
-        status = open_all();
+        status = net_open();
     if (status == ORIEL_OK)
         oriel_net_threads_exempt();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status == ORIEL_OK) {
         atomic_store_explicit(&is_started, true, memory_order_release);
     } else {
-        free_peers();
-        free_callers();
+        peers_free();
+        callers_free();
     }
     return status;
 }
@@ -400,53 +403,55 @@ void oriel_net_wake_agent(void)
 {
     uint64_t one = 1;
     ssize_t written = write(oriel_net.wake_fd, &one, sizeof one);
-    (void)written; /* a counter that is full wakes, too */
+    (void)written; /* a full counter wakes, too */
 }
 
 /* --- stop --- */
 
-static enum oriel_status is_in_time(void *end_ns)
+static enum oriel_status deadline_check(void *end_ns)
 {
     return oriel_now_ns() < *(const uint64_t *)end_ns ? ORIEL_OK : ORIEL_E_OTHER;
 }
 
-/* With the origin's mutex held, which it leaves meanwhile. */
-static void await_sync(struct oriel_net_peer *peer, uint64_t *end_ns)
+/* With the origin's mutex held, which it releases meanwhile. */
+static void sync_wait(struct oriel_net_peer *peer, uint64_t *end_ns)
 {
-    const struct oriel_watch watch = {.check = is_in_time, .context = end_ns};
-    if (peer->is_lost || peer->sync.done || is_in_time(end_ns) != ORIEL_OK)
+    const struct oriel_watch watch = {.check = deadline_check, .context = end_ns};
+    if (peer->is_lost || peer->sync.done || deadline_check(end_ns) != ORIEL_OK)
         return;
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     (void)oriel_net_await(&peer->sync, &watch);
     pthread_mutex_lock(&oriel_net.origin.mutex);
 }
 
-/* Without an answer: who has left may be gone before it, and where nothing of the connection tells so, as between devices of
- * InfiniBand, it would be waited for until it is given up. */
-static void say_goodbye_to(struct oriel_net_peer *peer)
+/* Sends BYE. A peer that has already left is not asked for an answer: it may be gone, and if the
+ * connection does not show that, as between InfiniBand devices, the wait would last until the
+ * timeout. */
+static void bye_send(struct oriel_net_peer *peer)
 {
     if (peer->end.ep == NULL || peer->is_lost || !peer->sync.done)
         return;
     if (peer->has_left)
         (void)oriel_net_send_to(peer, ORIEL_WIRE_BYE, 0, &(struct oriel_net_bytes){.pieces = 0});
     else
-        (void)oriel_net_ask_own(peer, ORIEL_WIRE_BYE, &peer->sync);
+        (void)oriel_net_ask_internal(peer, ORIEL_WIRE_BYE, &peer->sync);
 }
 
-/* Says goodbye to all at once.  Who answers has been served all, and will not take the end of the connection for a death.  Who is
- * slow to answer is waited for as at any time: what was told it last would be lost, which may be what it waits for itself.  Who
- * says goodbye by itself waits for nothing. */
-static void say_goodbye(void)
+/* Sends BYE to all peers, then waits for all. A peer that answers has received everything, and does
+ * not take the end of the connection for a death. A slow peer is awaited as at any other time:
+ * otherwise the last messages to it would be lost, and it may wait for these. A peer that sends BYE
+ * itself waits for nothing. */
+static void bye_send_all(void)
 {
     uint64_t end_ns = oriel_now_ns() + oriel_net.timeout_ns;
     pthread_mutex_lock(&oriel_net.origin.mutex);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next) {
         if (peer->end.ep != NULL)
-            await_sync(peer, &end_ns);
-        say_goodbye_to(peer);
+            sync_wait(peer, &end_ns);
+        bye_send(peer);
     }
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
-        await_sync(peer, &end_ns);
+        sync_wait(peer, &end_ns);
     pthread_mutex_unlock(&oriel_net.origin.mutex);
 }
 
@@ -456,10 +461,10 @@ static bool is_flushing(ucs_status_ptr_t request)
            oriel_ucp()->ucp_request_check_status(request) == UCS_INPROGRESS;
 }
 
-/* What the agent's thread has answered last, and goodbyes that nobody answers, are to arrive: a device forgets what it has not
- * sent when its connection ends.  But one that was just being made may never be completed, since its other end stops, too: not
- * for long. */
-static void flush_last(void)
+/* Flushes the last answers of the agent's thread, and BYEs without an answer: a device discards
+ * unsent data when its connection ends. A connection that was just being established may never
+ * complete, because its other end stops, too; so the time is limited. */
+static void flush_remaining(void)
 {
     const ucp_request_param_t how = {.op_attr_mask = 0};
     uint64_t begin_ns = oriel_now_ns();
@@ -477,7 +482,7 @@ static void flush_last(void)
 }
 
 /* A worker must not end before its endpoints: UCX would abort the process. */
-static void finish_closing(void)
+static void endpoints_finish_closing(void)
 {
     uint64_t begin_ns = oriel_now_ns();
     while (oriel_net.agent.closing + oriel_net.origin.closing != 0 &&
@@ -488,8 +493,8 @@ static void finish_closing(void)
     }
 }
 
-/* From here on this thread alone touches the net. */
-static void shut_out(void)
+/* From here on only this thread accesses the net. */
+static void net_exclude_callers(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
     pthread_mutex_lock(&oriel_net.origin.mutex);
@@ -502,27 +507,27 @@ void oriel_net_stop(void)
 {
     if (!oriel_net_is_started())
         return;
-    say_goodbye();
+    bye_send_all();
     atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
     oriel_net_wake_agent();
     pthread_join(oriel_net.thread, NULL);
-    shut_out();
+    net_exclude_callers();
     oriel_net_threads_forget();
-    flush_last();
+    flush_remaining();
     for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
         (void)oriel_net_disconnect(&oriel_net.agent, &caller->end);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         (void)oriel_net_disconnect_peer(peer);
-    finish_closing();
+    endpoints_finish_closing();
     oriel_ucp()->ucp_worker_release_address(oriel_net.origin.ucp, oriel_net.origin_address);
-    release_held();
-    close_devices();
-    close_worker(&oriel_net.agent);
-    close_worker(&oriel_net.origin);
-    free_callers();
-    free_peers();
+    messages_release();
+    devices_close();
+    worker_close(&oriel_net.agent);
+    worker_close(&oriel_net.origin);
+    callers_free();
+    peers_free();
     if (oriel_net.agent.left_open + oriel_net.origin.left_open == 0) {
-        clean_devices();
+        devices_cleanup();
         oriel_ucp()->ucp_cleanup(oriel_net.context);
     }
     close(oriel_net.gate_fd);

@@ -9,13 +9,13 @@ from spack.package import *
 
 
 class Oriel(CMakePackage):
-    """One-sided communication (windows) for MPI programs as they are, in front of MPICH and Open MPI."""
+    """One-sided communication (windows) for unmodified MPI programs, in front of MPICH and Open MPI."""
 
     license("BSD-3-Clause")
 
     version("0.1.0")
 
-    variant("ucx", default=True, description="Windows over several machines")
+    variant("ucx", default=True, description="Internode windows")
 
     depends_on("c", type="build")
     depends_on("cmake@3.25:", type="build")

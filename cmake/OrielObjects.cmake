@@ -1,0 +1,90 @@
+# Objects of src/: each source is compiled once per variant, and libraries, the command and tests are linked from the objects.
+#
+#   oriel_objects(out VARIANT stem...)   the objects of src/<stem>.c in a variant; cli/<stem> is one of the command's
+#
+# A source that does not reach <mpi.h> is compiled once for all hosts. The variants:
+#
+#   <host>    as in the libraries: with that host's mpi.h
+#   no_mpi    for tests without MPI: with the stand-in for mpi.h of tests/unit/without_mpi
+#   delays    the same with random delays between the steps of protocols (ORIEL_DELAYS)
+#
+# The libraries of objects: oriel_free, oriel_delays_free for sources that do not reach <mpi.h>; oriel_with_<host>,
+# oriel_with_no_mpi, oriel_with_delays for the others. Those of the tests have the sources that tests want (ORIEL_WANTED_<library>).
+
+# The stems of the sources in folders of src/.
+function(oriel_stems_find out)
+  list(TRANSFORM ARGN APPEND "/*.c")
+  list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/src/")
+  file(GLOB stems RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS ${ARGN})
+  list(TRANSFORM stems REPLACE "\\.c$" "")
+  set(${out} "${stems}" PARENT_SCOPE)
+endfunction()
+
+# Whether src/<source> or a header that it includes wants <mpi.h>.
+function(oriel_reaches_mpi source out)
+  get_property(reaches GLOBAL PROPERTY "ORIEL_REACHES_MPI_${source}")
+  if("${reaches}" STREQUAL "")
+    set(reaches FALSE)
+    set_property(GLOBAL PROPERTY "ORIEL_REACHES_MPI_${source}" FALSE) # headers that include each other
+    file(STRINGS "${PROJECT_SOURCE_DIR}/src/${source}" lines REGEX "^[ \t]*#[ \t]*include")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "<mpi\\.h>")
+        set(reaches TRUE)
+      elseif(line MATCHES "\"(.+)\"")
+        set(header "${CMAKE_MATCH_1}")
+        if(header MATCHES "^oriel/mpi_")
+          set(reaches TRUE) # in include/, for programs
+        elseif(EXISTS "${PROJECT_SOURCE_DIR}/src/${header}")
+          oriel_reaches_mpi("${header}" reaches)
+        endif()
+      endif()
+      if(reaches)
+        break()
+      endif()
+    endforeach()
+    set_property(GLOBAL PROPERTY "ORIEL_REACHES_MPI_${source}" ${reaches})
+  endif()
+  set(${out} ${reaches} PARENT_SCOPE)
+endfunction()
+
+# Sorts stems into those that do not reach <mpi.h> and the others.
+function(oriel_stems_sort free_out bound_out)
+  set(free "")
+  set(bound "")
+  foreach(stem IN LISTS ARGN)
+    oriel_reaches_mpi("${stem}.c" reaches)
+    if(reaches)
+      list(APPEND bound ${stem})
+    else()
+      list(APPEND free ${stem})
+    endif()
+  endforeach()
+  set(${free_out} "${free}" PARENT_SCOPE)
+  set(${bound_out} "${bound}" PARENT_SCOPE)
+endfunction()
+
+function(oriel_objects out variant)
+  set(stems ${ARGN})
+  set(command ${stems})
+  list(FILTER command INCLUDE REGEX "^cli/")
+  list(FILTER stems EXCLUDE REGEX "^cli/")
+  list(TRANSFORM command REPLACE "^cli/" "")
+  oriel_stems_sort(free bound ${stems})
+  set(free_library oriel_free)
+  if(variant STREQUAL "delays")
+    set(free_library oriel_delays_free)
+  endif()
+  set(objects "")
+  set(bound_library oriel_with_${variant})
+  set(command_library oriel_cli)
+  foreach(kind free bound command)
+    if(${kind})
+      set_property(GLOBAL APPEND PROPERTY ORIEL_WANTED_${${kind}_library} ${${kind}})
+      list(JOIN ${kind} "|" pattern)
+      # No stem is the end of another one, so the end of an object's path names its source.
+      list(APPEND objects
+           "$<FILTER:$<TARGET_OBJECTS:${${kind}_library}>,INCLUDE,/(${pattern})\\.c\\.o$>")
+    endif()
+  endforeach()
+  set(${out} "${objects}" PARENT_SCOPE)
+endfunction()

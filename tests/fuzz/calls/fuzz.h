@@ -1,0 +1,97 @@
+/* What the fuzzing tests share: calls that are counted by function, and verdicts on what a call may answer.
+ * A verdict is made by a model from the arguments alone, before the call; what the call answers is held against it.
+ * Called by the sources of this folder. */
+#ifndef ORIEL_TESTS_FUZZ_H
+#define ORIEL_TESTS_FUZZ_H
+
+#include "../../mpi/harness.h"
+
+#include "../../../include/oriel/mpi_rma.h"
+
+/* One for each row of functions.def. */
+enum fuzz_function {
+#define FUNCTION(name, parameters, arguments) FUZZ_##name,
+#define FORWARD                               FUNCTION
+#define LARGE                                 FUNCTION
+#include "../../../src/host/functions.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+    FUZZ_FUNCTIONS
+};
+
+void fuzz_count(enum fuzz_function function);
+const char *fuzz_name(enum fuzz_function function);
+
+/* Every call of a function under test. */
+#define FUZZ(name, ...) (fuzz_count(FUZZ_##name), MPI_##name(__VA_ARGS__))
+
+/* Completes a request that is there, by one of the functions in turn; false when that fails. */
+bool fuzz_complete(MPI_Request request);
+
+/* The case that wants every function to have been called. */
+void every_function_of_the_table_was_called(enum window_kind kind);
+
+/* Error classes as bits. */
+enum fuzz_fault {
+#define FAULT(name, class) FAULT_POSITION_##name,
+#include "faults.def"
+#undef FAULT
+    FUZZ_FAULTS
+};
+enum {
+#define FAULT(name, class) FAULT_##name = 1 << FAULT_POSITION_##name,
+#include "faults.def"
+#undef FAULT
+    FAULT_ANY = (1 << FUZZ_FAULTS) - 1
+};
+
+/* With a bit in must the call has to fail, with a class of must or may; with bits in may only, it may. */
+struct verdict {
+    unsigned must;
+    unsigned may;
+};
+
+/* What the next call is, for messages; FUZZ_TRACE=1 prints each before it is made, which shows what crashes. */
+void fuzz_describe(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *fuzz_description(void);
+
+/* Holds the answer against the verdict; true for success. */
+bool fuzz_judge(struct verdict verdict, int code);
+
+/* The bit of the class of an answer, 0 for success. */
+unsigned fuzz_fault_of(int code);
+
+/* How many calls each case makes: FUZZ_CALLS. */
+int fuzz_calls(void);
+
+/* This rank's own random numbers; random_start gives those that all ranks draw alike.  Every case begins with it. */
+struct random fuzz_own(uint64_t stream);
+
+static inline bool one_in(struct random *random, uint64_t chances)
+{
+    return random_below(random, chances) == 0;
+}
+static inline int below(struct random *random, int limit)
+{
+    return (int)random_below(random, (uint64_t)limit);
+}
+
+/* Numbers that break things. */
+int fuzz_bad_int(struct random *random);
+MPI_Aint fuzz_bad_aint(struct random *random);
+
+/* A rank that is neither of the n nor MPI_PROC_NULL. */
+int fuzz_bad_rank(struct random *random, int n);
+/* Assertions: all bits among those that the call takes, or some that are another call's or none. */
+int fuzz_assert(struct random *random, int taken, bool *known);
+
+void operations_with_random_arguments(enum window_kind kind);
+void operations_in_windows_of_one_rank(enum window_kind kind);
+void synchronisation_with_random_misuse(enum window_kind kind);
+void creation_with_random_arguments(enum window_kind kind);
+void dynamic_windows_with_random_regions(enum window_kind kind);
+void objects_and_memory_with_random_arguments(enum window_kind kind);
+void handles_that_are_no_window(enum window_kind kind);
+
+#endif

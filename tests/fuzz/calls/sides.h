@@ -1,0 +1,54 @@
+/* Random buffers with their datatypes: good ones, whose every byte is known, and bad ones of each sort.
+ * Called by operate.c. */
+#ifndef ORIEL_TESTS_FUZZ_SIDES_H
+#define ORIEL_TESTS_FUZZ_SIDES_H
+
+#include "fuzz.h"
+#include "../../mpi/random_types.h"
+
+enum { SIDE_TYPES = 48, SIDE_BYTES = 8192 };
+
+enum side_state { SIDE_GOOD, SIDE_EMPTY, SIDE_UNCOMMITTED, SIDE_NULL, SIDE_VAST };
+
+struct side_type {
+    struct random_type map; /* of SIDE_GOOD */
+    enum side_state state;
+    MPI_Datatype type;
+    const struct test_type *model; /* of every element; the first one's when they are mixed */
+    bool mixed;                    /* elements of several kinds */
+    bool padded;                   /* some are pairs with padding */
+    bool absolute;                 /* displacements are addresses in buffer, for MPI_BOTTOM */
+    int elements;
+};
+
+struct side {
+    const struct side_type *type;
+    MPI_Count count;
+    unsigned char *addr;   /* as passed */
+    unsigned char *origin; /* where displacement 0 lies */
+};
+
+struct sides {
+    struct side_type types[SIDE_TYPES];
+    unsigned char buffers[3][SIDE_BYTES]; /* origin, result, compare */
+    unsigned char kept[3][SIDE_BYTES];
+    const struct side_type *recent; /* the last target's */
+};
+
+void sides_open(struct sides *sides, struct random *random);
+void sides_close(struct sides *sides);
+
+/* A side in buffer b, or at the target for b < 0.  counts may be beyond an int when wide. */
+void side_draw(struct sides *sides, struct side *side, int b, bool wide, struct random *random);
+
+/* Whether the side's first len_bytes lie in its buffer. */
+bool side_fits(const struct sides *sides, const struct side *side, int b, MPI_Count len_bytes);
+
+/* Fills the buffers with new bytes; and whether nothing changed in them since, but in what was copied from them. */
+void sides_fill(struct sides *sides, struct random *random);
+void sides_check(struct sides *sides);
+
+/* 0: elements of different kinds; 1: of kinds that a library may take for one; 2: of one predefined datatype. */
+int sides_alike(const struct test_type *a, const struct test_type *b);
+
+#endif

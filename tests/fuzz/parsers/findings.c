@@ -1,0 +1,41 @@
+/* The reader of findings, as `oriel report` tells them: any file.  libFuzzer calls. */
+#include "fuzzer.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/report/findings_reader.h"
+
+/* Nothing that a terminal would take for an order, in the findings or in what is said of a file that has none. */
+static void look(const char *text, size_t len_bytes)
+{
+    for (size_t i = 0; i < len_bytes; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        REQUIRE(byte == '\n' || (byte >= 0x20 && byte != 0x7f));
+        REQUIRE(byte != 0xc2 || i + 1 == len_bytes || (unsigned char)text[i + 1] >= 0xa0);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+    static char path[64];
+    static int fd = -1;
+    char *text = NULL;
+    size_t text_bytes = 0;
+    struct oriel_findings_file found;
+    if (fd < 0) {
+        fd = memfd_create("findings", MFD_CLOEXEC);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    REQUIRE(ftruncate(fd, 0) == 0 && pwrite(fd, data, len_bytes, 0) == (ssize_t)len_bytes);
+    FILE *out = open_memstream(&text, &text_bytes);
+    REQUIRE(out != NULL);
+    if (oriel_findings_file_open(path, out, &found)) {
+        oriel_findings_file_print(&found, out);
+        oriel_findings_file_close(&found);
+    }
+    fclose(out);
+    look(text, text_bytes);
+    free(text);
+    return 0;
+}

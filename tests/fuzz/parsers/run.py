@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""Runs fuzzers: so many inputs of each (8 s at most), or for so many minutes in all, from the corpus that is checked in.
+
+The run of so many inputs begins with that corpus alone and draws the same ones each time, as many as the 8 s allow, so that what
+it says depends on the code and not on what has run before; the one by minutes draws others each time, keeps those that reach
+something new beside the program (NAME.found), and begins with them.  An input that fails is kept in either, and how to repeat it
+is printed.  libFuzzer's limit of an input is time that passes, on a busy machine that of others too: one that has met it is tried
+by itself, where only its own time counts.  The status is 0 when nothing has failed."""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+INPUT_MOST_BYTES = 4096
+LIMIT_S = 10  # of one input
+SHORT_S = 8  # of a run of so many inputs
+WAIT_S = 120  # of one that waits, and takes no time itself
+ATTEMPTS = 3
+TOO_LONG = 70  # libFuzzer's status
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def ends_by_itself(program, path):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
+    try:
+        return subprocess.run([program, "-timeout=0", path], capture_output=True, timeout=WAIT_S, preexec_fn=limit,
+                              check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def run(program, limits, found, attempts=ATTEMPTS):
+    """found: where inputs lie that have reached something new, and where more come to lie."""
+    name = os.path.basename(program)
+    command = [program, f"-max_len={INPUT_MOST_BYTES}", f"-timeout={LIMIT_S}", "-rss_limit_mb=2048",
+               f"-artifact_prefix={program}.failed-", *limits, found, os.path.join(HERE, "corpus", name)]
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if result.returncode != 0:
+        kept = [line.split()[-1] for line in result.stderr.splitlines() if "Test unit written to" in line]
+        if result.returncode == TOO_LONG and kept and attempts > 1 and ends_by_itself(program, kept[-1]):
+            print(f"{name}: the machine was busy, {kept[-1]} does not take long; once more", flush=True)
+            os.unlink(kept[-1])
+            return run(program, limits, found, attempts - 1)
+        print(f"{result.stderr[-8000:]}\n{name}: failed; again with: {program} {' '.join(kept)}")
+        return False
+    lines = [line.strip() for line in result.stderr.splitlines() if "DONE" in line]
+    print(f"{name}: {lines[-1] if lines else 'no inputs'}", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build", help="the folder of the build")
+    parser.add_argument("--only", help="this fuzzer alone")
+    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each, in 8 s at most")
+    parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
+    arguments = parser.parse_args()
+    names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
+    programs = [os.path.join(arguments.build, "tests", "fuzz", "parsers", name) for name in names]
+    programs = [program for program in programs if os.path.exists(program)]  # two need headers of UCX
+    limits = ["-seed=1", f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
+    if arguments.minutes is not None:
+        limits = [f"-max_total_time={max(1, int(60 * arguments.minutes / max(1, len(programs))))}"]
+    results = []
+    for program in programs:
+        if arguments.minutes is not None:
+            os.makedirs(program + ".found", exist_ok=True)
+            results.append(run(program, limits, program + ".found"))
+            continue
+        with tempfile.TemporaryDirectory() as nothing_yet:
+            results.append(run(program, limits, nothing_yet))
+    if not results:
+        print("no fuzzers: they are built where there is clang")
+    return 0 if results and all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""The house's words: columns, phrases that the glossary refuses, file names, static names, file headers.
+
+Each check is a generator of faults.  The tree has none; small texts that are wrong on purpose have
+the expected ones."""
+
+import collections
+import pathlib
+import re
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COLUMNS_MOST = 100
+STATIC_FILES_MOST = 4
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+STATIC = re.compile(r"^static [^=;({]*?\b(\w+)\((?!\()", re.M)
+# A header that names its callers goes out of date; scripts/check-layers holds what may call what.
+CALLERS = re.compile(r"\bsays who\b|\bmay call\b|(?:^|[.;:]\s)[^.;:]*\bcalls?(?: (?:it|them))?\.?$")
+# The build chooses one of these for each host.
+VARIANTS = {"mpich", "openmpi"}
+
+
+def tracked(*folders):
+    names = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True,
+                           check=True).stdout.split("\0")
+    return [pathlib.Path(name) for name in names if name]
+
+
+def text_of(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def plain(comment):
+    """A comment as one line, without its frame."""
+    return " ".join(re.sub(r"^\s*\*( |$)", "", line) for line in comment.strip("/*").splitlines()).strip()
+
+
+def refused_phrases():
+    """The code spans of the glossary's section on phrases that this test refuses."""
+    section = text_of("docs/glossary.md").split("## Refused phrases", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"`([^`]+)`", section)
+
+
+def long_lines(path, text):
+    """Lines of code and of Markdown; tables, links, code blocks and tables of rows (.def) are as long as they are."""
+    is_block = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if path.suffix == ".md":
+            is_block ^= line.lstrip().startswith("```")
+            if is_block or re.match(r"\s*(\||```|<!--|    )", line) or "](" in line:
+                continue
+        if len(line) > COLUMNS_MOST:
+            yield f"{path}:{number}: {len(line)} columns"
+
+
+def phrases_in(path, text, phrases):
+    pattern = re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b", re.I)
+    if path.suffix == ".md":
+        texts = [(1, text)]
+    else:
+        texts = [(text.count("\n", 0, match.start()) + 1, re.sub(r"\n\s*\*? ?", " ", match.group()))
+                 for kind in (COMMENT, STRING) for match in kind.finditer(text)]
+    for line, piece in texts:
+        for match in pattern.finditer(piece):
+            at = line + piece.count("\n", 0, match.start())
+            yield f'{path}:{at}: the glossary refuses "{match.group()}"'
+
+
+def same_names(paths):
+    names = collections.defaultdict(list)
+    for path in paths:
+        if not VARIANTS & set(path.parts):
+            names[path.name].append(str(path))
+    for name, places in sorted(names.items()):
+        if len(places) > 1:
+            yield f"{name}: {', '.join(places)}"
+
+
+def common_statics(texts):
+    """texts: (path, text)."""
+    places = collections.defaultdict(set)
+    for path, text in texts:
+        for name in STATIC.findall(text):
+            if name != "__attribute__":
+                places[name].add(str(path))
+    for name, files in sorted(places.items()):
+        if len(files) > STATIC_FILES_MOST:
+            yield f"static {name} is in {len(files)} files"
+
+
+def header_callers(path, text):
+    head = COMMENT.match(text)
+    if head and CALLERS.search(plain(head.group())):
+        yield f"{path}: its header says who calls"
+
+
+class Words(unittest.TestCase):
+    maxDiff = None
+
+    def none(self, faults):
+        self.assertEqual(list(faults), [])
+
+    def test_columns(self):
+        paths = [path for path in tracked("src", "cli") if path.suffix in (".c", ".h")]
+        paths += [path for path in tracked("*.md") if path.name != "conformance.md"]
+        self.none(fault for path in paths for fault in long_lines(path, text_of(path)))
+        self.assertEqual(len(list(long_lines(pathlib.Path("a.c"), "x" * 101))), 1)
+        self.assertEqual(list(long_lines(pathlib.Path("a.md"), "| " + "x" * 101)), [])
+
+    def test_phrases(self):
+        phrases = refused_phrases()
+        self.assertGreater(len(phrases), 10)
+        paths = [path for path in tracked("src", "cli") if path.suffix in (".c", ".h", ".def")]
+        paths += [path for path in tracked("*.md") if path.name not in ("glossary.md", "conformance.md")]
+        self.none(fault for path in paths for fault in phrases_in(path, text_of(path), phrases))
+        wrong = f"int x; /* seen by {phrases[0].split()[0]}\n * {' '.join(phrases[0].split()[1:])} */"
+        self.assertEqual(len(list(phrases_in(pathlib.Path("a.c"), wrong, phrases))), 1)
+        self.assertEqual(list(phrases_in(pathlib.Path("a.c"), f"int {phrases[0].replace(' ', '_')}_x;", phrases)), [])
+
+    def test_file_names(self):
+        self.none(same_names(path for path in tracked("src", "cli") if path.suffix in (".c", ".h", ".def")))
+        twice = [pathlib.Path("src/a/x.c"), pathlib.Path("src/b/x.c")]
+        self.assertEqual(len(list(same_names(twice))), 1)
+        self.assertEqual(list(same_names([pathlib.Path("src/mpich/x.c"), pathlib.Path("src/openmpi/x.c")])), [])
+
+    def test_static_names(self):
+        self.none(common_statics((path, text_of(path)) for path in tracked("src", "cli") if path.suffix == ".c"))
+        five = [(number, "static int tell(int x)\n{\n}\n") for number in range(5)]
+        self.assertEqual(len(list(common_statics(five))), 1)
+        self.assertEqual(list(common_statics(five[:4])), [])
+
+    def test_headers(self):
+        paths = [path for path in tracked("src", "cli") if path.suffix in (".c", ".h")]
+        self.none(fault for path in paths for fault in header_callers(path, text_of(path)))
+        for wrong in ("/* A table.  Creation and api/ call. */", "/* A table.\n * table.h says who calls. */",
+                      "/* A table.  Only sync/ may call. */"):
+            self.assertEqual(len(list(header_callers("a.c", wrong))), 1, wrong)
+        self.assertEqual(list(header_callers("a.c", "/* The table of host calls, one for each function. */")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,71 @@
+"""Coarrays of gfortran: the programs that Debian's libcoarrays-HOST-dev brings along, as they were compiled there, through Oriel.
+Coarrays are windows there, and images that wait for each other do so by locks, flushes and atomic operations.
+
+On one machine: some use what MPI_Get brings before they unlock, which goes well only where it is there at once. Each must end as
+it should, and say so where it says anything. Called by the test rows, with the rest for tests/launch:
+run.py --build build --host mpich [--only TEXT] [-- --node-size 2]"""
+
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAUNCH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "launch")
+IMAGES = 4
+OTHER_IMAGES = {
+    "coarray_burgers_pde": 2, "get_array": 2, "send_array": 2,  # work that grows with the images
+    "issue-515-mimic-mpi-gatherv": 2, "issue-552-send_by_ref-singleton": 2,
+    "sync_team": 8, "team_number": 8,
+}
+NOT_RUN = {
+    r"image_fail.*": "an image kills itself, and the launchers end the job",
+    r"image_status_test_1|image_fail_and_stopped_images_test_1": "the same",
+    r"increment_my_neighbor": "a race of its own: images read what others have not written yet",
+    r"issue-488-multi-dim-cobounds": "reads a value that it has not set",
+}
+
+
+def programs(host):
+    found = glob.glob("/usr/lib/*/open-coarrays/%s/bin/*-tests/*" % host)
+    return {os.path.basename(path): path for path in found if os.access(path, os.X_OK)}
+
+
+def run(options, name, path):
+    """What is wrong, or None."""
+    images = OTHER_IMAGES.get(name, IMAGES)
+    command = [LAUNCH, "--build", options.build, "--host", options.host, "-n", str(images), "--timeout", "60",
+               *options.launch, "--", path]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors="replace")
+    if done.returncode == 0 and not re.search(r"(?i)\btest\b.*\bfail", text):
+        return None
+    return "not ok %s, %d images: status %d\n%s" % (name, images, done.returncode, text[-2000:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--only", default="", help="programs whose name matches this")
+    parser.add_argument("launch", nargs="*")
+    options = parser.parse_args()
+    found = programs(options.host)
+    if not found:
+        print("# skipped: libcoarrays-%s-dev is not installed" % options.host)
+        return 77
+    chosen = sorted(name for name in found if re.search(options.only, name)
+                    and not any(re.fullmatch(left_out, name) for left_out in NOT_RUN))
+    if not chosen:
+        sys.exit("run.py: no program of that name")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        wrong = [text for text in pool.map(lambda name: run(options, name, found[name]), chosen) if text]
+    print("\n".join(wrong + ["# %d programs, %d wrong" % (len(chosen), len(wrong))]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What a build is configured for. MPIs: of one host the installation whose mpicc comes first in PATH, or those that ORIEL_MPICC
+names alone. UCX: where it is, unless ORIEL_UCX says otherwise.
+The installation of these tests is a wrapper and a header."""
+
+import os
+import re
+import shutil
+import unittest
+
+from place import CC, HOSTS, ROOT, Case, run
+
+WRAPPER = """#!/bin/sh
+[ "$1" = -show ] && echo cc "-I{folder}" -lmpi
+"""
+HEADER = '#define MPICH_VERSION "4.9.9"\n'
+
+
+class Hosts(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("mpi.h", HEADER)
+        self.wrapper = self.write("mpicc", WRAPPER.format(folder=self.folder))
+        os.chmod(self.wrapper, 0o755)
+
+    def configure(self, *words, **changes):
+        return run("cmake", "-S", ROOT, "-B", self.path("build"), "-G", "Ninja", f"-DCMAKE_C_COMPILER={CC}",
+                   "-DBUILD_TESTING=OFF", *words, **changes)
+
+    def found(self, *words, **changes):
+        """Versions by host, and what the build is for."""
+        result = self.configure(*words, **changes)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return dict(re.findall(r"^-- Host MPI: (\w+) (\S+)", result.stdout, re.M)), \
+            re.search(r"^-- Oriel \S+ for: (.*)$", result.stdout, re.M).group(1).split(", ")
+
+    def test_the_first_in_path_is_taken(self):
+        versions, hosts = self.found(PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual((versions["mpich"], hosts), ("4.9.9", sorted({"mpich", *HOSTS})))
+
+    def test_those_that_are_named_are_all(self):
+        versions, hosts = self.found(f"-DORIEL_MPICC={self.wrapper}")
+        self.assertEqual((versions, hosts), ({"mpich": "4.9.9"}, ["mpich"]))
+
+    def built(self):
+        """The sources of what carries windows over machines."""
+        with open(self.path("build", "build.ninja"), encoding="utf-8") as file:
+            return set(re.findall(r"/src/transport/ucx/(\w+\.c)\b", file.read()))
+
+    def test_ucx_is_left_out_where_that_is_said(self):
+        for words in (["-DORIEL_UCX=AUTO"], ["-DORIEL_UCX=OFF"]):  # in the same folder
+            self.found(*words, f"-DORIEL_MPICC={self.wrapper}")
+            if words == ["-DORIEL_UCX=OFF"]:
+                self.assertEqual(self.built(), {"no_ucx.c"})
+        os.makedirs(self.path("nothing"))
+        shutil.rmtree(self.path("build"))
+        nowhere = {"PKG_CONFIG_LIBDIR": self.path("nothing"), "PKG_CONFIG_PATH": ""}
+        self.found(f"-DORIEL_MPICC={self.wrapper}", **nowhere)
+        self.assertEqual(self.built(), {"no_ucx.c"})
+        result = self.configure(f"-DORIEL_MPICC={self.wrapper}", "-DORIEL_UCX=ON", **nowhere)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("ORIEL_UCX=ON, but pkg-config knows no ucx", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

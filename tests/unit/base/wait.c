@@ -1,0 +1,240 @@
+/* Waiting for a word: the three conditions, the sleep behind the spin, what the watch may say and what others are told.
+ * A second thread changes the words; nothing is shared with other processes here. */
+#include "base/wait.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+enum { WATCHED_US = 350000 }; /* long enough for the watch to be asked more than once */
+
+struct word {
+    struct oriel_event event;
+    uint32_t next; /* what the other thread stores */
+    int asked;
+    uint32_t late; /* what the watch itself stores when it is asked */
+    enum oriel_status answer;
+};
+
+static struct {
+    unsigned lasted, renewed, over;
+    bool refuses;
+} told;
+
+/* Who was told once is told once more before the wait is over, however seldom this process gets a processor. */
+static enum oriel_status ask(void *context)
+{
+    enum { ASKED_MOST = 50 };
+    struct word *word = context;
+    word->asked++;
+    if (word->late != 0 && (told.lasted + told.renewed != 1 || word->asked == ASKED_MOST))
+        oriel_store_release(&word->event.value, word->late);
+    return word->answer;
+}
+
+static void *change_later(void *argument)
+{
+    struct word *word = argument;
+    usleep(WATCHED_US);
+    atomic_exchange(&word->event.value, word->next);
+    oriel_wake(&word->event.value, &word->event.sleepers);
+    return NULL;
+}
+
+/* Waits while another thread changes the word from `from` to `to` after a time that needs a sleep. */
+static void wait_through(enum oriel_wait_for what, uint32_t from, uint32_t to, uint32_t wanted)
+{
+    struct word word = {.event = {.value = from}, .next = to};
+    struct oriel_watch watch = {.check = ask, .context = &word};
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, change_later, &word), 0);
+    assert_int_equal(oriel_wait(&word.event.value, &word.event.sleepers, what, wanted, &watch),
+                     ORIEL_OK);
+    assert_int_equal(oriel_load_acquire(&word.event.value), to);
+    pthread_join(other, NULL);
+    assert_int_equal(word.event.sleepers, 0);
+    assert_true(word.asked >= 1);
+}
+
+static void conditions_that_hold_return_at_once(void **state)
+{
+    (void)state;
+    struct word word = {.event = {.value = 7}, .answer = ORIEL_E_PEER};
+    struct oriel_watch watch = {.check = ask, .context = &word};
+    _Atomic uint32_t *value = &word.event.value;
+    _Atomic uint32_t *sleepers = &word.event.sleepers;
+    assert_int_equal(oriel_wait(value, sleepers, ORIEL_WAIT_EQUAL, 7, &watch), ORIEL_OK);
+    assert_int_equal(oriel_wait(value, sleepers, ORIEL_WAIT_NOT_EQUAL, 6, &watch), ORIEL_OK);
+    assert_int_equal(oriel_wait(value, sleepers, ORIEL_WAIT_AT_LEAST, 7, &watch), ORIEL_OK);
+    assert_int_equal(oriel_wait(value, sleepers, ORIEL_WAIT_AT_LEAST, 6, NULL), ORIEL_OK);
+    assert_int_equal(word.asked, 0);
+}
+
+static void at_least_counts_modulo_two_to_32(void **state)
+{
+    (void)state;
+    assert_true(oriel_wait_reached(0, ORIEL_WAIT_AT_LEAST, UINT32_MAX));
+    assert_true(oriel_wait_reached(5, ORIEL_WAIT_AT_LEAST, UINT32_MAX - 5));
+    assert_false(oriel_wait_reached(UINT32_MAX, ORIEL_WAIT_AT_LEAST, 0));
+    assert_false(oriel_wait_reached(UINT32_MAX - 5, ORIEL_WAIT_AT_LEAST, 5));
+    assert_true(oriel_wait_reached(UINT32_MAX, ORIEL_WAIT_NOT_EQUAL, 0));
+    assert_false(oriel_wait_reached(UINT32_MAX, ORIEL_WAIT_EQUAL, 0));
+}
+
+static void sleeps_until_equal(void **state)
+{
+    (void)state;
+    wait_through(ORIEL_WAIT_EQUAL, 3, 4, 4);
+}
+
+static void sleeps_until_not_equal(void **state)
+{
+    (void)state;
+    wait_through(ORIEL_WAIT_NOT_EQUAL, 3, 9, 3);
+}
+
+static void sleeps_until_at_least_across_the_wrap(void **state)
+{
+    (void)state;
+    wait_through(ORIEL_WAIT_AT_LEAST, UINT32_MAX - 1, 1, 0);
+}
+
+static void watch_ends_the_wait_with_its_status(void **state)
+{
+    (void)state;
+    struct word word = {.answer = ORIEL_E_PEER};
+    struct oriel_watch watch = {.check = ask, .context = &word};
+    assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_E_PEER);
+    assert_int_equal(word.asked, 1);
+    assert_int_equal(word.event.sleepers, 0);
+}
+
+/* The peer signalled and then ended in good order, all while the watch was looking. */
+static void value_that_comes_while_the_watch_looks_wins(void **state)
+{
+    (void)state;
+    struct word word = {.answer = ORIEL_E_PEER, .late = 1};
+    struct oriel_watch watch = {.check = ask, .context = &word};
+    assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_OK);
+    assert_int_equal(word.asked, 1);
+    assert_int_equal(word.event.sleepers, 0);
+}
+
+static bool note_lasting(const struct oriel_watch *watch, uint64_t since_ns, bool was)
+{
+    assert_true(watch->what == ORIEL_WAITING_POST && oriel_now_ns() >= since_ns + 1000000);
+    if (was)
+        told.renewed++;
+    else
+        told.lasted++;
+    return !told.refuses;
+}
+
+static void note_over(void)
+{
+    told.over++;
+}
+
+/* Waits until the watch is asked for the first time, 100 ms on, or again (ask). */
+static void wait_and_tell(enum oriel_waiting what)
+{
+    struct word word = {.late = 1};
+    struct oriel_watch watch = {.check = ask, .context = &word, .what = what};
+    told.lasted = told.renewed = told.over = 0;
+    assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_OK);
+}
+
+static void wait_that_lasts_is_told_until_it_is_over(void **state)
+{
+    static const struct oriel_wait_teller teller = {note_lasting, note_over};
+    (void)state;
+    oriel_wait_set_teller(&teller);
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_int_equal(told.lasted, 1);
+    assert_int_equal(told.renewed, 1);
+    assert_int_equal(told.over, 1);
+    wait_and_tell(ORIEL_WAITING_NOTHING);
+    assert_int_equal(told.lasted + told.over, 0);
+    oriel_wait_is_internal = true;
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_int_equal(told.lasted + told.over, 0);
+    oriel_wait_is_internal = false;
+    told.refuses = true;
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_true(told.lasted > 1); /* asked again and again */
+    assert_int_equal(told.over, 0);
+    oriel_wait_set_teller(NULL);
+}
+
+static unsigned host_calls;
+
+static void call_host(void)
+{
+    host_calls++;
+}
+
+static void host_goes_on_in_waits_of_the_program_alone(void **state)
+{
+    (void)state;
+    oriel_wait_set_progress(call_host);
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_true(host_calls > 0);
+    host_calls = 0;
+    oriel_wait_is_internal = true;
+    wait_and_tell(ORIEL_WAITING_POST);
+    assert_int_equal(host_calls, 0);
+    oriel_wait_is_internal = false;
+    oriel_wait_set_progress(NULL);
+}
+
+struct ping_pong {
+    struct oriel_event ping;
+    struct oriel_event pong;
+};
+
+enum { RALLIES = 2000 };
+
+static void *answer(void *argument)
+{
+    struct ping_pong *game = argument;
+    for (uint32_t i = 1; i <= RALLIES; i++) {
+        oriel_event_wait(&game->ping, UINT32_MAX - 100 + i, NULL);
+        oriel_event_signal(&game->pong);
+    }
+    return NULL;
+}
+
+static void events_signal_back_and_forth_across_the_wrap(void **state)
+{
+    (void)state;
+    struct ping_pong game = {.ping = {.value = UINT32_MAX - 100}};
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, answer, &game), 0);
+    for (uint32_t i = 1; i <= RALLIES; i++) {
+        oriel_event_signal(&game.ping);
+        assert_int_equal(oriel_event_wait(&game.pong, i, NULL), ORIEL_OK);
+        assert_int_equal(game.pong.value, i);
+    }
+    pthread_join(other, NULL);
+    assert_int_equal(game.ping.value, RALLIES - 101);
+    assert_int_equal(game.ping.sleepers, 0);
+    assert_int_equal(game.pong.sleepers, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conditions_that_hold_return_at_once),
+        cmocka_unit_test(at_least_counts_modulo_two_to_32),
+        cmocka_unit_test(sleeps_until_equal),
+        cmocka_unit_test(sleeps_until_not_equal),
+        cmocka_unit_test(sleeps_until_at_least_across_the_wrap),
+        cmocka_unit_test(watch_ends_the_wait_with_its_status),
+        cmocka_unit_test(value_that_comes_while_the_watch_looks_wins),
+        cmocka_unit_test(wait_that_lasts_is_told_until_it_is_over),
+        cmocka_unit_test(host_goes_on_in_waits_of_the_program_alone),
+        cmocka_unit_test(events_signal_back_and_forth_across_the_wrap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* src/check/report/finding.c, words.c and sites.c: what counts as one finding, what is said of it, and that processes share it.
+ * There is no `oriel` command beside this program, so that lines stay unknown, as where the helper cannot be started.  Run by
+ * the test rows. */
+#include "check/report/finding_internal.h"
+#include "check/report/call_sites.h"
+
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+/* summary.c's, which knows MPI. */
+void oriel_finding_end_alone(void)
+{
+}
+
+enum {
+    BOARD = 8 << 20
+}; /* not a quarter of the machine's memory: valgrind looks through all of it for what is lost */
+
+static int said = -1; /* where standard error goes */
+
+static void listen_begin(void)
+{
+    char path[] = "/tmp/oriel-finding.XXXXXX";
+    if (said >= 0)
+        close(said);
+    said = mkstemp(path);
+    assert_true(said >= 0);
+    unlink(path);
+}
+
+/* What a finding writes, until the next call. */
+static const char *told(const struct oriel_finding *finding)
+{
+    static char text[16384];
+    listen_begin();
+    int before = dup(STDERR_FILENO);
+    dup2(said, STDERR_FILENO);
+    oriel_finding_tell(finding);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    ssize_t len = pread(said, text, sizeof text - 1, 0);
+    text[len < 0 ? 0 : len] = '\0';
+    return text;
+}
+
+/* Two places of this program. */
+static struct oriel_site place(int which, uint16_t call, uint32_t rank)
+{
+    return oriel_site_here((const char *)(uintptr_t)place + which, call, rank, 0);
+}
+
+static struct oriel_finding conflict(const char *window)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    finding.rule = ORIEL_RULE_CONFLICT;
+    finding.window = window;
+    finding.flavour = "allocate";
+    finding.target = 2;
+    finding.offset = 16;
+    finding.len_bytes = 8;
+    finding.element = 2;
+    finding.elements = 1;
+    finding.here = place(1, ORIEL_CALL_Put, 1);
+    finding.other = place(2, ORIEL_CALL_Get, 0);
+    finding.opening = place(3, ORIEL_CALL_Win_lock_all, 1);
+    finding.missing = "MPI_Win_flush(2, win) between them";
+    return finding;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    char path[64];
+    return oriel_shm_make_sized(4, BOARD, path, sizeof path) == ORIEL_OK &&
+                   oriel_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK
+               ? 0
+               : 1;
+}
+
+static const struct oriel_finding_entry *last(void)
+{
+    return &oriel_findings()->entries[oriel_findings()->used - 1];
+}
+
+static void finding_says_where_and_what_is_missing(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("said");
+    const char *text = told(&finding);
+    assert_non_null(strstr(text, "oriel: C1: conflicting operations without order\n"));
+    assert_non_null(
+        strstr(text, "window \"said\" (allocate), target rank 2, bytes 16 to 23, element 2\n"));
+    assert_non_null(strstr(text, "rank 1: MPI_Put at offset 0x"));
+    assert_non_null(strstr(text, "of finding\n"));
+    assert_non_null(strstr(text, "rank 0: MPI_Get at offset 0x"));
+    assert_non_null(strstr(text, "epoch opened by rank 1: MPI_Win_lock_all at"));
+    assert_non_null(strstr(text, "missing: MPI_Win_flush(2, win) between them\n"));
+    assert_non_null(strstr(text, "remedy: "));
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1)
+        assert_memory_equal(line, "oriel: ", 7);
+}
+
+static void equal_findings_are_told_once_and_counted(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("often");
+    assert_string_not_equal(told(&finding), "");
+    finding.target = 3; /* it is the place in the program that counts */
+    finding.offset = 800;
+    for (int i = 0; i < 9; i++)
+        assert_string_equal(told(&finding), "");
+    struct oriel_record_finding record;
+    oriel_record_read(last(), &record);
+    assert_string_equal(record.window, "often");
+    assert_int_equal(record.count, 10);
+    assert_int_equal(record.target, 2);
+    assert_int_equal(record.ranks[0], 2);
+}
+
+static void which_of_two_came_first_makes_no_other_finding(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("pair");
+    assert_string_not_equal(told(&finding), "");
+    struct oriel_site here = finding.here;
+    finding.here = finding.other;
+    finding.other = here;
+    assert_string_equal(told(&finding), "");
+    assert_int_equal(last()->count, 2);
+    assert_int_equal(last()->ranks[0], 3);
+}
+
+static void other_windows_rules_places_and_calls_are_other_findings(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("one");
+    assert_string_not_equal(told(&finding), "");
+    finding.window = "another";
+    assert_string_not_equal(told(&finding), "");
+    finding.rule = ORIEL_RULE_OUTSIDE_EPOCH;
+    assert_string_not_equal(told(&finding), "");
+    finding.here = place(4, ORIEL_CALL_Put, 1);
+    assert_string_not_equal(told(&finding), "");
+    finding.other = place(2, ORIEL_CALL_Rget, 0);
+    assert_string_not_equal(told(&finding), "");
+    assert_string_equal(told(&finding), "");
+}
+
+static void another_process_counts_what_this_one_has_told(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("shared");
+    assert_string_not_equal(told(&finding), "");
+    pid_t child = fork();
+    if (child == 0) {
+        finding.here.world_rank = 3;
+        _exit(told(&finding)[0] == '\0' ? 0 : 1);
+    }
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(last()->count, 2);
+    assert_int_equal(last()->ranks[0], 2 | 8);
+}
+
+static void what_is_not_known_is_left_out(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    finding.rule = ORIEL_RULE_OUTSIDE_EPOCH;
+    finding.here = place(7, ORIEL_CALL_Put, 0);
+    const char *text = told(&finding);
+    assert_null(strstr(text, "window"));
+    assert_null(strstr(text, "target"));
+    assert_null(strstr(text, "opened"));
+    assert_null(strstr(text, "missing"));
+    assert_null(strstr(text, "before it"));
+}
+
+static void summary_names_ranks_in_ranges(void **state)
+{
+    (void)state;
+    static struct oriel_record_finding record = {
+        .rule = ORIEL_RULE_CONFLICT, .window = "w", .count = 12, .ranks = {0x8f, 1}};
+    char bytes[1024];
+    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
+    oriel_text_finding_brief(&text, &record);
+    assert_non_null(strstr(bytes, "window \"w\": 12 times on ranks 0-3, 7, 64\n"));
+    record.count = 1;
+    record.ranks[0] = 4;
+    record.ranks[1] = 0;
+    text.used = 0;
+    oriel_text_finding_brief(&text, &record);
+    assert_non_null(strstr(bytes, ": once on rank 2\n"));
+}
+
+static void text_that_does_not_fit_is_cut(void **state)
+{
+    (void)state;
+    char bytes[8];
+    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
+    oriel_text_add(&text, "%s", "123");
+    oriel_text_add(&text, "%s", "45678");
+    oriel_text_add(&text, "%s", "9");
+    assert_string_equal(bytes, "1234567");
+    assert_int_equal(text.used, 7);
+}
+
+static void what_was_not_looked_at_is_counted_by_its_text(void **state)
+{
+    (void)state;
+    oriel_finding_count("calls not modelled: MPI_File_write");
+    oriel_finding_count("something else");
+    for (int i = 0; i < 4; i++)
+        oriel_finding_count("calls not modelled: MPI_File_write");
+    assert_int_equal(oriel_findings()->counted, 2);
+    assert_string_equal(oriel_findings()->counts[0].what, "calls not modelled: MPI_File_write");
+    assert_int_equal(oriel_findings()->counts[0].count, 5);
+    assert_int_equal(oriel_findings()->counts[1].count, 1);
+}
+
+static void codes_name_the_module_and_stay_what_they_are(void **state)
+{
+    (void)state;
+    uint64_t here = oriel_site_code((const void *)(uintptr_t)place);
+    uint64_t libc = oriel_site_code((const void *)(uintptr_t)gnu_get_libc_version);
+    assert_int_equal(here, oriel_site_code((const void *)(uintptr_t)place));
+    assert_int_not_equal(here >> 48, 0);
+    assert_int_not_equal(here >> 48, libc >> 48);
+    struct oriel_site site = {.address = libc, .call = ORIEL_CALL_load, .world_rank = 3};
+    struct oriel_record_site described;
+    oriel_site_describe(&site, &described);
+    assert_string_equal(described.call, "load");
+    assert_int_equal(described.rank, 3);
+    assert_non_null(strstr(described.place.module, "libc"));
+    int variable = 0;
+    assert_int_equal(oriel_site_code(&variable) >> 48, 0); /* of no module */
+}
+
+static void numbers_lead_back_to_sites(void **state)
+{
+    (void)state;
+    assert_int_equal(oriel_site_numbered(0, 1).call, ORIEL_CALL_NONE);
+    uint16_t numbers[64];
+    for (int i = 0; i < 64; i++) {
+        struct oriel_site site =
+            place(i, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence, 1);
+        numbers[i] = oriel_site_number(&site);
+        assert_int_not_equal(numbers[i], 0);
+        assert_int_equal(oriel_site_number(&site), numbers[i]);
+    }
+    for (int i = 0; i < 64; i++) {
+        struct oriel_site site = oriel_site_numbered(numbers[i], 2);
+        assert_int_equal(site.address, place(i, 0, 0).address);
+        assert_int_equal(site.call, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence);
+        assert_int_equal(site.world_rank, 2);
+    }
+}
+
+static void calls_have_their_names(void **state)
+{
+    (void)state;
+    assert_string_equal(oriel_call_name(ORIEL_CALL_NONE), "");
+    assert_string_equal(oriel_call_name(ORIEL_CALL_Win_lock_all), "MPI_Win_lock_all");
+    assert_string_equal(oriel_call_name(ORIEL_CALL_store), "store");
+}
+
+/* The last one: it fills the board. */
+static void findings_without_room_are_counted(void **state)
+{
+    (void)state;
+    char name[32];
+    int given = 0;
+    while (oriel_findings()->used < ORIEL_FINDINGS) {
+        snprintf(name, sizeof name, "window %d", given++);
+        struct oriel_finding finding = conflict(name);
+        told(&finding);
+    }
+    assert_int_equal(oriel_findings()->lost, 0);
+    struct oriel_finding finding = conflict("one more");
+    assert_string_equal(told(&finding), "");
+    assert_int_equal(oriel_findings()->lost, 1);
+    finding = conflict(name);
+    assert_string_equal(told(&finding), "");
+    assert_int_equal(oriel_findings()->lost, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finding_says_where_and_what_is_missing),
+        cmocka_unit_test(equal_findings_are_told_once_and_counted),
+        cmocka_unit_test(which_of_two_came_first_makes_no_other_finding),
+        cmocka_unit_test(other_windows_rules_places_and_calls_are_other_findings),
+        cmocka_unit_test(another_process_counts_what_this_one_has_told),
+        cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(summary_names_ranks_in_ranges),
+        cmocka_unit_test(text_that_does_not_fit_is_cut),
+        cmocka_unit_test(what_was_not_looked_at_is_counted_by_its_text),
+        cmocka_unit_test(codes_name_the_module_and_stay_what_they_are),
+        cmocka_unit_test(numbers_lead_back_to_sites),
+        cmocka_unit_test(calls_have_their_names),
+        cmocka_unit_test(findings_without_room_are_counted),
+    };
+    return cmocka_run_group_tests(tests, start, NULL);
+}

@@ -1,0 +1,349 @@
+/* The reader of traces against files that are cut, damaged, foreign, or that claim what cannot be; and how it puts clocks and
+ * texts right.  A small whole trace is made by the writer, and then spoilt. */
+#include "tests/unit/trace_common.h"
+
+#include "base/crc32.h"
+#include "cli/report/trace_clock.h"
+#include "cli/report/trace_reader.h"
+#include "cli/trace_text.h"
+
+#include <sys/stat.h>
+
+enum { PUTS = 20, ROOM = 1 << 16 };
+
+static unsigned char whole[ROOM];
+static size_t whole_bytes;
+
+static void write_small(void)
+{
+    trace_begin(1 << 20);
+    for (uint64_t i = 0; i < PUTS; i++)
+        add_put(i);
+    oriel_trace_writer_end(NULL);
+}
+
+static int make_whole(void **state)
+{
+    if (folder_make(state) != 0 || in_process(write_small) != 0)
+        return -1;
+    FILE *file = fopen(path, "r");
+    whole_bytes = file == NULL ? 0 : fread(whole, 1, sizeof whole, file);
+    if (file != NULL)
+        fclose(file);
+    return whole_bytes > sizeof(struct oriel_trace_header) ? 0 : -1;
+}
+
+static bool within_bounds(const struct oriel_trace_event *event, void *context)
+{
+    assert_in_range(event->target + 1, 0, 4);
+    assert_in_range(event->cause_rank + 1, 0, 4);
+    assert_true(
+        event->kind < ORIEL_COUNTED_OPERATIONS ||
+        (event->kind >= ORIEL_TRACE_CALL && event->kind < ORIEL_TRACE_CALL + ORIEL_COUNTED_CALLS));
+    assert_true(event->waiting_ns <= event->duration_ns);
+    ++*(uint64_t *)context;
+    return true;
+}
+
+/* Reads bytes; how many events a visit finds, which is what parsing has counted. */
+static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
+                           struct oriel_trace_parsed *out)
+{
+    struct oriel_trace_source source = {.fd = -1, .bytes = bytes, .len_bytes = len_bytes};
+    uint64_t seen = 0;
+    if (oriel_trace_parse(&source, out)) {
+        assert_true(oriel_trace_events_visit(&source, out, within_bounds, &seen));
+        assert_int_equal(seen, out->events);
+    }
+    oriel_trace_parsed_free(
+        &(struct oriel_trace_parsed){.windows = out->windows, .windows_count = out->windows_count});
+    return seen;
+}
+
+static void whole_one_has_no_trouble(void **state)
+{
+    struct oriel_trace_parsed parsed;
+    (void)state;
+    assert_int_equal(read_bytes(whole, whole_bytes, &parsed), PUTS);
+    assert_string_equal(parsed.trouble, "");
+    assert_true(parsed.ended);
+    assert_int_equal(parsed.first_ns, 1000);
+    assert_int_equal(parsed.last_ns, 1000 + (PUTS - 1) * 100 + 50);
+}
+
+/* Wherever it is cut: what comes before is read, and it is said unless a block ends just there. */
+static void cut_anywhere(void **state)
+{
+    struct oriel_trace_parsed parsed;
+    uint64_t before = 0;
+    unsigned quiet = 0;
+    (void)state;
+    for (size_t len = 0; len < whole_bytes; len++) {
+        uint64_t events = read_bytes(whole, len, &parsed);
+        assert_true(events >= before && events <= PUTS);
+        before = events;
+        quiet += parsed.trouble[0] == '\0';
+        assert_false(parsed.ended);
+    }
+    assert_int_equal(before, PUTS);
+    assert_int_equal(quiet, 4); /* behind the header, the clock, the window, the events */
+}
+
+static void damaged_anywhere(void **state)
+{
+    static unsigned char spoilt[ROOM];
+    struct oriel_trace_parsed parsed;
+    (void)state;
+    for (size_t at = 0; at < whole_bytes; at++)
+        for (int bit = 0; bit < 8; bit += 3) {
+            memcpy(spoilt, whole, whole_bytes);
+            spoilt[at] ^= (unsigned char)(1 << bit);
+            uint64_t events = read_bytes(spoilt, whole_bytes, &parsed);
+            assert_true(events <= PUTS);
+            /* the kind of a block and its count of lost events are not in its checksum */
+            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
+                        !parsed.ended || parsed.clocks_count == 0);
+        }
+}
+
+/* A block, and its checksum made right again. */
+static unsigned char *block_of_type(unsigned char *bytes, uint32_t type,
+                                    struct oriel_trace_block *out)
+{
+    for (size_t at = sizeof(struct oriel_trace_header); at < whole_bytes;
+         at += sizeof *out + out->len_bytes) {
+        memcpy(out, bytes + at, sizeof *out);
+        if (out->type == type)
+            return bytes + at;
+    }
+    fail();
+    return NULL;
+}
+
+static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *value,
+                size_t value_bytes)
+{
+    struct oriel_trace_block block = {.type = 0};
+    unsigned char *at = block_of_type(bytes, type, &block);
+    memcpy(at + sizeof block + offset, value, value_bytes);
+    block.checksum = oriel_crc32(0, at + sizeof block, block.len_bytes);
+    memcpy(at, &block, sizeof block);
+}
+
+#define SET_EVENT(field, ...)                                                                      \
+    set(bytes, ORIEL_BLOCK_EVENTS, offsetof(struct oriel_trace_event, field),                      \
+        &(__typeof__(((struct oriel_trace_event *)0)->field)){__VA_ARGS__},                        \
+        sizeof((struct oriel_trace_event *)0)->field)
+#define SET_WINDOW(field, ...)                                                                     \
+    set(bytes, ORIEL_BLOCK_WINDOW, offsetof(struct oriel_trace_window, field),                     \
+        &(__typeof__(((struct oriel_trace_window *)0)->field)){__VA_ARGS__},                       \
+        sizeof((struct oriel_trace_window *)0)->field)
+
+/* What cannot be is left out, alone. */
+#define EXPECT_ODD(change, events_left)                                                            \
+    do {                                                                                           \
+        static unsigned char bytes[ROOM];                                                          \
+        struct oriel_trace_parsed parsed;                                                          \
+        memcpy(bytes, whole, whole_bytes);                                                         \
+        change;                                                                                    \
+        assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), events_left);                    \
+        assert_non_null(strstr(parsed.trouble, "are invalid and ignored"));                        \
+    } while (0)
+
+static void what_cannot_be_is_left_out(void **state)
+{
+    (void)state;
+    EXPECT_ODD(SET_EVENT(target, 4), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(target, -2), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(cause_rank, 1 << 30), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(window, 1), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(window, UINT32_MAX), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(kind, ORIEL_COUNTED_OPERATIONS), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(kind, ORIEL_TRACE_CALL + ORIEL_COUNTED_CALLS), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(path, ORIEL_COUNTED_PATHS), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(waiting_ns, 51), PUTS - 1);
+    EXPECT_ODD((SET_EVENT(waiting_ns, 1), SET_EVENT(cause, ORIEL_COUNTED_CAUSES)), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(duration_ns, UINT64_MAX), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(begin_ns, UINT64_MAX), PUTS - 1);
+    EXPECT_ODD(SET_WINDOW(n, -1), 0);
+    EXPECT_ODD(SET_WINDOW(n, 3), 0); /* with four ranks behind it */
+    EXPECT_ODD(SET_WINDOW(n, INT32_MAX), 0);
+    EXPECT_ODD(SET_WINDOW(rank, 4), 0);
+    EXPECT_ODD(SET_WINDOW(number, UINT32_MAX), 0);
+    EXPECT_ODD(SET_WINDOW(own_path, 99), 0);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, offsetof(struct oriel_trace_end, events),
+                   &(uint64_t){PUTS + 1}, 8),
+               PUTS);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_CLOCK, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
+}
+
+/* --- headers --- */
+
+static void expect_refused(const unsigned char *bytes, size_t len_bytes, const char *trouble)
+{
+    struct oriel_trace_parsed parsed;
+    assert_int_equal(read_bytes(bytes, len_bytes, &parsed), 0);
+    assert_string_equal(parsed.trouble, trouble);
+}
+
+static void other_files_are_refused(void **state)
+{
+    static unsigned char bytes[ROOM];
+    struct oriel_trace_header header;
+    (void)state;
+    expect_refused(whole, 0, "is empty");
+    expect_refused((const unsigned char *)"\x7f"
+                                          "ELF and more of it",
+                   20, "is not an Oriel trace");
+    expect_refused(whole, 5, "is not an Oriel trace");
+    expect_refused(whole, sizeof header - 1, "ends within its header");
+    memcpy(bytes, whole, whole_bytes);
+    bytes[8] = 9;
+    expect_refused(bytes, whole_bytes, "has version 9 of the format; this command reads version 1");
+    bytes[8] = ORIEL_TRACE_VERSION;
+    memcpy(&header, whole, sizeof header);
+    header.world_size = 0;
+    header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
+    memcpy(bytes, &header, sizeof header);
+    expect_refused(bytes, whole_bytes, "has a damaged header");
+}
+
+/* --- texts --- */
+
+static void expect_clean(const char *text, const char *expected)
+{
+    char room[64];
+    memset(room, 'x', sizeof room);
+    memcpy(room, text, strlen(text) + 1);
+    oriel_trace_text_clean(room, sizeof room);
+    assert_string_equal(room, expected);
+}
+
+static void texts_are_clean(void **state)
+{
+    char full[4] = {'a', 'b', 'c', 'd'};
+    (void)state;
+    expect_clean("halo", "halo");
+    expect_clean("Fenster \xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80",
+                 "Fenster \xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80");
+    expect_clean("\x1b[2J\n\t\x7f", "?[2J???");
+    expect_clean("\xc2\x9b"
+                 "31m",
+                 "??31m"); /* a control sequence in one character */
+    expect_clean("\xff\xc3\xc3-\xe2\x82",
+                 "??"
+                 "?-??"); /* no UTF-8, and a character that ends too early */
+    expect_clean("\xc0\xaf \xed\xa0\x80", "?? ???"); /* one written too long, and half of a pair */
+    oriel_trace_text_clean(full, sizeof full);
+    assert_string_equal(full, "abc");
+}
+
+/* --- clocks --- */
+
+static void clocks_are_aligned(void **state)
+{
+    struct oriel_trace_alignment alignment = {.is_known = false};
+    struct oriel_trace_parsed one = {.clocks = {{5000000000, 1000000000, 300}}, .clocks_count = 1};
+    struct oriel_trace_parsed two = one;
+    (void)state;
+    oriel_trace_alignment_add(&alignment, &one);
+    assert_int_equal(oriel_trace_aligned_ns(&alignment, 5000000500), 1000000500);
+    assert_int_equal(oriel_trace_aligned_ns(&alignment, 4999999500), 999999500);
+    assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 5000000000), 300);
+    assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 15000000000),
+                     300 + 1000000); /* 100 ppm of 10 s */
+
+    two.clocks[1] =
+        (struct oriel_trace_clock){15000000000, 11000100000, 700}; /* 10 us a second slower */
+    two.clocks_count = 2;
+    oriel_trace_alignment_add(&alignment, &two);
+    assert_int_equal(oriel_trace_aligned_ns(&alignment, 5000000000), 1000000000);
+    assert_int_equal(oriel_trace_aligned_ns(&alignment, 10000000000), 6000050000);
+    assert_int_equal(oriel_trace_aligned_ns(&alignment, 15000000000), 11000100000);
+    assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 20000000000), 700);
+
+    two.clocks[1].zero_ns = 1; /* no clock goes like that: the first is believed */
+    alignment.is_known = false;
+    oriel_trace_alignment_add(&alignment, &two);
+    assert_int_equal(oriel_trace_aligned_ns(&alignment, 10000000000), 6000000000);
+}
+
+/* --- folders --- */
+
+static char complaints[8192];
+
+/* Opens the folder; what is complained of is in complaints. */
+static struct oriel_traces *open_folder(const char *name)
+{
+    struct oriel_traces *traces = NULL;
+    memset(complaints, 0, sizeof complaints);
+    FILE *out = fmemopen(complaints, sizeof complaints - 1, "w");
+    if (!oriel_traces_open(name, out, &traces))
+        assert_null(traces);
+    fclose(out);
+    return traces;
+}
+
+/* A file of the whole trace's events, as another rank, and of another run. */
+static void put_rank(int32_t named, int32_t rank, uint64_t job)
+{
+    char name[128];
+    struct oriel_trace_header header;
+    memcpy(&header, whole, sizeof header);
+    header.world_rank = rank;
+    header.job[0] = job;
+    header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
+    snprintf(name, sizeof name, "%s/rank-%d.oriel", folder, (int)named);
+    FILE *file = fopen(name, "w");
+    assert_int_equal(fwrite(&header, 1, sizeof header, file), sizeof header);
+    assert_int_equal(fwrite(whole + sizeof header, 1, whole_bytes - sizeof header, file),
+                     whole_bytes - sizeof header);
+    fclose(file);
+}
+
+static void mixed_runs_are_told_apart(void **state)
+{
+    (void)state;
+    put_rank(0, 0, 1);
+    put_rank(1, 1, 1);
+    put_rank(2, 2, 99);
+    put_rank(3, 1, 1);
+    struct oriel_traces *traces = open_folder(folder);
+    assert_non_null(traces);
+    assert_int_equal(traces->ranks_count, 2);
+    assert_int_equal(traces->windows_count, 1);
+    assert_non_null(strstr(
+        complaints, "rank-2.oriel is from another run than most files here, and is ignored\n"));
+    assert_non_null(
+        strstr(complaints, "rank-3.oriel is rank 1's according to its header, and is ignored\n"));
+    assert_non_null(
+        strstr(complaints, "2 of 4 ranks have no readable trace here, the first is rank 2\n"));
+    oriel_traces_close(traces);
+}
+
+static void folders_without_traces(void **state)
+{
+    (void)state;
+    assert_null(open_folder("/nowhere/at/all"));
+    assert_string_equal(complaints, "oriel: /nowhere/at/all: No such file or directory\n");
+    unlink(path);
+    assert_null(open_folder(folder));
+    assert_non_null(strstr(complaints, ": contains no traces of oriel run"));
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_null(open_folder(folder));
+    assert_non_null(strstr(complaints, "rank-0.oriel: is not a regular file\n"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_whole, folder_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(whole_one_has_no_trouble), TEST(cut_anywhere),
+        TEST(damaged_anywhere),         TEST(what_cannot_be_is_left_out),
+        TEST(other_files_are_refused),  TEST(texts_are_clean),
+        TEST(clocks_are_aligned),       TEST(mixed_runs_are_told_apart),
+        TEST(folders_without_traces),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,507 @@
+/* The own memory file: what it gives is zero, aligned and apart from all else it gave; what comes back leaves no trace, but in what is kept for
+ * the next memory of the program.
+ * The file is started once for all tests, as in a program. */
+#include "memory/file.h"
+#include "memory/memory_limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { BLOCKS = 200, ROUNDS = 4000 };
+
+struct block {
+    uint64_t offset;
+    uint64_t len_bytes;
+    uint8_t fill;
+};
+
+/* Older kernels end a reservation at a signal: here every other time, the process's first among them.  The
+ * linker's --wrap. */
+static bool is_interrupted(void)
+{
+    static unsigned calls;
+    return calls++ % 2 == 0;
+}
+
+int __real_fallocate(int fd, int mode, off_t offset, off_t len_bytes);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t len_bytes);
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t len_bytes)
+{
+    if (mode == 0 && is_interrupted()) {
+        errno = EINTR;
+        return -1;
+    }
+    return __real_fallocate(fd, mode, offset, len_bytes);
+}
+
+int __real_posix_fallocate(int fd, off_t offset, off_t len_bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len_bytes);
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t len_bytes)
+{
+    return is_interrupted() ? EINTR : __real_posix_fallocate(fd, offset, len_bytes);
+}
+
+static int file_start(void **state)
+{
+    (void)state;
+    return oriel_file_start() == ORIEL_OK ? 0 : -1;
+}
+
+static int file_stop(void **state)
+{
+    (void)state;
+    oriel_file_finalise();
+    return 0;
+}
+
+static uint64_t next_random(void)
+{
+    static uint64_t random = 0x9876543210fedcu;
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return random >> 16;
+}
+
+/* Physical memory of the file. */
+static uint64_t held_bytes(void)
+{
+    struct stat info;
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    return (uint64_t)info.st_blocks * 512;
+}
+
+static bool all_are(const struct block *block, uint8_t value)
+{
+    const uint8_t *bytes = (const uint8_t *)oriel_file_base() + block->offset;
+    return block->len_bytes == 0 ||
+           (bytes[0] == value && memcmp(bytes, bytes + 1, block->len_bytes - 1) == 0);
+}
+
+static void header_says_who_owns_the_file(void **state)
+{
+    (void)state;
+    const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
+    assert_true(header->magic == ORIEL_FILE_MAGIC);
+    assert_int_equal(header->version, ORIEL_FILE_VERSION);
+    assert_int_equal(header->state, ORIEL_FILE_RUNNING);
+    assert_int_equal(header->identity.pid, getpid());
+    assert_true(oriel_identity_equal(&header->identity, oriel_file_identity()));
+    assert_int_equal(header->reserve_bytes, oriel_file_reserve());
+    assert_int_equal(header->owner_address, (uintptr_t)oriel_file_base());
+    assert_int_equal(fcntl(header->identity.memory_fd, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(oriel_file_start(), ORIEL_OK); /* a second start changes nothing */
+    assert_true(oriel_identity_equal(&header->identity, oriel_file_identity()));
+}
+
+/* Sizes on both sides of every limit between the ways of allocation. */
+static uint64_t random_length(void)
+{
+    static const uint64_t around[] = {1, 64, 4096, 32 << 10, 64 << 10, 256 << 10};
+    uint64_t from = around[next_random() % (sizeof around / sizeof around[0])];
+    return from - (from > 64 ? 64 : 0) + next_random() % 130;
+}
+
+static void blocks_are_zero_aligned_and_apart(void **state)
+{
+    (void)state;
+    static struct block blocks[BLOCKS];
+    for (int round = 0; round < ROUNDS; round++) {
+        struct block *block = &blocks[next_random() % BLOCKS];
+        if (block->len_bytes > 0) {
+            assert_true(all_are(block, block->fill)); /* nobody else has written here */
+            assert_true(oriel_file_free(block->offset));
+            assert_false(oriel_file_free(block->offset));
+            block->len_bytes = 0;
+            continue;
+        }
+        uint64_t align_bytes = UINT64_C(1) << (next_random() % 17);
+        block->len_bytes = random_length();
+        block->fill = (uint8_t)(1 + next_random() % 255);
+        assert_int_equal(oriel_file_alloc(block->len_bytes, align_bytes, &block->offset), ORIEL_OK);
+        assert_int_equal(block->offset % (align_bytes > 64 ? align_bytes : 64), 0);
+        assert_true(block->offset >= ORIEL_PAGE_BYTES); /* the header's page is never given away */
+        assert_true(all_are(block, 0));
+        memset(oriel_file_base() + block->offset, block->fill, block->len_bytes);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (blocks[i].len_bytes > 0)
+            assert_true(oriel_file_free(blocks[i].offset));
+}
+
+static void sparse_blocks_are_zero_and_hold_nothing(void **state)
+{
+    (void)state;
+    struct block block = {.len_bytes = 8 * MIB};
+    uint64_t before_bytes = held_bytes();
+    assert_int_equal(oriel_file_alloc_sparse(block.len_bytes, &block.offset), ORIEL_OK);
+    assert_in_range(held_bytes(), 0, before_bytes + MIB);
+    oriel_file_base()[block.offset + 4 * MIB] = 1;
+    assert_in_range(held_bytes(), before_bytes + 1, before_bytes + MIB);
+    assert_true(oriel_file_free(block.offset));
+    assert_int_equal(held_bytes(), before_bytes);
+}
+
+/* In the place of libc's, where those stand who keep memory registered with a device, to know when its pages go. */
+static uint64_t removed_bytes;
+
+int madvise(void *start, size_t len_bytes, int advice)
+{
+    int result = (int)syscall(SYS_madvise, start, len_bytes, advice);
+    removed_bytes += result == 0 && advice == MADV_REMOVE ? len_bytes : 0;
+    return result;
+}
+
+static void pages_that_go_are_told_to_who_watches_libc(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc(24 * MIB, 64, &offset), ORIEL_OK);
+    removed_bytes = 0;
+    assert_true(oriel_file_free(offset));
+    assert_true(removed_bytes >= 24 * MIB);
+}
+
+static void large_blocks_are_reserved_and_punched_out(void **state)
+{
+    (void)state;
+    struct block block = {.len_bytes = 24 * MIB};
+    uint64_t before_bytes = held_bytes();
+    assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &block.offset), ORIEL_OK);
+    assert_true(held_bytes() >=
+                before_bytes + block.len_bytes); /* before a byte of it is touched */
+    memset(oriel_file_base() + block.offset, 7, block.len_bytes);
+    assert_true(oriel_file_free(block.offset));
+    assert_int_equal(held_bytes(), before_bytes);
+    uint64_t again;
+    assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &again), ORIEL_OK);
+    block.offset = again;
+    assert_true(all_are(&block, 0));
+    assert_true(oriel_file_free(again));
+}
+
+/* --- kept pages --- */
+
+/* The linker leads the library's questions for the time and for what is available here. */
+static time_t later_s;
+static uint64_t available_bytes; /* 0: what there is */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = __real_clock_gettime(clock, now);
+    now->tv_sec += later_s;
+    return result;
+}
+
+uint64_t __real_oriel_memory_limits_available(void);
+uint64_t __wrap_oriel_memory_limits_available(void);
+
+uint64_t __wrap_oriel_memory_limits_available(void)
+{
+    return available_bytes > 0 ? available_bytes : __real_oriel_memory_limits_available();
+}
+
+/* Makes a block as MPI_Alloc_mem does, fills its first pages, and frees it. */
+static uint64_t given_and_freed(uint64_t len_bytes)
+{
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc_given(len_bytes, 64, &offset), ORIEL_OK);
+    memset(oriel_file_base() + offset, 5, len_bytes < 4 * MIB ? len_bytes : 4 * MIB);
+    assert_true(oriel_file_free_given(offset));
+    assert_false(oriel_file_free_given(offset));
+    return offset;
+}
+
+static void some_memory_or_skip(void)
+{
+    if (oriel_memory_limits_available() < 4096 * MIB) {
+        print_message("skipped: too little memory is free\n");
+        skip();
+    }
+    later_s += 2; /* a look is due */
+}
+
+static void freed_program_memory_is_kept_for_the_next_alone(void **state)
+{
+    (void)state;
+    enum { SMALL = 20 };
+    static struct block small[SMALL];
+    struct block zero = {.len_bytes = 2 * MIB}, window = {.len_bytes = 2 * MIB};
+    uint64_t again;
+    some_memory_or_skip();
+    uint64_t offset = given_and_freed(4 * MIB);
+    uint64_t held = held_bytes();
+    assert_int_equal(oriel_file_alloc(zero.len_bytes, 64, &zero.offset), ORIEL_OK);
+    assert_true(zero.offset >= offset + 4 * MIB || zero.offset + zero.len_bytes <= offset);
+    assert_true(all_are(&zero, 0));
+    for (int i = 0; i < SMALL;
+         i++) { /* no slab is made of them either: small blocks are zero, whoever has them */
+        small[i].len_bytes = 31 << 10;
+        assert_int_equal(oriel_file_alloc_given(small[i].len_bytes, 64, &small[i].offset),
+                         ORIEL_OK);
+        assert_true(all_are(&small[i], 0));
+    }
+    for (int i = 0; i < SMALL; i++) {
+        memset(oriel_file_base() + small[i].offset, 5, small[i].len_bytes);
+        assert_true(oriel_file_free_given(small[i].offset));
+    }
+    for (int i = 0; i < 2;
+         i++) { /* what they leave is for the program's next small block; a window's is cleared */
+        assert_int_equal((i == 0 ? oriel_file_alloc : oriel_file_alloc_window)(
+                             small[i].len_bytes, 64, &small[i].offset),
+                         ORIEL_OK);
+        assert_true(all_are(&small[i], 0));
+        assert_true(oriel_file_free(small[i].offset));
+    }
+    assert_int_equal(oriel_file_alloc_window(window.len_bytes, 64, &window.offset), ORIEL_OK);
+    assert_int_equal(window.offset, offset);
+    assert_true(all_are(&window, 0));
+    assert_int_equal(oriel_file_alloc_given(2 * MIB, 64, &again), ORIEL_OK);
+    assert_int_equal(again, offset + 2 * MIB);
+    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* nobody has touched it */
+    assert_false(oriel_file_free_given(window.offset));
+    assert_true(oriel_file_free(window.offset));
+    assert_true(oriel_file_free_given(again));
+    assert_true(oriel_file_free(zero.offset));
+    later_s += 2; /* used since the last look */
+    given_and_freed(MIB);
+    oriel_file_finalise();
+    assert_in_range(held_bytes(), 0, held - 4 * MIB + 4 * (256 << 10));
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+}
+
+static void kept_pages_go_when_nobody_uses_them(void **state)
+{
+    (void)state;
+    uint64_t offset, before_bytes = held_bytes();
+    some_memory_or_skip();
+    given_and_freed(4 * MIB);
+    for (int i = 0; i < 2; i++) {
+        later_s += 11;
+        assert_int_equal(oriel_file_alloc(64, 64, &offset), ORIEL_OK);
+        assert_true(oriel_file_free(offset));
+    }
+    assert_int_equal(held_bytes(), before_bytes);
+}
+
+static void kept_pages_are_bounded(void **state)
+{
+    (void)state;
+    uint64_t before_bytes = held_bytes();
+    some_memory_or_skip();
+    given_and_freed(257 * MIB);
+    assert_int_equal(held_bytes(), before_bytes);
+    available_bytes = 64 * MIB; /* others have taken the rest */
+    later_s += 2;
+    given_and_freed(5 * MIB);
+    assert_int_equal(held_bytes(), before_bytes);
+    given_and_freed(2 * MIB);
+    assert_int_equal(held_bytes(), before_bytes + 2 * MIB);
+    given_and_freed(3 * MIB);
+    assert_int_equal(held_bytes(), before_bytes + 3 * MIB);
+    available_bytes = 16 * MIB;
+    later_s += 2;
+    given_and_freed(32 << 10);
+    assert_int_equal(held_bytes(), before_bytes + (32 << 10));
+    available_bytes = 0;
+    oriel_file_finalise();
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+}
+
+static void kept_pages_make_room_for_allocations(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    struct stat info;
+    uint64_t offset;
+    some_memory_or_skip();
+    given_and_freed(128 * MIB);
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit tight = {.rlim_cur = (rlim_t)info.st_size + 100, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    enum oriel_status status = oriel_file_alloc_sparse((uint64_t)info.st_size - 32 * MIB, &offset);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, ORIEL_OK);
+    assert_true(oriel_file_free(offset));
+}
+
+static void turnover_holds_no_more_memory(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    uint64_t before_bytes = held_bytes();
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(oriel_file_alloc(i % 2 == 0 ? 700 : 40000, 64, &offset), ORIEL_OK);
+        assert_true(oriel_file_free(offset));
+    }
+    assert_in_range(held_bytes(), 0, before_bytes + MIB);
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    static const uint64_t impossible[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_MAX - 4095, INT64_MAX,
+                                          UINT64_C(1) << 60};
+    uint64_t offset = 5;
+    uint64_t before_bytes = held_bytes();
+    for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
+        assert_int_equal(oriel_file_alloc(impossible[i], 64, &offset), ORIEL_E_NO_MEM);
+        assert_int_equal(oriel_file_alloc_sparse(impossible[i], &offset), ORIEL_E_NO_MEM);
+    }
+    assert_int_not_equal(oriel_file_alloc(oriel_file_reserve(), 64, &offset), ORIEL_OK);
+    assert_int_equal(oriel_file_alloc(64, UINT64_C(1) << 62, &offset),
+                     ORIEL_E_OTHER); /* only this file cannot */
+    assert_true(strlen(oriel_fail_message()) > 0);
+    assert_int_equal(offset, 5);
+    assert_int_equal(held_bytes(), before_bytes);
+    assert_int_equal(oriel_file_alloc(0, 1, &offset), ORIEL_OK); /* size 0 has a place of its own */
+    assert_true(oriel_file_free(offset));
+}
+
+/* Growing over the limit would be a signal. */
+static void file_size_limit_is_an_error(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    struct stat info;
+    uint64_t offset;
+    assert_int_equal(fstat(oriel_file_identity()->memory_fd, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct rlimit tight = {.rlim_cur = (rlim_t)info.st_size + 100, .rlim_max = limit.rlim_max};
+    uint64_t more_bytes = (uint64_t)info.st_size + MIB;
+    if (oriel_memory_limits_available() < 2 * more_bytes) {
+        print_message("skipped: too little memory is free\n");
+        skip();
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    enum oriel_status status = oriel_file_alloc(more_bytes, 64, &offset);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(status, ORIEL_E_OTHER); /* the host may have a place */
+    assert_int_equal(oriel_file_alloc(more_bytes, 64, &offset), ORIEL_OK);
+    assert_true(oriel_file_free(offset));
+}
+
+static void file_that_was_left_is_taken_up_again(void **state)
+{
+    (void)state;
+    const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
+    oriel_file_base()[offset] = 3;
+    oriel_file_finalise();
+    assert_int_equal(header->state, ORIEL_FILE_LEFT);
+    assert_int_equal(oriel_file_base()[offset],
+                     3); /* programs read their memory after MPI_Finalize */
+    assert_int_equal(oriel_file_start(), ORIEL_OK);
+    assert_int_equal(header->state, ORIEL_FILE_RUNNING);
+    assert_int_equal(oriel_file_base()[offset], 3);
+    assert_true(oriel_file_free(offset));
+}
+
+static void free_takes_starts_only(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
+    assert_false(oriel_file_free(offset + 64));
+    assert_false(oriel_file_free(0));
+    assert_true(oriel_file_free(offset));
+}
+
+static void find_knows_its_own_addresses(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    uint64_t found = 5;
+    int elsewhere = 0;
+    assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
+    assert_true(oriel_file_find(oriel_file_base() + offset + 3, 997, &found));
+    assert_int_equal(found, offset + 3);
+    found = 5;
+    assert_false(oriel_file_find(&elsewhere, sizeof elsewhere, &found));
+    assert_false(oriel_file_find(NULL, 1, &found));
+    assert_false(oriel_file_find(oriel_file_base() + offset, UINT64_MAX, &found));
+    assert_false(oriel_file_find(oriel_file_base() + offset, oriel_file_reserve(),
+                                 &found)); /* the file ends before */
+    assert_false(oriel_file_find(oriel_file_base() - 1, 1, &found));
+    assert_int_equal(found, 5);
+    assert_true(oriel_file_free(offset));
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+    alarms++;
+}
+
+/* Timers and profilers interrupt long system calls. */
+static void signals_do_not_spoil_an_allocation(void **state)
+{
+    (void)state;
+    struct sigaction caught = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 4000}, {0, 4000}};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    uint64_t offset;
+    int refused = 0;
+    if (oriel_memory_limits_available() < 512 * MIB) {
+        print_message("skipped: too little memory is free\n");
+        skip();
+    }
+    assert_int_equal(sigaction(SIGALRM, &caught, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    while (alarms < 10) {
+        if (oriel_file_alloc(128 * MIB, 64, &offset) == ORIEL_OK)
+            oriel_file_free(offset);
+        else
+            refused++;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    if (refused > 0)
+        print_message("%s\n", oriel_fail_message());
+    assert_int_equal(refused, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_says_who_owns_the_file),
+        cmocka_unit_test(blocks_are_zero_aligned_and_apart),
+        cmocka_unit_test(sparse_blocks_are_zero_and_hold_nothing),
+        cmocka_unit_test(large_blocks_are_reserved_and_punched_out),
+        cmocka_unit_test(pages_that_go_are_told_to_who_watches_libc),
+        cmocka_unit_test(freed_program_memory_is_kept_for_the_next_alone),
+        cmocka_unit_test(kept_pages_go_when_nobody_uses_them),
+        cmocka_unit_test(kept_pages_are_bounded),
+        cmocka_unit_test(kept_pages_make_room_for_allocations),
+        cmocka_unit_test(turnover_holds_no_more_memory),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(file_size_limit_is_an_error),
+        cmocka_unit_test(file_that_was_left_is_taken_up_again),
+        cmocka_unit_test(free_takes_starts_only),
+        cmocka_unit_test(find_knows_its_own_addresses),
+        cmocka_unit_test(signals_do_not_spoil_an_allocation),
+    };
+    return cmocka_run_group_tests(tests, file_start, file_stop);
+}

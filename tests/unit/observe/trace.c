@@ -1,0 +1,382 @@
+/* The writer of traces, and what is left of a trace when the process, the disk or the room for it ends. */
+#include "tests/unit/trace_common.h"
+
+#include "base/wait.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { THREADS = 3, EACH = 40000, SOME = 5000 };
+
+/* What is read of the folder; the next size that each thread's events must have. */
+struct reading {
+    uint64_t events;
+    uint64_t next[256];
+    bool in_order;
+};
+
+static bool look(const struct oriel_trace_record *event, void *context)
+{
+    struct reading *reading = context;
+    uint64_t *next = &reading->next[event->event->thread];
+    reading->in_order =
+        reading->in_order && event->event->bytes >= *next && event->rank == 0 && event->window == 0;
+    *next = event->event->bytes + 1;
+    reading->events++;
+    return true;
+}
+
+/* The complaints that one run of one of four ranks always has are not looked at. */
+static struct reading read_back(struct oriel_traced_rank *rank)
+{
+    struct reading reading = {.in_order = true};
+    struct oriel_traces *traces;
+    FILE *nowhere = fopen("/dev/null", "w");
+    assert_true(oriel_traces_open(folder, nowhere, &traces));
+    fclose(nowhere);
+    oriel_traces_each(traces, look, &reading);
+    *rank = traces->ranks[0];
+    assert_null(rank->trouble);
+    assert_int_equal(traces->windows_count, 1);
+    assert_string_equal(traces->windows[0].name, "halo");
+    assert_int_equal(traces->windows[0].world_ranks[3], 3);
+    assert_int_equal(reading.events, rank->events);
+    assert_true(reading.in_order);
+    oriel_traces_close(traces);
+    return reading;
+}
+
+static const char *path_of_log(void)
+{
+    static char log[96];
+    snprintf(log, sizeof log, "%s/log", folder);
+    return log;
+}
+
+static uint64_t file_bytes(void)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return (uint64_t)info.st_size;
+}
+
+/* --- */
+
+/* Nobody ends before all have a ring. */
+static void *add_some(void *all)
+{
+    for (uint64_t i = 0; i < EACH; i++)
+        add_put(i);
+    (void)pthread_barrier_wait(all);
+    return NULL;
+}
+
+static void three_threads(void)
+{
+    pthread_t threads[THREADS];
+    pthread_barrier_t all;
+    EXPECT(pthread_barrier_init(&all, NULL, THREADS) == 0);
+    trace_begin(100 * MIB);
+    for (int i = 0; i < THREADS; i++)
+        EXPECT(pthread_create(&threads[i], NULL, add_some, &all) == 0);
+    for (int i = 0; i < THREADS; i++)
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    oriel_trace_writer_end(NULL);
+    add_put(0); /* comes late, and nowhere */
+}
+
+static void all_events_arrive_in_order(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(three_threads), 0);
+    read_back(&rank);
+    assert_true(rank.ended);
+    assert_int_equal(rank.events + rank.dropped, THREADS * EACH);
+    assert_int_equal(rank.dropped, 0); /* each ring has room for all */
+}
+
+/* Rings of threads that have ended are used again: a thousand threads need no thousand rings. */
+static void *add_one(void *unused)
+{
+    (void)unused;
+    add_put(0);
+    return NULL;
+}
+
+static void thousand_threads(void)
+{
+    trace_begin(100 * MIB);
+    for (int i = 0; i < 1000; i++) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, add_one, NULL) == 0);
+        EXPECT(pthread_join(thread, NULL) == 0);
+    }
+    oriel_trace_writer_end(NULL);
+}
+
+static bool has_few_threads(const struct oriel_trace_record *event, void *context)
+{
+    *(bool *)context = *(bool *)context && event->event->thread < 4;
+    return true;
+}
+
+static void rings_are_used_again(void **state)
+{
+    struct oriel_traces *traces;
+    FILE *nowhere = fopen("/dev/null", "w");
+    bool few = true;
+    (void)state;
+    assert_int_equal(in_process(thousand_threads), 0);
+    assert_true(oriel_traces_open(folder, nowhere, &traces));
+    oriel_traces_each(traces, has_few_threads, &few);
+    assert_true(few);
+    assert_int_equal(traces->ranks[0].events, 1000);
+    oriel_traces_close(traces);
+    fclose(nowhere);
+}
+
+static void flood(void)
+{
+    trace_begin(1000 * MIB);
+    for (uint64_t i = 0; i < 1000000; i++)
+        add_put(i);
+    oriel_trace_writer_end(NULL);
+}
+
+static void what_finds_no_room_is_counted(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(flood), 0);
+    read_back(&rank);
+    assert_int_equal(rank.events + rank.dropped, 1000000);
+}
+
+static void add_and_die(void)
+{
+    trace_begin(100 * MIB);
+    for (uint64_t i = 0; i < SOME; i++)
+        add_put(i);
+    usleep(1000000); /* ten times as long as events may wait */
+    raise(SIGKILL);
+}
+
+static void killed_trace_is_there_up_to_last_flush(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(add_and_die), SIGKILL);
+    read_back(&rank);
+    assert_false(rank.ended);
+    assert_int_equal(rank.events, SOME);
+}
+
+static void slowly_to_limit(void)
+{
+    trace_begin(100000);
+    for (uint64_t i = 0; i < SOME; i++) {
+        add_put(i);
+        if (i % 500 == 0)
+            usleep(60000);
+    }
+    oriel_trace_writer_end(NULL);
+}
+
+static void disk_is_bounded(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(slowly_to_limit), 0);
+    read_back(&rank);
+    assert_true(rank.ended);
+    assert_true(rank.dropped > 0 && rank.events > 0);
+    assert_int_equal(rank.events + rank.dropped, SOME);
+    assert_in_range(file_bytes(), 50000, 100000);
+}
+
+/* A bound on the size of files stands for a full disk; the signal for it does not reach the program. */
+static void on_full_disk(void)
+{
+    struct rlimit most = {.rlim_cur = 64 << 10, .rlim_max = 64 << 10};
+    EXPECT(setrlimit(RLIMIT_FSIZE, &most) == 0);
+    EXPECT(freopen(path_of_log(), "w", stderr) != NULL);
+    trace_begin(100 * MIB);
+    for (uint64_t i = 0; i < SOME; i++) {
+        add_put(i);
+        if (i % 500 == 0)
+            usleep(60000);
+    }
+    oriel_trace_writer_end(NULL);
+}
+
+static void full_disk_is_told_once(void **state)
+{
+    struct oriel_traced_rank rank;
+    char text[4096] = "";
+    (void)state;
+    assert_int_equal(in_process(on_full_disk), 0);
+    read_back(&rank);
+    assert_true(rank.ended);
+    assert_true(rank.dropped > 0 && rank.events > 0);
+    assert_int_equal(rank.events + rank.dropped, SOME);
+    assert_in_range(file_bytes(), 30000, 64 << 10);
+    FILE *log = fopen(path_of_log(), "r");
+    assert_true(fread(text, 1, sizeof text - 1, log) > 0);
+    fclose(log);
+    assert_non_null(strstr(text, "rank-0.oriel: File too large; the program continues"));
+    assert_ptr_equal(strchr(text, '\n') + 1, text + strlen(text));
+}
+
+static void add_in_child_too(void)
+{
+    trace_begin(100 * MIB);
+    for (uint64_t i = 0; i < SOME; i++)
+        add_put(i);
+    pid_t child = fork();
+    if (child == 0) {
+        EXPECT(!oriel_tracing); /* its events would only fill memory */
+        for (uint64_t i = 0; i < SOME; i++)
+            add_put(i);
+        usleep(200000);
+        _exit(0);
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    oriel_trace_writer_end(NULL);
+}
+
+static void children_do_not_write(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(add_in_child_too), 0);
+    read_back(&rank);
+    assert_int_equal(rank.events, SOME);
+}
+
+/* What the writer's thread has open: the file, and standard error.  What valgrind has open itself is beyond the limit. */
+static int open_in_writer(void)
+{
+    int count = 0;
+    char name[64];
+    DIR *threads = opendir("/proc/self/task");
+    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        char comm[32] = "";
+        snprintf(name, sizeof name, "/proc/self/task/%.16s/comm", entry->d_name);
+        FILE *file = fopen(name, "r");
+        if (file != NULL && fgets(comm, sizeof comm, file) != NULL &&
+            strcmp(comm, "oriel-trace\n") == 0) {
+            snprintf(name, sizeof name, "/proc/self/task/%.16s/fd", entry->d_name);
+            DIR *open_files = opendir(name);
+            for (const struct dirent *one; (one = readdir(open_files)) != NULL;)
+                count += one->d_name[0] != '.' && atol(one->d_name) < sysconf(_SC_OPEN_MAX);
+            closedir(open_files);
+        }
+        if (file != NULL)
+            fclose(file);
+    }
+    closedir(threads);
+    return count;
+}
+
+static void close_all(void)
+{
+    trace_begin(100 * MIB);
+    EXPECT(open_in_writer() == 2);
+    add_put(1);
+    usleep(200000);
+    for (int fd = 3; fd < 100; fd++)
+        (void)close(fd);
+    int other = open("/dev/null", O_RDWR);
+    add_put(2);
+    oriel_trace_writer_end(NULL);
+    EXPECT(write(other, "x", 1) == 1);
+}
+
+static void descriptors_are_not_the_programs(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(close_all), 0);
+    read_back(&rank);
+    assert_true(rank.ended);
+    assert_int_equal(rank.events, 2);
+}
+
+static void write_small(void)
+{
+    trace_begin(MIB);
+    add_put(1);
+    oriel_trace_writer_end(NULL);
+}
+
+static void earlier_run_is_replaced(void **state)
+{
+    struct oriel_traced_rank rank;
+    (void)state;
+    assert_int_equal(in_process(flood), 0);
+    assert_int_equal(in_process(write_small), 0);
+    read_back(&rank);
+    assert_int_equal(rank.events, 1);
+}
+
+static void find_other_file(void)
+{
+    const char *refusal = oriel_trace_writer_open(path, MIB);
+    EXPECT(refusal != NULL &&
+           strcmp(refusal, "the file exists and is not a trace: it is not overwritten") == 0);
+}
+
+static void other_file_is_left_alone(void **state)
+{
+    char text[32] = "";
+    (void)state;
+    FILE *file = fopen(path, "w");
+    fputs("dear diary\n", file);
+    fclose(file);
+    assert_int_equal(in_process(find_other_file), 0);
+    file = fopen(path, "r");
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, "dear diary\n");
+}
+
+static void find_no_folder(void)
+{
+    EXPECT(strcmp(oriel_trace_writer_open("/proc/none/rank-0.oriel", MIB),
+                  "No such file or directory") == 0);
+}
+
+static void no_folder_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(in_process(find_no_folder), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(all_events_arrive_in_order),
+        TEST(rings_are_used_again),
+        TEST(what_finds_no_room_is_counted),
+        TEST(killed_trace_is_there_up_to_last_flush),
+        TEST(disk_is_bounded),
+        TEST(full_disk_is_told_once),
+        TEST(children_do_not_write),
+        TEST(descriptors_are_not_the_programs),
+        TEST(earlier_run_is_replaced),
+        TEST(other_file_is_left_alone),
+        TEST(no_folder_is_told),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
