@@ -120,9 +120,9 @@ static struct attribute *attribute_record(any_fn *copy, any_fn *del, void *extra
             !is_cxx_function(address))                                                             \
             attribute = attribute_record((any_fn *)copy, (any_fn *)del, extra);                    \
         if (attribute == NULL)                                                                     \
-            return BEHIND(name)(copy, del, keyval, extra);                                         \
-        return BEHIND(name)(copies ? copy_##name : copy, deletes ? delete_##name : del, keyval,    \
-                            attribute);                                                            \
+            return NEXT(name)(copy, del, keyval, extra);                                           \
+        return NEXT(name)(copies ? copy_##name : copy, deletes ? delete_##name : del, keyval,      \
+                          attribute);                                                              \
     }
 
 ATTRIBUTES(Comm, MPI_Comm, Comm_create_keyval, MPI_COMM_NULL_COPY_FN, MPI_COMM_DUP_FN,
@@ -188,10 +188,10 @@ ORIEL_CHECK_WRAP(Grequest_start,
         !oriel_callback_is_others(__builtin_return_address(0)))
         own = malloc(sizeof *own);
     if (own == NULL)
-        return BEHIND(Grequest_start)(query, free_function, cancel, extra, request);
+        return NEXT(Grequest_start)(query, free_function, cancel, extra, request);
     *own = (struct generalised){query, free_function, cancel, extra};
-    int code = BEHIND(Grequest_start)(query_generalised, free_generalised, cancel_generalised, own,
-                                      request);
+    int code =
+        NEXT(Grequest_start)(query_generalised, free_generalised, cancel_generalised, own, request);
     if (code != MPI_SUCCESS)
         free(own);
     return code;

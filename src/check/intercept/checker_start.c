@@ -24,7 +24,7 @@
 
 /* What each rank of MPI_COMM_WORLD sends to the others. The first rank of each node speaks for all
  * of the node. */
-struct arrival {
+struct start_message {
     char path[120]; /* of the shared memory */
     uint64_t made;
     struct oriel_check_remote_address address;
@@ -32,10 +32,10 @@ struct arrival {
 
 static int
     /* by rank of MPI_COMM_WORLD; nodes are numbered from 0 in the order of their first ranks */
-    *machine_of;
-static int machines_count;
+    *node_of;
+static int nodes_count;
 static bool reaches_all;
-static bool threaded = true;
+static bool is_threaded = true;
 static int world_size;
 static int world_rank;
 
@@ -46,7 +46,7 @@ bool oriel_start_reaches_all(void)
 
 bool oriel_start_is_threaded(void)
 {
-    return threaded;
+    return is_threaded;
 }
 
 /* --- nodes --- */
@@ -78,45 +78,45 @@ static bool nodes_find(void)
 {
     uint64_t own = node_number();
     uint64_t *numbers = calloc((size_t)(unsigned)world_size, sizeof *numbers);
-    machine_of = calloc((size_t)(unsigned)world_size, sizeof *machine_of);
-    machines_count = 0;
+    node_of = calloc((size_t)(unsigned)world_size, sizeof *node_of);
+    nodes_count = 0;
     bool found = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, numbers,
                                    NULL) == ORIEL_OK &&
-                 numbers != NULL && machine_of != NULL;
+                 numbers != NULL && node_of != NULL;
     for (int i = 0; i < world_size && found; i++) {
         int like = 0;
         while (numbers[like] != numbers[i])
             like++;
-        machine_of[i] = like < i ? machine_of[like] : machines_count++;
+        node_of[i] = like < i ? node_of[like] : nodes_count++;
     }
     free(numbers);
     return found;
 }
 
-static int node_first_rank(int machine)
+static int node_first_rank(int node)
 {
     int first = 0;
-    while (machine_of[first] != machine)
+    while (node_of[first] != node)
         first++;
     return first;
 }
 
 static bool is_first_of_node(void)
 {
-    return node_first_rank(machine_of[world_rank]) == world_rank;
+    return node_first_rank(node_of[world_rank]) == world_rank;
 }
 
 /* --- meeting --- */
 
-static bool addresses_store(const struct arrival *all)
+static bool addresses_store(const struct start_message *all)
 {
     struct oriel_check_remote_address *addresses =
-        calloc((size_t)(unsigned)machines_count, sizeof *addresses);
-    for (int i = 0; i < machines_count && addresses != NULL; i++)
+        calloc((size_t)(unsigned)nodes_count, sizeof *addresses);
+    for (int i = 0; i < nodes_count && addresses != NULL; i++)
         addresses[i] = all[node_first_rank(i)].address;
-    bool kept = addresses != NULL &&
-                oriel_check_remote_start(machine_of, world_size, machine_of[world_rank], addresses,
-                                         machines_count);
+    bool kept =
+        addresses != NULL &&
+        oriel_check_remote_start(node_of, world_size, node_of[world_rank], addresses, nodes_count);
     free(addresses);
     return kept;
 }
@@ -125,18 +125,18 @@ static bool addresses_store(const struct arrival *all)
  * join. */
 static bool shm_make_or_join(void)
 {
-    struct arrival own = {.made = 0};
-    struct arrival *all = calloc((size_t)(unsigned)world_size, sizeof *all);
+    struct start_message own = {.made = 0};
+    struct start_message *all = calloc((size_t)(unsigned)world_size, sizeof *all);
     if (is_first_of_node()) {
         own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
-        if (own.made && machines_count > 1 && !oriel_check_remote_serve(&own.address))
+        if (own.made && nodes_count > 1 && !oriel_check_remote_serve(&own.address))
             oriel_warn("other nodes cannot reach the checker of rank %d's node: %s", world_rank,
                        oriel_fail_message());
     }
     bool joined =
         oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK &&
         all != NULL;
-    const struct arrival *first = joined ? &all[node_first_rank(machine_of[world_rank])] : NULL;
+    const struct start_message *first = joined ? &all[node_first_rank(node_of[world_rank])] : NULL;
     joined = joined && first->made && addresses_store(all) &&
              (is_first_of_node() || oriel_shm_join(first->path) == ORIEL_OK);
     free(all);
@@ -178,9 +178,9 @@ static uint32_t bits_agree(uint32_t bits)
 /* Called once every rank has started. Servers may be asked from then on. */
 static void nodes_connect(void)
 {
-    bool reaches = !is_first_of_node() || machines_count == 1 || oriel_check_remote_try();
+    bool reaches = !is_first_of_node() || nodes_count == 1 || oriel_check_remote_try();
     reaches_all = (bits_agree(reaches ? REACHES : 0) & REACHES) != 0;
-    if (reaches_all && machines_count > 1)
+    if (reaches_all && nodes_count > 1)
         oriel_check_remote_span();
     if (!reaches)
         oriel_warn("rank %d does not reach the checkers of all nodes (%s): order between nodes is "
@@ -188,7 +188,7 @@ static void nodes_connect(void)
                    world_rank, oriel_fail_message());
     if (!reaches_all)
         oriel_finding_count("windows over several nodes: the order of accesses was not checked");
-    if (machines_count > 1 && !reaches_all)
+    if (nodes_count > 1 && !reaches_all)
         oriel_finding_count(
             "waits for ranks of other nodes: deadlocks with them were not detected");
 }
@@ -213,15 +213,15 @@ static void checker_start(bool threads)
     nodes_connect();
     int level = MPI_THREAD_MULTIPLE;
     query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
-    threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
-    oriel_check_several = oriel_check_several || threaded;
-    oriel_check_alone = !threaded && level != MPI_THREAD_SERIALIZED;
+    is_threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+    oriel_check_several = oriel_check_several || is_threaded;
+    oriel_check_alone = !is_threaded && level != MPI_THREAD_SERIALIZED;
     /* so that each node knows it, whether or not its ranks use it */
     oriel_comm_find(MPI_COMM_WORLD);
     if (is_first_of_node())
-        oriel_deadlock_start(machines_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
-                             : world_rank == 0                   ? ORIEL_DEADLOCK_ALL
-                                                                 : ORIEL_DEADLOCK_MARKS);
+        oriel_deadlock_start(nodes_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
+                             : world_rank == 0                ? ORIEL_DEADLOCK_ALL
+                                                              : ORIEL_DEADLOCK_MARKS);
     oriel_check_running = true;
 }
 
@@ -313,11 +313,11 @@ typedef int abort_fn(MPI_Comm comm, int errorcode);
 
 ORIEL_EXPORT int PMPI_Finalize(void)
 {
-    finalize_fn *behind = (finalize_fn *)oriel_host_symbol("PMPI_Finalize");
+    finalize_fn *next = (finalize_fn *)oriel_host_symbol("PMPI_Finalize");
     if (!oriel_window_look()) {
         if (oriel_check_left && !stops_with_self)
             checker_stop(&finalize_site);
-        return behind();
+        return next();
     }
     finalize_site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
     if (!stops_with_self)
@@ -325,7 +325,7 @@ ORIEL_EXPORT int PMPI_Finalize(void)
 #ifdef OPEN_MPI
     oriel_callback_failed_at_end = stop_at_end;
 #endif
-    int code = behind();
+    int code = next();
     oriel_check_leave();
     return code;
 }
@@ -333,12 +333,12 @@ ORIEL_EXPORT int MPI_Finalize(void) __attribute__((weak, alias("PMPI_Finalize"))
 
 ORIEL_EXPORT int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
-    abort_fn *behind = (abort_fn *)oriel_host_symbol("PMPI_Abort");
+    abort_fn *next = (abort_fn *)oriel_host_symbol("PMPI_Abort");
     if (oriel_window_look())
         oriel_check_leave();
     if (oriel_check_running ||
         oriel_check_left) /* also in unchecked calls: MPI allows it in reduction operators */
         oriel_finding_end_alone();
-    return behind(comm, errorcode);
+    return next(comm, errorcode);
 }
 ORIEL_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode) __attribute__((weak, alias("PMPI_Abort")));

@@ -89,7 +89,7 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
         const void *address = __builtin_return_address(0);                                         \
         oriel_handler_fn *own =                                                                    \
             oriel_handler_in_place((oriel_handler_fn *)function, kind, address);                   \
-        return BEHIND(name)((Function *)own, errhandler);                                          \
+        return NEXT(name)((Function *)own, errhandler);                                            \
     }
 CREATE(Comm_create_errhandler, MPI_Comm_errhandler_function, ORIEL_HANDLER_COMM)
 CREATE(Win_create_errhandler, MPI_Win_errhandler_function, ORIEL_HANDLER_WIN)
@@ -102,10 +102,10 @@ typedef int create_fn(MPI_Comm_errhandler_function *function, MPI_Errhandler *er
 ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function,
                                               MPI_Errhandler *errhandler)
 {
-    static _Atomic(void *) behind;
+    static _Atomic(void *) next;
     oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM,
                                                    __builtin_return_address(0));
-    return ((create_fn *)oriel_behind(&behind, "PMPI_Errhandler_create"))(
+    return ((create_fn *)oriel_next_function(&next, "PMPI_Errhandler_create"))(
         (MPI_Comm_errhandler_function *)own, errhandler);
 }
 ORIEL_CHECK_EXPORT int MPI_Errhandler_create(MPI_Comm_errhandler_function *function,

@@ -25,7 +25,7 @@ void oriel_uses_begin(struct oriel_uses *uses, const void *address, uint16_t cal
 void oriel_use(const struct oriel_uses *uses, bool writes, const void *buffer, MPI_Count count,
                MPI_Datatype datatype)
 {
-    if (buffer == MPI_IN_PLACE || count <= 0 || (uses->group == 0 && uses->is_behind != writes))
+    if (buffer == MPI_IN_PLACE || count <= 0 || (uses->group == 0 && uses->is_after != writes))
         return;
     oriel_local_message(buffer, count, datatype, writes, uses->group, &uses->site);
 }

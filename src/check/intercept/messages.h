@@ -23,7 +23,7 @@ extern _Thread_local struct oriel_begun oriel_begun __attribute__((visibility("h
 struct oriel_uses {
     struct oriel_site site;
     oriel_local_group group; /* 0: blocking */
-    bool is_behind;
+    bool is_after;
     bool is_root;
     int rank, size; /* in the communicator; size 0: not modelled, no buffer is checked */
 };

@@ -66,7 +66,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         struct oriel_uses uses;                                                                    \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(exported) arguments;                                                     \
+            return NEXT(exported) arguments;                                                       \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         oriel_uses_in(&uses, comm, its_root);                                                      \
         {buffers} oriel_collective_begin(&collective, comm, ORIEL_FLOW_##its_flow, its_root,       \
@@ -75,7 +75,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         ORIEL_CHECK_PASS(code, exported, arguments);                                               \
         oriel_wait_done(waits);                                                                    \
         oriel_collective_end(&collective, code != MPI_SUCCESS);                                    \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         {                                                                                          \
             buffers                                                                                \
         }                                                                                          \
@@ -89,7 +89,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         struct oriel_uses uses;                                                                    \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(exported) arguments;                                                     \
+            return NEXT(exported) arguments;                                                       \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, true);             \
         oriel_uses_in(&uses, comm, its_root);                                                      \
         {                                                                                          \

@@ -14,7 +14,7 @@
         struct oriel_collective collective;                                                        \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         const struct oriel_comm *entry = oriel_comm_find(parent);                                  \
         struct oriel_comm_making making = oriel_comm_making(entry, #name, 0);                      \
         oriel_collective_begin(&collective, parent, ORIEL_FLOW_ALL, -1, "MPI_" #name);             \
@@ -111,7 +111,7 @@ ORIEL_CHECK_WRAP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *requ
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Comm_idup)(comm, newcomm, request);
+        return NEXT(Comm_idup)(comm, newcomm, request);
     void *idup = oriel_idup_begin(comm, "MPI_Comm_idup", newcomm);
     ORIEL_CHECK_PASS(code, Comm_idup, (comm, newcomm, request));
     oriel_idup_started(idup, code != MPI_SUCCESS, *request);
@@ -125,7 +125,7 @@ ORIEL_CHECK_WRAP(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MP
     uint64_t id = 0;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Comm_create_group)(comm, group, tag, newcomm);
+        return NEXT(Comm_create_group)(comm, group, tag, newcomm);
     const struct oriel_comm *entry = oriel_comm_find(comm);
     struct oriel_comm *like = entry == NULL ? NULL : oriel_comm_of_group(group);
     if (like != NULL) {
@@ -153,7 +153,7 @@ ORIEL_CHECK_WRAP(Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newin
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Intercomm_merge)(intercomm, high, newintercomm);
+        return NEXT(Intercomm_merge)(intercomm, high, newintercomm);
     struct oriel_comm_making making = oriel_comm_making(NULL, "Intercomm_merge", 0);
     oriel_order_unknown_begin("MPI_Intercomm_merge");
     ORIEL_CHECK_PASS(code, Intercomm_merge, (intercomm, high, newintercomm));

@@ -11,7 +11,7 @@
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         oriel_order_unknown_begin("MPI_" #name);                                                   \
         ORIEL_CHECK_PASS(code, name, arguments);                                                   \
         ended;                                                                                     \

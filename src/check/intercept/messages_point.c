@@ -83,7 +83,7 @@ int oriel_class_of(int code)
     int class = code;
     if (code < 0 || code > MPI_ERR_LASTCODE)
         return code;
-    ((__typeof__(&PMPI_Error_class))oriel_behind(&slot, "PMPI_Error_class"))(code, &class);
+    ((__typeof__(&PMPI_Error_class))oriel_next_function(&slot, "PMPI_Error_class"))(code, &class);
     return class;
 }
 
@@ -120,7 +120,8 @@ static bool status_is_cancelled(const MPI_Status *status)
 {
     static _Atomic(void *) slot;
     int flag = 0;
-    ((__typeof__(&PMPI_Test_cancelled))oriel_behind(&slot, "PMPI_Test_cancelled"))(status, &flag);
+    ((__typeof__(&PMPI_Test_cancelled))oriel_next_function(&slot, "PMPI_Test_cancelled"))(status,
+                                                                                          &flag);
     return flag != 0;
 }
 
@@ -171,8 +172,8 @@ MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
     if (status == MPI_STATUS_IGNORE)
         status = own;
     status->MPI_SOURCE = MPI_UNDEFINED;
-    ((__typeof__(&PMPI_Status_set_cancelled))oriel_behind(&slot, "PMPI_Status_set_cancelled"))(
-        status, 0);
+    ((__typeof__(&PMPI_Status_set_cancelled))oriel_next_function(
+        &slot, "PMPI_Status_set_cancelled"))(status, 0);
     return status;
 }
 
@@ -183,7 +184,7 @@ MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count cou
     int elements = 0;
     if (code != MPI_SUCCESS)
         return 0;
-    if (((__typeof__(&PMPI_Get_count))oriel_behind(&slot, "PMPI_Get_count"))(
+    if (((__typeof__(&PMPI_Get_count))oriel_next_function(&slot, "PMPI_Get_count"))(
             status, datatype, &elements) != MPI_SUCCESS ||
         elements == MPI_UNDEFINED)
         return count;
@@ -338,7 +339,7 @@ static void message_receive_cancelled(struct oriel_message *message, MPI_Request
     static _Atomic(void *) slot;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_next_function(
         &slot, "PMPI_Request_get_status"))(request, &flag, &status);
     if (code == MPI_SUCCESS && flag && status_is_cancelled(&status))
         oriel_receive_half_none(&message->receive);

@@ -95,7 +95,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         struct oriel_uses uses;                                                                    \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, dest, tag, comm);                            \
+            return NEXT(name)(buf, count, datatype, dest, tag, comm);                              \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         if (dest != MPI_PROC_NULL)                                                                 \
             oriel_use(&uses, false, buf, count, datatype);                                         \
@@ -113,7 +113,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, dest, tag, comm, request);                   \
+            return NEXT(name)(buf, count, datatype, dest, tag, comm, request);                     \
         struct oriel_message description = {.comm = comm,                                          \
                                             .called = "MPI_" #base,                                \
                                             .sends = true,                                         \
@@ -138,7 +138,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         MPI_Status own;                                                                            \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, source, tag, comm, status);                  \
+            return NEXT(name)(buf, count, datatype, source, tag, comm, status);                    \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         status = oriel_status_prepare(status, &own);                                               \
         oriel_receive_half_begin(&half, comm, source, tag, "MPI_" #base);                          \
@@ -146,7 +146,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         ORIEL_CHECK_PASS(code, name, (buf, count, datatype, source, tag, comm, status));           \
         oriel_wait_done(waits);                                                                    \
         oriel_receive_half_done(&half, code, status);                                              \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         if (source != MPI_PROC_NULL)                                                               \
             oriel_use(&uses, true, buf, oriel_received_count(code, status, count, datatype),       \
                       datatype);                                                                   \
@@ -158,7 +158,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, source, tag, comm, request);                 \
+            return NEXT(name)(buf, count, datatype, source, tag, comm, request);                   \
         struct oriel_message description = {.comm = comm,                                          \
                                             .called = "MPI_" #base,                                \
                                             .receives = true,                                      \
@@ -186,7 +186,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         MPI_Status own;                                                                            \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         status = oriel_status_prepare(status, &own);                                               \
         if (dest != MPI_PROC_NULL)                                                                 \
@@ -199,7 +199,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         oriel_send_half_posted(&send, !oriel_something_came(code));                                \
         oriel_send_half_done(&send);                                                               \
         oriel_receive_half_done(&receive, code, status);                                           \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         if (source != MPI_PROC_NULL)                                                               \
             oriel_use(&uses, true, received.address,                                               \
                       oriel_received_count(code, status, received.count, received.datatype),       \
@@ -234,11 +234,11 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         MPI_Status own;                                                                            \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, handle, status);                             \
+            return NEXT(name)(buf, count, datatype, handle, status);                               \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_Mrecv, false);             \
         status = oriel_status_prepare(status, &own);                                               \
         ORIEL_CHECK_PASS(code, name, (buf, count, datatype, handle, status));                      \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         oriel_use(&uses, true, buf, oriel_received_count(code, status, count, datatype),           \
                   datatype);                                                                       \
         return code;                                                                               \
@@ -250,7 +250,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, handle, request);                            \
+            return NEXT(name)(buf, count, datatype, handle, request);                              \
         struct oriel_message description = {.comm = MPI_COMM_NULL,                                 \
                                             .called = "MPI_Imrecv",                                \
                                             .received = {buf, count, datatype},                    \

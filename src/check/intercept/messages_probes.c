@@ -22,7 +22,7 @@ ORIEL_CHECK_WRAP(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status)
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Probe)(source, tag, comm, status);
+        return NEXT(Probe)(source, tag, comm, status);
     status = oriel_status_prepare(status, &own);
     struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Probe,
                                              (uint32_t)oriel_order_rank(), 0);
@@ -38,7 +38,7 @@ ORIEL_CHECK_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Sta
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Iprobe)(source, tag, comm, flag, status);
+        return NEXT(Iprobe)(source, tag, comm, flag, status);
     status = oriel_status_prepare(status, &own);
     ORIEL_CHECK_PASS(code, Iprobe, (source, tag, comm, flag, status));
     if (code == MPI_SUCCESS && *flag)
@@ -53,7 +53,7 @@ ORIEL_CHECK_WRAP(Mprobe,
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Mprobe)(source, tag, comm, message, status);
+        return NEXT(Mprobe)(source, tag, comm, message, status);
     status = oriel_status_prepare(status, &own);
     oriel_receive_half_begin(&half, comm, source, tag, "MPI_Mprobe");
     struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Mprobe,
@@ -72,7 +72,7 @@ ORIEL_CHECK_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Me
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Improbe)(source, tag, comm, flag, message, status);
+        return NEXT(Improbe)(source, tag, comm, flag, message, status);
     status = oriel_status_prepare(status, &own);
     oriel_receive_half_begin(&half, comm, source, tag, NULL);
     ORIEL_CHECK_PASS(code, Improbe, (source, tag, comm, flag, message, status));

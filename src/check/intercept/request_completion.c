@@ -132,7 +132,7 @@ ORIEL_CHECK_WRAP(Wait, (MPI_Request * request, MPI_Status *status))
     if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Wait, (request, status));
     bool waits = WAITS(Wait, ALL);
-    code = BEHIND(Wait)(request, status);
+    code = NEXT(Wait)(request, status);
     oriel_wait_done(waits);
     if (code == MPI_SUCCESS || watch_request_is_over(&watch, 0, code))
         watch_request_ended(&watch, 0, status);
@@ -146,7 +146,7 @@ ORIEL_CHECK_WRAP(Test, (MPI_Request * request, int *flag, MPI_Status *status))
     int code;
     if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Test, (request, flag, status));
-    code = BEHIND(Test)(request, flag, status);
+    code = NEXT(Test)(request, flag, status);
     if (code == MPI_SUCCESS ? *flag : watch_request_is_over(&watch, 0, code))
         watch_request_ended(&watch, 0, status);
     watch_end(&watch);
@@ -160,7 +160,7 @@ ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status
     int code;
     if (!watch_begin(&watch, 1, &request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Request_get_status, (request, flag, status));
-    code = BEHIND(Request_get_status)(request, flag, status);
+    code = NEXT(Request_get_status)(request, flag, status);
     if (code == MPI_SUCCESS && *flag)
         watch_request_ended(&watch, 0, status);
     watch_end(&watch);
@@ -191,7 +191,7 @@ ORIEL_CHECK_WRAP(Waitany,
         return ORIEL_CHECK_PASS(code, Waitany, (count, array_of_requests, index, status));
     bool waits = WAITS(Waitany, ANY);
     *index = MPI_UNDEFINED; /* in case the call fails for another reason */
-    code = BEHIND(Waitany)(count, array_of_requests, index, status);
+    code = NEXT(Waitany)(count, array_of_requests, index, status);
     oriel_wait_done(waits);
     any_ended(&watch, code, true, *index, status);
     watch_end(&watch);
@@ -208,7 +208,7 @@ ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *inde
         return ORIEL_CHECK_PASS(code, Testany, (count, array_of_requests, index, flag, status));
     *index = MPI_UNDEFINED;
     *flag = 0;
-    code = BEHIND(Testany)(count, array_of_requests, index, flag, status);
+    code = NEXT(Testany)(count, array_of_requests, index, flag, status);
     any_ended(&watch, code, *flag, *index, status);
     watch_end(&watch);
     return code;
@@ -233,7 +233,7 @@ ORIEL_CHECK_WRAP(Waitall,
     if (!watch_begin(&watch, count, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))
         return ORIEL_CHECK_PASS(code, Waitall, (count, array_of_requests, array_of_statuses));
     bool waits = WAITS(Waitall, ALL);
-    code = BEHIND(Waitall)(count, array_of_requests, array_of_statuses);
+    code = NEXT(Waitall)(count, array_of_requests, array_of_statuses);
     oriel_wait_done(waits);
     all_ended(&watch, code, array_of_statuses);
     watch_end(&watch);
@@ -247,7 +247,7 @@ ORIEL_CHECK_WRAP(Testall, (int count, MPI_Request array_of_requests[], int *flag
     int code;
     if (!watch_begin(&watch, count, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))
         return ORIEL_CHECK_PASS(code, Testall, (count, array_of_requests, flag, array_of_statuses));
-    code = BEHIND(Testall)(count, array_of_requests, flag, array_of_statuses);
+    code = NEXT(Testall)(count, array_of_requests, flag, array_of_statuses);
     if (code != MPI_SUCCESS || *flag)
         all_ended(&watch, code, array_of_statuses);
     watch_end(&watch);
@@ -278,7 +278,7 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
                          MPI_STATUSES_IGNORE))                                                     \
             return ORIEL_CHECK_PASS(code, name, SOME_ARGUMENTS);                                   \
         bool waits = waits_for;                                                                    \
-        code = BEHIND(name) SOME_ARGUMENTS;                                                        \
+        code = NEXT(name) SOME_ARGUMENTS;                                                          \
         oriel_wait_done(waits);                                                                    \
         some_ended(&watch, code, *outcount, array_of_indices, array_of_statuses);                  \
         watch_end(&watch);                                                                         \

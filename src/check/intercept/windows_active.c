@@ -399,10 +399,10 @@ static int window_wait_or_test(struct oriel_checked *window, int *flag,
     oriel_window_enter(window);
     enum oriel_verdict verdict = oriel_epochs_wait(&window->epochs, &finding);
     oriel_window_leave(window);
-    bool behind = oriel_window_judge(window, verdict, &finding, site, &quiet);
+    bool next = oriel_window_judge(window, verdict, &finding, site, &quiet);
     if (flag != NULL && verdict != ORIEL_VERDICT_RIGHT)
         *flag = 1; /* there is nothing to wait for */
-    if (!behind)
+    if (!next)
         return oriel_quiet_end(&quiet, MPI_SUCCESS);
     bool waits = flag == NULL && verdict == ORIEL_VERDICT_RIGHT && wait_for_completes(window, site);
     int code = flag == NULL ? oriel_host()->Win_wait(window->win)

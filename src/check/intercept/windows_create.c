@@ -76,8 +76,8 @@ static bool rank_is_lost(int world_rank, bool asks)
         return oriel_waits_has_died(world_rank);
     if (!asks || !oriel_start_reaches_all())
         return false;
-    const struct oriel_wait_snapshot_remote *far = oriel_check_remote_look();
-    struct oriel_wait_report *reports = far->reports(far->machine_of(world_rank), &count);
+    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_look();
+    struct oriel_wait_report *reports = remote->reports(remote->machine_of(world_rank), &count);
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
         found = reports[i].rank == world_rank && reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&
@@ -91,7 +91,7 @@ static bool rank_is_lost(int world_rank, bool asks)
 static enum oriel_status members_watch(void *context)
 {
     enum { FEW = 64 };
-    static _Thread_local unsigned turn, turn_far;
+    static _Thread_local unsigned turn, turn_remote;
     const MPI_Comm *comm = context;
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group group = MPI_GROUP_NULL;
@@ -104,7 +104,7 @@ static enum oriel_status members_watch(void *context)
     int few = n < FEW ? n : FEW;
     for (int i = 0; i <= few && known && lost == MPI_UNDEFINED; i++) {
         bool asks = i == few;
-        int rank = (int)((asks ? turn_far++ : turn++) % (unsigned)n);
+        int rank = (int)((asks ? turn_remote++ : turn++) % (unsigned)n);
         int world_rank = MPI_UNDEFINED;
         known = host->Group_translate_ranks(group, 1, &rank, world, &world_rank) == MPI_SUCCESS;
         if (known && world_rank != MPI_UNDEFINED && rank_is_lost(world_rank, asks))

@@ -64,11 +64,11 @@ static bool is_window_member(const struct oriel_checked *window, int world_rank)
  * that does not answer has ended itself. */
 static bool member_has_ended(const struct oriel_checked *window)
 {
-    const struct oriel_wait_snapshot_remote *far = oriel_check_remote_look();
+    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_look();
     bool ended = false;
-    for (int machine = 0; machine < oriel_check_remote_machines() && !ended; machine++) {
+    for (int node = 0; node < oriel_check_remote_machines() && !ended; node++) {
         size_t count = 0;
-        struct oriel_wait_report *reports = far->reports(machine, &count);
+        struct oriel_wait_report *reports = remote->reports(node, &count);
         ended = reports == NULL;
         for (size_t i = 0; i < count && !ended; i++)
             ended = reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&
@@ -100,7 +100,7 @@ static uint32_t ending_count(const struct oriel_checked *window, enum oriel_endi
 static bool members_meet(struct oriel_checked *window, enum oriel_ending_count which,
                          const struct oriel_site *site)
 {
-    enum { PATIENT = 32, ANXIOUS = 4096, ANXIOUS_FAR = 2048 };
+    enum { TRIES_HELP = 32, TRIES_LOCAL = 4096, TRIES_REMOTE = 2048 };
     static const struct timespec between = {.tv_nsec = 200000};
     uint32_t met = ending_count(window, which, 1);
     /* after the count: a member that dies in between is not waited for */
@@ -113,11 +113,11 @@ static bool members_meet(struct oriel_checked *window, enum oriel_ending_count w
             nanosleep(&between, NULL);
         else
             sched_yield();
-        if (site != NULL && tries % PATIENT == 0)
+        if (site != NULL && tries % TRIES_HELP == 0)
             others_help(window, site);
-        if (window->common != NULL ? tries % ANXIOUS == 0 && member_has_died(window, which)
+        if (window->common != NULL ? tries % TRIES_LOCAL == 0 && member_has_died(window, which)
                                    : !oriel_check_remote_counts_all() ||
-                                         (tries % ANXIOUS_FAR == 0 && member_has_ended(window)))
+                                         (tries % TRIES_REMOTE == 0 && member_has_ended(window)))
             return false;
         met = ending_count(window, which, 0);
         if (met < (uint32_t)window->n && oriel_window_has_left(window))

@@ -280,23 +280,23 @@ static struct oriel_site site_parts(const void *address, enum oriel_call call)
 
 /* A flush that may be wrong. */
 static __attribute__((noinline)) int flush_checked(struct oriel_checked *window, int target,
-                                                   bool remote, flush_rank_fn *behind,
-                                                   flush_all_fn *behind_all,
+                                                   bool remote, flush_rank_fn *next,
+                                                   flush_all_fn *next_all,
                                                    const struct oriel_site *unmade)
 {
     struct oriel_quiet quiet = {.quiet = false};
     struct oriel_site site =
         oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
-    if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
+    if (next_all == NULL && !oriel_argument_rank(window, target, &site)) {
         oriel_quiet_begin(&quiet, window->win);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of the two calls is there */
-        return oriel_quiet_end(&quiet, behind(target, window->win));
+        return oriel_quiet_end(&quiet, next(target, window->win));
     }
     bool ordered = flush_is_allowed(window, target, &site, &quiet) && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
-    int code = behind_all != NULL ? behind_all(window->win) : behind(target, window->win);
+    int code = next_all != NULL ? next_all(window->win) : next(target, window->win);
     if (ordered)
         oriel_window_completed(window, target);
     return oriel_quiet_end(&quiet, code);
@@ -304,15 +304,15 @@ static __attribute__((noinline)) int flush_checked(struct oriel_checked *window,
 
 /* Any of the four flushes; target -1: all, by flush_all. Under a lock every flush is right. */
 static inline int window_flush(struct oriel_checked *window, int target, bool remote,
-                               flush_rank_fn *behind, flush_all_fn *behind_all,
+                               flush_rank_fn *next, flush_all_fn *next_all,
                                const struct oriel_site *unmade)
 {
     bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded &&
                  oriel_epochs_passive(&window->epochs, target);
     if (oriel_unlikely(!right))
-        return flush_checked(window, target, remote, behind, behind_all, unmade);
+        return flush_checked(window, target, remote, next, next_all, unmade);
     if (oriel_unlikely(!window->ordered))
-        return behind(target, window->win);
+        return next(target, window->win);
     if (remote) {
         oriel_window_complete_target(window, target);
         if (oriel_unlikely(window->touched_histories > 0))
@@ -320,7 +320,7 @@ static inline int window_flush(struct oriel_checked *window, int target, bool re
     } else {
         flush_local_mark(window, target);
     }
-    int code = behind(target, window->win);
+    int code = next(target, window->win);
     oriel_window_completed_target(window, target);
     return code;
 }

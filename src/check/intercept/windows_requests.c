@@ -76,11 +76,11 @@ static int request_drop_nothing(void *whose)
 
 static bool request_is_complete(MPI_Request request)
 {
-    static _Atomic(void *) behind;
+    static _Atomic(void *) next;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
-        &behind, "PMPI_Request_get_status"))(request, &flag, &status);
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_next_function(
+        &next, "PMPI_Request_get_status"))(request, &flag, &status);
     return code == MPI_SUCCESS && flag;
 }
 

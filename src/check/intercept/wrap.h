@@ -10,7 +10,7 @@
 
 #define ORIEL_CHECK_EXPORT __attribute__((visibility("default")))
 
-static inline void *oriel_behind(_Atomic(void *) *slot, const char *name)
+static inline void *oriel_next_function(_Atomic(void *) *slot, const char *name)
 {
     void *function = atomic_load_explicit(slot, memory_order_acquire);
     if (function == NULL) {
@@ -20,14 +20,14 @@ static inline void *oriel_behind(_Atomic(void *) *slot, const char *name)
     return function;
 }
 
-/* Opens the definition of both names of an MPI function; BEHIND(name) in it is the next one. */
+/* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. */
 #define ORIEL_CHECK_WRAP(name, parameters)                                                         \
     ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                                 \
     ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));      \
-    static _Atomic(void *) behind_##name;                                                          \
+    static _Atomic(void *) next_##name;                                                            \
     int PMPI_##name parameters
 
-#define BEHIND(name) ((__typeof__(&PMPI_##name))oriel_behind(&behind_##name, "PMPI_" #name))
+#define NEXT(name) ((__typeof__(&PMPI_##name))oriel_next_function(&next_##name, "PMPI_" #name))
 
 static inline int oriel_check_back(int code)
 {
@@ -38,6 +38,6 @@ static inline int oriel_check_back(int code)
 /* Calls the next function with the depth raised; an expression with its code, which is also stored
  * in `code`. */
 #define ORIEL_CHECK_PASS(code, name, arguments)                                                    \
-    (oriel_check_enter(), (code) = oriel_check_back(BEHIND(name) arguments))
+    (oriel_check_enter(), (code) = oriel_check_back(NEXT(name) arguments))
 
 #endif

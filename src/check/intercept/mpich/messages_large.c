@@ -36,7 +36,7 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         struct oriel_message description = {.comm = comm,                                          \
                                             .called = "MPI_" #name,                                \
                                             .sends = true,                                         \

@@ -58,7 +58,7 @@ static void persistent_add(const char *name, MPI_Request request)
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         oriel_order_unknown_begin(NULL);                                                           \
         ORIEL_CHECK_PASS(code, name, arguments);                                                   \
         oriel_order_unknown_end();                                                                 \
@@ -73,7 +73,7 @@ ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Parrived)(request, partition, flag);
+        return NEXT(Parrived)(request, partition, flag);
     ORIEL_CHECK_PASS(code, Parrived, (request, partition, flag));
     if (code == MPI_SUCCESS && *flag)
         oriel_order_unknown_end();
@@ -102,7 +102,7 @@ ORIEL_CHECK_WRAP(Comm_idup_with_info,
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Comm_idup_with_info)(comm, info, newcomm, request);
+        return NEXT(Comm_idup_with_info)(comm, info, newcomm, request);
     void *idup = oriel_idup_begin(comm, "MPI_Comm_idup_with_info", newcomm);
     ORIEL_CHECK_PASS(code, Comm_idup_with_info, (comm, info, newcomm, request));
     oriel_idup_started(idup, code != MPI_SUCCESS, *request);
@@ -114,7 +114,7 @@ ORIEL_CHECK_WRAP(Session_create_errhandler,
 {
     oriel_handler_fn *own = oriel_handler_in_place(
         (oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
-    return BEHIND(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
+    return NEXT(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
 }
 
 /* The checker starts with MPI_Init. A program that never calls it gets one line, by the first
@@ -125,11 +125,11 @@ ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *number = getenv("PMI_RANK");
     int is_initialized = 1;
-    if (((__typeof__(&PMPI_Initialized))oriel_behind(&initialized, "PMPI_Initialized"))(
+    if (((__typeof__(&PMPI_Initialized))oriel_next_function(&initialized, "PMPI_Initialized"))(
             &is_initialized) == MPI_SUCCESS &&
         !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
         !atomic_flag_test_and_set(&told))
         oriel_warn(
             "the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
-    return BEHIND(Session_finalize)(session);
+    return NEXT(Session_finalize)(session);
 }
