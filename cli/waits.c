@@ -1,17 +1,18 @@
-/* Who waits for whom.  A process names the ranks that its wait depends on; where all ranks of a window meet these are all the
- * others, and late are those that do not say that they are at the same meeting.
+/* Waits between ranks of a job. A process names the ranks that its wait depends on. In a collective
+ * call these are all other ranks of the window. Those that do not report the same call are late.
  *
- * A ring is a deadlock: each rank in it needs the next one to do something, and that one is in a call that does not return
- * before.  What a process says may be older than what it waits for: it writes when it has waited for a millisecond, and again
- * each 100 ms, and between its last look and its waking up the other may have gone on to wait elsewhere.  So an arrow counts
- * where the other one's wait is a second older than the look that found it in the way, which no scheduler explains.
- * waits.h says who calls. */
+ * A ring is a deadlock: each rank in it needs an action of the next one, which is in a call that
+ * does not return before its own wait ends. The state of a process may be older than the wait that
+ * it belongs to: a process writes it after a millisecond of waiting and again every 100 ms, and may
+ * have proceeded to another wait since its last look. So an arrow counts only if the other wait
+ * began a second before the look that found it in the way. No scheduler explains that delay. */
 #include "cli/waits.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlock_set.h"
 #include "cli/cli.h"
 
 static const uint64_t second_ns = UINT64_C(1000000000);
@@ -30,16 +31,17 @@ void oriel_waits_open(struct oriel_waits *waits, const struct oriel_process *pro
     }
 }
 
-static bool is_meeting(enum oriel_waiting what)
+static bool is_collective_wait(enum oriel_waiting what)
 {
     return what == ORIEL_WAITING_FENCE || what == ORIEL_WAITING_FREE ||
            what == ORIEL_WAITING_CREATE || what == ORIEL_WAITING_AGREE;
 }
 
-static bool is_at(const struct oriel_wait_seen *wait, const struct oriel_wait_seen *meeting)
+static bool is_in_same_call(const struct oriel_wait_seen *wait,
+                            const struct oriel_wait_seen *collective)
 {
-    return is_meeting(wait->what) && wait->window_id == meeting->window_id &&
-           wait->turn == meeting->turn;
+    return is_collective_wait(wait->what) && wait->window_id == collective->window_id &&
+           wait->turn == collective->turn;
 }
 
 size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks)
@@ -55,7 +57,8 @@ size_t oriel_waits_for(const struct oriel_waits *waits, size_t i, int32_t *ranks
         }
         int32_t other = waits->by_rank[rank];
         if ((wait->ranks[rank / 64] >> (rank % 64) & 1) == 0 ||
-            (is_meeting(wait->what) && other >= 0 && is_at(&waits->processes[other].wait, wait)))
+            (is_collective_wait(wait->what) && other >= 0 &&
+             is_in_same_call(&waits->processes[other].wait, wait)))
             continue;
         ranks[count++] = rank;
     }
@@ -68,7 +71,7 @@ uint64_t oriel_waits_ns(const struct oriel_waits *waits, size_t i)
     return waits->now_ns > since_ns ? waits->now_ns - since_ns : 0;
 }
 
-/* --- words --- */
+/* --- texts --- */
 
 const char *oriel_waits_call(const struct oriel_process *process)
 {
@@ -76,14 +79,14 @@ const char *oriel_waits_call(const struct oriel_process *process)
         [ORIEL_WAITING_NOTHING] = "",
         [ORIEL_WAITING_FENCE] = "MPI_Win_fence",
         [ORIEL_WAITING_FREE] = "MPI_Win_free",
-        [ORIEL_WAITING_CREATE] = "the making of a window",
-        [ORIEL_WAITING_AGREE] = "the making of a window",
+        [ORIEL_WAITING_CREATE] = "the creation of a window",
+        [ORIEL_WAITING_AGREE] = "the creation of a window",
         [ORIEL_WAITING_POST] = "MPI_Win_start",
         [ORIEL_WAITING_COMPLETE] = "MPI_Win_wait",
         [ORIEL_WAITING_LOCK] = "MPI_Win_lock",
         [ORIEL_WAITING_LOCK_ALL] = "MPI_Win_lock_all",
         [ORIEL_WAITING_UPDATE] = "an accumulate",
-        [ORIEL_WAITING_MACHINE] = "a call that needs another machine",
+        [ORIEL_WAITING_MACHINE] = "a call that needs another node",
         [ORIEL_WAITING_AGENT] = "an operation by the target's agent",
     };
     return calls[process->wait.what];
@@ -115,20 +118,20 @@ void oriel_ranks_say(const int32_t *ranks, size_t count, FILE *out)
     }
 }
 
-static void say_ranks(const int32_t *ranks, size_t count, FILE *out)
+static void ranks_print_titled(const int32_t *ranks, size_t count, FILE *out)
 {
     fputs(count == 1 ? "rank " : "ranks ", out);
     oriel_ranks_say(ranks, count, out);
 }
 
-/* For whom, as the call has it. */
-static void say_for(const struct oriel_wait_seen *wait, const int32_t *ranks, size_t count,
-                    FILE *out)
+/* Prints the ranks that it waits for, phrased for the call. */
+static void waited_ranks_print(const struct oriel_wait_seen *wait, const int32_t *ranks,
+                               size_t count, FILE *out)
 {
     static const char *const before[ORIEL_WAITINGS] = {[ORIEL_WAITING_POST] = "the post of ",
-                                                       [ORIEL_WAITING_UPDATE] = "that of ",
-                                                       [ORIEL_WAITING_MACHINE] = "an answer of ",
-                                                       [ORIEL_WAITING_AGENT] = "that of "};
+                                                       [ORIEL_WAITING_UPDATE] = "the update of ",
+                                                       [ORIEL_WAITING_MACHINE] = "an answer from ",
+                                                       [ORIEL_WAITING_AGENT] = "the agent of "};
     if (wait->what == ORIEL_WAITING_LOCK)
         fprintf(out, " for the lock of rank %d",
                 (int)(wait->world_rank >= 0 ? wait->world_rank : wait->rank));
@@ -137,16 +140,16 @@ static void say_for(const struct oriel_wait_seen *wait, const int32_t *ranks, si
     fputs(wait->what == ORIEL_WAITING_LOCK ? ", held by " : " for ", out);
     fputs(before[wait->what] != NULL ? before[wait->what] : "", out);
     if (count > 0)
-        say_ranks(ranks, count, out);
-    if (wait->others > 0) /* which may have come to a meeting: only their machine knows */
-        fprintf(out, "%s%s", count > 0 ? ", perhaps " : "", "ranks of other machines");
+        ranks_print_titled(ranks, count, out);
+    if (wait->others > 0) /* they may have joined the call: only their node knows */
+        fprintf(out, "%s%s", count > 0 ? ", perhaps " : "", "ranks of other nodes");
     if (wait->what == ORIEL_WAITING_LOCK_ALL)
-        fputs(" to leave an exclusive lock", out);
+        fputs(" to release an exclusive lock", out);
     if (wait->what == ORIEL_WAITING_COMPLETE)
         fputs(" to complete", out);
 }
 
-static void say_duration(uint64_t ns, FILE *out)
+static void duration_print(uint64_t ns, FILE *out)
 {
     uint64_t s = ns / second_ns;
     if (s < 10)
@@ -168,9 +171,9 @@ void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out)
     fputs(oriel_waits_call(process), out);
     if (wait->window_name[0] != '\0')
         fprintf(out, " of \"%s\"", wait->window_name);
-    say_for(wait, ranks, count, out);
+    waited_ranks_print(wait, ranks, count, out);
     fputs(count > 0 || wait->others > 0 ? ", since " : " since ", out);
-    say_duration(oriel_waits_ns(waits, i), out);
+    duration_print(oriel_waits_ns(waits, i), out);
     free(ranks);
 }
 
@@ -193,83 +196,65 @@ void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out)
 
 /* --- rings --- */
 
-enum colour { UNSEEN, ON_PATH, DONE };
-
-struct search {
-    const struct oriel_waits *waits;
-    void (*tell)(const int32_t *ranks, size_t count, void *context);
-    void *context;
-    unsigned char *colours; /* of processes */
-    unsigned char *told;    /* in some ring */
-    int32_t *path;          /* ranks, and behind them each process's own room for whom it waits */
-    size_t depth;
-};
-
 static bool is_arrow(const struct oriel_wait_seen *from, const struct oriel_wait_seen *to)
 {
     return to->what != ORIEL_WAITING_NOTHING && to->since_ns + second_ns < from->looked_ns;
 }
 
-/* The path from process i on closes there. */
-static void tell_ring(struct search *search, size_t i)
+/* Adds one clause: the processes that process i waits for. A process that waits for itself waits
+ * for another of its threads, or in vain: no other rank is part of that. */
+static void wait_arrows_add(struct oriel_deadlock_set_graph *graph, const struct oriel_waits *waits,
+                            size_t i, int32_t *ranks)
 {
-    size_t first = search->depth;
-    while (first > 0 && search->path[first - 1] != search->waits->processes[i].world_rank)
-        first--;
-    first--;
-    bool told = false;
-    for (size_t k = first; k < search->depth; k++)
-        told = told || search->told[search->waits->by_rank[search->path[k]]];
-    for (size_t k = first; k < search->depth; k++)
-        search->told[search->waits->by_rank[search->path[k]]] = 1;
-    if (!told)
-        search->tell(search->path + first, search->depth - first, search->context);
-}
-
-static void follow(struct search *search, size_t i)
-{
-    const struct oriel_waits *waits = search->waits;
-    int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
     size_t count = oriel_waits_for(waits, i, ranks);
-    int32_t *fewer = realloc(ranks, (count + 1) * sizeof *ranks);
-    ranks = fewer != NULL ? fewer : ranks;
-    search->colours[i] = ON_PATH;
-    search->path[search->depth++] = waits->processes[i].world_rank;
+    oriel_deadlock_set_wait(graph, (int)i, false);
+    oriel_deadlock_set_clause(graph, (int)i, 0, false, false);
     for (size_t k = 0; k < count; k++) {
         int32_t other = waits->by_rank[ranks[k]];
-        const bool is_itself =
-            other ==
-            (int32_t)i; /* for another thread of it, or in vain: no other rank has a part in that */
-        if (other < 0 || is_itself ||
-            !is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
-            continue;
-        if (search->colours[other] == ON_PATH)
-            tell_ring(search, (size_t)other);
-        else if (search->colours[other] == UNSEEN)
-            follow(search, (size_t)other);
+        if (other >= 0 && other != (int32_t)i &&
+            is_arrow(&waits->processes[i].wait, &waits->processes[other].wait))
+            oriel_deadlock_set_member(graph, other);
     }
-    search->depth--;
-    search->colours[i] = DONE;
-    free(ranks);
+}
+
+/* Passes the ring that begins at process first to visit, and removes its processes from the set. */
+static void ring_visit(const struct oriel_deadlock_set_graph *graph,
+                       const struct oriel_waits *waits, bool *set, int32_t first, int32_t *ranks,
+                       void (*visit)(const int32_t *ranks, size_t count, void *context),
+                       void *context)
+{
+    const struct oriel_deadlock_set_clause *clause;
+    size_t count = 0;
+    int32_t i = first;
+    do {
+        ranks[count++] = waits->processes[i].world_rank;
+        i = oriel_deadlock_set_next(graph, set, i, ORIEL_DEADLOCK_SET_WAITS, &clause);
+    } while (i != first);
+    for (size_t k = 0; k < count; k++)
+        set[waits->by_rank[ranks[k]]] = false;
+    visit(ranks, count, context);
 }
 
 void oriel_waits_rings(const struct oriel_waits *waits,
-                       void (*tell)(const int32_t *ranks, size_t count, void *context),
+                       void (*visit)(const int32_t *ranks, size_t count, void *context),
                        void *context)
 {
-    struct search search = {.waits = waits,
-                            .tell = tell,
-                            .context = context,
-                            .colours = oriel_alloc(waits->count + 1),
-                            .told = oriel_alloc(waits->count + 1),
-                            .path = oriel_alloc((waits->count + 1) * sizeof *search.path)};
+    struct oriel_deadlock_set_graph graph;
+    bool *set = oriel_alloc(waits->count + 1);
+    int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
+    oriel_needed(oriel_deadlock_set_open(&graph, (int)waits->count + 1) ? &graph : NULL);
     for (int32_t rank = 0; rank < ORIEL_STATE_RANKS; rank++) {
         int32_t i = waits->by_rank[rank];
-        if (i >= 0 && search.colours[i] == UNSEEN &&
-            waits->processes[i].wait.what != ORIEL_WAITING_NOTHING)
-            follow(&search, (size_t)i);
+        if (i >= 0 && waits->processes[i].wait.what != ORIEL_WAITING_NOTHING) {
+            wait_arrows_add(&graph, waits, (size_t)i, ranks);
+            set[i] = true;
+        }
     }
-    free(search.colours);
-    free(search.told);
-    free(search.path);
+    oriel_needed(graph.failed ? NULL : &graph);
+    while (oriel_deadlock_set_find(&graph, set) > 0)
+        ring_visit(&graph, waits, set, oriel_deadlock_set_cycle(&graph, set), ranks, visit,
+                   context);
+    oriel_deadlock_set_close(&graph);
+    free(ranks);
+    free(set);
 }

@@ -1,7 +1,7 @@
-/* Requests of operations. The record of an outstanding one (struct oriel_request_state) has two owners. One
- * is the host, until it frees the request; some hosts do so when the program frees it, complete or
- * not. The other is the operation, until the host has been notified of its end. After a failure,
- * the thread that completes the request is a third owner until it has raised the error. */
+/* Requests of operations. The record of an outstanding one (struct oriel_request_state) has two
+ * owners. One is the host, until it frees the request; some hosts do so when the program frees it,
+ * complete or not. The other is the operation, until the host has been notified of its end. After a
+ * failure, the thread that completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
 #include "internode/origin/origin_sync.h"

@@ -4,8 +4,9 @@
  *
  * Several threads may lock for the first time at once; the mutex lets one create the words. A
  * thread that still reads the group's words finds ABSENT, with which no step begins (L1 expects
- * NONE). It enters oriel_access_words_create and finds the words created. A thread that has set a word
- * loaded the pointer to the window's words, and later loads of that pointer return no older one. */
+ * NONE). It enters oriel_access_words_create and finds the words created. A thread that has set a
+ * word loaded the pointer to the window's words, and later loads of that pointer return no older
+ * one. */
 #include "sync/access_words.h"
 
 #include "base/delay.h"

@@ -113,7 +113,7 @@ CASE(A1, farther_than_any_memory, 2)
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);
     if (rank == 1)
-        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : (MPI_Aint)1 << 62, 1, MPI_INT, win); /* FINDS A1 here, saying 'farther' */
+        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : (MPI_Aint)1 << 62, 1, MPI_INT, win); /* FINDS A1 here, saying 'beyond any' */
     fence_and_free(win);
 }
 

@@ -105,7 +105,7 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
-            oriel_order_learn(word->clock);
+            oriel_order_merge(word->clock);
 """, """    (void)giver;
     oriel_shm_word_lock(&word->owner);
     return oriel_word_is_giver(word, rank);
@@ -124,7 +124,7 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
-            oriel_order_learn(word->clock);
+            oriel_order_merge(word->clock);
         oriel_delay();
         if (!mine)
             atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
@@ -281,33 +281,33 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
      "lent_give_way_to_nobody_who_comes_again", "what is lent gives way to nobody who comes again"),
     ("check/access/cell_scan.c", "oriel_entry_pending(oriel_cell_recall(entry)) && first", "oriel_entry_pending(oriel_cell_ticks(entry)) && first",
      "lent_are_forgotten", "what is lent is recalled when its bytes are forgotten"),
-    ("check/remote/remote_auth.c", "    return oriel_siphash(key, said, sizeof *said);", "    return key[1];",
+    ("check/remote/remote_auth.c", "    return oriel_siphash(key, input, sizeof *input);", "    return key[1];",
      "proof_p1_key_is_not_sent", "P1: the key is not sent"),
-    ("check/remote/remote_auth.c", "oriel_siphash(key, said, sizeof *said)", "oriel_siphash(said->claim, said, sizeof *said)",
+    ("check/remote/remote_auth.c", "oriel_siphash(key, input, sizeof *input)", "oriel_siphash(input->claim, input, sizeof *input)",
      "proof_p1_another_key_is_refused", "P1: a digest is under the key"),
-    ("check/remote/remote_auth.c", "    if (!is_same(claim.digest, digest_of(&said, ASKS, key)))\n        return false; /* P5 */\n", "",
+    ("check/remote/remote_auth.c", "    if (!digest_is_same(claim.digest, digest_make(&input, CLIENT, key)))\n        return false; /* P5 */\n", "",
      "proof_p1_another_key_is_refused", "P1: who answers looks at the digest"),
-    ("check/remote/remote_auth.c", " && is_same(proof.digest, digest_of(&said, ANSWERS, key));", ";",
+    ("check/remote/remote_auth.c", " && digest_is_same(proof.digest, digest_make(&input, SERVER, key));", ";",
      "proof_p1_whoever_else_answers_is_refused", "P1: who asks looks at the digest"),
-    ("check/remote/remote_auth.c", "return draw(out->nonce) && send_piece", "out->nonce[0] = out->nonce[1] = 1;\n    return send_piece",
+    ("check/remote/remote_auth.c", "return nonce_draw(out->nonce) && piece_send", "out->nonce[0] = out->nonce[1] = 1;\n    return piece_send",
      "proof_p2_claim_of_another_connection_is_refused", "P2: who answers draws a number"),
-    ("check/remote/remote_auth.c", "bool challenged = draw(claim.nonce) &&", "claim.nonce[0] = claim.nonce[1] = 1;\n    bool challenged =",
+    ("check/remote/remote_auth.c", "bool challenged = nonce_draw(claim.nonce) &&", "claim.nonce[0] = claim.nonce[1] = 1;\n    bool challenged =",
      "proof_p2_answer_of_another_connection_is_refused", "P2: who asks draws a number"),
-    ("check/remote/remote_auth.c", "    memcpy(said->challenge, challenge->nonce, sizeof said->challenge);\n", "    (void)challenge;\n",
+    ("check/remote/remote_auth.c", "    memcpy(input->challenge, challenge->nonce, sizeof input->challenge);\n", "    (void)challenge;\n",
      "proof_p2_claim_of_another_connection_is_refused", "P2: a digest is of the number of who answers"),
-    ("check/remote/remote_auth.c", "    memcpy(said->claim, claim->nonce, sizeof said->claim);\n", "    (void)claim;\n",
+    ("check/remote/remote_auth.c", "    memcpy(input->claim, claim->nonce, sizeof input->claim);\n", "    (void)claim;\n",
      "proof_p2_answer_of_another_connection_is_refused", "P2: a digest is of the number of who asks"),
-    ("check/remote/remote_auth.c", "    said->end = end;\n", "    (void)end;\n",
+    ("check/remote/remote_auth.c", "    input->end = end;\n", "    (void)end;\n",
      "proof_p3_what_comes_back_is_refused", "P3: a digest says whose it is"),
-    ("check/remote/remote_auth.c", "        said->port = four->sin_port;\n", "",
+    ("check/remote/remote_auth.c", "        input->port = four->sin_port;\n", "",
      "proof_p4_who_passes_on_is_refused", "P4: a digest says where the server is"),
-    ("check/remote/remote_auth.c", """    if (!is_same(claim.digest, digest_of(&said, ASKS, key)))
+    ("check/remote/remote_auth.c", """    if (!digest_is_same(claim.digest, digest_make(&input, CLIENT, key)))
         return false; /* P5 */
-    struct oriel_check_remote_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
-    return send_piece(fd, &proof, sizeof proof);
-""", """    const bool is_right = is_same(claim.digest, digest_of(&said, ASKS, key));
-    struct oriel_check_remote_proof proof = {.digest = digest_of(&said, ANSWERS, key)};
-    return send_piece(fd, &proof, sizeof proof) && is_right;
+    struct oriel_check_remote_proof proof = {.digest = digest_make(&input, SERVER, key)};
+    return piece_send(fd, &proof, sizeof proof);
+""", """    const bool is_right = digest_is_same(claim.digest, digest_make(&input, CLIENT, key));
+    struct oriel_check_remote_proof proof = {.digest = digest_make(&input, SERVER, key)};
+    return piece_send(fd, &proof, sizeof proof) && is_right;
 """, "proof_p5_strangers_get_no_answer", "P5: who asks shows first"),
     ("check/remote/remote_auth.c", "recv(fd, piece, len_bytes, MSG_DONTWAIT)", "recv(fd, piece, len_bytes, MSG_WAITALL)",
      "proof_p6_half_an_answer_is_refused", "P6: a message comes in one piece"),

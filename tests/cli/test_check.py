@@ -184,10 +184,10 @@ class Findings(Case):
 
     def test_program_without_finalize_has_its_summary(self):
         for host in HOSTS:
-            self.assertIn("which came without MPI_Finalize", self.check(host, "leave").stderr)
+            self.assertIn("ended without MPI_Finalize", self.check(host, "leave").stderr)
             aborted = start(ORIEL, "check", program(host, "mistaken"), "abort")
             self.assertNotEqual(aborted.returncode, 0)
-            self.assertIn("which came without MPI_Finalize", aborted.stderr)
+            self.assertIn("ended without MPI_Finalize", aborted.stderr)
 
     def test_summary_before_an_abort_goes_to_a_file_as_well(self):
         for host in HOSTS:
@@ -196,7 +196,7 @@ class Findings(Case):
                                stdout=subprocess.DEVNULL, stderr=told, timeout=60, check=False)
                 told.seek(0)
                 text = told.read()
-            self.assertIn(SUMMARY + "1 finding, 1 in all until the end, which came without MPI_Finalize", text)
+            self.assertIn(SUMMARY + "1 finding, 1 in all on this node; the program ended without MPI_Finalize", text)
             self.assertIn("local accesses were not watched", text.partition(SUMMARY)[2])
 
     def test_ranks_that_all_abort_write_one_summary(self):
@@ -205,7 +205,7 @@ class Findings(Case):
                 aborted = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", ORIEL,
                                 "check", program(host, "mistaken"), "abort")
                 self.assertEqual(aborted.returncode, 3)
-                self.assertEqual(aborted.stderr.count("which came without MPI_Finalize"), 1, aborted.stderr)
+                self.assertEqual(aborted.stderr.count("ended without MPI_Finalize"), 1, aborted.stderr)
                 self.assertIn(SUMMARY + "1 finding", aborted.stderr)
 
     def test_line_in_a_program_of_clang_is_there(self):
@@ -468,7 +468,7 @@ class Json(Case):
         result = start(ORIEL, "check", "--json", self.path("pipe"), program(HOSTS[0], "mistaken"))
         os.close(os.open(self.path("pipe"), os.O_RDWR | os.O_NONBLOCK))  # who still waits goes on
         self.assertEqual(result.returncode, 86, result.stderr)
-        self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command, which writes it, is mute\n",
+        self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command does not answer\n",
                       result.stderr)
 
     def test_program_may_go_to_another_folder(self):

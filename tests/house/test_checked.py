@@ -116,7 +116,7 @@ class Checked(unittest.TestCase):
         self.assertFalse(clean(nothing, status=None))
         self.assertFalse(clean(nothing, checked=False))
         self.assertFalse(clean(nothing.replace("on 2", "on 1")))
-        self.assertFalse(clean("oriel: check: no findings until the end, which came without MPI_Finalize, on this machine; \n"))
+        self.assertFalse(clean("oriel: check: no findings on this node; the program ended without MPI_Finalize; \n"))
         self.assertFalse(clean("oriel: check: 1 finding, 3 in all on 2 ranks\n"))
 
     def test_the_best_pair_keeps_or_breaks_what_is_promised(self):

@@ -49,7 +49,7 @@ CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "
                       "creating": False, "creations": False},
            "faults_far": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
 CANNOT_TRACE = "nobody can trace this process"
-CHECKER_LOST = "the checker of another machine does not answer"
+CHECKER_LOST = "the checker of another node does not answer"
 DEATHS = 6  # in one launch of drawn rounds
 WINDOW_KIB = 1024  # of each rank, in a round
 # From the first round of a launch to its last: less than one for each death.  The parts of the memory file that a core dump

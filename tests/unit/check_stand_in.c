@@ -149,7 +149,7 @@ int oriel_order_rank(void)
     return rank_now;
 }
 
-oriel_shm_offset oriel_order_moment(void)
+oriel_shm_offset oriel_order_snapshot(void)
 {
     return moment_of(rank_now);
 }

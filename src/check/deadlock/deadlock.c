@@ -1,6 +1,7 @@
-/* Whether ranks are stuck for good.  A rank counts when its wait is the same for some time, in which its thread had turns on a
- * processor or slept: then whatever was on its way to it has come.  One that is stopped, or that starves, does not count; nor
- * does a process with threads of its own that may still call.  deadlock.h says who may call. */
+/* Decides whether ranks are deadlocked. A rank counts when its wait has been the same for some time
+ * and its thread ran or slept during that time. By then every event on its way to the rank has
+ * arrived. A stopped or starved rank does not count. A process with other threads that may call MPI
+ * does not count either. */
 #include "check/deadlock/deadlock.h"
 
 #include <inttypes.h>
@@ -10,11 +11,12 @@
 
 enum {
     LOOKS = 4,
-    ALIKE =
-        3, /* looks find as many: who is stuck too, and was seen so a little later, is told with the others */
+    /* Consecutive snapshots with the same number of deadlocked ranks. A rank that joins the
+     * deadlock a little later is then reported with the others. */
+    ALIKE = 3,
     TURNS = 8,
     RAN_NS = 20000000,
-    SLOW = 5, /* times the patience where a message may be on its way that nobody has counted */
+    SLOW = 5, /* times the patience where an uncounted message may be on its way */
     THREADS = 64,
 };
 
@@ -34,9 +36,9 @@ void oriel_deadlock_close(struct oriel_deadlock *finder)
     free(finder->set);
 }
 
-/* --- threads that wait --- */
+/* --- waiting threads --- */
 
-static bool read_small(const char *path, char *text, size_t room)
+static bool proc_file_read(const char *path, char *text, size_t room)
 {
     FILE *file = fopen(path, "re");
     size_t len = file == NULL ? 0 : fread(text, 1, room - 1, file);
@@ -46,68 +48,70 @@ static bool read_small(const char *path, char *text, size_t room)
     return len > 0;
 }
 
-/* How long it ran, and how often its turn came. */
-static bool read_turns(int32_t pid, int32_t tid, uint64_t *ran_ns, uint64_t *turns)
+/* Reads how long the thread ran and how often it was scheduled. */
+static bool thread_turns_read(int32_t pid, int32_t tid, uint64_t *ran_ns, uint64_t *turns)
 {
     char path[64];
     char text[128];
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, tid);
-    return read_small(path, text, sizeof text) &&
+    return proc_file_read(path, text, sizeof text) &&
            sscanf(text, "%" SCNu64 " %*u %" SCNu64, ran_ns, turns) == 2;
 }
 
-/* The letter of its state: 'S' of one that sleeps until something comes. */
-static char read_state(int32_t pid, int32_t tid)
+/* Reads the letter of the thread's state. 'S': it sleeps until an event. */
+static char thread_state_read(int32_t pid, int32_t tid)
 {
     char path[64];
     char text[512];
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-    const char *end = read_small(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    const char *end = proc_file_read(path, text, sizeof text) ? strrchr(text, ')') : NULL;
     if (end == NULL || end[1] != ' ')
         return '?';
     return end[2];
 }
 
-static void first_seen(struct oriel_deadlock_seen *seen,
-                       const struct oriel_wait_snapshot_rank *looked, uint64_t now_ns)
+static void seen_start(struct oriel_deadlock_seen *seen,
+                       const struct oriel_wait_snapshot_rank *snapshot_rank, uint64_t now_ns)
 {
-    *seen = (struct oriel_deadlock_seen){.serial = looked->serial, .since_ns = now_ns};
-    if (looked->state == ORIEL_DEADLOCK_SET_WAITS)
-        read_turns(looked->record->pid, looked->record->thread, &seen->ran_ns, &seen->turns);
+    *seen = (struct oriel_deadlock_seen){.serial = snapshot_rank->serial, .since_ns = now_ns};
+    if (snapshot_rank->state == ORIEL_DEADLOCK_SET_WAITS)
+        thread_turns_read(snapshot_rank->record->pid, snapshot_rank->record->thread, &seen->ran_ns,
+                          &seen->turns);
 }
 
-/* Whether the thread could have gone on if there had been reason to. */
-static bool had_turns(const struct oriel_deadlock_seen *seen,
-                      const struct oriel_wait_record *record)
+/* Whether the thread had the chance to proceed. */
+static bool thread_had_turns(const struct oriel_deadlock_seen *seen,
+                             const struct oriel_wait_record *record)
 {
     uint64_t ran_ns = 0;
     uint64_t turns = 0;
-    char state = read_state(record->pid, record->thread);
+    char state = thread_state_read(record->pid, record->thread);
     if (state != 'S' && state != 'R')
         return false;
-    return state == 'S' || (read_turns(record->pid, record->thread, &ran_ns, &turns) &&
+    return state == 'S' || (thread_turns_read(record->pid, record->thread, &ran_ns, &turns) &&
                             (ran_ns - seen->ran_ns >= RAN_NS || turns - seen->turns >= TURNS));
 }
 
-/* A thread of Oriel's own, or that of UCX, which comes with the first window over several machines: they have names. */
-static bool is_oriels(int32_t pid, int32_t tid)
+/* Whether it is a thread of Oriel or the UCX thread of the first window over several nodes. Both
+ * have known names. */
+static bool is_internal_thread(int32_t pid, int32_t tid)
 {
     char path[64];
     char text[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    return read_small(path, text, sizeof text) &&
+    return proc_file_read(path, text, sizeof text) &&
            (strncmp(text, "oriel-", 6) == 0 || strcmp(text, "async\n") == 0);
 }
 
-/* No other thread of the process may call MPI, as far as can be known. */
-static bool is_alone(const struct oriel_wait_record *record)
+/* Whether no other thread of the process is known to call MPI. */
+static bool is_only_mpi_thread(const struct oriel_wait_record *record)
 {
     int32_t threads[THREADS];
     if (!record->threads)
         return true;
     int count = oriel_wait_threads_list(record->pid, threads, THREADS);
     for (int i = 0; i < count; i++) {
-        bool known = threads[i] == record->thread || is_oriels(record->pid, threads[i]);
+        bool known = threads[i] == record->thread || is_internal_thread(record->pid, threads[i]);
         for (uint32_t host = 0; host < record->host_threads_count && !known; host++)
             known = threads[i] == record->host_threads[host];
         if (!known)
@@ -116,10 +120,10 @@ static bool is_alone(const struct oriel_wait_record *record)
     return count > 0;
 }
 
-/* --- looks --- */
+/* --- snapshots --- */
 
-/* Whether the wait hangs on a message that may be on its way without anybody having counted it. */
-static bool is_slow(const struct oriel_wait_noted *noted)
+/* Whether the wait depends on a message that may be on its way uncounted. */
+static bool waits_for_receive(const struct oriel_wait_noted *noted)
 {
     for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
         if ((noted->needs[i].kind & ~(uint32_t)ORIEL_NEED_MAYBE) == ORIEL_NEED_RECEIVE)
@@ -127,55 +131,60 @@ static bool is_slow(const struct oriel_wait_noted *noted)
     return false;
 }
 
-/* One that has waited long enough, and is what it seems. */
-static bool is_steady(const struct oriel_deadlock *finder,
-                      const struct oriel_wait_snapshot_rank *looked,
-                      const struct oriel_deadlock_seen *seen, uint64_t now_ns)
+/* Whether the rank has waited long enough in a wait that only another rank can end. */
+static bool is_steady_wait(const struct oriel_deadlock *finder,
+                           const struct oriel_wait_snapshot_rank *snapshot_rank,
+                           const struct oriel_deadlock_seen *seen, uint64_t now_ns)
 {
-    if (looked->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS ||
+    if (snapshot_rank->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS ||
         now_ns - seen->since_ns < finder->patience_ns)
         return false;
-    uint64_t patience_ns = finder->patience_ns * (is_slow(&looked->record->noted) ? SLOW : 1);
-    return now_ns - seen->since_ns >= patience_ns && had_turns(seen, looked->record) &&
-           is_alone(looked->record);
+    uint64_t patience_ns =
+        finder->patience_ns * (waits_for_receive(&snapshot_rank->record->noted) ? SLOW : 1);
+    return now_ns - seen->since_ns >= patience_ns &&
+           thread_had_turns(seen, snapshot_rank->record) &&
+           is_only_mpi_thread(snapshot_rank->record);
 }
 
-/* Who of this machine waits steadily; says so, for whoever looks at all. */
-static bool look_here(struct oriel_deadlock *finder, uint64_t now_ns)
+/* Finds the ranks of this node that wait steadily, and marks their records for a process that looks
+ * at all nodes. */
+static bool node_ranks_look(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = false;
     oriel_wait_snapshot_states(&finder->look);
     for (int rank = 0; rank < finder->look.n; rank++) {
-        const struct oriel_wait_snapshot_rank *looked = &finder->look.ranks[rank];
+        const struct oriel_wait_snapshot_rank *snapshot_rank = &finder->look.ranks[rank];
         struct oriel_deadlock_seen *seen = &finder->seen[rank];
-        if (seen->serial == looked->serial)
+        if (seen->serial == snapshot_rank->serial)
             seen->looks++;
         else
-            first_seen(seen, looked, now_ns);
-        finder->set[rank] = is_steady(finder, looked, seen, now_ns);
-        if (looked->record != NULL)
-            atomic_store(&looked->record->steady, finder->set[rank] ? looked->serial : 0);
+            seen_start(seen, snapshot_rank, now_ns);
+        finder->set[rank] = is_steady_wait(finder, snapshot_rank, seen, now_ns);
+        if (snapshot_rank->record != NULL)
+            atomic_store(&snapshot_rank->record->steady,
+                         finder->set[rank] ? snapshot_rank->serial : 0);
         any = any || finder->set[rank];
     }
     return any;
 }
 
-static int find(struct oriel_deadlock *finder, uint64_t now_ns)
+static int deadlocked_ranks_find(struct oriel_deadlock *finder, uint64_t now_ns)
 {
-    bool any = look_here(finder, now_ns);
+    bool any = node_ranks_look(finder, now_ns);
     if (finder->marks ||
-        (finder->look.far == NULL ? !any : !oriel_wait_snapshot_nodes(&finder->look, finder->set)))
+        (finder->look.remote == NULL ? !any
+                                     : !oriel_wait_snapshot_nodes(&finder->look, finder->set)))
         return 0;
     oriel_wait_snapshot_waits(&finder->look, finder->set);
     if (oriel_deadlock_set_find(&finder->look.graph, finder->set) == 0)
         return 0;
-    oriel_wait_snapshot_again(&finder->look, finder->set);
+    oriel_wait_snapshot_recheck(&finder->look, finder->set);
     return oriel_deadlock_set_find(&finder->look.graph, finder->set);
 }
 
-int oriel_deadlock_look(struct oriel_deadlock *finder, uint64_t now_ns)
+int oriel_deadlock_find(struct oriel_deadlock *finder, uint64_t now_ns)
 {
-    int found = find(finder, now_ns);
+    int found = deadlocked_ranks_find(finder, now_ns);
     finder->alike = found == finder->found ? finder->alike + 1 : 1;
     finder->found = found;
     return finder->alike >= ALIKE ? found : 0;

@@ -1,5 +1,6 @@
-/* A deadlock in words: one finding for each call of a cycle, with the call that it waits for; or one for each that waits for a
- * rank that has finished.  Equal pairs of calls are one finding, counted.  deadlock.c calls. */
+/* Reports a deadlock. If ranks of it wait for finished ranks, each of these waits is a finding.
+ * Otherwise each call of a cycle is one, with the call that it waits for. Findings with equal pairs
+ * of calls are one finding with a count. */
 #include "check/deadlock/deadlock.h"
 
 #include "check/order/order.h"
@@ -12,62 +13,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOLD = 16 };
+enum { REPORTS_MOST = 16 };
 
-/* A rank for which this one waits, of the set or finished; the need that says so.  -1: none. */
-static int next_of(const struct oriel_deadlock *finder, int rank, bool finished,
-                   const struct oriel_deadlock_set_clause **by)
-{
-    const struct oriel_deadlock_set_graph *graph = &finder->look.graph;
-    const struct oriel_deadlock_set_rank *of = &graph->ranks[rank];
-    for (uint32_t i = 0; i < of->count; i++) {
-        const struct oriel_deadlock_set_clause *clause = &graph->clauses[of->first + i];
-        if (!oriel_deadlock_set_by(graph, clause, finder->set))
-            continue;
-        for (uint32_t k = 0; k < clause->count; k++) {
-            int32_t member = graph->members[clause->first + k];
-            bool fits = finished ? graph->ranks[member].state == ORIEL_DEADLOCK_SET_FINISHED
-                                 : finder->set[member];
-            if (fits) {
-                *by = clause;
-                return member;
-            }
-        }
-    }
-    return -1;
-}
-
-static const char *call_of(uint16_t call)
+static const char *call_title(uint16_t call)
 {
     const char *name = oriel_call_name(call);
     return name[0] == '\0' ? "call" : name;
 }
 
-/* What the rank shall do. */
-static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
-                     const struct oriel_wait_need *need, int next)
+/* Describes the action that the waiting rank needs from the next one. */
+static void need_describe(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
+                          const struct oriel_wait_need *need, int next)
 {
-    const struct oriel_collective_progress *gathering = NULL;
+    const struct oriel_collective_progress *progress = NULL;
     uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
     switch (need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) {
     case ORIEL_NEED_KEY:
-        oriel_text_add(text, "%s of rank %d",
+        oriel_text_add(text, "%s by rank %d",
                        key_kind == ORIEL_ORDER_POST       ? "MPI_Win_post"
                        : key_kind == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
                                                           : "a message",
                        next);
         break;
     case ORIEL_NEED_CALL:
-        gathering = oriel_wait_snapshot_gathering(look, rank, need);
-        for (int i = 0; gathering != NULL && i < gathering->n; i++)
-            if (gathering->slots[i].world_rank - 1 == next &&
-                oriel_wait_snapshot_mismatch(gathering, i, need->words[1],
+        progress = oriel_wait_snapshot_need_progress(look, rank, need);
+        for (int i = 0; progress != NULL && i < progress->n; i++)
+            if (progress->slots[i].world_rank - 1 == next &&
+                oriel_wait_snapshot_mismatch(progress, i, need->words[1],
                                              (uint16_t)(need->words[2] >> 1)))
-                oriel_text_add(text,
-                               "rank %d, which has called another function there in place of %s",
-                               next, call_of((uint16_t)(need->words[2] >> 1)));
+                oriel_text_add(text, "rank %d, which has called another function instead of %s",
+                               next, call_title((uint16_t)(need->words[2] >> 1)));
         if (text->used == 0 || text->bytes[text->used - 1] == ' ')
-            oriel_text_add(text, "%s of rank %d", call_of((uint16_t)(need->words[2] >> 1)), next);
+            oriel_text_add(text, "%s by rank %d", call_title((uint16_t)(need->words[2] >> 1)),
+                           next);
         break;
     case ORIEL_NEED_LOCK:
         if ((int64_t)need->words[1] < 0)
@@ -79,68 +57,83 @@ static void say_need(struct oriel_text *text, struct oriel_wait_snapshot *look, 
     case ORIEL_NEED_SEND: oriel_text_add(text, "rank %d to receive", next); break;
     case ORIEL_NEED_RECEIVE:
         oriel_text_add(
-            text, need->rank < 0 ? "a message of any rank, such as %d" : "a message of rank %d",
+            text, need->rank < 0 ? "a message from any rank, such as %d" : "a message from rank %d",
             next);
         break;
     default: oriel_text_add(text, "rank %d", next);
     }
 }
 
-static void tell(struct oriel_deadlock *finder, int rank, int next,
-                 const struct oriel_deadlock_set_clause *by, const char *rest)
+static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int next,
+                                const struct oriel_deadlock_set_clause *by, const char *rest)
 {
-    const struct oriel_wait_snapshot_rank *looked = &finder->look.ranks[rank];
-    const struct oriel_wait_snapshot_rank *waited = &finder->look.ranks[next];
+    const struct oriel_wait_snapshot_rank *waiting = &finder->look.ranks[rank];
+    const struct oriel_wait_snapshot_rank *awaited = &finder->look.ranks[next];
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_text text = {.bytes = finding.detail, .room = sizeof finding.detail};
     finding.rule = ORIEL_RULE_DEADLOCK;
-    finding.here = looked->noted.site;
+    finding.here = waiting->noted.site;
     finding.here.epoch = 0;
-    finding.other = waited->noted.site;
+    finding.other = awaited->noted.site;
     finding.other.epoch = 0;
-    finding.window = looked->noted.name[0] == '\0' ? NULL : looked->noted.name;
+    finding.window = waiting->noted.name[0] == '\0' ? NULL : waiting->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
-    say_need(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by), next);
-    if (waited->state == ORIEL_DEADLOCK_SET_FINISHED)
+    need_describe(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by),
+                  next);
+    if (awaited->state == ORIEL_DEADLOCK_SET_FINISHED)
         oriel_text_add(&text, ", which has %s",
-                       waited->noted.site.call == 0 ? "ended" : "finished");
+                       awaited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);
     oriel_finding_tell(&finding);
 }
 
-static void tell_finished(struct oriel_deadlock *finder, int told)
+static int next_in_cycle(const struct oriel_deadlock *finder, int rank,
+                         const struct oriel_deadlock_set_clause **by)
+{
+    return oriel_deadlock_set_next(&finder->look.graph, finder->set, rank, ORIEL_DEADLOCK_SET_WAITS,
+                                   by);
+}
+
+static int next_finished(const struct oriel_deadlock *finder, int rank,
+                         const struct oriel_deadlock_set_clause **by)
+{
+    return oriel_deadlock_set_next(&finder->look.graph, finder->set, rank,
+                                   ORIEL_DEADLOCK_SET_FINISHED, by);
+}
+
+static void finished_waits_report(struct oriel_deadlock *finder, int reported)
 {
     const struct oriel_deadlock_set_clause *by;
     int count = 0;
-    int others = -told;
+    int others = -reported;
     char rest[64] = "";
     for (int rank = 0; rank < finder->look.n; rank++)
         others += finder->set[rank];
     if (others > 0)
-        snprintf(rest, sizeof rest, "; %d other%s for what cannot come then", others,
+        snprintf(rest, sizeof rest, "; %d other rank%s in consequence", others,
                  others == 1 ? " waits" : "s wait");
-    for (int rank = 0; rank < finder->look.n && count < TOLD; rank++)
+    for (int rank = 0; rank < finder->look.n && count < REPORTS_MOST; rank++)
         if (finder->set[rank]) {
-            int next = next_of(finder, rank, true, &by);
+            int next = next_finished(finder, rank, &by);
             if (next >= 0) {
-                tell(finder, rank, next, by, rest);
+                waiting_rank_report(finder, rank, next, by, rest);
                 count++;
             }
         }
 }
 
-/* How many of the set wait for one that has finished. */
-static int count_finished(const struct oriel_deadlock *finder)
+/* Counts the ranks of the set that wait for a finished rank. */
+static int finished_waits_count(const struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     int count = 0;
     for (int rank = 0; rank < finder->look.n; rank++)
-        count += finder->set[rank] && next_of(finder, rank, true, &by) >= 0;
+        count += finder->set[rank] && next_finished(finder, rank, &by) >= 0;
     return count;
 }
 
-/* "0 for 1, 1 for 2, 2 for 0" */
-static void say_cycle(const struct oriel_deadlock *finder, int first, char *out, size_t room)
+/* Formats the cycle: "0 for 1, 1 for 2, 2 for 0". */
+static void cycle_describe(const struct oriel_deadlock *finder, int first, char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
     const struct oriel_deadlock_set_clause *by;
@@ -148,7 +141,7 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
     out[0] = '\0';
     oriel_text_add(&text, ". The cycle: ");
     do {
-        int next = next_of(finder, rank, false, &by);
+        int next = next_in_cycle(finder, rank, &by);
         oriel_text_add(&text, "%s%d %s%d", rank == first ? "" : ", ", rank,
                        rank == first ? "waits for " : "for ", next);
         rank = next;
@@ -157,30 +150,27 @@ static void say_cycle(const struct oriel_deadlock *finder, int first, char *out,
         oriel_text_add(&text, ", and so on");
 }
 
-static void tell_cycle(struct oriel_deadlock *finder)
+static void cycle_report(struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     char rest[160];
-    int rank = 0;
-    while (!finder->set[rank])
-        rank++;
-    for (int i = 0; i < finder->look.n; i++) /* from a rank that waits for the cycle into it */
-        rank = next_of(finder, rank, false, &by);
-    int first = rank;
-    say_cycle(finder, first, rest, sizeof rest);
-    for (int i = 0; i < TOLD && (i == 0 || rank != first); i++) {
-        int next = next_of(finder, rank, false, &by);
-        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): who is in the cycle waits by a clause */
-        tell(finder, rank, next, by, rest);
+    int first = oriel_deadlock_set_cycle(&finder->look.graph, finder->set);
+    int rank = first;
+    cycle_describe(finder, first, rest, sizeof rest);
+    for (int i = 0; i < REPORTS_MOST && (i == 0 || rank != first); i++) {
+        int next = next_in_cycle(finder, rank, &by);
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): every rank of the cycle waits by a
+         * clause */
+        waiting_rank_report(finder, rank, next, by, rest);
         rank = next;
     }
 }
 
-void oriel_deadlock_tell(struct oriel_deadlock *finder)
+void oriel_deadlock_report(struct oriel_deadlock *finder)
 {
-    int finished = count_finished(finder);
+    int finished = finished_waits_count(finder);
     if (finished > 0)
-        tell_finished(finder, finished);
+        finished_waits_report(finder, finished);
     else
-        tell_cycle(finder);
+        cycle_report(finder);
 }

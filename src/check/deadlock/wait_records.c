@@ -1,6 +1,7 @@
-/* This process's record: what its one thread in MPI waits for.  Needs are written while the serial is even, and it is odd from
- * begin to end, so that who reads needs between two looks at one odd serial has read a wait as it was.  A second thread that
- * waits ends all this, for good: the process then never counts as waiting.  wait_records.h says who may call. */
+/* This process's record: the wait of its one thread in MPI. Needs are written while the serial is
+ * even; the serial is odd from begin to end. So a reader that sees the same odd serial before and
+ * after has read the needs of one wait. A second thread that waits ends the recording for good: the
+ * process never counts as waiting again. */
 #include "check/deadlock/wait_internal.h"
 
 #include "base/identity.h"
@@ -13,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct oriel_wait_record *own; /* NULL: nothing is noted */
-static bool noting;                   /* the thread of the record's is between open and end */
-static bool waiting;                  /* and behind begin */
+static struct oriel_wait_record *own; /* NULL: nothing is recorded */
+static bool noting;                   /* the record's thread is between open and end */
+static bool waiting;                  /* and after begin */
 static int32_t before[ORIEL_WAIT_THREADS];
 static int before_count;
 
@@ -24,7 +25,7 @@ static _Thread_local enum thread this_thread;
 
 /* --- a wait --- */
 
-static enum thread enter_thread(void)
+static enum thread thread_enter(void)
 {
     int32_t none = 0;
     int32_t tid = (int32_t)syscall(SYS_gettid);
@@ -39,7 +40,7 @@ bool oriel_wait_open(const struct oriel_site *site, const char *name, enum oriel
     if (own == NULL)
         return false;
     if (this_thread == THREAD_UNKNOWN)
-        this_thread = enter_thread();
+        this_thread = thread_enter();
     if (this_thread == THREAD_OTHER || noting ||
         atomic_load_explicit(&own->many, memory_order_relaxed) != 0 || !oriel_shm_is_open())
         return false;
@@ -64,7 +65,8 @@ void oriel_wait_end(void)
 {
     if (waiting) {
         atomic_fetch_add_explicit(&own->serial, 1,
-                                  memory_order_seq_cst); /* even, before anything is written */
+                                  /* even, before the record is written again */
+                                  memory_order_seq_cst);
         waiting = false;
     }
     noting = false;
@@ -113,7 +115,7 @@ void oriel_wait_add(const struct oriel_wait_need *need)
         noted->needs[noted->count++] = *need;
     else if (noted->mode == ORIEL_WAIT_FOR_ANY)
         noted->needs[0].kind = ORIEL_NEED_UNKNOWN;
-    else /* what may be fulfilled unseen counts only if all that was waited for is known */
+    else /* a need that may be fulfilled unseen counts only if all needs of the wait are recorded */
         for (uint32_t i = 0; i < noted->count; i++)
             if (noted->needs[i].kind & ORIEL_NEED_MAYBE)
                 noted->needs[i].kind = ORIEL_NEED_UNKNOWN;
@@ -134,32 +136,32 @@ void oriel_wait_for_key(int world_rank, const struct oriel_key *key)
     oriel_wait_add(&need);
 }
 
-struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *gathering,
-                                       int member, uint64_t number, uint16_t call, bool below)
+struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *progress, int member,
+                                       uint64_t number, uint16_t call, bool below)
 {
     return (struct oriel_wait_need){
         .kind = ORIEL_NEED_CALL,
         .rank = member,
-        .words = {oriel_shm_place(gathering), number,
-                  (uint64_t)call << 1 | below | (gathering->is_window ? ORIEL_NEED_OF_WINDOW : 0),
-                  gathering->id}};
+        .words = {oriel_shm_place(progress), number,
+                  (uint64_t)call << 1 | below | (progress->is_window ? ORIEL_NEED_OF_WINDOW : 0),
+                  progress->id}};
 }
 
-void oriel_wait_for_call(const struct oriel_collective_progress *gathering, int member,
+void oriel_wait_for_call(const struct oriel_collective_progress *progress, int member,
                          uint64_t number, uint16_t call, bool below)
 {
-    struct oriel_wait_need need = oriel_need_call(gathering, member, number, call, below);
+    struct oriel_wait_need need = oriel_need_call(progress, member, number, call, below);
     oriel_wait_add(&need);
 }
 
-void oriel_wait_for_lock(const struct oriel_collective_progress *gathering, int target,
+void oriel_wait_for_lock(const struct oriel_collective_progress *progress, int target,
                          bool exclusive)
 {
     struct oriel_wait_need need = {
         .kind = ORIEL_NEED_LOCK,
         .rank = -1,
-        .words = {oriel_shm_place(gathering), (uint64_t)(int64_t)target, exclusive, gathering->id}};
-    if (gathering->has_locks == 0)
+        .words = {oriel_shm_place(progress), (uint64_t)(int64_t)target, exclusive, progress->id}};
+    if (progress->has_locks == 0)
         need.kind = ORIEL_NEED_UNKNOWN;
     oriel_wait_add(&need);
 }
@@ -171,12 +173,12 @@ struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag)
 }
 
 struct oriel_wait_need oriel_need_receive(int world_rank, uint64_t comm, int tag,
-                                          const struct oriel_collective_progress *gathering)
+                                          const struct oriel_collective_progress *progress)
 {
     return (struct oriel_wait_need){
-        .kind = world_rank < 0 && gathering == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
+        .kind = world_rank < 0 && progress == NULL ? ORIEL_NEED_UNKNOWN : ORIEL_NEED_RECEIVE,
         .rank = world_rank,
-        .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(gathering)}};
+        .words = {comm, (uint64_t)(int64_t)tag, oriel_shm_place(progress)}};
 }
 
 void oriel_wait_sending(int peer, int count)
@@ -224,7 +226,7 @@ void oriel_waits_before(void)
     before_count = oriel_wait_threads_list(getpid(), before, ORIEL_WAIT_THREADS);
 }
 
-static bool is_among(int32_t thread, const int32_t *threads, int count)
+static bool thread_is_listed(int32_t thread, const int32_t *threads, int count)
 {
     for (int i = 0; i < count; i++)
         if (threads[i] == thread)
@@ -232,15 +234,16 @@ static bool is_among(int32_t thread, const int32_t *threads, int count)
     return false;
 }
 
-/* Those that have come up while MPI_Init ran. */
-static void note_host_threads(struct oriel_wait_record *record)
+/* Records the threads that started during MPI_Init. */
+static void host_threads_record(struct oriel_wait_record *record)
 {
     int32_t now[ORIEL_WAIT_THREADS];
     int count = oriel_wait_threads_list(getpid(), now, ORIEL_WAIT_THREADS);
     if (before_count < 0 || count < 0)
         return;
     for (int i = 0; i < count; i++)
-        if (!is_among(now[i], before, before_count) && now[i] != (int32_t)syscall(SYS_gettid))
+        if (!thread_is_listed(now[i], before, before_count) &&
+            now[i] != (int32_t)syscall(SYS_gettid))
             record->host_threads[record->host_threads_count++] = now[i];
 }
 
@@ -262,12 +265,12 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
     struct oriel_wait_record *record = oriel_shm_at(place);
     if (records == NULL || record == NULL)
         return oriel_fail(ORIEL_E_NO_MEM,
-                          "no room for what rank %d waits for in the checker's memory", world_rank);
+                          "no room for the waits of rank %d in the checker's memory", world_rank);
     record->pid = (int32_t)getpid();
     record->process = oriel_identity_make(&identity) ? oriel_identity_own_word() : 0;
     record->threads = threads;
     if (threads)
-        note_host_threads(record);
+        host_threads_record(record);
     atomic_store(&record->state, ORIEL_STATE_RUNS);
     __atomic_store_n(&records[world_rank], place, __ATOMIC_RELEASE);
     own = record;
@@ -278,7 +281,7 @@ void oriel_waits_finish(const struct oriel_site *site)
 {
     if (own == NULL || !oriel_shm_is_open())
         return;
-    if (!noting) /* else its serial may be odd, and what is noted is read */
+    if (!noting) /* otherwise the serial may be odd, and the record is being read */
         own->noted.site = *site;
     atomic_store_explicit(&own->state, ORIEL_STATE_FINISHED, memory_order_release);
 }

@@ -1,6 +1,6 @@
-/* Needs become ranks.  Whatever a rank of the set has done, it has done before its serial became what it is; so what is seen of
- * it here is all, as long as that is unchanged behind the look.  Where something was left out of the board, needs count as
- * fulfilled. wait_snapshot.h says who may call. */
+/* Turns needs into ranks. A rank did everything it has done before its serial got its value. So
+ * this look at its effects is complete if the serial is still the same afterwards. Where an entry
+ * found no room in the checker's shared memory, needs count as fulfilled. */
 #include "check/deadlock/wait_snapshot.h"
 
 #include "check/order/order.h"
@@ -25,19 +25,19 @@ void oriel_wait_snapshot_close(struct oriel_wait_snapshot *look)
 
 /* --- records --- */
 
-static bool is_waiting(uint64_t serial)
+static bool serial_is_waiting(uint64_t serial)
 {
     return serial % 2 != 0;
 }
 
-/* Its process has died: it is where no call is. */
-static void end_by_death(struct oriel_wait_snapshot_rank *looked)
+/* The process of the rank has died, in no particular call. */
+static void rank_mark_dead(struct oriel_wait_snapshot_rank *looked)
 {
     looked->state = ORIEL_DEADLOCK_SET_FINISHED;
     looked->noted.site = (struct oriel_site){.call = 0};
 }
 
-static void look_at(struct oriel_wait_snapshot_rank *looked, oriel_shm_offset place)
+static void record_look(struct oriel_wait_snapshot_rank *looked, oriel_shm_offset place)
 {
     struct oriel_wait_record *record = oriel_shm_at(place);
     looked->record = record;
@@ -50,14 +50,14 @@ static void look_at(struct oriel_wait_snapshot_rank *looked, oriel_shm_offset pl
     if (state == ORIEL_STATE_FINISHED) {
         looked->state = ORIEL_DEADLOCK_SET_FINISHED;
         looked->noted.site = record->noted.site;
-    } else if (is_waiting(looked->serial) && atomic_load(&record->many) == 0) {
+    } else if (serial_is_waiting(looked->serial) && atomic_load(&record->many) == 0) {
         looked->state = ORIEL_DEADLOCK_SET_WAITS;
     } else if (oriel_wait_record_has_died(record)) {
-        end_by_death(looked);
+        rank_mark_dead(looked);
     }
 }
 
-static const oriel_shm_offset *find_records(int n)
+static const oriel_shm_offset *records_table(int n)
 {
     struct oriel_key key = oriel_wait_table_key();
     return oriel_shm_at(oriel_shm_find(&key, (size_t)(unsigned)n * sizeof(oriel_shm_offset), NULL));
@@ -65,32 +65,33 @@ static const oriel_shm_offset *find_records(int n)
 
 void oriel_wait_snapshot_states(struct oriel_wait_snapshot *look)
 {
-    const oriel_shm_offset *records = find_records(look->n);
+    const oriel_shm_offset *records = records_table(look->n);
     for (int rank = 0; rank < look->n; rank++)
-        look_at(&look->ranks[rank],
-                records == NULL ? 0 : __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
+        record_look(&look->ranks[rank],
+                    records == NULL ? 0 : __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
 }
 
-static bool has_gone_on(const struct oriel_wait_snapshot_rank *looked)
+static bool rank_has_proceeded(const struct oriel_wait_snapshot_rank *looked)
 {
     return atomic_load_explicit(&looked->record->serial, memory_order_acquire) != looked->serial ||
            atomic_load(&looked->record->many) != 0;
 }
 
-void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set)
+void oriel_wait_snapshot_recheck(const struct oriel_wait_snapshot *look, bool *set)
 {
-    if (look->far != NULL) {
-        oriel_wait_snapshot_nodes_again(look, set);
+    if (look->remote != NULL) {
+        oriel_wait_snapshot_nodes_recheck(look, set);
         return;
     }
     atomic_thread_fence(memory_order_seq_cst);
     for (int rank = 0; rank < look->n; rank++)
-        set[rank] = set[rank] && !has_gone_on(&look->ranks[rank]);
+        set[rank] = set[rank] && !rank_has_proceeded(&look->ranks[rank]);
 }
 
 /* --- reports --- */
 
-static bool report(struct oriel_wait_report *out, const struct oriel_wait_snapshot_rank *looked)
+static bool rank_report_fill(struct oriel_wait_report *out,
+                             const struct oriel_wait_snapshot_rank *looked)
 {
     if (looked->state == ORIEL_DEADLOCK_SET_COMPUTES ||
         (looked->state == ORIEL_DEADLOCK_SET_WAITS &&
@@ -102,28 +103,28 @@ static bool report(struct oriel_wait_report *out, const struct oriel_wait_snapsh
     if (looked->state == ORIEL_DEADLOCK_SET_FINISHED)
         out->record.noted.site = looked->noted.site;
     atomic_thread_fence(memory_order_seq_cst);
-    return looked->state == ORIEL_DEADLOCK_SET_FINISHED || !has_gone_on(looked);
+    return looked->state == ORIEL_DEADLOCK_SET_FINISHED || !rank_has_proceeded(looked);
 }
 
 size_t oriel_wait_reports(struct oriel_wait_report *out, size_t room)
 {
     size_t count = 0;
     int n = oriel_shm_world_size();
-    const oriel_shm_offset *records = find_records(n);
+    const oriel_shm_offset *records = records_table(n);
     for (int rank = 0; rank < n && records != NULL && count < room; rank++) {
         struct oriel_wait_snapshot_rank looked = {.serial = 0};
-        look_at(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
+        record_look(&looked, __atomic_load_n(&records[rank], __ATOMIC_ACQUIRE));
         if (looked.state == ORIEL_DEADLOCK_SET_WAITS && oriel_wait_record_has_died(looked.record))
-            end_by_death(&looked); /* nobody there could ask the kernel */
+            rank_mark_dead(&looked); /* no process of another node could ask this kernel */
         out[count].rank = rank;
-        count += report(&out[count], &looked);
+        count += rank_report_fill(&out[count], &looked);
     }
     return count;
 }
 
 /* --- needs --- */
 
-static bool there_is(void *at, bool made, void *closure)
+static bool key_exists(void *at, bool made, void *closure)
 {
     (void)at;
     (void)made;
@@ -135,42 +136,44 @@ bool oriel_wait_is_given(const struct oriel_key *key)
 {
     return oriel_shm_refused() > 0 ||
            (key->words[0] == ORIEL_ORDER_MESSAGE && oriel_order_is_doubtful()) ||
-           oriel_shm_work(key, 0, there_is, NULL);
+           oriel_shm_work(key, 0, key_exists, NULL);
 }
 
-static bool is_given(const struct oriel_wait_snapshot *look, int waiter, const uint64_t words[4])
+static bool key_is_given(const struct oriel_wait_snapshot *look, int waiter,
+                         const uint64_t words[4])
 {
     struct oriel_key asked, key;
     memcpy(asked.words, words, sizeof asked.words);
-    int machine = oriel_order_machine(&asked, &key);
-    return look->far == NULL
+    int machine = oriel_order_key_home(&asked, &key);
+    return look->remote == NULL
                ? oriel_wait_is_given(&key)
-               : look->far->is_given(machine < 0 ? look->far->machine_of(waiter) : machine, &key);
+               : look->remote->is_given(machine < 0 ? look->remote->machine_of(waiter) : machine,
+                                        &key);
 }
 
 const struct oriel_collective_progress *
-oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank,
-                              const struct oriel_wait_need *need)
+oriel_wait_snapshot_need_progress(struct oriel_wait_snapshot *look, int rank,
+                                  const struct oriel_wait_need *need)
 {
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
-    if (look->far == NULL)
+    if (look->remote == NULL)
         return oriel_shm_at(need->words[kind == ORIEL_NEED_RECEIVE ? 2 : 0]);
     if (kind == ORIEL_NEED_RECEIVE)
-        return oriel_wait_snapshot_met(look, rank, need->words[0], false);
-    return oriel_wait_snapshot_met(look, rank, need->words[3],
-                                   kind == ORIEL_NEED_LOCK ||
-                                       (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
+        return oriel_wait_snapshot_progress_of(look, rank, need->words[0], false);
+    return oriel_wait_snapshot_progress_of(look, rank, need->words[3],
+                                           kind == ORIEL_NEED_LOCK ||
+                                               (need->words[2] & ORIEL_NEED_OF_WINDOW) != 0);
 }
 
-static int32_t world_rank(const struct oriel_collective_progress *gathering, int member)
+static int32_t member_world_rank(const struct oriel_collective_progress *progress, int member)
 {
-    return atomic_load_explicit(&gathering->slots[member].world_rank, memory_order_relaxed) - 1;
+    return atomic_load_explicit(&progress->slots[member].world_rank, memory_order_relaxed) - 1;
 }
 
-bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member,
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *progress, int member,
                                   uint64_t number, uint16_t call)
 {
-    const struct oriel_collective_progress_slot *slot = &gathering->slots[member];
+    const struct oriel_collective_progress_slot *slot = &progress->slots[member];
     if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
         return false;
     uint64_t before = atomic_load_explicit(&slot->number, memory_order_acquire);
@@ -181,55 +184,56 @@ bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gather
            called != call;
 }
 
-static bool has_come(const struct oriel_collective_progress *gathering, int member, uint64_t number,
-                     uint16_t call)
+static bool member_has_called(const struct oriel_collective_progress *progress, int member,
+                              uint64_t number, uint16_t call)
 {
     if (number == (uint64_t)ORIEL_COLLECTIVE_PROGRESS_LAST)
-        return atomic_load_explicit(&gathering->slots[member].last, memory_order_acquire) != 0;
-    return atomic_load_explicit(&gathering->slots[member].number, memory_order_acquire) >= number &&
-           !oriel_wait_snapshot_mismatch(gathering, member, number, call);
+        return atomic_load_explicit(&progress->slots[member].last, memory_order_acquire) != 0;
+    return atomic_load_explicit(&progress->slots[member].number, memory_order_acquire) >= number &&
+           !oriel_wait_snapshot_mismatch(progress, member, number, call);
 }
 
-static void add_call(struct oriel_wait_snapshot *look,
-                     const struct oriel_collective_progress *gathering,
-                     const struct oriel_wait_need *need)
+static void call_need_add(struct oriel_wait_snapshot *look,
+                          const struct oriel_collective_progress *progress,
+                          const struct oriel_wait_need *need)
 {
     uint16_t call = (uint16_t)(need->words[2] >> 1);
     bool below = need->words[2] & 1;
-    if (need->rank >= gathering->n ||
-        (!gathering->is_window && oriel_order_is_doubtful())) /* whose numbers may differ */
+    if (need->rank >= progress->n ||
+        (!progress->is_window && oriel_order_is_doubtful())) /* their numbers may differ */
         return;
     int first = below || need->rank < 0 ? 0 : need->rank;
-    int end = need->rank < 0 ? gathering->n : below ? need->rank : need->rank + 1;
+    int end = need->rank < 0 ? progress->n : below ? need->rank : need->rank + 1;
     for (int member = first; member < end; member++)
-        if (!has_come(gathering, member, need->words[1], call))
-            oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
+        if (!member_has_called(progress, member, need->words[1], call))
+            oriel_deadlock_set_member(&look->graph, member_world_rank(progress, member));
 }
 
-static void add_lock(struct oriel_wait_snapshot *look,
-                     const struct oriel_collective_progress *gathering,
-                     const struct oriel_wait_need *need, int waiter)
+static void lock_need_add(struct oriel_wait_snapshot *look,
+                          const struct oriel_collective_progress *progress,
+                          const struct oriel_wait_need *need, int waiter)
 {
     int target = (int)(int64_t)need->words[1];
     uint8_t allowed = need->words[2] ? ORIEL_HOLDS_NOTHING : ORIEL_HOLDS_SHARED;
-    if (gathering->has_locks == 0 || target >= gathering->n)
+    if (progress->has_locks == 0 || target >= progress->n)
         return;
-    for (int member = 0; member < gathering->n; member++) {
-        uint8_t all = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, -1),
+    for (int member = 0; member < progress->n; member++) {
+        uint8_t all = atomic_load_explicit(oriel_collective_progress_holds(progress, member, -1),
                                            memory_order_acquire);
         bool holds = all > allowed;
         for (int of = target < 0 ? 0 : target;
-             of < (target < 0 ? gathering->n : target + 1) && !holds; of++)
-            holds = atomic_load_explicit(oriel_collective_progress_holds(gathering, member, of),
+             of < (target < 0 ? progress->n : target + 1) && !holds; of++)
+            holds = atomic_load_explicit(oriel_collective_progress_holds(progress, member, of),
                                          memory_order_acquire) > allowed;
-        if (holds && world_rank(gathering, member) != waiter)
-            oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
+        if (holds && member_world_rank(progress, member) != waiter)
+            oriel_deadlock_set_member(&look->graph, member_world_rank(progress, member));
     }
 }
 
-/* Whether what the rank does now meets a message of that kind from or to the other: communicator alike, and tag. */
-static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_need kind, int other,
-                  const struct oriel_wait_need *need)
+/* Whether the other rank's current call matches a message of that kind: same communicator and a
+ * matching tag. */
+static bool message_matches(const struct oriel_wait_snapshot *look, int rank, enum oriel_need kind,
+                            int other, const struct oriel_wait_need *need)
 {
     const struct oriel_wait_snapshot_rank *looked = &look->ranks[rank];
     if (looked->state != ORIEL_DEADLOCK_SET_WAITS)
@@ -249,66 +253,67 @@ static bool meets(const struct oriel_wait_snapshot *look, int rank, enum oriel_n
     return false;
 }
 
-static bool counts(const _Atomic int32_t *counter)
+static bool counter_is_positive(const _Atomic int32_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_acquire) > 0;
 }
 
-static bool is_received(const struct oriel_wait_snapshot *look, int waiter,
-                        const struct oriel_wait_need *need)
+static bool receive_is_possible(const struct oriel_wait_snapshot *look, int waiter,
+                                const struct oriel_wait_need *need)
 {
     const struct oriel_wait_record *to = look->ranks[need->rank].record;
-    return to == NULL || counts(&to->receiving_any) ||
-           counts(&to->receiving[waiter % ORIEL_WAIT_BUCKETS]) ||
-           meets(look, need->rank, ORIEL_NEED_RECEIVE, waiter, need);
+    return to == NULL || counter_is_positive(&to->receiving_any) ||
+           counter_is_positive(&to->receiving[waiter % ORIEL_WAIT_BUCKETS]) ||
+           message_matches(look, need->rank, ORIEL_NEED_RECEIVE, waiter, need);
 }
 
-static bool is_sent(const struct oriel_wait_snapshot *look, int from, int waiter,
-                    const struct oriel_wait_need *need)
+static bool send_is_possible(const struct oriel_wait_snapshot *look, int from, int waiter,
+                             const struct oriel_wait_need *need)
 {
     const struct oriel_wait_record *record = look->ranks[from].record;
-    return record == NULL || counts(&record->sending[waiter % ORIEL_WAIT_BUCKETS]) ||
-           meets(look, from, ORIEL_NEED_SEND, waiter, need);
+    return record == NULL || counter_is_positive(&record->sending[waiter % ORIEL_WAIT_BUCKETS]) ||
+           message_matches(look, from, ORIEL_NEED_SEND, waiter, need);
 }
 
-static void add_receive(struct oriel_wait_snapshot *look, int waiter,
-                        const struct oriel_wait_need *need)
+static void receive_need_add(struct oriel_wait_snapshot *look, int waiter,
+                             const struct oriel_wait_need *need)
 {
-    if (need->rank >= 0 && need->rank < look->n && !is_sent(look, need->rank, waiter, need))
+    if (need->rank >= 0 && need->rank < look->n &&
+        !send_is_possible(look, need->rank, waiter, need))
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
-/* From any member of the gathering. */
-static void add_receive_any(struct oriel_wait_snapshot *look,
-                            const struct oriel_collective_progress *gathering, int waiter,
-                            const struct oriel_wait_need *need)
+/* A receive from any member. */
+static void receive_any_need_add(struct oriel_wait_snapshot *look,
+                                 const struct oriel_collective_progress *progress, int waiter,
+                                 const struct oriel_wait_need *need)
 {
-    for (int member = 0; member < gathering->n; member++) {
-        int32_t from = world_rank(gathering, member);
-        if (from < 0 || from >= look->n || is_sent(look, from, waiter, need))
+    for (int member = 0; member < progress->n; member++) {
+        int32_t from = member_world_rank(progress, member);
+        if (from < 0 || from >= look->n || send_is_possible(look, from, waiter, need))
             return;
     }
-    for (int member = 0; member < gathering->n; member++)
-        if (world_rank(gathering, member) != waiter)
-            oriel_deadlock_set_member(&look->graph, world_rank(gathering, member));
+    for (int member = 0; member < progress->n; member++)
+        if (member_world_rank(progress, member) != waiter)
+            oriel_deadlock_set_member(&look->graph, member_world_rank(progress, member));
 }
 
-static void add_met(struct oriel_wait_snapshot *look, int waiter, uint32_t kind,
-                    const struct oriel_wait_need *need)
+static void progress_need_add(struct oriel_wait_snapshot *look, int waiter, uint32_t kind,
+                              const struct oriel_wait_need *need)
 {
-    const struct oriel_collective_progress *gathering =
-        oriel_wait_snapshot_gathering(look, waiter, need);
-    if (gathering == NULL || gathering->n > look->n)
+    const struct oriel_collective_progress *progress =
+        oriel_wait_snapshot_need_progress(look, waiter, need);
+    if (progress == NULL || progress->n > look->n)
         return;
     if (kind == ORIEL_NEED_CALL)
-        add_call(look, gathering, need);
+        call_need_add(look, progress, need);
     else if (kind == ORIEL_NEED_LOCK)
-        add_lock(look, gathering, need, waiter);
+        lock_need_add(look, progress, need, waiter);
     else
-        add_receive_any(look, gathering, waiter, need);
+        receive_any_need_add(look, progress, waiter, need);
 }
 
-static void add_need(struct oriel_wait_snapshot *look, int waiter, uint32_t number)
+static void need_add(struct oriel_wait_snapshot *look, int waiter, uint32_t number)
 {
     const struct oriel_wait_need *need = &look->ranks[waiter].noted.needs[number];
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
@@ -317,20 +322,21 @@ static void add_need(struct oriel_wait_snapshot *look, int waiter, uint32_t numb
     oriel_deadlock_set_clause(&look->graph, waiter, number, from_any,
                               (need->kind & ORIEL_NEED_MAYBE) != 0);
     if (kind == ORIEL_NEED_CALL || kind == ORIEL_NEED_LOCK || from_any)
-        add_met(look, waiter, kind, need);
+        progress_need_add(look, waiter, kind, need);
     else if (kind == ORIEL_NEED_RECEIVE)
-        add_receive(look, waiter, need);
+        receive_need_add(look, waiter, need);
     else if ((kind == ORIEL_NEED_RANK && is_rank) ||
-             (kind == ORIEL_NEED_KEY && is_rank && !is_given(look, waiter, need->words)) ||
-             (kind == ORIEL_NEED_SEND && is_rank && !is_received(look, waiter, need)))
+             (kind == ORIEL_NEED_KEY && is_rank && !key_is_given(look, waiter, need->words)) ||
+             (kind == ORIEL_NEED_SEND && is_rank && !receive_is_possible(look, waiter, need)))
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
-/* Reports of all machines are as they were while they were copied. */
-static void look_again_here(const struct oriel_wait_snapshot *look, bool *set)
+/* Reports of all nodes are unchanged from before they were copied, so only a local snapshot is
+ * checked again. */
+static void node_ranks_look_again(const struct oriel_wait_snapshot *look, bool *set)
 {
-    if (look->far == NULL)
-        oriel_wait_snapshot_again(look, set);
+    if (look->remote == NULL)
+        oriel_wait_snapshot_recheck(look, set);
 }
 
 void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set)
@@ -346,14 +352,14 @@ void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set)
         else
             looked->noted.count = 0;
     }
-    look_again_here(look, set);
+    node_ranks_look_again(look, set);
     for (int rank = 0; rank < look->n; rank++) {
         if (!set[rank])
             continue;
         const struct oriel_wait_noted *noted = &look->ranks[rank].noted;
         oriel_deadlock_set_wait(&look->graph, rank, noted->mode == ORIEL_WAIT_FOR_ANY);
         for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
-            add_need(look, rank, i);
+            need_add(look, rank, i);
     }
-    look_again_here(look, set);
+    node_ranks_look_again(look, set);
 }

@@ -1,73 +1,79 @@
-/* One look at what all processes of the machine, or of all machines, wait for: records copied from the board, and the graph that
- * they make.  deadlock.c calls, in one thread. */
+/* A snapshot of the waits of all processes of this node, or of all nodes: records copied from the
+ * checker's shared memory, and the graph that they form. For one thread. */
 #ifndef ORIEL_CHECK_DEADLOCK_WAIT_SNAPSHOT_H
 #define ORIEL_CHECK_DEADLOCK_WAIT_SNAPSHOT_H
 
-#include "check/deadlock/deadlock_set.h"
+#include "base/deadlock_set.h"
 #include "check/deadlock/wait_internal.h"
 
 struct oriel_wait_snapshot_rank {
     uint64_t serial;
     enum oriel_deadlock_set_state state;
     struct oriel_wait_record
-        *record; /* NULL: none of this machine; of all machines a copy, NULL of who computes */
+        /* NULL: not a rank of this node. With all nodes: a copy, NULL for a computing rank */
+        *record;
     struct oriel_wait_noted
-        noted; /* of those that wait, once filled in; of those that have finished the site */
+        noted; /* valid for waiting ranks once copied; for finished ranks only the site */
 };
 
-/* How machines are asked (remote_waits.c), this one too.  What is returned is from malloc; NULL: no answer, or there is none. */
+/* How nodes are asked, this one included (remote_waits.c). Results are from malloc. NULL: no
+ * answer, or no such entry. */
 struct oriel_wait_snapshot_remote {
-    int (*machines)(void);
+    int (*nodes)(void);
     int (*machine_of)(int world_rank);
     struct oriel_wait_report *(*reports)(int machine, size_t *count);
-    struct oriel_collective_progress *(*gathering)(int machine, uint64_t id, bool is_window);
+    struct oriel_collective_progress *(*progress)(int machine, uint64_t id, bool is_window);
     bool (*is_given)(int machine, const struct oriel_key *key);
 };
 
-struct oriel_wait_snapshot_met;
+struct oriel_wait_snapshot_progress_of;
 
 struct oriel_wait_snapshot {
     int n;
     struct oriel_wait_snapshot_rank *ranks;
     struct oriel_deadlock_set_graph graph;
-    const struct oriel_wait_snapshot_remote *far; /* NULL: this machine's ranks only */
-    struct oriel_wait_report **reports;           /* by machine; then */
-    struct oriel_wait_snapshot_met *met; /* gatherings, as all machines had them in this look */
+    const struct oriel_wait_snapshot_remote *remote; /* NULL: ranks of this node only */
+    struct oriel_wait_report **reports;              /* by node; valid if remote is set */
+    struct oriel_wait_snapshot_progress_of
+        *met; /* progress records of all nodes, as of this snapshot */
 };
 
 bool oriel_wait_snapshot_open(struct oriel_wait_snapshot *look, int n);
 void oriel_wait_snapshot_close(struct oriel_wait_snapshot *look);
 
-/* Who waits, and who has finished. */
+/* Reads which ranks wait and which have finished. */
 void oriel_wait_snapshot_states(struct oriel_wait_snapshot *look);
 
-/* What those of the set wait for, as it is now; who has gone on since is taken out. */
+/* Reads the current needs of the ranks in set, and removes ranks that have proceeded since. */
 void oriel_wait_snapshot_waits(struct oriel_wait_snapshot *look, bool *set);
 
-/* Takes out of the set who has gone on since. */
-void oriel_wait_snapshot_again(const struct oriel_wait_snapshot *look, bool *set);
+/* Removes from set the ranks that have proceeded since. */
+void oriel_wait_snapshot_recheck(const struct oriel_wait_snapshot *look, bool *set);
 
 /* --- wait_snapshot_remote.c --- */
 
-/* In the place of this machine's states those of all machines; set: who waits steadily.  False: a machine does not answer. */
+/* Replaces the states of this node by those of all nodes, and sets set to the ranks that wait
+ * steadily. Returns false if a node does not answer. */
 bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set);
 
-/* As oriel_wait_snapshot_again, of all machines. */
-void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, bool *set);
+/* Like oriel_wait_snapshot_recheck, for all nodes. */
+void oriel_wait_snapshot_nodes_recheck(const struct oriel_wait_snapshot *look, bool *set);
 void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look);
 
-/* As its members on all machines have come to it; NULL: not all of them know it any more.  waiter: whose need it is. */
+/* Returns the progress record merged from the members' nodes; waiter is the rank that needs it.
+ * NULL: some node has freed its record. */
 const struct oriel_collective_progress *
-oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window);
+oriel_wait_snapshot_progress_of(struct oriel_wait_snapshot *look, int waiter, uint64_t id,
+                                bool is_window);
 
 /* --- needs --- */
 
-/* The gathering of a need of the rank's; NULL: nothing is known of it. */
+/* Returns the progress record that a need of the rank names. NULL: nothing is known of it. */
 const struct oriel_collective_progress *
-oriel_wait_snapshot_gathering(struct oriel_wait_snapshot *look, int rank,
-                              const struct oriel_wait_need *need);
+oriel_wait_snapshot_need_progress(struct oriel_wait_snapshot *look, int rank,
+                                  const struct oriel_wait_need *need);
 
-/* The need that a clause of the rank is made of. */
+/* Returns the need from which a clause of the rank was made. */
 static inline const struct oriel_wait_need *
 oriel_wait_snapshot_need(const struct oriel_wait_snapshot *look, int rank,
                          const struct oriel_deadlock_set_clause *clause)
@@ -75,8 +81,8 @@ oriel_wait_snapshot_need(const struct oriel_wait_snapshot *look, int rank,
     return &look->ranks[rank].noted.needs[clause->need];
 }
 
-/* Whether the member has called something else in the place of the call that others wait in. */
-bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *gathering, int member,
+/* Whether the member called another function in place of the call that others wait in. */
+bool oriel_wait_snapshot_mismatch(const struct oriel_collective_progress *progress, int member,
                                   uint64_t number, uint16_t call);
 
 #endif

@@ -1,36 +1,37 @@
-/* A look at the ranks of all machines.  Each machine's looker says of its ranks which wait steadily; their records are copied as
- * they stood all that time, gatherings are put together from each member's own machine, and at last all machines are asked once
- * more: who still has the same serial was in the same wait while all else was read.  wait_snapshot.c and deadlock.c call. */
+/* A snapshot of the ranks of all nodes. The deadlock thread of each node marks the ranks that wait
+ * steadily. Their records are copied as they were all that time, and progress records are merged
+ * from the nodes of their members. Finally all nodes are asked again: a rank with the same serial
+ * was in the same wait while everything else was read. */
 #include "check/deadlock/wait_snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct oriel_wait_snapshot_met {
-    struct oriel_wait_snapshot_met *next;
+struct oriel_wait_snapshot_progress_of {
+    struct oriel_wait_snapshot_progress_of *next;
     uint64_t id;
     bool is_window;
-    struct oriel_collective_progress *gathering; /* NULL: not all know it */
+    struct oriel_collective_progress *progress; /* NULL: some node has no such record */
 };
 
-static void forget(struct oriel_wait_snapshot *look)
+static void reports_free(struct oriel_wait_snapshot *look)
 {
-    int machines = look->far == NULL ? 0 : look->far->machines();
-    for (int i = 0; i < machines && look->reports != NULL; i++) {
+    int nodes = look->remote == NULL ? 0 : look->remote->nodes();
+    for (int i = 0; i < nodes && look->reports != NULL; i++) {
         free(look->reports[i]);
         look->reports[i] = NULL;
     }
     while (look->met != NULL) {
-        struct oriel_wait_snapshot_met *met = look->met;
+        struct oriel_wait_snapshot_progress_of *met = look->met;
         look->met = met->next;
-        free(met->gathering);
+        free(met->progress);
         free(met);
     }
 }
 
 void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look)
 {
-    forget(look);
+    reports_free(look);
     free(look->reports);
     look->reports = NULL;
 }
@@ -39,23 +40,23 @@ void oriel_wait_snapshot_nodes_close(struct oriel_wait_snapshot *look)
 
 bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set)
 {
-    int machines = look->far->machines();
+    int nodes = look->remote->nodes();
     bool answered =
         look->reports != NULL ||
-        (look->reports = calloc((size_t)(unsigned)machines, sizeof *look->reports)) != NULL;
-    forget(look);
+        (look->reports = calloc((size_t)(unsigned)nodes, sizeof *look->reports)) != NULL;
+    reports_free(look);
     for (int rank = 0; rank < look->n; rank++) {
         look->ranks[rank] = (struct oriel_wait_snapshot_rank){.state = ORIEL_DEADLOCK_SET_COMPUTES};
         set[rank] = false;
     }
-    for (int i = 0; i < machines && answered; i++) {
+    for (int i = 0; i < nodes && answered; i++) {
         size_t count = 0;
-        struct oriel_wait_report *reports = look->reports[i] = look->far->reports(i, &count);
+        struct oriel_wait_report *reports = look->reports[i] = look->remote->reports(i, &count);
         answered = reports != NULL;
         for (size_t k = 0; answered && k < count; k++) {
             struct oriel_wait_report *report = &reports[k];
             if (report->rank < 0 || report->rank >= look->n ||
-                look->far->machine_of(report->rank) != i)
+                look->remote->machine_of(report->rank) != i)
                 continue;
             struct oriel_wait_snapshot_rank *looked = &look->ranks[report->rank];
             looked->serial = report->serial;
@@ -68,12 +69,12 @@ bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set)
     return answered;
 }
 
-void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, bool *set)
+void oriel_wait_snapshot_nodes_recheck(const struct oriel_wait_snapshot *look, bool *set)
 {
     bool *same = calloc((size_t)(unsigned)look->n, sizeof *same);
-    for (int i = 0; i < look->far->machines() && same != NULL; i++) {
+    for (int i = 0; i < look->remote->nodes() && same != NULL; i++) {
         size_t count = 0;
-        struct oriel_wait_report *reports = look->far->reports(i, &count);
+        struct oriel_wait_report *reports = look->remote->reports(i, &count);
         for (size_t k = 0; reports != NULL && k < count; k++) {
             int32_t rank = reports[k].rank;
             if (rank >= 0 && rank < look->n && reports[k].state == ORIEL_DEADLOCK_SET_WAITS)
@@ -86,23 +87,23 @@ void oriel_wait_snapshot_nodes_again(const struct oriel_wait_snapshot *look, boo
     free(same);
 }
 
-/* --- gatherings --- */
+/* --- progress records --- */
 
-/* What the members of that machine have written, in the place of what stands there. */
-static bool add_machine(const struct oriel_wait_snapshot *look, int machine,
-                        struct oriel_collective_progress *into)
+/* Copies what the members of that node have written into the merged record. */
+static bool node_progress_merge(const struct oriel_wait_snapshot *look, int node,
+                                struct oriel_collective_progress *into)
 {
     bool any = false;
     for (int i = 0; i < into->n && !any; i++)
-        any = look->far->machine_of(into->slots[i].world_rank - 1) == machine;
+        any = look->remote->machine_of(into->slots[i].world_rank - 1) == node;
     struct oriel_collective_progress *from =
-        any ? look->far->gathering(machine, into->id, into->is_window != 0) : NULL;
+        any ? look->remote->progress(node, into->id, into->is_window != 0) : NULL;
     if (from == NULL || from->n != into->n || from->has_locks != into->has_locks) {
         free(from);
         return !any;
     }
     for (int i = 0; i < into->n; i++) {
-        if (look->far->machine_of(into->slots[i].world_rank - 1) != machine)
+        if (look->remote->machine_of(into->slots[i].world_rank - 1) != node)
             continue;
         memcpy((void *)&into->slots[i], (const void *)&from->slots[i], sizeof into->slots[i]);
         if (into->has_locks)
@@ -114,13 +115,13 @@ static bool add_machine(const struct oriel_wait_snapshot *look, int machine,
     return true;
 }
 
-static struct oriel_collective_progress *put_together(const struct oriel_wait_snapshot *look,
-                                                      int waiter, uint64_t id, bool is_window)
+static struct oriel_collective_progress *all_progress_merge(const struct oriel_wait_snapshot *look,
+                                                            int waiter, uint64_t id, bool is_window)
 {
-    int own = look->far->machine_of(waiter);
-    struct oriel_collective_progress *whole = look->far->gathering(own, id, is_window);
-    for (int machine = 0; machine < look->far->machines() && whole != NULL; machine++)
-        if (machine != own && !add_machine(look, machine, whole)) {
+    int own = look->remote->machine_of(waiter);
+    struct oriel_collective_progress *whole = look->remote->progress(own, id, is_window);
+    for (int node = 0; node < look->remote->nodes() && whole != NULL; node++)
+        if (node != own && !node_progress_merge(look, node, whole)) {
             free(whole);
             whole = NULL;
         }
@@ -128,19 +129,20 @@ static struct oriel_collective_progress *put_together(const struct oriel_wait_sn
 }
 
 const struct oriel_collective_progress *
-oriel_wait_snapshot_met(struct oriel_wait_snapshot *look, int waiter, uint64_t id, bool is_window)
+oriel_wait_snapshot_progress_of(struct oriel_wait_snapshot *look, int waiter, uint64_t id,
+                                bool is_window)
 {
-    struct oriel_wait_snapshot_met *met = look->met;
+    struct oriel_wait_snapshot_progress_of *met = look->met;
     while (met != NULL && (met->id != id || met->is_window != is_window))
         met = met->next;
     if (met == NULL) {
         met = malloc(sizeof *met);
         if (met == NULL)
             return NULL;
-        *met =
-            (struct oriel_wait_snapshot_met){.next = look->met, .id = id, .is_window = is_window};
-        met->gathering = put_together(look, waiter, id, is_window);
+        *met = (struct oriel_wait_snapshot_progress_of){
+            .next = look->met, .id = id, .is_window = is_window};
+        met->progress = all_progress_merge(look, waiter, id, is_window);
         look->met = met;
     }
-    return met->gathering;
+    return met->progress;
 }

@@ -1,4 +1,4 @@
-/* Attached regions, newest first.  attached_regions.h says who may call. */
+/* Attached regions, newest first. */
 #include "check/order/attached_regions.h"
 
 struct region {
@@ -6,17 +6,17 @@ struct region {
     struct oriel_member_range at;
 };
 
-void oriel_attached_add(oriel_shm_offset *list, struct oriel_member_range stretch)
+void oriel_attached_add(oriel_shm_offset *list, struct oriel_member_range range)
 {
     oriel_shm_offset place = oriel_shm_allocate(sizeof(struct region));
     struct region *region = oriel_shm_at(place);
     if (region == NULL)
         return;
-    *region = (struct region){.next = *list, .at = stretch};
+    *region = (struct region){.next = *list, .at = range};
     *list = place;
 }
 
-static void take_out(oriel_shm_offset *link)
+static void region_unlink(oriel_shm_offset *link)
 {
     oriel_shm_offset gone = *link;
     *link = ((struct region *)oriel_shm_at(gone))->next;
@@ -28,7 +28,7 @@ void oriel_attached_remove(oriel_shm_offset *list, uint64_t address)
     for (oriel_shm_offset *link = list; *link != 0;) {
         struct region *region = oriel_shm_at(*link);
         if (region->at.address == address) {
-            take_out(link);
+            region_unlink(link);
             return;
         }
         link = &region->next;
@@ -38,12 +38,12 @@ void oriel_attached_remove(oriel_shm_offset *list, uint64_t address)
 void oriel_attached_empty(oriel_shm_offset *list)
 {
     while (*list != 0)
-        take_out(list);
+        region_unlink(list);
 }
 
-/* The region that has the byte; NULL: none, and the nearest. */
-static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_t at,
-                                                  struct oriel_member_range *nearest)
+/* Returns the region that contains the byte, or NULL and the nearest region. */
+static const struct oriel_member_range *region_find(oriel_shm_offset list, uint64_t at,
+                                                    struct oriel_member_range *nearest)
 {
     uint64_t nearest_bytes = UINT64_MAX;
     for (oriel_shm_offset place = list; place != 0;) {
@@ -61,13 +61,14 @@ static const struct oriel_member_range *region_of(oriel_shm_offset list, uint64_
     return NULL;
 }
 
-/* From address on, without a hole: up to end, of which the last bytes may not be wanted. */
+/* Returns the end of the attached memory without a hole from address on, or end if that is lower;
+ * some bytes before end may be unneeded. */
 static uint64_t covered_up(oriel_shm_offset list, uint64_t address,
                            struct oriel_member_range *nearest)
 {
     const struct oriel_member_range *region;
     uint64_t end = address;
-    while ((region = region_of(list, end, nearest)) != NULL &&
+    while ((region = region_find(list, end, nearest)) != NULL &&
            region->address + region->len_bytes > end)
         end = region->address + region->len_bytes;
     return end - address;
@@ -78,14 +79,14 @@ static uint64_t covered_down(oriel_shm_offset list, uint64_t address)
     struct oriel_member_range nearest;
     const struct oriel_member_range *region;
     uint64_t begin = address;
-    while (begin > 0 && (region = region_of(list, begin - 1, &nearest)) != NULL)
+    while (begin > 0 && (region = region_find(list, begin - 1, &nearest)) != NULL)
         begin = region->address;
     return address - begin;
 }
 
-/* How many runs behind this one are attached as it is: in the same regions. */
-static uint64_t alike(oriel_shm_offset list, struct oriel_member_range run, uint64_t up_bytes,
-                      int64_t stride_bytes)
+/* Returns how many runs after this one are in the same regions as it, and so are attached too. */
+static uint64_t runs_alike_count(oriel_shm_offset list, struct oriel_member_range run,
+                                 uint64_t up_bytes, int64_t stride_bytes)
 {
     if (run.len_bytes == 0 || stride_bytes == 0)
         return UINT64_MAX;
@@ -100,7 +101,7 @@ bool oriel_attached_has(oriel_shm_offset list, struct oriel_member_range *run, u
         uint64_t up_bytes = run->len_bytes == 0 ? 0 : covered_up(list, run->address, nearest);
         if (up_bytes < run->len_bytes)
             return false;
-        uint64_t passed = alike(list, *run, up_bytes, stride_bytes);
+        uint64_t passed = runs_alike_count(list, *run, up_bytes, stride_bytes);
         passed = passed < left ? passed : left - 1;
         run->address += (passed + 1) * (uint64_t)stride_bytes;
         left -= passed + 1;

@@ -1,4 +1,4 @@
-/* Vector clocks: what clock.h says.  A clock is an array of its owner's; nothing is kept here.  All of check/ may call. */
+/* Vector clocks. */
 #include "check/order/clock.h"
 
 void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int width)

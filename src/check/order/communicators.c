@@ -1,6 +1,6 @@
-/* The table of communicators by handle.  An entry goes when the host deletes the attribute that it stands for, that is when the
- * communicator is freed, by whatever way: no stale entry meets a handle that is used again.  communicators.h says who may call.
- * */
+/* The table of communicators by handle. The host deletes an attribute of the communicator when it
+ * is freed, by whatever call, and that removes the entry. So no stale entry is found under a handle
+ * that is used again. */
 #include "check/order/communicators.h"
 
 #include "base/hash_table.h"
@@ -15,14 +15,11 @@ enum { WORLD_ID = 1, SELF_ID = 2 };
 
 static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of the first look at the predefined ones */
+    /* of made_counts, and of the first look at the predefined communicators */
+    PTHREAD_MUTEX_INITIALIZER;
 
-/* How many communicators were made of one parent, call and group. */
-static struct drawn {
-    struct drawn *next;
-    uint64_t key;
-    uint64_t count;
-} * drawn[1024];
+/* Communicators made so far, by parent, call and group; the value itself is the count. */
+static struct oriel_hash_table made_counts = ORIEL_HASH_TABLE_INIT;
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
@@ -52,10 +49,10 @@ void oriel_comm_release(struct oriel_comm *comm)
     free(comm);
 }
 
-/* --- who is in it --- */
+/* --- members --- */
 
-/* The members in MPI_COMM_WORLD; false when one is not in it. */
-static bool translate(MPI_Group group, int size, int *world_ranks)
+/* Translates the members to MPI_COMM_WORLD. Returns false when a member is not in it. */
+static bool world_ranks_translate(MPI_Group group, int size, int *world_ranks)
 {
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group world = MPI_GROUP_NULL;
@@ -73,7 +70,7 @@ static bool translate(MPI_Group group, int size, int *world_ranks)
     return known;
 }
 
-static void find_self(struct oriel_comm *comm)
+static void own_rank_find(struct oriel_comm *comm)
 {
     comm->rank = -1;
     comm->is_here = true;
@@ -94,11 +91,12 @@ struct oriel_comm *oriel_comm_of_group(MPI_Group group)
     bool known = oriel_host()->Group_size(group, &made->size) == MPI_SUCCESS && made->size > 0;
     if (known) {
         made->world_ranks = malloc((size_t)made->size * sizeof *made->world_ranks);
-        known = made->world_ranks != NULL && translate(group, made->size, made->world_ranks);
+        known = made->world_ranks != NULL &&
+                world_ranks_translate(group, made->size, made->world_ranks);
     }
     if (known) {
         atomic_store(&made->references, 1);
-        find_self(made);
+        own_rank_find(made);
         oriel_matching_open(&made->matching, 0, oriel_order_rank());
         if (made->rank >= 0)
             return made;
@@ -108,8 +106,8 @@ struct oriel_comm *oriel_comm_of_group(MPI_Group group)
     return NULL;
 }
 
-/* NULL when it is not modelled. */
-static struct oriel_comm *make(MPI_Comm comm)
+/* NULL: not modelled. */
+static struct oriel_comm *comm_make(MPI_Comm comm)
 {
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group group;
@@ -120,7 +118,7 @@ static struct oriel_comm *make(MPI_Comm comm)
     return made;
 }
 
-static void set_id(struct oriel_comm *comm, uint64_t id)
+static void comm_id_set(struct oriel_comm *comm, uint64_t id)
 {
     comm->id = id;
     comm->matching.id = id;
@@ -132,10 +130,10 @@ static void set_id(struct oriel_comm *comm, uint64_t id)
 
 void oriel_comm_add(MPI_Comm comm, uint64_t id)
 {
-    struct oriel_comm *entry = make(comm);
+    struct oriel_comm *entry = comm_make(comm);
     if (entry == NULL)
         return;
-    set_id(entry, id);
+    comm_id_set(entry, id);
     if (!oriel_hash_table_set(&table, handle_key(comm), entry))
         oriel_comm_release(entry);
 }
@@ -143,19 +141,19 @@ void oriel_comm_add(MPI_Comm comm, uint64_t id)
 void oriel_comm_freed(MPI_Comm was, struct oriel_comm *entry)
 {
     oriel_hash_table_remove(&table, handle_key(was),
-                            entry); /* unless the handle is somebody else's already */
+                            entry); /* unless the handle is already used again */
     oriel_comm_release(entry);
 }
 
-static struct oriel_comm *add_predefined(MPI_Comm comm)
+static struct oriel_comm *predefined_comm_add(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
     struct oriel_comm *entry = oriel_hash_table_find(&table, handle_key(comm));
     if (entry == NULL) {
-        entry = make(comm);
+        entry = comm_make(comm);
         if (entry != NULL)
-            set_id(entry,
-                   comm == MPI_COMM_WORLD ? WORLD_ID : mix(SELF_ID, (uint64_t)oriel_order_rank()));
+            comm_id_set(entry, comm == MPI_COMM_WORLD ? WORLD_ID
+                                                      : mix(SELF_ID, (uint64_t)oriel_order_rank()));
         if (entry != NULL && !oriel_hash_table_set(&table, handle_key(comm), entry)) {
             oriel_comm_release(entry);
             entry = NULL;
@@ -168,11 +166,12 @@ static struct oriel_comm *add_predefined(MPI_Comm comm)
 struct oriel_comm *oriel_comm_find(MPI_Comm comm)
 {
     struct oriel_comm *entry = oriel_hash_table_find(&table, handle_key(comm));
-    return entry == NULL && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) ? add_predefined(comm)
-                                                                              : entry;
+    return entry == NULL && (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+               ? predefined_comm_add(comm)
+               : entry;
 }
 
-static void release(void *entry, void *nothing)
+static void comm_entry_release(void *entry, void *nothing)
 {
     (void)nothing;
     oriel_comm_release(entry);
@@ -180,7 +179,7 @@ static void release(void *entry, void *nothing)
 
 void oriel_comm_stop(void)
 {
-    oriel_hash_table_visit(&table, release, NULL);
+    oriel_hash_table_visit(&table, comm_entry_release, NULL);
     oriel_hash_table_close(&table);
 }
 
@@ -196,22 +195,13 @@ struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, cons
     return making;
 }
 
-static uint64_t next_id(uint64_t key)
+static uint64_t comm_id_next(uint64_t key)
 {
     pthread_mutex_lock(&mutex);
-    struct drawn **first = &drawn[key % 1024], *found = *first;
-    while (found != NULL && found->key != key)
-        found = found->next;
-    if (found == NULL) {
-        found = calloc(1, sizeof *found);
-        if (found != NULL) {
-            *found = (struct drawn){.next = *first, .key = key};
-            *first = found;
-        }
-    }
-    uint64_t id = found == NULL ? 0 : mix(key, ++found->count);
+    uintptr_t count = (uintptr_t)oriel_hash_table_find(&made_counts, key) + 1;
+    bool counted = oriel_hash_table_set_alone(&made_counts, key, (void *)count);
     pthread_mutex_unlock(&mutex);
-    return id;
+    return counted ? mix(key, count) : 0;
 }
 
 uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct oriel_comm *like)
@@ -219,12 +209,12 @@ uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct or
     uint64_t key = mix(making->parent_id, making->tag);
     for (int i = 0; i < like->size; i++)
         key = mix(key, (uint64_t)oriel_comm_world_rank(like, i));
-    return next_id(key);
+    return comm_id_next(key);
 }
 
 void oriel_comm_made(const struct oriel_comm_making *making, MPI_Comm comm)
 {
-    struct oriel_comm *entry = comm == MPI_COMM_NULL ? NULL : make(comm);
+    struct oriel_comm *entry = comm == MPI_COMM_NULL ? NULL : comm_make(comm);
     if (entry == NULL)
         return;
     uint64_t id = oriel_comm_draw(making, entry);

@@ -1,7 +1,8 @@
-/* The program's communicators: an id that their members agree on without a message, who they are in MPI_COMM_WORLD, and the
- * numbers of their messages and collectives.  One that has no entry is not modelled: intercommunicators, those of sessions and
- * of processes of another MPI_COMM_WORLD, and those that were made unseen.
- * messages*.c call; what was found stays as long as the communicator or a reference. */
+/* The program's communicators: an id on which the members agree without a message, their ranks in
+ * MPI_COMM_WORLD, and the numbers of their messages and collectives. A communicator without an
+ * entry is not modelled: intercommunicators, those of sessions, those with processes of another
+ * MPI_COMM_WORLD, and those whose creation was not seen. An entry stays valid as long as the
+ * communicator or a reference. */
 #ifndef ORIEL_CHECK_ORDER_COMMUNICATORS_H
 #define ORIEL_CHECK_ORDER_COMMUNICATORS_H
 
@@ -16,21 +17,21 @@
 struct oriel_comm {
     uint64_t id;
     int size, rank;
-    int *world_ranks;            /* NULL: as they are */
-    bool is_here;                /* all members are on this machine */
+    int *world_ranks;            /* NULL: identical */
+    bool is_here;                /* all members are on this node */
     bool is_reached;             /* order is known of all members */
-    _Atomic uint32_t references; /* of the handle, and of what is under way */
+    _Atomic uint32_t references; /* of the handle and of outstanding operations */
     _Atomic uint64_t collectives;
     struct oriel_collective_progress
-        *gathering; /* NULL: waits on it are not noted, or for ranks only */
+        *gathering; /* NULL: waits on it are not recorded, or for ranks only */
     struct oriel_matching matching;
 };
 
-/* NULL when it is not modelled. */
+/* Returns NULL when it is not modelled. */
 struct oriel_comm *oriel_comm_find(MPI_Comm comm);
 
-/* A communicator of a group's processes that no handle stands for, with a reference and without an id; NULL when one of them is
- * not in MPI_COMM_WORLD.  The caller is a member. */
+/* Makes a communicator of a group's processes without a handle or an id, and returns a reference.
+ * Returns NULL when a process is not in MPI_COMM_WORLD. The caller is a member. */
 struct oriel_comm *oriel_comm_of_group(MPI_Group group);
 
 void oriel_comm_hold(struct oriel_comm *comm);
@@ -46,7 +47,8 @@ static inline int oriel_comm_world_rank(const struct oriel_comm *comm, int rank)
     return comm->world_ranks == NULL ? rank : comm->world_ranks[rank];
 }
 
-/* What a call makes communicators of.  parent: NULL when it is not modelled; tag: what else tells calls apart. */
+/* What a call makes communicators from. parent: NULL when it is not modelled; tag: distinguishes
+ * calls. */
 struct oriel_comm_making {
     uint64_t parent_id;
     uint64_t tag;
@@ -54,18 +56,20 @@ struct oriel_comm_making {
 struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call,
                                            int tag);
 
-/* Behind it: the intracommunicator is found from now on, if all its processes are of MPI_COMM_WORLD.  Members that
- * make communicators of one group from one parent make them in one order: the nth such one has the same id for all. */
+/* Call after the communicator was made: from now on it is found, if it is an intracommunicator with
+ * all processes in MPI_COMM_WORLD. Members that make several communicators of one group from one
+ * parent make them in the same order: the nth one has the same id on all members. */
 void oriel_comm_made(const struct oriel_comm_making *making, MPI_Comm comm);
 
-/* The same in two steps, for one that is complete later: its id is drawn now, for the group of like. */
+/* Does the same in two steps for a communicator that is complete later: oriel_comm_draw assigns its
+ * id now, for the group of like. */
 uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct oriel_comm *like);
 void oriel_comm_add(MPI_Comm comm, uint64_t id);
 
-/* Behind the call that has freed it: what was found under its handle before. */
+/* Call after the call that freed it: removes the entry that was found under its handle before. */
 void oriel_comm_freed(MPI_Comm was, struct oriel_comm *entry);
 
-/* The end of the program's communication: forgets all. */
+/* Ends all entries at the end of the program's communication. */
 void oriel_comm_stop(void);
 
 #endif

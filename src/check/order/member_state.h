@@ -1,7 +1,7 @@
-/* What members of a window have said of themselves that others are judged by: fences and their assertions, posts and starts,
- * regions that are attached, who frees the window.  It stands on the board of the first member's machine, but for regions, which
- * stand where they are attached; each question is worked on there as a whole, under one lock, whoever asks.  windows.c finds and
- * asks; remote_serve.c answers other machines. */
+/* Calls of a window's members that calls of other members are checked against: fences and their
+ * assertions, posts and starts, attached regions, MPI_Win_free. The states are in the shared memory
+ * of the first member's node; regions are on the node where they are attached. Each question is
+ * processed there as a whole under one lock, for members of all nodes. */
 #ifndef ORIEL_CHECK_ORDER_MEMBER_STATE_H
 #define ORIEL_CHECK_ORDER_MEMBER_STATE_H
 
@@ -10,24 +10,33 @@
 #include "check/shm/shm.h"
 
 enum oriel_member_state_kind {
-    ORIEL_MEMBER_FENCE, /* member; number, assert, site: differs and the first one's site; gone_rank and gone_site */
-    ORIEL_MEMBER_NO_PUT, /* other: whether its fence of that number promises so, and the site */
+    /* member; number, assert, site: found: the assertion differs from the first one, with its site;
+     * gone_rank and gone_site */
+    ORIEL_MEMBER_FENCE,
+    ORIEL_MEMBER_NO_PUT, /* other: found: its fence of that number promises so; site */
     ORIEL_MEMBER_POST,   /* member, for other; assert, tick, site */
-    ORIEL_MEMBER_START, /* member, of other; site: posts, tick and site of the last one; gone_rank: other does not post */
-    ORIEL_MEMBER_NO_POST,  /* member, for other: the call failed that the last note was of */
+    /* member, of other; site: posts, tick and site of the last post; gone_rank: other does not
+     * post */
+    ORIEL_MEMBER_START,
+    ORIEL_MEMBER_NO_POST,  /* member, for other: undoes the last record, because the call failed */
     ORIEL_MEMBER_NO_START, /* member, of other: likewise */
     ORIEL_MEMBER_NO_FENCE, /* member: likewise; number */
     ORIEL_MEMBER_POSTED,   /* of member, by other: posts, assert and site of the last one */
-    ORIEL_MEMBER_END, /* member is in MPI_Win_free; site: found: another one has fenced more often, site */
-    ORIEL_MEMBER_UNEQUAL, /* member's pair of that number with more starts (assert 0: more posts): found, rank, site */
-    ORIEL_MEMBER_WANTED, /* member: found: enum oriel_wanted; rank; of a post that waits for a start, its site */
+    /* member is in MPI_Win_free; site: found: another member has called more fences; site */
+    ORIEL_MEMBER_END,
+    /* member's pair of that number with more starts (assert 0: more posts): found, rank, site */
+    ORIEL_MEMBER_UNEQUAL,
+    /* member: found: enum oriel_wanted; rank; site of a post that waits for a start */
+    ORIEL_MEMBER_WANTED,
     ORIEL_MEMBER_ATTACH, /* member; extent */
     ORIEL_MEMBER_DETACH, /* member; extent's offset */
-    ORIEL_MEMBER_ATTACHED, /* other; extent: found: all of it; else the run that is not, and the region nearest to it */
+    /* other; extent: found: all of it is attached; else the first run that is not, and the nearest
+     * region */
+    ORIEL_MEMBER_ATTACHED,
     ORIEL_MEMBER_KINDS,
 };
 
-/* What another member waits for in vain. */
+/* A call that another member waits for in vain. */
 enum oriel_wanted {
     ORIEL_WANTED_NOTHING,
     ORIEL_WANTED_FENCE,
@@ -45,7 +54,7 @@ struct oriel_member_state_ask {
     struct oriel_access_extent extent;
 };
 
-/* A stretch of a member's memory; 0 bytes: there is none. */
+/* A range of a member's memory; 0 bytes: none. */
 struct oriel_member_range {
     uint64_t address, len_bytes;
 };
@@ -63,18 +72,20 @@ struct oriel_member_state_answer {
 
 struct oriel_member_states;
 
-/* Those of this machine, made by the first of its members, of which there are so many here; NULL: the board is full. */
+/* Finds the states of this node; the first of its members_here members makes them. NULL: the shared
+ * memory is full. */
 struct oriel_member_states *oriel_member_states_find(uint64_t window, int n, int members_here);
 
-/* A member of this machine needs them no more; the last one frees them. */
+/* A member of this node no longer needs the states; the last one frees them. */
 void oriel_member_states_leave(uint64_t window);
 
-/* What is asked of this machine's, by a member here. */
+/* Processes a question of a member on this node. */
 void oriel_member_state_work(struct oriel_member_states *notes,
                              const struct oriel_member_state_ask *ask,
                              struct oriel_member_state_answer *answer);
 
-/* The same for a member elsewhere; false: there are none any more, or the question is none. */
+/* Does the same for a member on another node. Returns false if the states are gone or the question
+ * is invalid. */
 bool oriel_member_state_answer(uint64_t window, const struct oriel_member_state_ask *ask,
                                struct oriel_member_state_answer *answer);
 

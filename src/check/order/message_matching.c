@@ -1,30 +1,65 @@
-/* Numbering of messages, argued once.  MPI matches each message with the first posted receive that fits, and messages of one
- * envelope in the order of their sends (3.5).  So the receives that get messages of one envelope get them in the order in which
- * they were posted:
- *   M1  a receive that names its envelope gets its number when it is posted, if no open receive can get a message of that
- *   envelope;
- *   M2  else it is open, as all with wildcards are, and stays so until it is known what it got and until no receive before it in
- *       the list can get that envelope: then it has the next number;
- *   M3  an open receive that is complete while receives before it may have got the same envelope takes what all the numbers that
- *       it may have were given: a sender's clock only grows, so that too much is taken, never too little;
- *   M4  where threads post at once, or a receive was lost, the sender's whole clock is taken.
- * An entry under a key goes when its number is given to a receive that is complete: each exactly once. */
+/* Argument for the numbers of messages. MPI matches each message with the first posted receive that
+ * fits, and messages of one envelope in the order of their sends (3.5). So the receives that get
+ * messages of one envelope get them in the order in which the receives were posted:
+ * M1: A receive that names its envelope gets its number when it is posted, if no open receive can
+ *     get a message of that envelope.
+ * M2: Otherwise it is open, as all receives with wildcards are. It stays open until its message is
+ *     known and no earlier receive in the list can get that envelope: then it gets the next number.
+ * M3: An open receive that completes while earlier receives may have got the same envelope takes
+ *     the clocks of all numbers that it may have. A sender's clock only grows, so it takes too
+ *     much, never too little.
+ * M4: Where several threads post at once, or a receive was lost, the sender's whole clock is taken.
+ *
+ * An entry under a key is freed when its number is given to a complete receive: each exactly once.
+ */
 #include "check/order/message_matching.h"
 
-#include "check/order/envelope_counts.h"
 #include "check/order/order.h"
 
 #include <stdlib.h>
 
 enum { RANGE_MOST = 64 };
 
+/* Sent messages of an envelope, and those that numbered receives received. */
+struct envelope_count {
+    uint32_t sent;
+    uint32_t received;
+};
+
+static bool envelope_is_same(struct oriel_envelope a, struct oriel_envelope b)
+{
+    return a.peer == b.peer && a.tag == b.tag;
+}
+
+/* Returns NULL when memory is exhausted. */
+static struct envelope_count *envelope_count_get(struct oriel_matching *matching,
+                                                 struct oriel_envelope envelope)
+{
+    uint64_t key = (uint64_t)(uint32_t)envelope.peer << 32 | (uint32_t)envelope.tag;
+    struct envelope_count *count = oriel_hash_table_find(&matching->counts, key);
+    if (count != NULL)
+        return count;
+    count = calloc(1, sizeof *count);
+    if (count != NULL && !oriel_hash_table_set_alone(&matching->counts, key, count)) {
+        free(count);
+        count = NULL;
+    }
+    return count;
+}
+
+static void envelope_count_free(void *count, void *nothing)
+{
+    (void)nothing;
+    free(count);
+}
+
 void oriel_matching_open(struct oriel_matching *matching, uint64_t id, int32_t rank)
 {
-    *matching = (struct oriel_matching){.id = id, .rank = rank};
+    *matching = (struct oriel_matching){.id = id, .rank = rank, .counts = ORIEL_HASH_TABLE_INIT};
     pthread_mutex_init(&matching->mutex, NULL);
 }
 
-static void free_list(struct oriel_receiving *receiving)
+static void receives_free(struct oriel_receiving *receiving)
 {
     while (receiving != NULL) {
         struct oriel_receiving *next = receiving->next;
@@ -35,14 +70,15 @@ static void free_list(struct oriel_receiving *receiving)
 
 void oriel_matching_close(struct oriel_matching *matching)
 {
-    oriel_tallies_free(matching);
-    free_list(matching->numbered);
-    free_list(matching->open_first);
+    oriel_hash_table_visit(&matching->counts, envelope_count_free, NULL);
+    oriel_hash_table_close(&matching->counts);
+    receives_free(matching->numbered);
+    receives_free(matching->open_first);
     pthread_mutex_destroy(&matching->mutex);
 }
 
-static struct oriel_key key_of(const struct oriel_matching *matching, int32_t source,
-                               int32_t destination, int32_t tag, uint32_t number)
+static struct oriel_key message_key(const struct oriel_matching *matching, int32_t source,
+                                    int32_t destination, int32_t tag, uint32_t number)
 {
     return (struct oriel_key){{ORIEL_ORDER_MESSAGE | oriel_order_home(destination), matching->id,
                                (uint64_t)(uint32_t)source << 32 | (uint32_t)destination,
@@ -52,49 +88,50 @@ static struct oriel_key key_of(const struct oriel_matching *matching, int32_t so
 static struct oriel_key sent_key(const struct oriel_matching *matching, struct oriel_envelope to,
                                  uint32_t number)
 {
-    return key_of(matching, matching->rank, to.peer, to.tag, number);
+    return message_key(matching, matching->rank, to.peer, to.tag, number);
 }
 
 static struct oriel_key received_key(const struct oriel_matching *matching,
                                      struct oriel_envelope from, uint32_t number)
 {
-    return key_of(matching, from.peer, matching->rank, from.tag, number);
+    return message_key(matching, from.peer, matching->rank, from.tag, number);
 }
 
 /* --- sends --- */
 
-/* M4: a thread that is still posting the same envelope may be overtaken by this message and by all that were numbered since, each
- * of which then comes one place earlier: what stands at these places is given this clock too. */
-static void give_to_others(struct oriel_matching *matching, const struct oriel_sending *sending)
+/* M4: this message and all messages numbered since may overtake a thread that is still posting the
+ *     same envelope. Each of them then arrives one number earlier, so the entries of these numbers
+ *     are given this clock too. */
+static void overtaken_sends_give(struct oriel_matching *matching,
+                                 const struct oriel_sending *sending)
 {
     uint32_t most = 0;
     for (const struct oriel_sending *other = matching->sending; other != NULL; other = other->next)
-        if (oriel_envelope_same(other->envelope, sending->envelope) &&
+        if (envelope_is_same(other->envelope, sending->envelope) &&
             sending->number - other->number > most)
             most = sending->number - other->number;
     if (most >= RANGE_MOST)
         oriel_order_doubt();
     for (uint32_t i = 1; i <= most && most < RANGE_MOST; i++) {
         struct oriel_key key = sent_key(matching, sending->envelope, sending->number - i);
-        oriel_order_give_more(&key);
+        oriel_order_give_again(&key);
     }
 }
 
 struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct oriel_envelope to)
 {
     struct oriel_sending *sending =
-        malloc(sizeof *sending); /* not the caller's: it may be left by a jump */
+        malloc(sizeof *sending); /* not in the caller's frame: the call may be left by a jump */
     pthread_mutex_lock(&matching->mutex);
-    struct oriel_envelope_count *tally =
-        sending == NULL ? NULL : oriel_envelope_count_of(matching, to);
-    if (tally == NULL) {
+    struct envelope_count *count = sending == NULL ? NULL : envelope_count_get(matching, to);
+    if (count == NULL) {
         oriel_order_doubt();
         free(sending);
         sending = NULL;
     } else {
         *sending = (struct oriel_sending){
-            .envelope = to, .number = tally->sent++, .next = matching->sending};
-        give_to_others(matching, sending);
+            .envelope = to, .number = count->sent++, .next = matching->sending};
+        overtaken_sends_give(matching, sending);
         struct oriel_key key = sent_key(matching, to, sending->number);
         oriel_order_give(&key, 1);
         matching->sending = sending;
@@ -113,11 +150,11 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
         link = &(*link)->next;
     *link = sending->next;
     if (failed) {
-        struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, sending->envelope);
-        if (tally != NULL && tally->sent == sending->number + 1) {
+        struct envelope_count *count = envelope_count_get(matching, sending->envelope);
+        if (count != NULL && count->sent == sending->number + 1) {
             struct oriel_key key = sent_key(matching, sending->envelope, sending->number);
             oriel_order_forget(&key);
-            tally->sent--;
+            count->sent--;
         } else {
             oriel_order_doubt();
         }
@@ -128,7 +165,7 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
 
 /* --- lists of receives --- */
 
-static void append_open(struct oriel_matching *matching, struct oriel_receiving *receiving)
+static void open_append(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     receiving->before = matching->open_last;
     receiving->next = NULL;
@@ -139,7 +176,7 @@ static void append_open(struct oriel_matching *matching, struct oriel_receiving 
     matching->open_last = receiving;
 }
 
-static void unlink_open(struct oriel_matching *matching, struct oriel_receiving *receiving)
+static void open_unlink(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     if (receiving->before != NULL)
         receiving->before->next = receiving->next;
@@ -151,7 +188,7 @@ static void unlink_open(struct oriel_matching *matching, struct oriel_receiving 
         matching->open_last = receiving->before;
 }
 
-static void add_numbered(struct oriel_matching *matching, struct oriel_receiving *receiving)
+static void numbered_add(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     receiving->before = NULL;
     receiving->next = matching->numbered;
@@ -160,7 +197,7 @@ static void add_numbered(struct oriel_matching *matching, struct oriel_receiving
     matching->numbered = receiving;
 }
 
-static void unlink_numbered(struct oriel_matching *matching, struct oriel_receiving *receiving)
+static void numbered_unlink(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     if (receiving->before != NULL)
         receiving->before->next = receiving->next;
@@ -170,40 +207,42 @@ static void unlink_numbered(struct oriel_matching *matching, struct oriel_receiv
         receiving->next->before = receiving->before;
 }
 
-/* Whether a message of the envelope fits what a receive wants. */
-static bool fits(struct oriel_envelope wanted, struct oriel_envelope envelope)
+/* Whether a message of the envelope matches what a receive wants. */
+static bool envelope_matches(struct oriel_envelope wanted, struct oriel_envelope envelope)
 {
     return (wanted.peer == ORIEL_ANY || wanted.peer == envelope.peer) &&
            (wanted.tag == ORIEL_ANY || wanted.tag == envelope.tag);
 }
 
-/* Whether there may be a message that fits both. */
-static bool meet(struct oriel_envelope a, struct oriel_envelope b)
+/* Whether some message can match both. */
+static bool envelopes_overlap(struct oriel_envelope a, struct oriel_envelope b)
 {
     return (a.peer == ORIEL_ANY || b.peer == ORIEL_ANY || a.peer == b.peer) &&
            (a.tag == ORIEL_ANY || b.tag == ORIEL_ANY || a.tag == b.tag);
 }
 
-static bool is_named(struct oriel_envelope wanted)
+static bool envelope_is_named(struct oriel_envelope wanted)
 {
     return wanted.peer != ORIEL_ANY && wanted.tag != ORIEL_ANY;
 }
 
-/* Whether an open receive before this one (NULL: any) may get or have got a message of the envelope. */
-static bool one_before_may_get(const struct oriel_matching *matching,
-                               const struct oriel_receiving *limit, struct oriel_envelope envelope)
+/* Whether an open receive before limit (NULL: any open one) may get or have got a message of the
+ * envelope. */
+static bool earlier_open_may_get(const struct oriel_matching *matching,
+                                 const struct oriel_receiving *limit,
+                                 struct oriel_envelope envelope)
 {
     for (const struct oriel_receiving *open = matching->open_first; open != limit;
          open = open->next)
-        if (open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, envelope)
-                                             : fits(open->wanted, envelope))
+        if (open->state == ORIEL_RECEIVE_GOT ? envelope_is_same(open->got, envelope)
+                                             : envelope_matches(open->wanted, envelope))
             return true;
     return false;
 }
 
-/* --- taking --- */
+/* --- taking clocks --- */
 
-static void take_number(struct oriel_matching *matching, struct oriel_envelope from,
+static void number_take(struct oriel_matching *matching, struct oriel_envelope from,
                         uint32_t number, bool uncertain)
 {
     struct oriel_key key = received_key(matching, from, number);
@@ -211,54 +250,56 @@ static void take_number(struct oriel_matching *matching, struct oriel_envelope f
         oriel_order_take_rank(from.peer);
 }
 
-/* M3: up to so many more than what is received for sure. */
-static void look_at_range(struct oriel_matching *matching, struct oriel_envelope from,
-                          uint32_t first, uint32_t more, bool uncertain)
+/* M3: takes the clocks of first and of up to more numbers after it. */
+static void numbers_look(struct oriel_matching *matching, struct oriel_envelope from,
+                         uint32_t first, uint32_t more, bool uncertain)
 {
     bool any = false;
     for (uint32_t i = 0; i <= more && more < RANGE_MOST; i++) {
         struct oriel_key key = received_key(matching, from, first + i);
-        any = oriel_order_look(&key) || any;
+        any = oriel_order_peek(&key) || any;
     }
     if (!any || uncertain || oriel_order_is_doubtful())
         oriel_order_take_rank(from.peer);
 }
 
-/* What a message of the envelope that matches after the open receives before limit may be numbered. */
-static void look_behind(struct oriel_matching *matching, const struct oriel_receiving *limit,
-                        struct oriel_envelope from, bool uncertain)
+/* Takes the clocks of all numbers that a message of the envelope may have, if it matches after the
+ * open receives before limit. */
+static void later_numbers_look(struct oriel_matching *matching, const struct oriel_receiving *limit,
+                               struct oriel_envelope from, bool uncertain)
 {
     uint32_t more = 0;
-    struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, from);
+    struct envelope_count *count = envelope_count_get(matching, from);
     for (const struct oriel_receiving *open = matching->open_first; open != limit;
          open = open->next)
-        more += open->state == ORIEL_RECEIVE_GOT ? oriel_envelope_same(open->got, from)
-                                                 : fits(open->wanted, from);
-    look_at_range(matching, from, tally == NULL ? 0 : tally->received, more,
-                  uncertain || tally == NULL);
+        more += open->state == ORIEL_RECEIVE_GOT ? envelope_is_same(open->got, from)
+                                                 : envelope_matches(open->wanted, from);
+    numbers_look(matching, from, count == NULL ? 0 : count->received, more,
+                 uncertain || count == NULL);
 }
 
-/* M2: whatever is known now gets its number. */
-static void settle(struct oriel_matching *matching)
+/* M2: numbers every receive whose number is known by now. */
+static void open_receives_number(struct oriel_matching *matching)
 {
     for (struct oriel_receiving *open = matching->open_first, *next; open != NULL; open = next) {
         next = open->next;
         bool got = open->state == ORIEL_RECEIVE_GOT;
         struct oriel_envelope envelope = got ? open->got : open->wanted;
-        if ((!got && !is_named(open->wanted)) || one_before_may_get(matching, open, envelope))
+        if ((!got && !envelope_is_named(open->wanted)) ||
+            earlier_open_may_get(matching, open, envelope))
             continue;
-        struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, envelope);
-        if (tally == NULL)
+        struct envelope_count *count = envelope_count_get(matching, envelope);
+        if (count == NULL)
             continue;
-        unlink_open(matching, open);
-        open->number = tally->received++;
+        open_unlink(matching, open);
+        open->number = count->received++;
         if (got) {
             struct oriel_key key = received_key(matching, envelope, open->number);
             oriel_order_forget(&key);
             free(open);
         } else {
             open->state = ORIEL_RECEIVE_NUMBERED;
-            add_numbered(matching, open);
+            numbered_add(matching, open);
         }
     }
 }
@@ -266,10 +307,10 @@ static void settle(struct oriel_matching *matching)
 /* --- receives --- */
 
 /* M4 */
-static void note_others(struct oriel_receiving *list, struct oriel_receiving *receiving)
+static void concurrent_posts_mark(struct oriel_receiving *list, struct oriel_receiving *receiving)
 {
     for (struct oriel_receiving *other = list; other != NULL; other = other->next)
-        if (other->posting && meet(other->wanted, receiving->wanted))
+        if (other->posting && envelopes_overlap(other->wanted, receiving->wanted))
             other->uncertain = receiving->uncertain = true;
 }
 
@@ -283,24 +324,24 @@ struct oriel_receiving *oriel_receive_post(struct oriel_matching *matching,
     receiving->posting = true;
     pthread_mutex_lock(&matching->mutex);
     if (matching->posting++ > 0) {
-        note_others(matching->numbered, receiving);
-        note_others(matching->open_first, receiving);
+        concurrent_posts_mark(matching->numbered, receiving);
+        concurrent_posts_mark(matching->open_first, receiving);
     }
-    bool sure = is_named(from) && !one_before_may_get(matching, NULL, from);
-    struct oriel_envelope_count *tally = sure ? oriel_envelope_count_of(matching, from) : NULL;
-    if (tally != NULL) { /* M1 */
+    bool sure = envelope_is_named(from) && !earlier_open_may_get(matching, NULL, from);
+    struct envelope_count *count = sure ? envelope_count_get(matching, from) : NULL;
+    if (count != NULL) { /* M1 */
         receiving->state = ORIEL_RECEIVE_NUMBERED;
-        receiving->number = tally->received++;
-        add_numbered(matching, receiving);
+        receiving->number = count->received++;
+        numbered_add(matching, receiving);
     } else {
         receiving->state = ORIEL_RECEIVE_OPEN;
-        append_open(matching, receiving);
+        open_append(matching, receiving);
     }
     pthread_mutex_unlock(&matching->mutex);
     return receiving;
 }
 
-static void is_posted(struct oriel_matching *matching, struct oriel_receiving *receiving)
+static void posting_end(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     matching->posting -= receiving->posting;
     receiving->posting = false;
@@ -309,7 +350,7 @@ static void is_posted(struct oriel_matching *matching, struct oriel_receiving *r
 void oriel_receive_posted(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     pthread_mutex_lock(&matching->mutex);
-    is_posted(matching, receiving);
+    posting_end(matching, receiving);
     pthread_mutex_unlock(&matching->mutex);
 }
 
@@ -327,41 +368,41 @@ void oriel_receive_got(struct oriel_matching *matching, struct oriel_receiving *
                        struct oriel_envelope from)
 {
     pthread_mutex_lock(&matching->mutex);
-    is_posted(matching, receiving);
+    posting_end(matching, receiving);
     if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
-        unlink_numbered(matching, receiving);
-        take_number(matching, from, receiving->number, receiving->uncertain);
+        numbered_unlink(matching, receiving);
+        number_take(matching, from, receiving->number, receiving->uncertain);
         free(receiving);
     } else {
         receiving->state = ORIEL_RECEIVE_GOT;
         receiving->got = from;
-        look_behind(matching, receiving, from, receiving->uncertain);
-        settle(matching);
+        later_numbers_look(matching, receiving, from, receiving->uncertain);
+        open_receives_number(matching);
     }
     pthread_mutex_unlock(&matching->mutex);
 }
 
-/* Numbered ones that were posted behind it move up by one. */
-static void close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
+/* Moves the numbered receives that were posted after the cancelled one up by one. */
+static void numbers_close_gap(struct oriel_matching *matching, const struct oriel_receiving *gone)
 {
-    struct oriel_envelope_count *tally = oriel_envelope_count_of(matching, gone->wanted);
+    struct envelope_count *count = envelope_count_get(matching, gone->wanted);
     for (struct oriel_receiving *other = matching->numbered; other != NULL; other = other->next)
-        if (oriel_envelope_same(other->wanted, gone->wanted) && other->number > gone->number)
+        if (envelope_is_same(other->wanted, gone->wanted) && other->number > gone->number)
             other->number--;
-    if (tally != NULL)
-        tally->received--;
+    if (count != NULL)
+        count->received--;
 }
 
 void oriel_receive_cancelled(struct oriel_matching *matching, struct oriel_receiving *receiving)
 {
     pthread_mutex_lock(&matching->mutex);
-    is_posted(matching, receiving);
+    posting_end(matching, receiving);
     if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
-        unlink_numbered(matching, receiving);
-        close_gap(matching, receiving);
+        numbered_unlink(matching, receiving);
+        numbers_close_gap(matching, receiving);
     } else {
-        unlink_open(matching, receiving);
-        settle(matching);
+        open_unlink(matching, receiving);
+        open_receives_number(matching);
     }
     free(receiving);
     pthread_mutex_unlock(&matching->mutex);
@@ -371,9 +412,9 @@ void oriel_receive_abandoned(struct oriel_matching *matching, struct oriel_recei
 {
     pthread_mutex_lock(&matching->mutex);
     if (receiving->state == ORIEL_RECEIVE_NUMBERED) {
-        unlink_numbered(matching, receiving);
+        numbered_unlink(matching, receiving);
         free(receiving);
-    } /* an open one stays: what comes behind it is never sure */
+    } /* an open receive stays: receives after it are never certain */
     pthread_mutex_unlock(&matching->mutex);
 }
 
@@ -382,6 +423,6 @@ void oriel_receive_abandoned(struct oriel_matching *matching, struct oriel_recei
 void oriel_message_seen(struct oriel_matching *matching, struct oriel_envelope from)
 {
     pthread_mutex_lock(&matching->mutex);
-    look_behind(matching, NULL, from, false);
+    later_numbers_look(matching, NULL, from, false);
     pthread_mutex_unlock(&matching->mutex);
 }

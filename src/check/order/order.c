@@ -1,20 +1,27 @@
-/* This process's clock and what others gave it.  The clock lies in the board, where all may read it; only this process takes
- * into it, under the lock below; its own number is raised when it gives, and when others have taken all that it has done.
+/* This process's clock and the clocks that others give it. The clock is in the checker's shared
+ * memory, where every process of the node may read it. Only this process merges clocks into it,
+ * under the mutex below. Its own number is raised when it gives its clock, and after another
+ * process has taken its whole row.
  *
- * Numbers, argued once.  An access is complete with the number n that its process has then.  Whoever takes a clock with n or more
- * for that process must have been given it after the completion:
- *   O1  give: the clock is copied with the own number as it is, n or more for all that is complete; then the number is raised, so
- *       that what completes later has a larger one than what was given.
- *   O2  take_rank: the taker counts in the other's row that a larger number is asked for, and takes the one that there is.  The
- *       other looks at that count before it reads its own number, and raises it where the count has changed: so what it completes
- *       once it could know of the taking has a larger number than what was taken.  What it had completed before that, the taker
- *       finds with the number that it had, or a larger one.
- *   O3  moments: a moment's clock has the number that the process has, or it is made anew, so that a process never seems to know
- *       less of itself than it has completed.
- * The floor: clocks only grow, and the least of all is known to everyone.  A process that has stopped accesses nothing more, and
- * is left out.
- * Other machines: a key has a home, the machine on whose board it stands, and what is given to it or taken from it there is so
- * before the call here returns.  So it makes no difference for O1 to O3 where a key, or a rank's row, lies (remote.h). */
+ * Argument for the numbers. A process completes an access with its current number n. A process that
+ * takes a clock with n or more for that process must have been given this clock after the
+ * completion:
+ * O1: give: the clock is copied with the own number as it is, which is n or more for every complete
+ *     access. Then the number is raised, so a later completion has a larger number than the copy.
+ * O2: take_rank: the taker counts up the request counter in the other process's row, and takes the
+ *     number that is there. The other process looks at the counter before it reads its own number,
+ *     and raises the number if the counter has changed. So an access that it completes once it
+ *     could know of the taking has a larger number than the taken one. An access that it completed
+ *     before has at most the taken number.
+ * O3: snapshots: a clock snapshot has the process's current number, or a new one is made. So a
+ *     process never seems to know less of itself than it has completed.
+ *
+ * The floor: clocks only grow, so every process knows the minimum of all clocks. A process that has
+ * stopped makes no more accesses and is left out.
+ *
+ * Other nodes: a key has a home, the node in whose shared memory its entry is. A give to it or a
+ * take from it has happened there before the call here returns. So O1 to O3 hold wherever a key or
+ * a rank's row is (remote.h). */
 #include "check/order/order.h"
 
 #include "base/log.h"
@@ -28,10 +35,10 @@
 #include <string.h>
 
 static struct {
-    pthread_mutex_t mutex; /* of the row's growth, the kept moment and the scratch */
+    pthread_mutex_t mutex; /* of the row's growth, the cached snapshot and scratch */
     int rank, width;
-    oriel_tick *scratch;               /* a clock on its way */
-    const struct oriel_order_far *far; /* NULL: no other machine is reached */
+    oriel_tick *scratch;                     /* buffer for a clock in transfer */
+    const struct oriel_order_remote *remote; /* NULL: no other node is reached */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
 struct oriel_order_own oriel_order_own;
@@ -47,8 +54,8 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
 {
     own.rank = world_rank;
     own.width = world_size;
-    own.far = NULL;
-    oriel_moments_start(world_size);
+    own.remote = NULL;
+    oriel_clock_snapshots_start(world_size);
     atomic_store(&oriel_order_own.asked, 0);
     own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
     oriel_order_own.row =
@@ -63,21 +70,21 @@ enum oriel_status oriel_order_start(int world_rank, int world_size)
                       world_rank);
 }
 
-void oriel_order_span(const struct oriel_order_far *far)
+void oriel_order_remote_set(const struct oriel_order_remote *remote)
 {
-    own.far = far;
+    own.remote = remote;
 }
 
 void oriel_order_stop(void)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_moments_drop();
+        oriel_clock_snapshots_drop();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
                               memory_order_release);
     }
     oriel_order_own.row = NULL;
-    own.far = NULL;
+    own.remote = NULL;
     free(own.scratch);
     own.scratch = NULL;
     pthread_mutex_unlock(&own.mutex);
@@ -96,28 +103,28 @@ bool oriel_order_is_here(int world_rank)
 bool oriel_order_reaches(int world_rank)
 {
     return oriel_order_is_here(world_rank) ||
-           (is_started() && own.far != NULL && world_rank >= 0 && world_rank < own.width);
+           (is_started() && own.remote != NULL && world_rank >= 0 && world_rank < own.width);
 }
 
 uint64_t oriel_order_home(int world_rank)
 {
-    return own.far == NULL ? 0 : own.far->home(world_rank);
+    return own.remote == NULL ? 0 : own.remote->home(world_rank);
 }
 
-static bool is_elsewhere(const struct oriel_key *key)
+static bool key_is_remote(const struct oriel_key *key)
 {
     return key->words[0] >> ORIEL_ORDER_HOME_SHIFT != 0;
 }
 
-/* --- giving and taking; the own mutex is held --- */
+/* --- give and take; the own mutex is held --- */
 
-/* Where only one thread calls here, it needs no lock. */
+/* A single thread needs no lock here. */
 static inline bool several_threads(void)
 {
     return oriel_unlikely(oriel_check_several || oriel_check_watches);
 }
 
-static inline void raise_number(void)
+static inline void own_number_raise(void)
 {
     if (several_threads())
         atomic_fetch_add_explicit(oriel_order_own.number, 1, memory_order_relaxed);
@@ -126,31 +133,31 @@ static inline void raise_number(void)
 }
 
 /* O1 */
-static void raise_own(void)
+static void own_clock_advance(void)
 {
-    raise_number();
-    oriel_moments_drop();
+    own_number_raise();
+    oriel_clock_snapshots_drop();
 }
 
 void oriel_order_raise_as_asked(void)
 {
     uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
-    raise_number();
+    own_number_raise();
     atomic_store_explicit(&oriel_order_own.asked, asked, memory_order_release);
 }
 
-static void copy_own(oriel_tick *out)
+static void own_clock_copy(oriel_tick *out)
 {
     for (int i = 0; i < own.width; i++)
         out[i] = oriel_rank_tick(oriel_order_own.row, i);
 }
 
-static oriel_tick *empty_scratch(void)
+static oriel_tick *scratch_clear(void)
 {
     return memset(own.scratch, 0, (size_t)own.width * sizeof *own.scratch);
 }
 
-static void learn(const oriel_tick *ticks)
+static void own_clock_merge(const oriel_tick *ticks)
 {
     bool news = false;
     for (int i = 0; i < own.width; i++)
@@ -161,60 +168,60 @@ static void learn(const oriel_tick *ticks)
     if (!news)
         return;
     atomic_fetch_add_explicit(&oriel_order_own.news, 1, memory_order_relaxed);
-    oriel_moments_drop();
+    oriel_clock_snapshots_drop();
 }
 
-static void give(const struct oriel_key *key, int takers, bool more)
+static void clock_give(const struct oriel_key *key, int takers, bool more)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        copy_own(own.scratch);
-        if (oriel_unlikely(is_elsewhere(key)))
-            own.far->give(key, (uint32_t)takers, more, own.scratch);
+        own_clock_copy(own.scratch);
+        if (oriel_unlikely(key_is_remote(key)))
+            own.remote->give(key, (uint32_t)takers, more, own.scratch);
         else
             oriel_given_join(key, (uint32_t)takers, more, own.scratch);
-        raise_own();
+        own_clock_advance();
     }
     pthread_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_give(const struct oriel_key *key, int takers)
 {
-    give(key, takers, false);
+    clock_give(key, takers, false);
 }
 
-void oriel_order_give_more(const struct oriel_key *key)
+void oriel_order_give_again(const struct oriel_key *key)
 {
-    give(key, 0, true);
+    clock_give(key, 0, true);
 }
 
-static void take_all(void)
+static void all_clocks_take(void)
 {
-    oriel_tick *ticks = empty_scratch();
+    oriel_tick *ticks = scratch_clear();
     oriel_ranks_take_all(own.rank, ticks);
-    if (own.far != NULL)
-        own.far->take_all(ticks);
-    learn(ticks);
+    if (own.remote != NULL)
+        own.remote->take_all(ticks);
+    own_clock_merge(ticks);
 }
 
-static bool take(const struct oriel_key *key, int takers, unsigned how)
+static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
 {
     bool found = false;
     bool made = false;
     bool lost = false;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_tick *ticks = empty_scratch();
-        if (oriel_unlikely(is_elsewhere(key))) {
-            found = own.far->take(key, (uint32_t)takers, how, ticks, &made, &lost);
+        oriel_tick *ticks = scratch_clear();
+        if (oriel_unlikely(key_is_remote(key))) {
+            found = own.remote->take(key, (uint32_t)takers, how, ticks, &made, &lost);
         } else {
             found = oriel_given_take(key, (uint32_t)takers, how, ticks, &made);
             lost = oriel_given_was_lost();
         }
         if (found && (how & ORIEL_GIVEN_TAKES))
-            learn(ticks);
+            own_clock_merge(ticks);
         if ((how & ORIEL_GIVEN_TAKES) && (!found || made) && oriel_unlikely(lost))
-            take_all();
+            all_clocks_take();
     }
     pthread_mutex_unlock(&own.mutex);
     return found;
@@ -222,30 +229,30 @@ static bool take(const struct oriel_key *key, int takers, unsigned how)
 
 bool oriel_order_take(const struct oriel_key *key)
 {
-    return take(key, 0, ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS);
+    return clock_take(key, 0, ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS);
 }
 
-bool oriel_order_look(const struct oriel_key *key)
+bool oriel_order_peek(const struct oriel_key *key)
 {
-    return take(key, 0, ORIEL_GIVEN_TAKES);
+    return clock_take(key, 0, ORIEL_GIVEN_TAKES);
 }
 
 void oriel_order_end(const struct oriel_key *key, int takers, bool takes)
 {
-    take(key, takers, takes ? ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS : ORIEL_GIVEN_COUNTS);
+    clock_take(key, takers, takes ? ORIEL_GIVEN_TAKES | ORIEL_GIVEN_COUNTS : ORIEL_GIVEN_COUNTS);
 }
 
 void oriel_order_forget(const struct oriel_key *key)
 {
-    if (is_elsewhere(key))
-        own.far->forget(key);
+    if (key_is_remote(key))
+        own.remote->forget(key);
     else
         oriel_shm_drop(key);
 }
 
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)
 {
-    return is_elsewhere(key) ? own.far->count(key, more) : oriel_given_count(key, more);
+    return key_is_remote(key) ? own.remote->count(key, more) : oriel_given_count(key, more);
 }
 
 /* --- more than was given --- */
@@ -255,10 +262,10 @@ bool oriel_order_take_rank(int world_rank)
     bool taken = false;
     pthread_mutex_lock(&own.mutex);
     if (is_started() && world_rank != own.rank) {
-        oriel_tick *ticks = empty_scratch();
+        oriel_tick *ticks = scratch_clear();
         taken = oriel_rank_take(world_rank, ticks) ||
-                (own.far != NULL && own.far->take_rank(world_rank, ticks));
-        learn(ticks);
+                (own.remote != NULL && own.remote->take_rank(world_rank, ticks));
+        own_clock_merge(ticks);
     }
     pthread_mutex_unlock(&own.mutex);
     return taken || (world_rank == own.rank && is_started());
@@ -270,7 +277,7 @@ void oriel_order_unknown_begin(const char *call)
     pthread_mutex_lock(&own.mutex);
     bool works = is_started();
     if (works)
-        raise_own();
+        own_clock_advance();
     pthread_mutex_unlock(&own.mutex);
     if (works && call != NULL) {
         snprintf(text, sizeof text, "calls not modelled: %s", call);
@@ -282,7 +289,7 @@ void oriel_order_unknown_end(void)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started())
-        take_all();
+        all_clocks_take();
     pthread_mutex_unlock(&own.mutex);
 }
 
@@ -290,14 +297,14 @@ void oriel_order_doubt(void)
 {
     if (!is_started() || oriel_given_is_doubtful())
         return;
-    oriel_given_doubt();
+    oriel_given_set_doubtful();
     oriel_finding_count(
-        "messages that cannot be told apart: from then on each orders all that its sender did");
-    if (own.far != NULL)
-        own.far->doubt(false);
+        "messages that cannot be told apart: each later one orders everything its sender did");
+    if (own.remote != NULL)
+        own.remote->doubt(false);
 }
 
-/* The rank accesses nothing more that is recorded, so it no longer holds back the floor. */
+/* The rank records no more accesses, so it no longer holds back the floor. */
 void oriel_order_leave(void)
 {
     pthread_mutex_lock(&own.mutex);
@@ -308,8 +315,8 @@ void oriel_order_leave(void)
                               memory_order_release);
     }
     pthread_mutex_unlock(&own.mutex);
-    if (works && own.far != NULL)
-        own.far->doubt(true);
+    if (works && own.remote != NULL)
+        own.remote->doubt(true);
 }
 
 bool oriel_order_is_doubtful(void)
@@ -317,39 +324,39 @@ bool oriel_order_is_doubtful(void)
     return is_started() && oriel_given_is_doubtful();
 }
 
-/* --- clocks that others keep --- */
+/* --- clocks of word_clocks.c --- */
 
-/* O1.  The moment is found to be of before by its number (O3). */
+/* O1. The cached snapshot shows by its number that it is old (O3). */
 void oriel_order_raise(void)
 {
-    raise_number();
+    own_number_raise();
 }
 
-void oriel_order_learn(const oriel_tick *clock)
+void oriel_order_merge(const oriel_tick *clock)
 {
     bool threads = several_threads();
     if (threads)
         pthread_mutex_lock(&own.mutex);
     if (is_started())
-        learn(clock);
+        own_clock_merge(clock);
     if (threads)
         pthread_mutex_unlock(&own.mutex);
 }
 
-uint64_t oriel_order_news(void)
+uint64_t oriel_order_merge_count(void)
 {
     return atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
 }
 
-/* --- moments --- */
+/* --- snapshots --- */
 
-oriel_shm_offset oriel_order_moment(void)
+oriel_shm_offset oriel_order_snapshot(void)
 {
     oriel_shm_offset place = 0;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_order_heed();
-        place = oriel_moment_of_row(oriel_order_own.row, own.rank); /* O3 */
+        oriel_order_raise_if_requested();
+        place = oriel_clock_snapshot_of_row(oriel_order_own.row, own.rank); /* O3 */
     }
     pthread_mutex_unlock(&own.mutex);
     return place;
@@ -359,7 +366,7 @@ const oriel_tick *oriel_order_moment_clock(oriel_shm_offset place)
 {
     if (place == ORIEL_MOMENT_NOW)
         return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;
-    return oriel_moment_clock(place);
+    return oriel_clock_snapshot_clock(place);
 }
 
 oriel_tick oriel_order_now(void)
@@ -373,18 +380,18 @@ void oriel_order_clock(oriel_tick *out)
 {
     pthread_mutex_lock(&own.mutex);
     if (is_started())
-        copy_own(out);
+        own_clock_copy(out);
     pthread_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_floor(oriel_tick *out)
 {
     bool any = false;
-    const struct oriel_order_far *far = own.far;
+    const struct oriel_order_remote *remote = own.remote;
     if (is_started())
         oriel_ranks_floor(out, &any);
-    if (any && far != NULL)
-        far->floor(out);
+    if (any && remote != NULL)
+        remote->floor(out);
     if (!any)
         memset(out, 0, (size_t)own.width * sizeof *out);
 }

@@ -1,5 +1,4 @@
-/* This process's own clock, for those who ask it with each operation.  order.c's own, where O1 and O2 are; word_clocks.h and
- * pending_slot.h look. */
+/* This process's own clock, inline for the paths of single operations. O1 and O2 are in order.c. */
 #ifndef ORIEL_CHECK_ORDER_OWN_CLOCK_H
 #define ORIEL_CHECK_ORDER_OWN_CLOCK_H
 
@@ -10,13 +9,12 @@
 
 extern struct oriel_order_own {
     struct oriel_rank *row;     /* NULL: not started */
-    _Atomic oriel_tick *number; /* in the row: the own one */
-    _Atomic uint64_t news;      /* how often something was learnt */
-    _Atomic uint64_t
-        asked; /* how often others had asked for a larger number when it was raised for that last */
+    _Atomic oriel_tick *number; /* the own number in the row */
+    _Atomic uint64_t news;      /* how often a clock was merged with effect */
+    _Atomic uint64_t asked; /* value of the row's request counter at the last raise for a request */
 } oriel_order_own __attribute__((visibility("hidden")));
 
-/* Others have asked for a larger number. */
+/* Raises the own number because others have requested a larger one. */
 void oriel_order_raise_as_asked(void);
 
 static inline bool oriel_order_is_heeded(void)
@@ -26,8 +24,8 @@ static inline bool oriel_order_is_heeded(void)
                         atomic_load_explicit(&oriel_order_own.asked, memory_order_acquire));
 }
 
-/* O2.  Of several threads each raises it before it goes on. */
-static inline void oriel_order_heed(void)
+/* O2. Each of several threads raises it before it proceeds. */
+static inline void oriel_order_raise_if_requested(void)
 {
     if (!oriel_order_is_heeded())
         oriel_order_raise_as_asked();
@@ -41,11 +39,11 @@ static inline oriel_tick oriel_order_own_number(void)
 /* oriel_order_now, once started. */
 static inline oriel_tick oriel_order_own_now(void)
 {
-    oriel_order_heed();
+    oriel_order_raise_if_requested();
     return oriel_order_own_number();
 }
 
-/* oriel_order_raise where no other thread does. */
+/* oriel_order_raise where no other thread raises. */
 static inline void oriel_order_own_raise(void)
 {
     oriel_tick before = oriel_order_own_number();

@@ -1,5 +1,5 @@
-/* Rows of clocks, and clocks under keys.  What is in a row is its process's; who takes all of it asks for a larger number
- * (order.c, O2).  rank_clocks.h says who may call. */
+/* Rows of clocks, and clocks under keys. Only its process writes a row; a taker of a whole row
+ * requests a larger number from it (order.c, O2). */
 #include "check/order/rank_clocks.h"
 
 #include "check/order/order.h"
@@ -11,9 +11,9 @@ struct ranks {
     _Atomic oriel_shm_offset rows[];
 };
 
-/* Under a key that was given. */
+/* An entry under a key. */
 struct given {
-    uint32_t takers; /* 0: stays */
+    uint32_t takers; /* 0: the entry stays */
     uint32_t taken;
     oriel_tick clock[];
 };
@@ -52,7 +52,7 @@ struct oriel_rank *oriel_rank_at(int world_rank)
                : oriel_shm_at(atomic_load_explicit(&ranks->rows[world_rank], memory_order_acquire));
 }
 
-static void keep_most(oriel_tick *into, oriel_tick tick)
+static void tick_raise_to(oriel_tick *into, oriel_tick tick)
 {
     if (tick > *into)
         *into = tick;
@@ -65,7 +65,7 @@ bool oriel_rank_take(int world_rank, oriel_tick *out)
         return false;
     atomic_fetch_add(&rank->asked, 1); /* O2 */
     for (int i = 0; i < width; i++)
-        keep_most(&out[i], oriel_rank_tick(rank, i));
+        tick_raise_to(&out[i], oriel_rank_tick(rank, i));
     return true;
 }
 
@@ -91,14 +91,14 @@ void oriel_ranks_floor(oriel_tick *out, bool *any)
     }
 }
 
-/* --- under keys --- */
+/* --- entries under keys --- */
 
 struct joining {
     uint32_t takers;
     const oriel_tick *clock;
 };
 
-static bool join_given(void *at, bool made, void *closure)
+static bool given_clock_merge(void *at, bool made, void *closure)
 {
     const struct joining *joining = closure;
     struct given *given = at;
@@ -117,7 +117,7 @@ void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more,
                       const oriel_tick *clock)
 {
     struct joining joining = {.takers = takers, .clock = clock};
-    if (!oriel_shm_work(key, more ? 0 : given_bytes(), join_given, &joining) && !more)
+    if (!oriel_shm_work(key, more ? 0 : given_bytes(), given_clock_merge, &joining) && !more)
         oriel_given_lose();
 }
 
@@ -128,7 +128,7 @@ struct taking {
     bool made;
 };
 
-static bool take_given(void *at, bool made, void *closure)
+static bool given_clock_take(void *at, bool made, void *closure)
 {
     struct taking *taking = closure;
     struct given *given = at;
@@ -146,12 +146,12 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
                       bool *made)
 {
     struct taking taking = {.takers = takers, .how = how, .out = out};
-    bool found = oriel_shm_work(key, takers > 0 ? given_bytes() : 0, take_given, &taking);
+    bool found = oriel_shm_work(key, takers > 0 ? given_bytes() : 0, given_clock_take, &taking);
     *made = taking.made;
     return found;
 }
 
-static bool add_to(void *at, bool made, void *closure)
+static bool counter_add(void *at, bool made, void *closure)
 {
     uint32_t *number = at;
     uint32_t *more = closure;
@@ -163,7 +163,7 @@ static bool add_to(void *at, bool made, void *closure)
 
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
 {
-    oriel_shm_work(key, sizeof(uint32_t), add_to, &more);
+    oriel_shm_work(key, sizeof(uint32_t), counter_add, &more);
     return more;
 }
 
@@ -172,19 +172,19 @@ void oriel_given_lose(void)
     atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST);
 }
 
-void oriel_given_lose_asker(void)
+void oriel_given_set_client_lost(void)
 {
-    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_ASKER);
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_CLIENT);
 }
 
-void oriel_given_doubt(void)
+void oriel_given_set_doubtful(void)
 {
     atomic_store(&ranks->doubtful, 1);
 }
 
 void oriel_given_leave(void)
 {
-    oriel_given_doubt();
+    oriel_given_set_doubtful();
     atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_RANK);
 }
 

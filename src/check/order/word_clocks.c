@@ -1,29 +1,35 @@
-/* Words in chains by their offsets.  A word is filled before it is linked, at the end of its chain, and stays as long as the
- * table: chains are read without a lock.  A memory has at most MOST words and those that come first in their chains: others share
- * these, always the same.
+/* Words in chains by their offsets. A word is filled before it is linked at the end of its chain,
+ * and stays as long as the table: chains are read without a lock. A memory has at most MOST words,
+ * plus the first words of chains. Other offsets share these first words, always the same one.
  *
- *   W0 Whether an offset has a word of its own is decided once, by what first stands at the end of its chain: a word, or SHARED,
- *      behind which none is linked.  Who has seen MOST words closes the chain before it shares; who looked before that, and would
- *      link a word now, finds it closed, and shares too.  So nobody takes from another word than was given to.  count itself is
- *      only a hint: some words more than MOST may come while several look at once.
+ * W0: The first link at the end of an offset's chain decides once whether the offset has a word of
+ *     its own: a word, or SHARED, after which none is linked. A process that has seen MOST words
+ *     closes the chain before it shares. A process that looked before, and tries to link a word
+ *     now, finds the chain closed and shares too. So no process takes from another word than was
+ *     given to. count is only a hint: several simultaneous looks may exceed MOST by a few words.
  *
- * What one process gives to its words again and again costs two stores.  giver says whose clock holds all of the word's:
- *   W1 A giver takes the word's clock under the word's lock when it fetches, and then all of the word's is its own: giver is its
- *      rank, and news is what it had learnt by then.  It gives again to a word that still has its rank: only its own number has
- *      changed, unless it has learnt something since.
- *   W2 Who fetches looks behind the call whether the word has its rank still: then nobody else has given since, and there is
- *      nothing to take.  Who else gives puts another rank there before its accumulate is done.
- *   W3 A giver gives again without the lock, by an offer: it stores its number, and looks for its rank behind a full fence.  Who
- *      takes the word over stores another giver, and reads or writes the clock behind a full fence.  So one of both finds the
- *      other's store: either the number is among what is taken over, and stays; or the giver finds that it is no giver any more,
- *      and gives once more under the lock, after the other has left.  It has looked at news before that: if it was the other's
- *      already, giver is no longer its own rank either.
- *   W4 Who takes the word over stores that before it has the lock, whose instruction is the fence.  Until it has the lock it goes
- *      by nothing of the word, and others only find that the word is not theirs.  Of several that come at once, each stores it
- *      again under the lock if another's stands there, so that giver is who had the lock last.
- *   W5 Who has taken the lock to give, and does not, has taken nothing of the clock either: it leaves the word without a giver,
- *      before the lock is free.
- * windows_access.c, windows.c and callsite_cache.c call. */
+ * Repeated gives of one process to its words cost two stores. giver names the process whose clock
+ * contains everything that the word's clock contains:
+ *
+ * W1: A giver that fetches takes the word's clock under the word's lock. Then its own clock
+ *     contains the word's clock: giver becomes its rank, and news its count of merges by then.
+ *     While the word has its rank, a further give changes only its own number, unless the giver has
+ *     learnt something since.
+ * W2: A fetching process checks after the call whether the word still has its rank. If so, no other
+ *     process has given since, and there is nothing to take. Another giver stores its rank there
+ *     before its accumulate is done.
+ * W3: A giver gives again without the lock by an offer: it stores its number, and checks for its
+ *     rank after a full fence. A process that takes the word over stores another giver, and reads
+ *     or writes the clock after a full fence. So one of the two sees the other's store. Either the
+ *     number is part of the clock that is taken over, and stays. Or the giver sees that it is no
+ *     longer the giver, and gives again under the lock, after the other has left. It has read news
+ *     before that: if news was already the other's, giver is no longer its own rank either.
+ * W4: A process that takes the word over stores giver before it has the lock, whose instruction is
+ *     the fence. Until it has the lock it relies on nothing in the word, and others only see that
+ *     the word is not theirs. Of several simultaneous ones, each stores giver again under the lock
+ *     if another's is there, so giver is the last owner of the lock.
+ * W5: A process that has acquired the lock to give, and does not, has taken nothing of the clock
+ *     either: it leaves the word without a giver before it releases the lock. */
 #include "check/order/word_clocks.h"
 
 #include "base/atomic.h"
@@ -33,9 +39,10 @@
 
 enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = ORIEL_WORD_SHIFT };
 
-#define SHARED                                                                                     \
-    ((oriel_word_link)1) /* in the place of a next word (W0): there the board's head is */
-#define MIXED UINT32_MAX /* of several, or of one that has not taken it */
+/* In place of a next word (W0); this offset is the head of the shared memory. */
+#define SHARED ((oriel_word_link)1)
+/* The clock is of several processes, or its giver has not taken it. */
+#define MIXED UINT32_MAX
 
 static size_t words_bytes(uint64_t chains)
 {
@@ -47,7 +54,7 @@ static size_t word_bytes(void)
     size_t len_bytes =
         sizeof(struct oriel_word_clock) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     return (len_bytes + ORIEL_CACHE_LINE - 1) &
-           ~(size_t)(ORIEL_CACHE_LINE - 1); /* lines of its own */
+           ~(size_t)(ORIEL_CACHE_LINE - 1); /* on cache lines of its own */
 }
 
 oriel_shm_offset oriel_words_make(uint64_t size_bytes)
@@ -75,9 +82,10 @@ void oriel_words_free(oriel_shm_offset place)
     oriel_shm_free(place, words_bytes(words->chains));
 }
 
-/* The word at the offset, or the one that it shares; NULL: nobody has given, and *link is where its chain ends. */
-static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset,
-                                     _Atomic oriel_word_link **link)
+/* Returns the offset's word, or the word that it shares. NULL: no process has given, and *link is
+ * the end of its chain. */
+static struct oriel_word_clock *word_find(struct oriel_words *words, uint64_t offset,
+                                          _Atomic oriel_word_link **link)
 {
     struct oriel_word_clock *first = NULL;
     *link = &words->first[(offset >> WORD_SHIFT) & (words->chains - 1)];
@@ -93,8 +101,8 @@ static struct oriel_word_clock *find(struct oriel_words *words, uint64_t offset,
     }
 }
 
-/* The first of a chain always has a word. */
-static bool is_first(const struct oriel_words *words, const _Atomic oriel_word_link *link)
+/* The first link of a chain always gets a word. */
+static bool is_first_link(const struct oriel_words *words, const _Atomic oriel_word_link *link)
 {
     return link >= words->first && link < words->first + words->chains;
 }
@@ -106,9 +114,9 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
     oriel_shm_offset place = 0;
     bool linked = false;
     struct oriel_word_clock *word;
-    while ((word = find(words, offset, &link)) == NULL) {
+    while ((word = word_find(words, offset, &link)) == NULL) {
         oriel_word_link end = 0;
-        if (!is_first(words, link) &&
+        if (!is_first_link(words, link) &&
             atomic_load_explicit(&words->count, memory_order_relaxed) >= MOST) {
             oriel_delay();
             atomic_compare_exchange_strong(link, &end, SHARED);
@@ -164,8 +172,8 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
-            oriel_order_learn(word->clock);
-        atomic_store_explicit(&word->news, oriel_order_news(), memory_order_release);
+            oriel_order_merge(word->clock);
+        atomic_store_explicit(&word->news, oriel_order_merge_count(), memory_order_release);
         oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW),
                          oriel_shm_world_size());
     }
@@ -189,16 +197,16 @@ bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)
     return word != NULL;
 }
 
-void oriel_word_learn(struct oriel_word_clock *word)
+void oriel_word_merge(struct oriel_word_clock *word)
 {
     oriel_shm_word_lock(&word->owner);
-    oriel_order_learn(word->clock);
+    oriel_order_merge(word->clock);
     oriel_shm_word_unlock(&word->owner);
 }
 
 bool oriel_word_take(oriel_shm_offset place, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
-    struct oriel_word_clock *word = find(oriel_shm_at(place), offset, &link);
+    struct oriel_word_clock *word = word_find(oriel_shm_at(place), offset, &link);
     return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
 }

@@ -1,6 +1,6 @@
-/* The clocks that words of a memory carry: accumulates that write give theirs to the word, and those that fetch take the word's
- * (windows_access.c says why).  A memory's words stand in the board, for all processes; each is made when first given to.
- * windows_access.c, windows.c and callsite_cache.c call. */
+/* Clocks of the words of a window's memory: a writing accumulate gives its clock to the word, a
+ * fetching one takes the word's clock (windows_access.c explains why). The words are in the
+ * checker's shared memory, for all processes; each is made by the first give. */
 #ifndef ORIEL_CHECK_ORDER_WORD_CLOCKS_H
 #define ORIEL_CHECK_ORDER_WORD_CLOCKS_H
 
@@ -10,17 +10,18 @@
 #include "check/order/own_clock.h"
 #include "check/shm/shm.h"
 
-#define ORIEL_WORD_BULK UINT64_MAX /* the one that stands for accumulates of many elements */
+#define ORIEL_WORD_BULK UINT64_MAX /* the word that represents accumulates of many elements */
 
-/* Of a memory of about so many bytes (0: nobody knows).  0 when the board is full. */
+/* Makes the words of a memory of about size_bytes (0: unknown). Returns 0 when the shared memory is
+ * full. */
 oriel_shm_offset oriel_words_make(uint64_t size_bytes);
 void oriel_words_free(oriel_shm_offset words);
 
-typedef uint32_t oriel_word_link; /* a word's place in lines; 0: none */
+typedef uint32_t oriel_word_link; /* index of a word's first line; 0: none */
 
-/* One line where there are four ranks or fewer. */
+/* One cache line with at most four ranks. */
 struct oriel_word_clock {
-    _Atomic uint64_t owner; /* a board word lock: of news and clock */
+    _Atomic uint64_t owner; /* word lock (shm.h) of news and clock */
     uint64_t offset;
     _Atomic uint64_t news;
     _Atomic uint32_t giver;
@@ -30,7 +31,7 @@ struct oriel_word_clock {
 _Static_assert(sizeof(struct oriel_word_clock) + 4 * sizeof(oriel_tick) == ORIEL_CACHE_LINE,
                "one line");
 _Static_assert(ORIEL_SHM_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX,
-               "a link reaches all of the board");
+               "a link reaches all of the shared memory");
 
 enum { ORIEL_WORD_SHIFT = 3 };
 struct oriel_words {
@@ -45,28 +46,31 @@ static inline struct oriel_word_clock *oriel_word_linked(oriel_word_link link)
                                                (oriel_shm_offset)link * ORIEL_CACHE_LINE);
 }
 
-/* The own clock goes to the word at the offset; then the own number is raised.  fetches: and the word's is taken.  False, and
- * nothing has happened: the board is full. */
+/* Gives the own clock to the word at the offset, then raises the own number; with fetches it also
+ * takes the word's clock. Returns false without effect when the shared memory is full. */
 bool oriel_word_give(oriel_shm_offset words, uint64_t offset, bool fetches);
 
-/* Takes the word's clock.  False: nobody has given, or not all have given here, for the board was full at times. */
+/* Takes the word's clock. Returns false if no process has given, or if a give may be missing
+ * because the shared memory was full. */
 bool oriel_word_take(oriel_shm_offset words, uint64_t offset);
 
-/* --- the same in steps, where most often this process has given to the word last --- */
+/* --- in steps, for a word to which this process gave last --- */
 
-/* The word at the offset, made when it is not there; NULL: the board is full. */
+/* Returns the word at the offset, and makes it if needed. NULL: the shared memory is full. */
 struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset);
 
 void oriel_word_give_to(struct oriel_word_clock *word, bool fetches);
 
-/* The same in two steps, the first of which has a locked instruction and a full fence behind it: takes the word's lock,
- * and answers whether this process was its giver.  Or nothing is given, and the word has no giver. */
+/* Gives in two steps; the first has a locked instruction, followed by a full fence.
+ * oriel_word_enter acquires the word's lock and returns whether this process was its giver.
+ * oriel_word_leave releases the lock without a give; the word then has no giver. */
 bool oriel_word_enter(struct oriel_word_clock *word, bool fetches);
 void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine);
 void oriel_word_leave(struct oriel_word_clock *word);
-void oriel_word_learn(struct oriel_word_clock *word);
+void oriel_word_merge(struct oriel_word_clock *word);
 
-/* The same in two steps; most words are the first of their chains, and that line is on its way from the first step on. */
+/* Finds a word in two steps. Most words are the first of their chains, and the first step
+ * prefetches that line. */
 static inline oriel_word_link oriel_word_first(const struct oriel_words *words, uint64_t offset)
 {
     oriel_word_link first = atomic_load_explicit(
@@ -95,15 +99,15 @@ static inline bool oriel_word_is_giver(const struct oriel_word_clock *word, uint
     return atomic_load_explicit(&word->giver, memory_order_acquire) == rank;
 }
 
-/* Whether this process has learnt nothing since it gave all that it knew. */
+/* Whether this process has learnt nothing since it gave its whole clock. */
 static inline bool oriel_word_is_up_to_date(const struct oriel_word_clock *word)
 {
     uint64_t given = atomic_load_explicit(&word->news, memory_order_acquire);
     return given == atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
 }
 
-/* To give in two steps, between which this thread does a locked instruction (base/atomic.h), and gives and takes nothing.  rank,
- * now: the own ones.  Not where several threads may be at work. */
+/* Gives in two steps; between them this thread executes a locked instruction (base/atomic.h), and
+ * neither gives nor takes. rank, now: the own ones. Not where several threads may be active. */
 static inline bool oriel_word_offer(struct oriel_word_clock *word, uint32_t rank, oriel_tick now)
 {
     if (oriel_unlikely(!oriel_word_is_giver(word, rank) || !oriel_word_is_up_to_date(word)))
@@ -124,11 +128,12 @@ static inline void oriel_word_give_offered(struct oriel_word_clock *word, uint32
         oriel_word_give_to(word, fetches);
 }
 
-/* Takes from a word that this process has given to, and fetched from, just now.  False: as oriel_word_take. */
+/* Takes from a word that this process has just given to and fetched from. Returns false as
+ * oriel_word_take does. */
 static inline bool oriel_word_take_again(struct oriel_word_clock *word, uint32_t rank)
 {
     if (oriel_unlikely(!oriel_word_is_giver(word, rank))) /* W2 */
-        oriel_word_learn(word);
+        oriel_word_merge(word);
     return !oriel_given_was_lost();
 }
 

@@ -1,5 +1,5 @@
-/* Asking other machines: one connection to each thread of each server, made when it is first needed, used by one thread of this
- * process at a time.  remote.h has the argument. */
+/* Requests to other nodes: one connection to each thread of each server, made on first use, and
+ * used by one thread of this process at a time. The argument is in remote.h. */
 #include "check/remote/remote.h"
 
 #include "base/log.h"
@@ -30,86 +30,86 @@ static struct {
     int world_size;
     int own, count;
     struct oriel_check_remote_address *addresses;
-    struct channel (*channels)[THREADS]; /* by machine */
+    struct channel (*channels)[THREADS]; /* by node */
     _Atomic bool lost;
-    _Atomic bool gap; /* another machine has lost one who asked */
-} far;
+    _Atomic bool gap; /* the server of another node has lost a process that asked it */
+} remote;
 
 bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine,
                               const struct oriel_check_remote_address *addresses,
                               int machines_count)
 {
-    size_t machines = (size_t)(unsigned)machines_count;
-    far.machine_of = calloc((size_t)(unsigned)world_size, sizeof *far.machine_of);
-    far.addresses = calloc(machines, sizeof *far.addresses);
-    far.channels = calloc(machines, sizeof *far.channels);
-    if (far.machine_of == NULL || far.addresses == NULL || far.channels == NULL)
+    size_t nodes = (size_t)(unsigned)machines_count;
+    remote.machine_of = calloc((size_t)(unsigned)world_size, sizeof *remote.machine_of);
+    remote.addresses = calloc(nodes, sizeof *remote.addresses);
+    remote.channels = calloc(nodes, sizeof *remote.channels);
+    if (remote.machine_of == NULL || remote.addresses == NULL || remote.channels == NULL)
         return false;
-    memcpy(far.machine_of, machine_of, (size_t)(unsigned)world_size * sizeof *machine_of);
-    memcpy(far.addresses, addresses, machines * sizeof *addresses);
-    far.world_size = world_size;
-    far.own = own_machine;
-    far.count = machines_count;
-    far.lost = far.gap = false;
-    for (size_t i = 0; i < machines; i++)
+    memcpy(remote.machine_of, machine_of, (size_t)(unsigned)world_size * sizeof *machine_of);
+    memcpy(remote.addresses, addresses, nodes * sizeof *addresses);
+    remote.world_size = world_size;
+    remote.own = own_machine;
+    remote.count = machines_count;
+    remote.lost = remote.gap = false;
+    for (size_t i = 0; i < nodes; i++)
         for (int thread = 0; thread < THREADS; thread++) {
-            pthread_mutex_init(&far.channels[i][thread].mutex, NULL);
-            far.channels[i][thread].fd = -1;
+            pthread_mutex_init(&remote.channels[i][thread].mutex, NULL);
+            remote.channels[i][thread].fd = -1;
         }
     return true;
 }
 
 void oriel_check_remote_span(void)
 {
-    oriel_check_remote_order_span();
+    oriel_check_remote_order_set();
 }
 
 void oriel_check_remote_stop(void)
 {
-    for (int i = 0; i < far.count; i++)
+    for (int i = 0; i < remote.count; i++)
         for (int thread = 0; thread < THREADS; thread++)
-            if (far.channels[i][thread].fd >= 0)
-                close(far.channels[i][thread].fd);
-    far.count = 0;
-    free(far.machine_of);
-    free(far.addresses);
-    free(far.channels);
-    far.machine_of = NULL;
-    far.addresses = NULL;
-    far.channels = NULL;
+            if (remote.channels[i][thread].fd >= 0)
+                close(remote.channels[i][thread].fd);
+    remote.count = 0;
+    free(remote.machine_of);
+    free(remote.addresses);
+    free(remote.channels);
+    remote.machine_of = NULL;
+    remote.addresses = NULL;
+    remote.channels = NULL;
 }
 
 int oriel_check_remote_machine(int world_rank)
 {
-    return world_rank < 0 || world_rank >= far.world_size ? -1 : far.machine_of[world_rank];
+    return world_rank < 0 || world_rank >= remote.world_size ? -1 : remote.machine_of[world_rank];
 }
 
 int oriel_check_remote_own_machine(void)
 {
-    return far.own;
+    return remote.own;
 }
 
 int oriel_check_remote_machines(void)
 {
-    return far.count;
+    return remote.count;
 }
 
 bool oriel_check_remote_is_lost(void)
 {
-    return far.lost || oriel_given_has_left();
+    return remote.lost || oriel_given_has_left();
 }
 
-void oriel_check_remote_note_gap(void)
+void oriel_check_remote_set_gap(void)
 {
-    far.gap = true;
+    remote.gap = true;
 }
 
 bool oriel_check_remote_counts_all(void)
 {
-    return !far.lost && !far.gap && !oriel_given_lost_asker();
+    return !remote.lost && !remote.gap && !oriel_given_client_was_lost();
 }
 
-static void disconnect(struct channel *channel)
+static void channel_close(struct channel *channel)
 {
     if (channel->fd >= 0)
         close(channel->fd);
@@ -117,31 +117,30 @@ static void disconnect(struct channel *channel)
 }
 
 /* F4 */
-static void lose(void)
+static void node_mark_lost(void)
 {
-    if (atomic_exchange(&far.lost, true))
+    if (atomic_exchange(&remote.lost, true))
         return;
-    oriel_warn(
-        "the checker of another machine does not answer (%s): no conflict is told from now on",
-        oriel_fail_message());
+    oriel_warn("the checker of another node does not answer (%s): conflicts are no longer reported",
+               oriel_fail_message());
     oriel_finding_count(
-        "the checker of another machine did not answer: conflicts after that were not told");
+        "the checker of another node did not answer: later conflicts were not reported");
 }
 
-static bool connect_channel(struct channel *channel, int machine, int thread)
+static bool channel_connect(struct channel *channel, int node, int thread)
 {
     if (channel->fd < 0)
-        channel->fd = oriel_check_remote_connect(&far.addresses[machine], thread);
+        channel->fd = oriel_check_remote_connect(&remote.addresses[node], thread);
     return channel->fd >= 0;
 }
 
 bool oriel_check_remote_try(void)
 {
-    for (int i = 0; i < far.count; i++)
-        for (int thread = 0; thread < THREADS && i != far.own; thread++) {
-            struct channel *channel = &far.channels[i][thread];
+    for (int i = 0; i < remote.count; i++)
+        for (int thread = 0; thread < THREADS && i != remote.own; thread++) {
+            struct channel *channel = &remote.channels[i][thread];
             pthread_mutex_lock(&channel->mutex);
-            bool connected = connect_channel(channel, i, thread);
+            bool connected = channel_connect(channel, i, thread);
             pthread_mutex_unlock(&channel->mutex);
             if (!connected)
                 return false;
@@ -149,8 +148,9 @@ bool oriel_check_remote_try(void)
     return true;
 }
 
-static bool exchange(int fd, struct iovec *parts, int count,
-                     struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
+static bool request_exchange(int fd, struct iovec *parts, int count,
+                             struct oriel_check_remote_answer *answer, void *data,
+                             size_t room_bytes)
 {
     bool answered = oriel_check_remote_write(fd, parts, count) &&
                     oriel_check_remote_read(fd, answer, sizeof *answer);
@@ -158,46 +158,46 @@ static bool exchange(int fd, struct iovec *parts, int count,
     if (fits && oriel_check_remote_read(fd, data, answer->len_bytes))
         return true;
     (void)oriel_fail(ORIEL_E_OTHER,
-                     answered && !fits ? "its answer is longer than it can be"
-                     : errno == EAGAIN ? "it was silent for %d s"
-                                       : "its connection ended",
+                     answered && !fits ? "its answer is too long"
+                     : errno == EAGAIN ? "it did not answer for %d s"
+                                       : "the connection was closed",
                      oriel_options()->timeout_s);
     return false;
 }
 
-bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request,
+bool oriel_check_remote_ask(int node, struct oriel_check_remote_request *request,
                             const struct iovec *parts, int parts_count,
                             struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
     int thread = request->kind >= ORIEL_CHECK_REMOTE_LEAVES;
     struct iovec all[PARTS_MOST] = {{.iov_base = request, .iov_len = sizeof *request}};
-    if (machine < 0 || machine >= far.count || far.lost || !oriel_shm_is_open())
+    if (node < 0 || node >= remote.count || remote.lost || !oriel_shm_is_open())
         return false;
     request->len_bytes = 0;
     for (int i = 0; i < parts_count; i++) {
         all[1 + i] = parts[i];
         request->len_bytes += parts[i].iov_len;
     }
-    struct channel *channel = &far.channels[machine][thread];
+    struct channel *channel = &remote.channels[node][thread];
     pthread_mutex_lock(&channel->mutex);
-    bool answered = connect_channel(channel, machine, thread) &&
-                    exchange(channel->fd, all, parts_count + 1, answer, data, room_bytes);
+    bool answered = channel_connect(channel, node, thread) &&
+                    request_exchange(channel->fd, all, parts_count + 1, answer, data, room_bytes);
     if (!answered) {
-        disconnect(channel);
+        channel_close(channel);
         if (request->kind < ORIEL_CHECK_REMOTE_QUIET)
-            lose();
+            node_mark_lost();
     }
     pthread_mutex_unlock(&channel->mutex);
     return answered;
 }
 
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask,
+bool oriel_check_remote_note(int node, uint64_t window, const struct oriel_member_state_ask *ask,
                              struct oriel_member_state_answer *answer)
 {
-    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_NOTE,
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE,
                                                  .words = {window}};
     struct oriel_check_remote_answer about;
     struct iovec part = {.iov_base = (void *)(uintptr_t)ask, .iov_len = sizeof *ask};
-    return oriel_check_remote_ask(machine, &request, &part, 1, &about, answer, sizeof *answer) &&
+    return oriel_check_remote_ask(node, &request, &part, 1, &about, answer, sizeof *answer) &&
            about.word != 0 && about.len_bytes == sizeof *answer;
 }

@@ -1,5 +1,6 @@
-/* One question after the other, on this machine's board.  What is in a question is checked first (remote_validate.h); one that does
- * not hold is not answered, and the connection that it came by ends.  remote_answer.h says who may call. */
+/* Serves one request after the other on this node's shared memory. The contents of a request are
+ * checked first (remote_validate.h). An invalid request gets no answer, and its connection is
+ * closed. */
 #include "check/remote/remote_answer.h"
 
 #include "check/access/history_proxy.h"
@@ -19,37 +20,37 @@ enum { CONFLICTS = 16 };
 _Static_assert(sizeof(struct oriel_member_state_answer) <= ORIEL_SITE_SLOT_BYTES,
                "an answer to a question about a window has room");
 
-struct told {
+struct found {
     struct oriel_conflict conflicts[CONFLICTS];
     size_t count;
 };
 
-static void collect(const struct oriel_conflict *conflict, void *closure)
+static void conflict_collect(const struct oriel_conflict *conflict, void *closure)
 {
-    struct told *told = closure;
-    if (told->count < CONFLICTS)
-        told->conflicts[told->count++] = *conflict;
+    struct found *found = closure;
+    if (found->count < CONFLICTS)
+        found->conflicts[found->count++] = *conflict;
 }
 
-/* False: it does not hold. */
-static bool add(const struct oriel_check_remote_request *request, char *data, struct told *told,
-                uint64_t *ticket)
+/* Returns false if the access is invalid. */
+static bool access_add(const struct oriel_check_remote_request *request, char *data,
+                       struct found *found, uint64_t *ticket)
 {
     size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
     struct oriel_access *access = (struct oriel_access *)(void *)data;
     struct oriel_access_extent *extents =
         (struct oriel_access_extent *)(void *)(data + sizeof *access + clock_bytes);
     size_t count = (request->len_bytes - sizeof *access - clock_bytes) / sizeof *extents;
-    if (!oriel_check_remote_access_holds(access, extents, count))
+    if (!oriel_check_remote_access_is_valid(access, extents, count))
         return false;
     access->moment =
-        oriel_order_moment_of((const oriel_tick *)(const void *)(data + sizeof *access));
-    *ticket = oriel_history_add(request->words[0], access, extents, count, collect, told);
+        oriel_order_snapshot_of((const oriel_tick *)(const void *)(data + sizeof *access));
+    *ticket = oriel_history_add(request->words[0], access, extents, count, conflict_collect, found);
     oriel_order_moment_release(access->moment);
     return true;
 }
 
-static void work_on_history(const struct oriel_check_remote_request *request)
+static void history_update_serve(const struct oriel_check_remote_request *request)
 {
     const uint64_t *words = request->words;
     switch (request->kind) {
@@ -66,95 +67,98 @@ static void work_on_history(const struct oriel_check_remote_request *request)
     }
 }
 
-static struct iovec answer_note(struct oriel_check_remote_desk *desk,
-                                const struct oriel_check_remote_request *request,
-                                uint64_t *answered)
+static struct iovec member_state_serve(struct oriel_check_remote_worker *worker,
+                                       const struct oriel_check_remote_request *request,
+                                       uint64_t *answered)
 {
     struct oriel_member_state_ask ask;
-    struct oriel_member_state_answer *out = (struct oriel_member_state_answer *)(void *)desk->data;
-    memcpy(&ask, desk->data, sizeof ask);
+    struct oriel_member_state_answer *out =
+        (struct oriel_member_state_answer *)(void *)worker->data;
+    memcpy(&ask, worker->data, sizeof ask);
     *answered = oriel_member_state_answer(request->words[0], &ask, out);
     return (struct iovec){.iov_base = out, .iov_len = *answered ? sizeof *out : 0};
 }
 
-/* A history that its member leaves meanwhile, in a program that is wrong, stays until this is done. */
-static bool work_on_part(struct oriel_check_remote_desk *desk,
-                         const struct oriel_check_remote_request *request, struct told *told,
-                         uint64_t *ticket)
+/* If the member leaves a history meanwhile, in an incorrect program, the history stays until this
+ * is done. */
+static bool history_request_serve(struct oriel_check_remote_worker *worker,
+                                  const struct oriel_check_remote_request *request,
+                                  struct found *found, uint64_t *ticket)
 {
     bool holds = true;
     if (!oriel_part_enter(request->words[0]))
         return true;
     if (request->kind == ORIEL_CHECK_REMOTE_ADD)
-        holds = add(request, desk->data, told, ticket);
+        holds = access_add(request, worker->data, found, ticket);
     else
-        work_on_history(request);
+        history_update_serve(request);
     oriel_part_leave(request->words[0]);
     return holds;
 }
 
-/* What follows the answer. */
-static struct iovec work(struct oriel_check_remote_desk *desk,
-                         const struct oriel_check_remote_request *request,
-                         struct oriel_check_remote_answer *answer)
+/* Returns the data that follows the answer. */
+static struct iovec request_serve(struct oriel_check_remote_worker *worker,
+                                  const struct oriel_check_remote_request *request,
+                                  struct oriel_check_remote_answer *answer)
 {
     const uint64_t *words = request->words;
     size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
-    struct iovec clock = {.iov_base = memset(desk->clock, 0, clock_bytes), .iov_len = clock_bytes};
+    struct iovec clock = {.iov_base = memset(worker->clock, 0, clock_bytes),
+                          .iov_len = clock_bytes};
     struct iovec nothing = {.iov_len = 0};
     bool any = false;
     bool made = false;
     switch (request->kind) {
     case ORIEL_CHECK_REMOTE_GIVE:
         oriel_given_join(&request->key, (uint32_t)words[0], words[1] != 0,
-                         (const oriel_tick *)(const void *)desk->data);
+                         (const oriel_tick *)(const void *)worker->data);
         return nothing;
     case ORIEL_CHECK_REMOTE_TAKE:
-        any = oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], desk->clock,
+        any = oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], worker->clock,
                                &made);
         answer->word = (uint64_t)any | (uint64_t)made << 1 | (uint64_t)oriel_given_was_lost() << 2;
         return any ? clock : nothing;
     case ORIEL_CHECK_REMOTE_FORGET: oriel_shm_drop(&request->key); return nothing;
     case ORIEL_CHECK_REMOTE_TAKE_RANK:
-        answer->word = oriel_rank_take((int)words[0], desk->clock);
+        answer->word = oriel_rank_take((int)words[0], worker->clock);
         return clock;
-    case ORIEL_CHECK_REMOTE_TAKE_ALL: oriel_ranks_take_all(-1, desk->clock); return clock;
+    case ORIEL_CHECK_REMOTE_TAKE_ALL: oriel_ranks_take_all(-1, worker->clock); return clock;
     case ORIEL_CHECK_REMOTE_DOUBT:
         if (words[0] != 0)
             oriel_given_leave();
         else
-            oriel_given_doubt();
+            oriel_given_set_doubtful();
         return nothing;
     case ORIEL_CHECK_REMOTE_COUNT:
         answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) |
-                       (uint64_t)oriel_given_lost_asker() << 32;
+                       (uint64_t)oriel_given_client_was_lost() << 32;
         return nothing;
     case ORIEL_CHECK_REMOTE_FLOOR:
-        oriel_ranks_floor(desk->clock, &any);
+        oriel_ranks_floor(worker->clock, &any);
         answer->word = any;
         return clock;
-    case ORIEL_CHECK_REMOTE_NOTE: return answer_note(desk, request, &answer->word);
+    case ORIEL_CHECK_REMOTE_MEMBER_STATE: return member_state_serve(worker, request, &answer->word);
     case ORIEL_CHECK_REMOTE_SITE:
-        return (struct iovec){.iov_base = desk->data,
+        return (struct iovec){.iov_base = worker->data,
                               .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1],
-                                                         desk->data, (size_t)request->len_bytes,
+                                                         worker->data, (size_t)request->len_bytes,
                                                          &answer->word)};
     default:
         return (struct iovec){
-            .iov_base = desk->data,
-            .iov_len = oriel_check_remote_waits_answer(request, desk->data, &answer->word)};
+            .iov_base = worker->data,
+            .iov_len = oriel_check_remote_waits_answer(request, worker->data, &answer->word)};
     }
 }
 
-static bool make_room(struct oriel_check_remote_desk *desk, size_t len_bytes)
+static bool data_reserve(struct oriel_check_remote_worker *worker, size_t len_bytes)
 {
-    if (len_bytes <= desk->data_bytes)
+    if (len_bytes <= worker->data_bytes)
         return true;
-    char *more = realloc(desk->data, len_bytes);
+    char *more = realloc(worker->data, len_bytes);
     if (more == NULL)
         return false;
-    desk->data = more;
-    desk->data_bytes = len_bytes;
+    worker->data = more;
+    worker->data_bytes = len_bytes;
     return true;
 }
 
@@ -164,45 +168,45 @@ static size_t answer_room_bytes(const struct oriel_check_remote_request *request
                                                     : oriel_check_remote_waits_bytes();
 }
 
-static bool is_of_part(const struct oriel_check_remote_request *request)
+static bool is_history_request(const struct oriel_check_remote_request *request)
 {
     return request->kind >= ORIEL_CHECK_REMOTE_ADD &&
            request->kind <= ORIEL_CHECK_REMOTE_REQUEST_DONE;
 }
 
-bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd)
+bool oriel_check_remote_answer(struct oriel_check_remote_worker *worker, int fd)
 {
     struct oriel_check_remote_request request;
     struct oriel_check_remote_answer answer = {.word = 0};
-    struct told told = {.count = 0};
+    struct found found = {.count = 0};
     struct iovec parts[2] = {{.iov_base = &answer, .iov_len = sizeof answer}};
     if (!oriel_check_remote_read(fd, &request, sizeof request) ||
-        !oriel_check_remote_request_holds(&request) ||
-        (request.kind >= ORIEL_CHECK_REMOTE_LEAVES) != desk->leaf ||
-        !make_room(desk, request.len_bytes + answer_room_bytes(&request)) ||
-        !oriel_check_remote_read(fd, desk->data, request.len_bytes))
+        !oriel_check_remote_request_is_valid(&request) ||
+        (request.kind >= ORIEL_CHECK_REMOTE_LEAVES) != worker->leaf ||
+        !data_reserve(worker, request.len_bytes + answer_room_bytes(&request)) ||
+        !oriel_check_remote_read(fd, worker->data, request.len_bytes))
         return false;
-    if (!is_of_part(&request))
-        parts[1] = work(desk, &request, &answer);
-    else if (work_on_part(desk, &request, &told, &answer.word))
-        parts[1] = (struct iovec){.iov_base = told.conflicts,
-                                  .iov_len = told.count * sizeof told.conflicts[0]};
+    if (!is_history_request(&request))
+        parts[1] = request_serve(worker, &request, &answer);
+    else if (history_request_serve(worker, &request, &found, &answer.word))
+        parts[1] = (struct iovec){.iov_base = found.conflicts,
+                                  .iov_len = found.count * sizeof found.conflicts[0]};
     else
         return false;
     answer.len_bytes = parts[1].iov_len;
     return oriel_check_remote_write(fd, parts, 2);
 }
 
-bool oriel_check_remote_desk_open(struct oriel_check_remote_desk *desk, bool leaf)
+bool oriel_check_remote_worker_open(struct oriel_check_remote_worker *worker, bool leaf)
 {
-    *desk = (struct oriel_check_remote_desk){.leaf = leaf};
-    desk->clock = calloc((size_t)oriel_shm_world_size(), sizeof *desk->clock);
-    return desk->clock != NULL;
+    *worker = (struct oriel_check_remote_worker){.leaf = leaf};
+    worker->clock = calloc((size_t)oriel_shm_world_size(), sizeof *worker->clock);
+    return worker->clock != NULL;
 }
 
-void oriel_check_remote_desk_close(struct oriel_check_remote_desk *desk)
+void oriel_check_remote_worker_close(struct oriel_check_remote_worker *worker)
 {
-    free(desk->data);
-    free(desk->clock);
-    *desk = (struct oriel_check_remote_desk){.leaf = false};
+    free(worker->data);
+    free(worker->clock);
+    *worker = (struct oriel_check_remote_worker){.leaf = false};
 }

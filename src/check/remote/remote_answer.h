@@ -1,4 +1,4 @@
-/* What a machine's server answers to a question.  remote_serve.c calls, each of its threads with a desk of its own. */
+/* The answers of a node's server. Each of its threads has a worker of its own. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_ANSWER_H
 #define ORIEL_CHECK_REMOTE_REMOTE_ANSWER_H
 
@@ -7,18 +7,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct oriel_check_remote_desk {
-    bool leaf;  /* for the questions from ORIEL_CHECK_REMOTE_LEAVES on, and no others */
-    char *data; /* of the question */
+struct oriel_check_remote_worker {
+    bool leaf;  /* for the requests from ORIEL_CHECK_REMOTE_LEAVES on, and no others */
+    char *data; /* of the request */
     size_t data_bytes;
     oriel_tick *clock; /* of the answer */
 };
 
-/* False: there is no memory. */
-bool oriel_check_remote_desk_open(struct oriel_check_remote_desk *desk, bool leaf);
-void oriel_check_remote_desk_close(struct oriel_check_remote_desk *desk);
+/* Returns false when memory is exhausted. */
+bool oriel_check_remote_worker_open(struct oriel_check_remote_worker *worker, bool leaf);
+void oriel_check_remote_worker_close(struct oriel_check_remote_worker *worker);
 
-/* Reads a question and answers it.  False: nothing that comes by this connection is to be believed any more. */
-bool oriel_check_remote_answer(struct oriel_check_remote_desk *desk, int fd);
+/* Reads a request and answers it. Returns false if nothing on this connection can be trusted any
+ * more. */
+bool oriel_check_remote_answer(struct oriel_check_remote_worker *worker, int fd);
 
 #endif

@@ -1,5 +1,6 @@
-/* How both ends of a connection between the checkers of two machines show that they are of one job, without telling anybody the
- * key.  remote_socket.c calls for who asks, remote_serve.c for who answers. */
+/* Mutual proof of both ends of a connection between the checkers of two nodes that they belong to
+ * one job, without revealing the key. remote_socket.c calls the client's side, remote_serve.c the
+ * server's. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_AUTH_H
 #define ORIEL_CHECK_REMOTE_REMOTE_AUTH_H
 
@@ -7,26 +8,27 @@
 #include <stdint.h>
 
 /* The three messages, in their order. */
-struct oriel_check_remote_challenge { /* of who answers, to whoever connects */
+struct oriel_check_remote_challenge { /* server to every client */
     uint64_t nonce[2];
 };
 
-struct oriel_check_remote_claim { /* of who asks */
+struct oriel_check_remote_claim { /* client */
     uint64_t nonce[2];
     uint64_t digest;
 };
 
-struct oriel_check_remote_proof { /* of who answers, to who has shown that it may ask */
+struct oriel_check_remote_proof { /* server to a proven client */
     uint64_t digest;
 };
 
-/* Who asks: false, with errno, where the other end does not show that it has the key.  That one has a few seconds for each of its
- * messages, and wants nothing else to be said meanwhile. */
+/* Client: returns false, with errno, if the other end does not prove that it has the key. That end
+ * has a few seconds for each message; nothing else may be sent meanwhile. */
 bool oriel_check_remote_prove(int fd, const uint64_t key[2]);
 
-/* Who answers: the first message, and once something comes, the third.  Neither waits.  False: this one is not of the job. */
+/* Server: the first message, and once data arrives, the third. Neither waits. Returns false if the
+ * client is not of the job. */
 bool oriel_check_remote_challenge(int fd, struct oriel_check_remote_challenge *out);
-bool oriel_check_remote_admits(int fd, const uint64_t key[2],
-                               const struct oriel_check_remote_challenge *challenge);
+bool oriel_check_remote_client_is_proven(int fd, const uint64_t key[2],
+                                         const struct oriel_check_remote_challenge *challenge);
 
 #endif

@@ -1,6 +1,6 @@
-/* Order and call sites over machines: each function is one question to the server of the thing's home, or one to each of the
- * others.  Without an answer nothing is learned, and no conflict is told any more (remote.h, F4).  remote_order.h says who may
- * call. */
+/* Order and call sites of several nodes: each function is one request to the server of the entry's
+ * home, or one to each other node. Without an answer nothing is learnt, and no conflict is reported
+ * any more (remote.h, F4). */
 #include "check/remote/remote_order.h"
 
 #include "check/order/order.h"
@@ -16,32 +16,33 @@ static size_t clock_bytes(void)
     return (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
 }
 
-static uint64_t home(int world_rank)
+static uint64_t key_home(int world_rank)
 {
-    int machine = oriel_check_remote_machine(world_rank);
-    return machine < 0 || machine == oriel_check_remote_own_machine()
+    int node = oriel_check_remote_machine(world_rank);
+    return node < 0 || node == oriel_check_remote_own_machine()
                ? 0
-               : (uint64_t)(unsigned)(machine + 1) << ORIEL_ORDER_HOME_SHIFT;
+               : (uint64_t)(unsigned)(node + 1) << ORIEL_ORDER_HOME_SHIFT;
 }
 
-static void give(const struct oriel_key *key, uint32_t takers, bool more, const oriel_tick *clock)
+static void remote_give(const struct oriel_key *key, uint32_t takers, bool more,
+                        const oriel_tick *clock)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVE,
                                                  .words = {takers, more}};
     struct oriel_check_remote_answer answer;
     struct iovec part = {.iov_base = (void *)(uintptr_t)clock, .iov_len = clock_bytes()};
-    int machine = oriel_order_machine(key, &request.key);
-    oriel_check_remote_ask(machine, &request, &part, 1, &answer, NULL, 0);
+    int node = oriel_order_key_home(key, &request.key);
+    oriel_check_remote_ask(node, &request, &part, 1, &answer, NULL, 0);
 }
 
-/* Answers with a clock, which is joined with out. */
-static bool ask_clock(int machine, struct oriel_check_remote_request *request, uint64_t *word,
+/* Asks for a clock, which is merged into out. */
+static bool clock_ask(int node, struct oriel_check_remote_request *request, uint64_t *word,
                       oriel_tick *out)
 {
     struct oriel_check_remote_answer answer;
     oriel_tick *clock = calloc(1, clock_bytes());
     bool asked = clock != NULL &&
-                 oriel_check_remote_ask(machine, request, NULL, 0, &answer, clock, clock_bytes());
+                 oriel_check_remote_ask(node, request, NULL, 0, &answer, clock, clock_bytes());
     if (asked && answer.len_bytes == clock_bytes())
         oriel_clock_take(out, clock, oriel_shm_world_size());
     if (asked)
@@ -50,77 +51,78 @@ static bool ask_clock(int machine, struct oriel_check_remote_request *request, u
     return asked;
 }
 
-static bool take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
-                 bool *made, bool *lost)
+static bool remote_take(const struct oriel_key *key, uint32_t takers, unsigned how, oriel_tick *out,
+                        bool *made, bool *lost)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE,
                                                  .words = {takers, how}};
     uint64_t word = 0;
-    ask_clock(oriel_order_machine(key, &request.key), &request, &word, out);
+    clock_ask(oriel_order_key_home(key, &request.key), &request, &word, out);
     *made = (word & 2) != 0;
     *lost = (word & 4) != 0;
     return (word & 1) != 0;
 }
 
-static void forget(const struct oriel_key *key)
+static void remote_forget(const struct oriel_key *key)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_FORGET};
     struct oriel_check_remote_answer answer;
-    int machine = oriel_order_machine(key, &request.key);
-    oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    int node = oriel_order_key_home(key, &request.key);
+    oriel_check_remote_ask(node, &request, NULL, 0, &answer, NULL, 0);
 }
 
-static bool take_rank(int world_rank, oriel_tick *out)
+static bool remote_take_rank(int world_rank, oriel_tick *out)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_RANK,
                                                  .words = {(uint64_t)world_rank}};
     uint64_t word = 0;
-    ask_clock(oriel_check_remote_machine(world_rank), &request, &word, out);
+    clock_ask(oriel_check_remote_machine(world_rank), &request, &word, out);
     return word != 0;
 }
 
-static void take_all(oriel_tick *out)
+static void remote_take_all(oriel_tick *out)
 {
-    for (int machine = 0; machine < oriel_check_remote_machines(); machine++) {
+    for (int node = 0; node < oriel_check_remote_machines(); node++) {
         struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_ALL};
         uint64_t word;
-        if (machine != oriel_check_remote_own_machine())
-            ask_clock(machine, &request, &word, out);
+        if (node != oriel_check_remote_own_machine())
+            clock_ask(node, &request, &word, out);
     }
 }
 
-static void doubt(bool left)
+static void remote_doubt(bool left)
 {
-    for (int machine = 0; machine < oriel_check_remote_machines(); machine++) {
-        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT, .words = {left}};
+    for (int node = 0; node < oriel_check_remote_machines(); node++) {
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT,
+                                                     .words = {left}};
         struct oriel_check_remote_answer answer;
-        if (machine != oriel_check_remote_own_machine())
-            oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+        if (node != oriel_check_remote_own_machine())
+            oriel_check_remote_ask(node, &request, NULL, 0, &answer, NULL, 0);
     }
 }
 
-static uint32_t count(const struct oriel_key *key, uint32_t more)
+static uint32_t remote_count(const struct oriel_key *key, uint32_t more)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT, .words = {more}};
     struct oriel_check_remote_answer answer = {.word = 0};
-    int machine = oriel_order_machine(key, &request.key);
-    oriel_check_remote_ask(machine, &request, NULL, 0, &answer, NULL, 0);
+    int node = oriel_order_key_home(key, &request.key);
+    oriel_check_remote_ask(node, &request, NULL, 0, &answer, NULL, 0);
     if (answer.word >> 32 != 0)
-        oriel_check_remote_note_gap();
+        oriel_check_remote_set_gap();
     return (uint32_t)answer.word;
 }
 
-/* Where nothing is known of a machine, nothing is known to all. */
-static void floor_over(oriel_tick *out)
+/* If nothing is known of some node, nothing is known to all. */
+static void remote_floor(oriel_tick *out)
 {
     oriel_tick *clock = calloc(1, clock_bytes());
     bool known = clock != NULL;
-    for (int machine = 0; machine < oriel_check_remote_machines() && known; machine++) {
+    for (int node = 0; node < oriel_check_remote_machines() && known; node++) {
         struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_FLOOR};
         struct oriel_check_remote_answer answer;
-        if (machine == oriel_check_remote_own_machine())
+        if (node == oriel_check_remote_own_machine())
             continue;
-        known = oriel_check_remote_ask(machine, &request, NULL, 0, &answer, clock, clock_bytes()) &&
+        known = oriel_check_remote_ask(node, &request, NULL, 0, &answer, clock, clock_bytes()) &&
                 answer.len_bytes == clock_bytes();
         for (int i = 0; i < oriel_shm_world_size() && known && answer.word != 0; i++)
             out[i] = clock[i] < out[i] ? clock[i] : out[i];
@@ -130,7 +132,7 @@ static void floor_over(oriel_tick *out)
     free(clock);
 }
 
-static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims)
+static bool site_ask(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes, bool claims)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_SITE,
                                                  .words = {table, slot}};
@@ -140,18 +142,18 @@ static bool ask_site(uint32_t table, uint32_t slot, void *entry, size_t entry_by
            answer.word != 0 && answer.len_bytes == entry_bytes;
 }
 
-void oriel_check_remote_order_span(void)
+void oriel_check_remote_order_set(void)
 {
-    static const struct oriel_order_far order = {.home = home,
-                                                 .give = give,
-                                                 .take = take,
-                                                 .forget = forget,
-                                                 .take_rank = take_rank,
-                                                 .take_all = take_all,
-                                                 .floor = floor_over,
-                                                 .doubt = doubt,
-                                                 .count = count};
-    oriel_order_span(&order);
+    static const struct oriel_order_remote order = {.home = key_home,
+                                                    .give = remote_give,
+                                                    .take = remote_take,
+                                                    .forget = remote_forget,
+                                                    .take_rank = remote_take_rank,
+                                                    .take_all = remote_take_all,
+                                                    .floor = remote_floor,
+                                                    .doubt = remote_doubt,
+                                                    .count = remote_count};
+    oriel_order_remote_set(&order);
     if (oriel_check_remote_own_machine() != 0)
-        oriel_sites_span(ask_site);
+        oriel_sites_remote_set(site_ask);
 }

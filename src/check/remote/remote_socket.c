@@ -1,5 +1,6 @@
-/* TCP between the checkers of a job.  A connection counts only when both sides have shown that they have the key that the job's
- * ranks have told each other over MPI (remote_auth.c); nothing is encrypted.  remote_socket.h says who may call. */
+/* TCP between the checkers of a job. A connection counts only after both sides have proven that
+ * they have the key, which the ranks of the job exchange over MPI (remote_auth.c). Nothing is
+ * encrypted. */
 #include "check/remote/remote_socket.h"
 
 #include "base/options.h"
@@ -24,7 +25,7 @@ enum { PATIENCE_MS = 3000, BACKLOG = 128 };
 
 /* --- listening --- */
 
-static int bind_any(int family)
+static int listener_bind(int family)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
     struct sockaddr_in four = {.sin_family = AF_INET};
@@ -46,23 +47,24 @@ int oriel_check_remote_listen(uint16_t *port)
 {
     struct sockaddr_storage bound;
     socklen_t len_bytes = sizeof bound;
-    int fd = bind_any(AF_INET6);
+    int fd = listener_bind(AF_INET6);
     if (fd < 0)
-        fd = bind_any(AF_INET);
+        fd = listener_bind(AF_INET);
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&bound, &len_bytes) != 0) {
-        oriel_fail(ORIEL_E_OTHER, "cannot listen for other machines' checkers: %s",
+        oriel_fail(ORIEL_E_OTHER, "cannot listen for the checkers of other nodes: %s",
                    strerror(errno));
         if (fd >= 0)
             close(fd);
         return -1;
     }
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage): it is written */
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage):
+     * it is written */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
     return oriel_reserve_fd_high(fd);
 }
 
-static void add_address(struct oriel_check_remote_address *out, const struct sockaddr *address)
+static void address_add(struct oriel_check_remote_address *out, const struct sockaddr *address)
 {
     const struct sockaddr_in6 *six = (const void *)address;
     const struct sockaddr_in *four = (const void *)address;
@@ -88,13 +90,13 @@ void oriel_check_remote_addresses(struct oriel_check_remote_address *out)
         for (const struct ifaddrs *one = all; one != NULL; one = one->ifa_next)
             if (one->ifa_addr != NULL && (one->ifa_flags & IFF_UP) &&
                 !(one->ifa_flags & IFF_LOOPBACK) == !loopback)
-                add_address(out, one->ifa_addr);
+                address_add(out, one->ifa_addr);
     freeifaddrs(all);
 }
 
 /* --- waiting --- */
 
-/* For PATIENCE_MS by the clock, since a signal ends it each time. */
+/* Waits for PATIENCE_MS by the clock, because a signal ends each poll. */
 int oriel_check_remote_await(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
@@ -108,7 +110,7 @@ int oriel_check_remote_await(int fd, short events)
     }
 }
 
-/* Behind a signal a call would wait for all of its time limit anew. */
+/* After a signal a call would start its whole time limit again. */
 static bool is_in_time(int fd, int option, uint64_t since_ns)
 {
     struct timeval limit = {.tv_sec = 0};
@@ -125,7 +127,7 @@ static bool is_in_time(int fd, int option, uint64_t since_ns)
 
 /* --- connecting --- */
 
-static bool wait_connected(int fd)
+static bool connection_wait(int fd)
 {
     int error = 0;
     socklen_t len_bytes = sizeof error;
@@ -138,7 +140,7 @@ static bool wait_connected(int fd)
     return error == 0;
 }
 
-static int connect_one(const struct oriel_check_remote_address *to, int which, int thread)
+static int address_connect(const struct oriel_check_remote_address *to, int which, int thread)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(to->ports[thread])};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(to->ports[thread])};
@@ -150,7 +152,7 @@ static int connect_one(const struct oriel_check_remote_address *to, int which, i
     if (fd < 0)
         return -1;
     bool connected = connect(fd, address, is_six ? sizeof six : sizeof four) == 0 ||
-                     (errno == EINPROGRESS && wait_connected(fd));
+                     (errno == EINPROGRESS && connection_wait(fd));
     if (connected && fcntl(fd, F_SETFL, 0) == 0)
         return fd;
     int reason = errno;
@@ -163,12 +165,13 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
 {
     int yes = 1;
     if (to->ports[thread] == 0 || to->count == 0) {
-        oriel_fail(ORIEL_E_OTHER, "it cannot be asked");
+        oriel_fail(ORIEL_E_OTHER, "its server is not running");
         return -1;
     }
     for (int i = 0; i < to->count; i++) {
-        int fd = connect_one(to, i, thread);
-        if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) { /* somebody else may listen there */
+        int fd = address_connect(to, i, thread);
+        /* a foreign process may listen there */
+        if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_check_remote_limit(fd, oriel_options()->timeout_s);
             return oriel_reserve_fd_high(fd);

@@ -1,25 +1,25 @@
-/* Connections between processes of a job: listening, connecting, whole messages.  remote.c and remote_serve.c call. */
+/* Connections between processes of a job: listening, connecting, whole messages. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_SOCKET_H
 #define ORIEL_CHECK_REMOTE_REMOTE_SOCKET_H
 
 #include "check/remote/remote.h"
 
-/* A socket that listens on every address of this machine; -1 with a reason.  port: where. */
+/* Returns a socket that listens on every address of this node, and its port; -1 with a reason. */
 int oriel_check_remote_listen(uint16_t *port);
 
-/* The addresses by which others may reach this machine, its own loopback last. */
+/* Lists the addresses by which other nodes may reach this one, the loopback addresses last. */
 void oriel_check_remote_addresses(struct oriel_check_remote_address *out);
 
-/* A connection to one of a server's two threads, proven; -1 with a reason. */
+/* Returns an authenticated connection to one of a server's two threads; -1 with a reason. */
 int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int thread);
 
-/* As poll of one for some seconds. */
+/* Like poll of one descriptor, for a few seconds. */
 int oriel_check_remote_await(int fd, short events);
 
-/* Neither reads nor writes wait for the other side for longer. */
+/* Limits how long reads and writes wait for the other side. */
 void oriel_check_remote_limit(int fd, int seconds);
 
-/* All of it, or false. */
+/* Transfers everything, or returns false. */
 bool oriel_check_remote_write(int fd, struct iovec *parts, int count);
 bool oriel_check_remote_read(int fd, void *data, size_t len_bytes);
 

@@ -1,22 +1,22 @@
-/* Each check names the limit that what is done with the value relies on.  remote_validate.h says who may call. */
+/* Each check enforces the limit that the user of the value relies on. */
 #include "check/remote/remote_validate.h"
 
-#include "check/deadlock/deadlock_set.h"
+#include "base/deadlock_set.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 
 #include <string.h>
 
-static const uint64_t data_most = UINT64_C(1) << 32;  /* of a question */
-static const int64_t address_most = INT64_C(1) << 57; /* behind the last byte of any process */
+static const uint64_t data_most = UINT64_C(1) << 32;  /* of a request */
+static const int64_t address_most = INT64_C(1) << 57; /* above the last byte of any process */
 
 static bool is_rank(int64_t rank)
 {
     return rank >= 0 && rank < oriel_shm_world_size();
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 static size_t clock_bytes(void)
 {
@@ -31,14 +31,15 @@ static bool length_holds(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_ADD:
         return request->len_bytes >= fixed_bytes && request->len_bytes <= data_most &&
                (request->len_bytes - fixed_bytes) % sizeof(struct oriel_access_extent) == 0;
-    case ORIEL_CHECK_REMOTE_NOTE:
+    case ORIEL_CHECK_REMOTE_MEMBER_STATE:
         return request->len_bytes == sizeof(struct oriel_member_state_ask);
     case ORIEL_CHECK_REMOTE_SITE: return request->len_bytes <= ORIEL_SITE_SLOT_BYTES;
     default: return request->len_bytes == 0;
     }
 }
 
-/* What stands under one kind of key is of one size and form, and the checker keeps more there than clocks. */
+/* Entries under one kind of key have one size and form, and the checker keeps other entries than
+ * clocks too. */
 static bool key_holds(const struct oriel_check_remote_request *request)
 {
     uint64_t kind = request->key.words[0];
@@ -51,8 +52,8 @@ static bool key_holds(const struct oriel_check_remote_request *request)
     }
 }
 
-/* A number that is none would leave an access pending that counts as complete; flags of other kinds say how it was added; no group
- * has a request. */
+/* ORIEL_TICK_PENDING would leave an access pending that counts as complete. Flags of other kinds
+ * describe how the access was added. No group has a request. */
 static bool words_hold(const struct oriel_check_remote_request *request)
 {
     const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
@@ -65,7 +66,7 @@ static bool words_hold(const struct oriel_check_remote_request *request)
     }
 }
 
-bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *request)
+bool oriel_check_remote_request_is_valid(const struct oriel_check_remote_request *request)
 {
     return request->kind < ORIEL_CHECK_REMOTE_KINDS && length_holds(request) &&
            key_holds(request) && words_hold(request);
@@ -89,8 +90,8 @@ static bool extent_holds(const struct oriel_access_extent *extent)
            extent->stride_bytes > -address_most && extent->stride_bytes < address_most;
 }
 
-bool oriel_check_remote_access_holds(const struct oriel_access *access,
-                                     const struct oriel_access_extent *extents, size_t count)
+bool oriel_check_remote_access_is_valid(const struct oriel_access *access,
+                                        const struct oriel_access_extent *extents, size_t count)
 {
     const unsigned flags = ORIEL_ACCESS_SAME_OP | ORIEL_ACCESS_ANY_OP | ORIEL_ACCESS_ALONE;
     bool holds = access->kind >= ORIEL_ACCESS_GET && access->kind <= ORIEL_ACCESS_ACCUMULATE &&
@@ -108,17 +109,17 @@ bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, s
     for (size_t i = 0; i < len_bytes / sizeof *conflicts && holds; i++) {
         struct oriel_access_extent bytes = {
             .offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
-        unsigned char beside; /* a bool is 0 or 1 */
-        memcpy(&beside, &conflicts[i].beside, 1);
+        unsigned char aliased; /* a bool is 0 or 1 */
+        memcpy(&aliased, &conflicts[i].beside, 1);
         holds = is_rank(conflicts[i].earlier.origin) && bytes.len_bytes > 0 &&
-                extent_holds(&bytes) && beside <= 1;
+                extent_holds(&bytes) && aliased <= 1;
     }
     return holds;
 }
 
 /* --- waits --- */
 
-bool oriel_check_remote_reports_hold(const struct oriel_wait_report *reports, size_t len_bytes)
+bool oriel_check_remote_reports_are_valid(const struct oriel_wait_report *reports, size_t len_bytes)
 {
     bool holds = len_bytes % sizeof *reports == 0;
     for (size_t i = 0; i < len_bytes / sizeof *reports && holds; i++) {
@@ -132,15 +133,14 @@ bool oriel_check_remote_reports_hold(const struct oriel_wait_report *reports, si
     return holds;
 }
 
-bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering,
-                                        size_t len_bytes)
+bool oriel_check_remote_progress_is_valid(const struct oriel_collective_progress *progress,
+                                          size_t len_bytes)
 {
     bool holds =
-        len_bytes >= sizeof *gathering && gathering->n > 0 &&
-        gathering->n <= oriel_shm_world_size() &&
-        oriel_collective_progress_bytes(gathering->n, gathering->has_locks != 0) == len_bytes;
-    for (int i = 0; i < (holds ? gathering->n : 0) && holds; i++) {
-        holds = is_rank((int64_t)gathering->slots[i].world_rank - 1);
+        len_bytes >= sizeof *progress && progress->n > 0 && progress->n <= oriel_shm_world_size() &&
+        oriel_collective_progress_bytes(progress->n, progress->has_locks != 0) == len_bytes;
+    for (int i = 0; i < (holds ? progress->n : 0) && holds; i++) {
+        holds = is_rank((int64_t)progress->slots[i].world_rank - 1);
     }
     return holds;
 }

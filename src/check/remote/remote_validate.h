@@ -1,6 +1,6 @@
-/* What is believed of messages from the checkers of other machines: whatever is in them, nothing is read or written but what they
- * are about.  Who sends one has shown the number that the job's ranks have told each other, and may err in all the rest.
- * remote_answer.c asks about questions, those who ask other machines about answers. */
+/* Validation of messages from the checkers of other nodes: whatever a message contains, only the
+ * memory that it names is read or written. The sender has proven that it has the job's key, but
+ * everything else may be wrong. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 #define ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 
@@ -8,17 +8,19 @@
 #include "check/deadlock/wait_internal.h"
 #include "check/remote/remote.h"
 
-/* Kind, length and key of a question go together. */
-bool oriel_check_remote_request_holds(const struct oriel_check_remote_request *request);
+/* Whether kind, length and key of a request fit together. */
+bool oriel_check_remote_request_is_valid(const struct oriel_check_remote_request *request);
 
-/* An operation of a rank that there is, not complete, and bytes that a process can have. */
-bool oriel_check_remote_access_holds(const struct oriel_access *access,
-                                     const struct oriel_access_extent *extents, size_t count);
+/* Whether it is an operation of an existing rank, not complete, on bytes that a process can
+ * have. */
+bool oriel_check_remote_access_is_valid(const struct oriel_access *access,
+                                        const struct oriel_access_extent *extents, size_t count);
 
-/* Likewise, of answers; len_bytes: of all that came. */
+/* The same for answers; len_bytes: of the whole answer. */
 bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes);
-bool oriel_check_remote_reports_hold(const struct oriel_wait_report *reports, size_t len_bytes);
-bool oriel_check_remote_gathering_holds(const struct oriel_collective_progress *gathering,
-                                        size_t len_bytes);
+bool oriel_check_remote_reports_are_valid(const struct oriel_wait_report *reports,
+                                          size_t len_bytes);
+bool oriel_check_remote_progress_is_valid(const struct oriel_collective_progress *progress,
+                                          size_t len_bytes);
 
 #endif

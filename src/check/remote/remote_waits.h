@@ -1,5 +1,5 @@
-/* What is asked of other machines when deadlocks are looked for, and what this one answers.  A machine that does not answer has
- * ended, or others notice: it is not told here.  deadlock_thread.c asks, remote_serve.c answers. */
+/* Requests to other nodes for the deadlock finder, and this node's answers. A node that does not
+ * answer has ended, or other requests notice it: nothing is reported here. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_WAITS_H
 #define ORIEL_CHECK_REMOTE_REMOTE_WAITS_H
 
@@ -8,10 +8,11 @@
 
 const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void);
 
-/* The most that an answer takes. */
+/* The maximum size of an answer. */
 size_t oriel_check_remote_waits_bytes(void);
 
-/* What follows the answer, in data, which has room for it behind the request's own; word: the answer's. */
+/* Writes the data after the answer to data, which has room for oriel_check_remote_waits_bytes(),
+ * and sets word of the answer. */
 size_t oriel_check_remote_waits_answer(const struct oriel_check_remote_request *request, void *data,
                                        uint64_t *word);
 

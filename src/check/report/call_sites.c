@@ -1,10 +1,10 @@
-/* Call sites by module and offset.  Modules and numbers stand in the board, each once; an entry is complete before its number is
- * known to anyone, and is never changed.  Over several machines the first one's tables say what stands where, and the others
- * fill theirs from it, slot by slot as they come to one: so codes and numbers mean the same everywhere.  call_sites.h says who may
- * call.
+/* Call sites by module and offset. The checker's shared memory has tables of modules and of
+ * numbers, each entry once. An entry is complete before its number is published, and never changes.
+ * With several nodes the first node's tables are authoritative. The other nodes fill their tables
+ * from them, slot by slot as they reach one, so codes and numbers mean the same everywhere.
  *
- * A code: the module's number in the upper 16 bits, counted from 1, and the offset below it; a bare address where there is
- * none. */
+ * A code has the module's number, counted from 1, in its upper 16 bits and the offset below.
+ * Without a module it is a bare address. */
 #include "check/report/call_sites.h"
 
 #include "base/atomic.h"
@@ -16,7 +16,7 @@
 enum {
     MODULES = 1024,
     NUMBERS = 4096, /* a power of two */
-    CACHED = 128,   /* addresses that a thread remembers; a power of two */
+    CACHED = 128,   /* size of a thread's cache of addresses; a power of two */
     CODE_SHIFT = 48,
     BINDING_FRAMES = 12,
 };
@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct module) <= ORIEL_SITE_SLOT_BYTES, "a slot has room 
 
 struct number {
     uint64_t code;
-    _Atomic uint32_t call; /* 0: nothing here */
+    _Atomic uint32_t call; /* 0: empty */
     uint32_t reserved;
 };
 
@@ -44,7 +44,7 @@ struct sites {
 static const struct oriel_key sites_key = {
     .words = {UINT64_C(0x5349544553)}}; /* "SITES": above all kinds of order.h */
 static struct sites *sites;
-static oriel_site_ask_fn *ask; /* NULL: these tables are the first machine's */
+static oriel_site_ask_fn *ask; /* NULL: these tables are the first node's */
 
 const char *oriel_call_name(uint16_t call)
 {
@@ -77,7 +77,8 @@ enum oriel_status oriel_sites_start(void)
 
 enum { TABLE_MODULES, TABLE_NUMBERS };
 
-/* Whether the slot is filled by now: with what is wanted there, if it was empty. */
+/* Fills an empty slot with wanted, or with the first node's entry. Returns whether the slot is
+ * filled now. */
 static bool module_claim(uint32_t at, const struct module *wanted)
 {
     struct module entry = {.reserved = 0};
@@ -89,7 +90,7 @@ static bool module_claim(uint32_t at, const struct module *wanted)
                     : wanted == NULL)
         return false;
     sites->modules[at] = entry;
-    sites->modules[at].path[sizeof entry.path - 1] = '\0'; /* it may have come from elsewhere */
+    sites->modules[at].path[sizeof entry.path - 1] = '\0'; /* it may come from another node */
     atomic_store_explicit(&sites->known[at], 1, memory_order_release);
     return true;
 }
@@ -118,7 +119,8 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     *filled = 0;
     if (sites == NULL ||
         slot >= (table == TABLE_MODULES ? MODULES
-                                        : NUMBERS)) /* others may ask before this machine starts */
+                                        /* other nodes may ask before this node starts */
+                                        : NUMBERS))
         return 0;
     oriel_shm_lock(&sites->lock);
     *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);
@@ -130,14 +132,14 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     return len_bytes;
 }
 
-void oriel_sites_span(oriel_site_ask_fn *first_machine)
+void oriel_sites_remote_set(oriel_site_ask_fn *first_machine)
 {
     ask = first_machine;
 }
 
 /* --- codes --- */
 
-/* The number of the module, which is entered if it is new; 0 when there are too many. */
+/* Returns the number of the module, and adds it if it is new; 0 when there are too many. */
 static uint64_t module_number(const struct module *module)
 {
     uint32_t at = 0;
@@ -170,13 +172,14 @@ static bool is_binding(uint64_t code)
            oriel_code_address_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
 }
 
-/* A thread remembers the codes of addresses: the binding's too, and that they are. */
+/* A thread's cache of the codes of addresses. It includes addresses in language bindings, and marks
+ * them. */
 struct known {
     uint64_t address, code;
     bool binding;
 };
 
-static struct known *known_find(uint64_t address)
+static struct known *code_cache_find(uint64_t address)
 {
     static _Thread_local struct known cache[CACHED];
     struct known *known = &cache[(address ^ address >> 7) & (CACHED - 1)];
@@ -190,14 +193,15 @@ static struct known *known_find(uint64_t address)
     return known;
 }
 
-/* The first address of the stack that is neither this library's nor the binding's; unwinding takes a microsecond. */
+/* Returns the first address on the stack outside this library and the binding. Unwinding takes
+ * about 1 us. */
 static uint64_t code_behind_binding(uint64_t binding)
 {
     void *frames[BINDING_FRAMES];
-    uint64_t own = known_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
+    uint64_t own = code_cache_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
     int count = oriel_code_address_stack(frames, BINDING_FRAMES);
     for (int i = 0; i < count; i++) {
-        const struct known *known = known_find((uint64_t)(uintptr_t)frames[i]);
+        const struct known *known = code_cache_find((uint64_t)(uintptr_t)frames[i]);
         if (!known->binding && known->code >> CODE_SHIFT != own)
             return known->code;
     }
@@ -206,7 +210,7 @@ static uint64_t code_behind_binding(uint64_t binding)
 
 uint64_t oriel_site_code(const void *address)
 {
-    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
     if (oriel_unlikely(known == NULL))
         return (uint64_t)(uintptr_t)address;
     return oriel_likely(!known->binding) ? known->code : code_behind_binding(known->code);
@@ -214,7 +218,7 @@ uint64_t oriel_site_code(const void *address)
 
 bool oriel_site_is_bound(const void *address)
 {
-    const struct known *known = known_find((uint64_t)(uintptr_t)address);
+    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
     return known == NULL || known->binding;
 }
 

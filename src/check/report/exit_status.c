@@ -1,7 +1,8 @@
-/* The end of a checked process.  A handler that the library registers when it is loaded, before anything of the program is, so
- * that it runs after all of the program's and sees the status that they leave.  After MPI_Finalize the last process of the
- * machine to end gives the status, since launchers end all others when one ends with one; where MPI_Finalize never came, which
- * has launchers end them too, the first one writes the summary.  finding.c enters processes; the C library calls. */
+/* The end of a checked process. The library registers an exit handler when it is loaded, before any
+ * handler of the program. So it runs after all of them and sees their status. After MPI_Finalize
+ * the last process of the node to end sets the status, because launchers kill all other processes
+ * when one ends with an error. Where MPI_Finalize was never called, for which launchers also kill
+ * the others, the first process writes the summary. */
 #include "check/report/finding_internal.h"
 
 #include "base/identity.h"
@@ -12,10 +13,10 @@
 #include <unistd.h>
 
 static _Atomic uint64_t
-    *own_slot; /* in the board; NULL before MPI_Init and where there are too many processes */
+    *own_slot; /* in shared memory; NULL before MPI_Init and when there are too many processes */
 static pid_t own_pid;
 
-void oriel_ending_enter(void)
+void oriel_exit_status_enter(void)
 {
     struct oriel_findings *findings = oriel_findings();
     struct oriel_identity identity;
@@ -27,9 +28,9 @@ void oriel_ending_enter(void)
     *own_slot = oriel_identity_own_word();
 }
 
-/* Whether no other process of the machine is still to come here: each takes itself out before it looks, so that the last one that
- * does finds nobody.  One that died never comes. */
-static bool others_ended(struct oriel_findings *findings)
+/* Whether no other process of the node will still get here. Each process removes itself before it
+ * looks, so the last one to do so finds none. A process that has died never gets here. */
+static bool other_processes_ended(struct oriel_findings *findings)
 {
     for (size_t at = 0; at < ORIEL_FINDING_PROCESSES; at++) {
         uint64_t word = findings->processes[at];
@@ -39,24 +40,24 @@ static bool others_ended(struct oriel_findings *findings)
     return true;
 }
 
-static void at_end(int status, void *closure)
+static void exit_handler(int status, void *closure)
 {
     (void)closure;
     struct oriel_findings *findings = oriel_findings();
     if (findings == NULL || own_slot == NULL || getpid() != own_pid)
         return;
-    *own_slot = 0; /* seq_cst: before the look at the others' */
+    *own_slot = 0; /* seq_cst: before the look at the other slots */
     if (findings->met == 0)
         oriel_finding_end_alone();
-    else if (!others_ended(findings))
+    else if (!other_processes_ended(findings))
         return;
     if (status != 0 || !oriel_options()->check_fail || findings->total == 0)
         return;
-    fflush(NULL); /* what exit() itself would still have done */
+    fflush(NULL); /* as exit() itself would have done */
     _exit(ORIEL_FINDINGS_STATUS);
 }
 
-__attribute__((constructor)) static void watch(void)
+__attribute__((constructor)) static void exit_handler_register(void)
 {
-    on_exit(at_end, NULL);
+    on_exit(exit_handler, NULL);
 }

@@ -1,6 +1,7 @@
-/* Findings as they are made: each kept once in the board, told by whoever is the first to find it, and counted by all others.
- * An entry is found by a hash of its rule, its window's name and its two sites; sites are codes, so that equal findings of
- * several ranks of a machine are one.  finding.h says who may call. */
+/* Findings as they are made. Each is stored once in the checker's shared memory, reported by the
+ * first process that finds it, and counted by all others. An entry is found by a hash of its rule,
+ * its window's name and its two sites. Sites are codes, so equal findings of several ranks of a
+ * node are one. */
 #include "check/report/finding_internal.h"
 
 #include "base/atomic.h"
@@ -21,7 +22,8 @@ static const struct oriel_key findings_key = {
     .words = {UINT64_C(0x46494e44)}}; /* "FIND": above all kinds of order.h */
 static struct oriel_findings *findings;
 static _Atomic bool
-    watched; /* also before there are findings: programs tell of their accesses from their first line on */
+    /* may be set before findings exist: programs report their accesses from their first line on */
+    watched;
 
 struct oriel_findings *oriel_findings(void)
 {
@@ -52,14 +54,12 @@ enum oriel_status oriel_finding_start(void)
     findings = oriel_shm_at(oriel_shm_find(&findings_key, sizeof *findings, findings_init));
     if (findings == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for findings");
-    oriel_ending_enter();
+    oriel_exit_status_enter();
     if (watched)
         oriel_finding_local_watched();
     void *frame;
     if (oriel_options()->check_stacks)
-        backtrace(
-            &frame,
-            1); /* loads what it needs, which it had better not do in the middle of something */
+        backtrace(&frame, 1); /* loads its libraries now, not in the middle of a finding */
     return ORIEL_OK;
 }
 
@@ -74,7 +74,8 @@ static uint64_t site_hash(const struct oriel_site *site)
     return site->call == ORIEL_CALL_NONE ? 0 : mix(mix(0, site->address), site->call);
 }
 
-/* Never 0.  Which of two operations came first is chance: the pair counts. */
+/* Never 0. The hash covers the unordered pair of sites, because the order of the two operations is
+ * chance. */
 static uint64_t finding_hash(const struct oriel_finding *finding)
 {
     uint64_t here = site_hash(&finding->here);
@@ -86,7 +87,7 @@ static uint64_t finding_hash(const struct oriel_finding *finding)
     return hash | 1;
 }
 
-/* The entry, which is the caller's to fill in when it is fresh; NULL when there is no more room. */
+/* Returns the entry; a fresh one is for the caller to fill in. NULL: there is no room. */
 static struct oriel_finding_entry *entry_find(uint64_t hash, bool *fresh)
 {
     uint32_t at = 0;
@@ -126,7 +127,7 @@ void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_rec
         out->ranks[i] = entry->ranks[i];
 }
 
-/* Control characters of the program's names would be the terminal's. */
+/* Replaces control characters in the program's names, which a terminal would execute. */
 static void copy_text(char *out, size_t room, const char *text)
 {
     snprintf(out, room, "%s", text == NULL ? "" : text);
@@ -137,7 +138,7 @@ static void copy_text(char *out, size_t room, const char *text)
             at[0] = at[1] = '?';
 }
 
-/* A bare address of this process is still made a code. */
+/* Turns a bare address of this process into a code first. */
 static void site_describe(struct oriel_site site, uint32_t here_rank, struct oriel_record_site *out)
 {
     if (site.call != ORIEL_CALL_NONE && site.world_rank == here_rank && site.address >> 48 == 0)
@@ -163,20 +164,21 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
     site_describe(finding->opening, finding->here.world_rank, &out->opening);
 }
 
-/* Where the C library calls main, and what comes before that. */
-static bool is_start(const struct oriel_code_address *place)
+/* Whether it is the C library's caller of main, or a frame before it. */
+static bool is_start_frame(const struct oriel_code_address *place)
 {
     return strncmp(place->function, "__libc_start", 12) == 0 ||
            strncmp(place->function, "_start", 6) == 0;
 }
 
-/* The frames above this library, from main on. */
+/* Formats the frames above this library, from main on. */
 static void stack_fill(const struct oriel_code_address *frames, int count, const char *own,
                        char *out, size_t room)
 {
     struct oriel_text text = {.bytes = out, .room = room};
     for (int i = 0; i < count; i++) {
-        if (frames[i].offset == 0 || strcmp(frames[i].module, own) == 0 || is_start(&frames[i]))
+        if (frames[i].offset == 0 || strcmp(frames[i].module, own) == 0 ||
+            is_start_frame(&frames[i]))
             continue;
         oriel_text_place(&text, &frames[i]);
         oriel_text_add(&text, "\n");
@@ -201,7 +203,8 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
     return count;
 }
 
-/* Lines for the sites, and the stack where it is wanted.  Without a helper they stay module and offset. */
+/* Finds lines for the sites, and the stack if requested. Without a helper, module and offset
+ * remain. */
 static void places_find(struct oriel_record_finding *record)
 {
     enum { SITES = 3 };

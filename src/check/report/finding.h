@@ -1,6 +1,6 @@
-/* Findings: what a rule found, told once at once on stderr, counted when it is found again, written at the end.  Kept in the
- * board, so that equal findings of several ranks of a machine are one; those of other machines meet at MPI_Finalize.
- * windows*.c, messages*.c, local_accesses.c and deadlock.c tell; start.c starts and ends. */
+/* Findings: reported at once on standard error, counted when they are found again, and summarised
+ * at the end. They are in the checker's shared memory, so equal findings of several ranks of a node
+ * are one. Findings of all nodes are merged in MPI_Finalize. */
 #ifndef ORIEL_CHECK_REPORT_FINDING_H
 #define ORIEL_CHECK_REPORT_FINDING_H
 
@@ -13,7 +13,7 @@ enum oriel_rule {
     ORIEL_RULE_COUNT
 };
 
-/* What a finding is about; fields that do not apply are left 0, NULL or -1 (ORIEL_FINDING_NONE). */
+/* The contents of a finding; fields that do not apply stay 0, NULL or -1 (ORIEL_FINDING_NONE). */
 struct oriel_finding {
     enum oriel_rule rule;
     const char *window;  /* its name, "" for none */
@@ -23,40 +23,44 @@ struct oriel_finding {
     uint64_t len_bytes;
     int64_t element; /* first element, in displacement units; -1 */
     uint64_t elements;
-    struct oriel_site here;    /* the call that is at fault, or the later of two */
+    struct oriel_site here;    /* the wrong call, or the later one of two */
     struct oriel_site other;   /* the other one; call 0: none */
     struct oriel_site opening; /* the call that opened the epoch; call 0: none */
     const char *
-        missing; /* the call that is missing, in the program's words: "MPI_Win_flush(3, win) between them"; NULL */
-    char detail[256]; /* what else is to be said, a sentence; "" */
+        /* the missing call in the program's terms: "MPI_Win_flush(3, win) between them"; NULL */
+        missing;
+    char detail[256]; /* a further sentence; "" */
 };
 static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = -1, .element = -1};
 
-/* Tells it, unless an equal one (rule, window's name, sites, whichever came first) was told: then it is counted.  Another process
- * is asked for lines, which has to be started for the first one and to read debug information: no lock may be held.  Sites as
- * oriel_site_here makes them. */
+/* Reports a finding, or counts it if an equal one was reported: same rule, window name and sites,
+ * in either order. The caller may hold no lock: another process, started for the first finding, is
+ * asked for lines and reads debug information. Sites are from oriel_site_here. */
 void oriel_finding_tell(const struct oriel_finding *finding);
 
-/* Something that the summary names as not looked at, or counts: "calls not modelled: MPI_File_write". */
+/* Counts an event for the summary, such as "calls not modelled: MPI_File_write". */
 void oriel_finding_count(const char *what);
 
-/* A call of this rank was left by a jump: one line says so, and the summary counts it.  name: of its function, or NULL; site: of
- * any kind of call. */
+/* A call of this rank was left by a jump: prints one line, and counts it for the summary. name: of
+ * the function, or NULL; site: of any kind of call. */
 void oriel_finding_left(const char *name, const struct oriel_site *site);
 
-/* The program's own loads and stores are seen: the summary then does not say that they were not watched.  Also before
- * oriel_finding_start. */
+/* The program's own loads and stores are instrumented: the summary then reports them as watched.
+ * May be called before oriel_finding_start. */
 void oriel_finding_local_watched(void);
 
-/* Before the first finding, after oriel_sites_start, the board being there.  ORIEL_CHECK_* of the options say where to. */
+/* Starts findings after oriel_sites_start, with the shared memory mapped. The options ORIEL_CHECK_*
+ * set the outputs. */
 enum oriel_status oriel_finding_start(void);
 
-/* In MPI_Finalize, collective: all ranks' findings meet at rank 0, which writes summary and JSON; every process then knows how
- * many there were, and the last of each machine ends with status 86 if there were any (unless the options say no, or its own
- * status is not 0): launchers end all others when one ends so, which would disturb those that still have something to do. */
+/* Collective, in MPI_Finalize: merges all findings at rank 0, which writes the summary and the JSON
+ * file. Every process then knows the number of findings. If there are any, the last process of each
+ * node exits with status 86. An option turns this off, and a nonzero status of its own stays.
+ * Earlier processes keep their status, because launchers kill all others when a process ends with
+ * an error. */
 void oriel_finding_end(void);
 
-/* Without the others: MPI_Abort, a deadlock.  Writes what this machine has found. */
+/* Without the other ranks, for MPI_Abort or a deadlock: writes the findings of this node. */
 void oriel_finding_end_alone(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the files about findings share: how findings stand in the board, and the steps from there to the user.
- * finding.c, report_text.c, summary.c and exit_status.c alone include this. */
+/* Findings in the checker's shared memory, and the steps from there to the user, as shared by the
+ * files of this folder. */
 #ifndef ORIEL_CHECK_REPORT_FINDING_INTERNAL_H
 #define ORIEL_CHECK_REPORT_FINDING_INTERNAL_H
 
@@ -10,36 +10,36 @@
 #include <stddef.h>
 
 enum {
-    ORIEL_FINDINGS = 256,           /* that are told apart on one machine */
+    ORIEL_FINDINGS = 256,           /* distinct findings on one node */
     ORIEL_FINDING_COUNTS = 64,      /* texts of oriel_finding_count */
-    ORIEL_FINDING_PROCESSES = 1024, /* of one machine that are waited for at the end */
-    ORIEL_FINDINGS_STATUS = 86,     /* of a job with findings */
+    ORIEL_FINDING_PROCESSES = 1024, /* processes of one node whose ends are awaited */
+    ORIEL_FINDINGS_STATUS = 86,     /* exit status of a job with findings */
 };
 
-/* One finding.  Which one it is stands in struct findings; record is complete before the process that told it goes on. */
+/* A finding. Its hash is in struct oriel_findings; record is complete before the process that
+ * reported it continues. */
 struct oriel_finding_entry {
     _Atomic uint64_t count;
     _Atomic uint64_t ranks[ORIEL_RECORD_RANKS / 64];
     struct oriel_record_finding record; /* without count and ranks */
 };
 
-/* In the board.  lock guards what is added to the three lists; what is in them is read without it. */
+/* In shared memory. The lock guards additions to the three lists; entries are read without it. */
 struct oriel_findings {
     struct oriel_shm_lock lock;
     _Atomic uint32_t used;    /* entries; each with its hash */
     _Atomic uint32_t counted; /* counts */
     _Atomic uint32_t processes_used;
     _Atomic uint32_t local_watched;
-    _Atomic uint64_t lost;  /* found when there was no entry left */
-    _Atomic uint32_t taken; /* 1: a process has taken all this to rank 0, or has written it */
+    _Atomic uint64_t lost;  /* findings that found no free entry */
+    _Atomic uint32_t taken; /* 1: a process has sent all this to rank 0, or has written it */
     _Atomic uint32_t
-        total; /* findings of the job, once they have met at rank 0, or of this machine, once written */
-    _Atomic uint32_t met;     /* 1: they have, in MPI_Finalize */
-    _Atomic uint32_t written; /* 1: the summary of this machine alone has been */
+        total; /* findings of the job, once merged at rank 0, or of this node, once written */
+    _Atomic uint32_t met;     /* 1: findings were merged in MPI_Finalize */
+    _Atomic uint32_t written; /* 1: the summary of this node alone was written */
+    _Atomic uint64_t helper; /* finds lines for all processes of the node (base/helper_process.h) */
     _Atomic uint64_t
-        helper; /* who finds lines for all processes of the machine (base/helper_process.h) */
-    _Atomic uint64_t processes
-        [ORIEL_FINDING_PROCESSES]; /* who still runs: identity's words; 0 of one that has ended */
+        processes[ORIEL_FINDING_PROCESSES]; /* running processes: identity words; 0: ended */
     _Atomic uint64_t hashes[ORIEL_FINDINGS];
     struct {
         _Atomic uint64_t count;
@@ -48,19 +48,20 @@ struct oriel_findings {
     struct oriel_finding_entry entries[ORIEL_FINDINGS];
 };
 
-/* This machine's; NULL where the checker has not started. */
+/* The findings of this node; NULL before the checker starts. */
 struct oriel_findings *oriel_findings(void);
 
-/* The number and title of a rule, and its remedy. */
+/* The number, title and remedy of a rule. */
 struct oriel_rule_text {
     const char *number, *title, *remedy;
 };
 const struct oriel_rule_text *oriel_rule_text(uint32_t rule);
 
-/* What an entry says by now. */
+/* Reads the current state of an entry. */
 void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_record_finding *out);
 
-/* Texts in a buffer that never grows: what does not fit is left out.  Every line of the user's begins with "oriel:". */
+/* A text in a buffer of fixed size; an excess is cut off. Every line for the user begins with
+ * "oriel:". */
 struct oriel_text {
     char *bytes;
     size_t room, used;
@@ -68,17 +69,17 @@ struct oriel_text {
 void oriel_text_add(struct oriel_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* All of a finding, and the one line of it in the summary. */
+/* Adds a whole finding, or its single line in the summary. */
 void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record);
 void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record_finding *record);
 
-/* "at app.c:12 in main"; how a place is called. */
+/* Adds a location: "at app.c:12 in main". */
 void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *place);
 
-/* To the standard error, by one write. */
+/* Writes the text to standard error in one write. */
 void oriel_text_write(const struct oriel_text *text);
 
-/* A job's, or of this machine alone; records are merged in place. */
+/* Summary of the job, or of this node alone; records are merged in place. */
 struct oriel_summary {
     struct oriel_record_finding *records;
     uint32_t records_count;
@@ -87,16 +88,17 @@ struct oriel_summary {
     uint64_t lost;
     int ranks; /* of the job */
     int local_watched;
-    int complete; /* all ranks have come to MPI_Finalize */
+    int complete; /* all ranks have called MPI_Finalize */
 };
 
-/* Writes it, and the JSON. */
+/* Writes the summary, and the JSON file. */
 void oriel_summary_write(struct oriel_summary *summary);
 
-/* This machine's part, in memory of malloc; 0 records and counts when that is exhausted. */
+/* Collects this node's part in memory from malloc. Records and counts are 0 when memory is
+ * exhausted. */
 void oriel_summary_collect(struct oriel_summary *out);
 
-/* Enters this process among those whose ends are waited for. */
-void oriel_ending_enter(void);
+/* Adds this process to those whose ends are awaited. */
+void oriel_exit_status_enter(void);
 
 #endif

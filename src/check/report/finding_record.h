@@ -1,5 +1,5 @@
-/* A finding in words, as it stands in the board, goes to rank 0 at the end, and to the `oriel` command for lines and JSON:
- * fixed in size, with nothing in it that only one process could read.  finding.c writes; the checker and the command read. No
+/* A finding as text: stored in shared memory, sent to rank 0 at the end, and passed to the `oriel`
+ * command for lines and JSON. It has a fixed size and nothing that only one process could read. No
  * mpi.h here. */
 #ifndef ORIEL_CHECK_REPORT_FINDING_RECORD_H
 #define ORIEL_CHECK_REPORT_FINDING_RECORD_H
@@ -12,7 +12,7 @@ enum {
     ORIEL_RECORD_SHORT = ORIEL_CODE_ADDRESS_SHORT,
     ORIEL_RECORD_LONG = ORIEL_CODE_ADDRESS_LONG,
     ORIEL_RECORD_STACK = 2048,
-    ORIEL_RECORD_RANKS = 1024, /* ranks that are told apart; those above count, and are not named */
+    ORIEL_RECORD_RANKS = 1024, /* distinguished ranks; higher ranks are counted but not listed */
 };
 
 struct oriel_record_site {
@@ -25,7 +25,7 @@ struct oriel_record_site {
 struct oriel_record_finding {
     uint32_t rule; /* enum oriel_rule */
     int32_t target;
-    int64_t offset; /* these as in struct oriel_finding */
+    int64_t offset; /* this and the following as in struct oriel_finding */
     uint64_t len_bytes;
     int64_t element;
     uint64_t elements;
@@ -34,12 +34,12 @@ struct oriel_record_finding {
     struct oriel_record_site here, other, opening;
     char missing[ORIEL_RECORD_LONG];
     char detail[ORIEL_RECORD_LONG];
-    char stack[ORIEL_RECORD_STACK];          /* lines, where stacks were asked for */
-    uint64_t count;                          /* how often it was found */
-    uint64_t ranks[ORIEL_RECORD_RANKS / 64]; /* which ranks found it, a bit each */
+    char stack[ORIEL_RECORD_STACK];          /* lines, if stacks were requested */
+    uint64_t count;                          /* occurrences */
+    uint64_t ranks[ORIEL_RECORD_RANKS / 64]; /* ranks that found it, one bit each */
 };
 
-/* Something that the summary counts beside the findings. */
+/* An event that the summary counts besides the findings. */
 struct oriel_record_count {
     char what[ORIEL_RECORD_SHORT];
     uint64_t count;

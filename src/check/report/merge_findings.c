@@ -1,5 +1,6 @@
-/* Where the findings of all machines meet: at rank 0, in MPI_Finalize.  Every rank takes part; of each machine one process
- * brings what stands in the board, when all ranks have come and so nothing is added any more.  start.c calls. */
+/* Merges the findings of all nodes at rank 0, in MPI_Finalize. Every rank takes part. One process
+ * of each node sends the findings of its shared memory, after all ranks have arrived and nothing
+ * can be added any more. */
 #include "check/report/finding_internal.h"
 
 #include "base/log.h"
@@ -8,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a process brings: this, its records, its counts. */
+/* The data that a process sends: this header, its records, its counts. */
 struct parcel {
     uint32_t records_count, counts_count;
     uint64_t lost;
     uint64_t local_watched;
 };
 
-/* The collectives behind the checker, in the standard's plainest form: all ranks are here, and wait as in MPI_Finalize itself. */
+/* The next library's collectives, in the simplest forms of the standard: all ranks are here, and
+ * wait as in MPI_Finalize itself. */
 struct collectives {
     __typeof__(PMPI_Barrier) *barrier;
     __typeof__(PMPI_Gather) *gather;
@@ -33,8 +35,8 @@ static bool collectives_find(struct collectives *out)
            out->bcast != NULL;
 }
 
-/* This machine's findings as bytes, if this process is to bring them; NULL and 0 otherwise.  Where there is no memory for them
- * they are counted, in the spare parcel. */
+/* Returns this node's findings as bytes if this process sends them, else NULL and 0. Without memory
+ * they are only counted, in the spare parcel. */
 static char *parcel_pack(struct oriel_findings *findings, struct parcel *spare, int *len_bytes)
 {
     *len_bytes = 0;
@@ -66,7 +68,7 @@ static char *parcel_pack(struct oriel_findings *findings, struct parcel *spare, 
     return bytes;
 }
 
-/* Adds one machine's to the job's, which has room for all. */
+/* Adds one node's findings to the job's, which has room for all. */
 static void parcel_unpack(const char *bytes, struct oriel_summary *summary)
 {
     struct parcel parcel;
@@ -81,7 +83,7 @@ static void parcel_unpack(const char *bytes, struct oriel_summary *summary)
     summary->local_watched = summary->local_watched || parcel.local_watched != 0;
 }
 
-/* False: there is no memory for it. */
+/* Returns false when memory is exhausted. */
 static bool summary_make(const char *bytes, const int *lens_bytes, const int *starts_bytes,
                          int size, size_t all_bytes, struct oriel_summary *out)
 {
@@ -98,22 +100,23 @@ static bool summary_make(const char *bytes, const int *lens_bytes, const int *st
     return true;
 }
 
-/* Whether rank 0 has the memory for what comes next: where it has not nobody sends anything. */
-static bool rank_0_can(const struct collectives *all, const void *room)
+/* Whether rank 0 has the memory for the next step; if not, no rank sends anything. */
+static bool rank_0_has_memory(const struct collectives *all, const void *room)
 {
     int can = room != NULL;
     all->bcast(&can, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return can != 0;
 }
 
-/* To rank 0, which gets all of them one after the other in *bytes; false: it has no memory for that. */
+/* Sends all parcels to rank 0, which gets them one after the other in *bytes. Returns false if rank
+ * 0 has no memory for them. */
 static bool parcels_meet(const struct collectives *all, int rank, int size, char *own,
                          int len_bytes, int *lens_bytes, char **bytes, size_t *all_bytes)
 {
     int *starts_bytes = lens_bytes == NULL ? NULL : lens_bytes + size;
     *bytes = NULL;
     *all_bytes = 0;
-    if (!rank_0_can(all, lens_bytes))
+    if (!rank_0_has_memory(all, lens_bytes))
         return false;
     all->gather(&len_bytes, 1, MPI_INT, lens_bytes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int i = 0; i < size && rank == 0 && starts_bytes != NULL; i++) {
@@ -122,16 +125,16 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
     }
     if (rank == 0)
         *bytes = malloc(*all_bytes + 1);
-    if (!rank_0_can(all, *bytes))
+    if (!rank_0_has_memory(all, *bytes))
         return false;
     all->gatherv(own, len_bytes, MPI_BYTE, *bytes, lens_bytes, starts_bytes, MPI_BYTE, 0,
                  MPI_COMM_WORLD);
     return true;
 }
 
-/* At rank 0; how many findings there are, at the least. */
-static uint32_t write_all(const char *bytes, const int *lens_bytes, int size, size_t all_bytes,
-                          bool *done)
+/* At rank 0: returns a lower bound of the number of findings. */
+static uint32_t merged_findings_write(const char *bytes, const int *lens_bytes, int size,
+                                      size_t all_bytes, bool *done)
 {
     struct oriel_summary summary;
     *done = summary_make(bytes, lens_bytes, lens_bytes + size, size, all_bytes, &summary);
@@ -162,10 +165,10 @@ void oriel_finding_end(void)
     uint32_t total = 0;
     bool done = parcels_meet(&all, rank, size, own, len_bytes, lens_bytes, &bytes, &all_bytes);
     if (rank == 0 && done)
-        total = write_all(bytes, lens_bytes, size, all_bytes, &done);
+        total = merged_findings_write(bytes, lens_bytes, size, all_bytes, &done);
     if (rank == 0 && !done) {
-        oriel_warn("the checker has no memory for a summary: what each rank has found was told "
-                   "when it was found");
+        oriel_warn("the checker has no memory for a summary; findings were reported as they were "
+                   "found");
         total = findings == NULL ? 0 : findings->used;
     }
     all.bcast(&total, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);

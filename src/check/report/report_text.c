@@ -1,5 +1,5 @@
-/* Findings in words, for the standard error.  Lines of the user's own files, names of the program's own calls; what is not
- * known is left out.  finding.c and summary.c call. */
+/* Formats findings for standard error: lines of the user's own files, names of the program's own
+ * calls. Unknown parts are omitted. */
 #include "check/report/finding_internal.h"
 
 #include "base/log.h"
@@ -25,7 +25,7 @@ void oriel_text_write(const struct oriel_text *text)
     oriel_log_write(text->bytes, text->used);
 }
 
-/* The path from the current folder on, where it is below that. */
+/* Returns the path relative to the current folder, if it is below it. */
 static const char *path_shorten(const char *path)
 {
     char folder[ORIEL_RECORD_LONG];
@@ -35,7 +35,7 @@ static const char *path_shorten(const char *path)
     return len > 1 && strncmp(path, folder, len) == 0 && path[len] == '/' ? path + len + 1 : path;
 }
 
-/* Several places in one text, each path as above. */
+/* Several locations in one text, each path shortened. */
 static void inlined_add(struct oriel_text *text, const char *inlined)
 {
     static const char before[] = " at ";
@@ -70,7 +70,7 @@ void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *
     if (place->file[0] != '\0')
         return;
     if (place->module[0] == '\0')
-        oriel_text_add(text, "at an unknown place");
+        oriel_text_add(text, "at an unknown location");
     else if (place->function[0] != '\0')
         oriel_text_add(text, " of %s", file_name(place->module));
     else
@@ -124,7 +124,8 @@ static void stack_add(struct oriel_text *text, const char *stack)
     }
 }
 
-/* Whether a site of the program's lacks its line because the program was not compiled for it. */
+/* Whether a site of the program has no line because the program was compiled without debug
+ * information. */
 static bool lacks_debug(const struct oriel_record_site *site)
 {
     return site->call[0] != '\0' && site->place.file[0] == '\0' && site->place.module[0] != '\0' &&

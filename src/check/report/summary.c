@@ -1,6 +1,5 @@
-/* The end of a job: what all ranks have found, in one summary and one file.  Each machine's findings are taken to rank 0 once,
- * by the first of its processes; equal ones of several machines are one.  start.c calls in MPI_Finalize, exit_status.c where that
- * did not come. */
+/* The summary and the JSON file at the end of a job. One process of each node sends the node's
+ * findings to rank 0 once; equal findings of several nodes are one. */
 #include "check/report/finding_internal.h"
 
 #include "base/helper_process.h"
@@ -93,8 +92,9 @@ static void counts_merge(struct oriel_summary *summary)
     summary->counts_count = kept;
 }
 
-/* What stands before the colon, with it: counts that have it in common are said behind it once. */
-static size_t label_of(const char *what)
+/* Length of the label up to and including the colon. Counts with the same label are printed after
+ * it together. */
+static size_t label_bytes(const char *what)
 {
     const char *colon = strstr(what, ": ");
     return colon == NULL ? strlen(what) : (size_t)(colon - what) + 2;
@@ -102,8 +102,8 @@ static size_t label_of(const char *what)
 
 static bool same_label(const struct oriel_record_count *a, const struct oriel_record_count *b)
 {
-    size_t len_bytes = label_of(a->what);
-    return label_of(b->what) == len_bytes && memcmp(a->what, b->what, len_bytes) == 0;
+    size_t len_bytes = label_bytes(a->what);
+    return label_bytes(b->what) == len_bytes && memcmp(a->what, b->what, len_bytes) == 0;
 }
 
 static void counts_add(struct oriel_text *text, const struct oriel_summary *summary)
@@ -119,18 +119,18 @@ static void counts_add(struct oriel_text *text, const struct oriel_summary *summ
         for (uint32_t k = i + 1; k < summary->counts_count; k++)
             if (same_label(&summary->counts[k], first))
                 oriel_text_add(text, ", %s (%" PRIu64 ")",
-                               summary->counts[k].what + label_of(first->what),
+                               summary->counts[k].what + label_bytes(first->what),
                                summary->counts[k].count);
     }
 }
 
-static void unseen_add(struct oriel_text *text, const struct oriel_summary *summary)
+static void not_checked_add(struct oriel_text *text, const struct oriel_summary *summary)
 {
     oriel_text_add(text, "local accesses were %s",
                    summary->local_watched ? "watched"
                                           : "not watched (compile with -fsanitize=thread)");
     if (summary->lost > 0)
-        oriel_text_add(text, "; %" PRIu64 " more findings than there is room for", summary->lost);
+        oriel_text_add(text, "; %" PRIu64 " more findings than fit", summary->lost);
     counts_add(text, summary);
 }
 
@@ -150,10 +150,10 @@ static void text_write(const struct oriel_summary *summary)
     if (summary->complete)
         oriel_text_add(&text, " on %d rank%s", summary->ranks, summary->ranks == 1 ? "" : "s");
     else
-        oriel_text_add(&text, " until the end, which came without MPI_Finalize, on this machine");
+        oriel_text_add(&text, " on this node; the program ended without MPI_Finalize");
     if (summary->records_count == 0) {
         oriel_text_add(&text, "; ");
-        unseen_add(&text, summary);
+        not_checked_add(&text, summary);
         oriel_text_add(&text, "\n");
         oriel_text_write(&text);
         return;
@@ -167,7 +167,7 @@ static void text_write(const struct oriel_summary *summary)
     }
     text.used = 0;
     oriel_text_add(&text, "oriel:     ");
-    unseen_add(&text, summary);
+    not_checked_add(&text, summary);
     oriel_text_add(&text, "\n");
     oriel_text_write(&text);
 }
@@ -203,9 +203,9 @@ static void json_write(const struct oriel_summary *summary)
     bool asked = request != NULL &&
                  oriel_helper_ask(ORIEL_HELPER_JSON, request, len_bytes, &answer, &answer_bytes);
     if (!asked || answer_bytes > 0) {
-        oriel_text_add(
-            &text, "oriel: check: %s was not written: %.*s\n", file, asked ? (int)answer_bytes : 64,
-            asked ? (const char *)answer : "the oriel command, which writes it, is mute");
+        oriel_text_add(&text, "oriel: check: %s was not written: %.*s\n", file,
+                       asked ? (int)answer_bytes : 64,
+                       asked ? (const char *)answer : "the oriel command does not answer");
         oriel_text_write(&text);
     }
     free(answer);
@@ -220,21 +220,22 @@ void oriel_summary_write(struct oriel_summary *summary)
     json_write(summary);
 }
 
-static bool is_patient(uint64_t begin_ns)
+static bool is_within_patience(uint64_t begin_ns)
 {
     return oriel_now_ns() - begin_ns < PATIENCE_NS;
 }
 
-/* Another process writes, which MPI_Abort here would end in the middle of it; it may also have died. */
+/* Another process writes the summary; MPI_Abort here would end it in the middle of that. It may
+ * also have died. */
 static void wait_for_writer(const struct oriel_findings *findings)
 {
     static const struct timespec some = {.tv_nsec = 1000000};
     for (uint64_t begin_ns = oriel_now_ns();
-         findings->written == 0 && findings->met == 0 && is_patient(begin_ns);)
+         findings->written == 0 && findings->met == 0 && is_within_patience(begin_ns);)
         nanosleep(&some, NULL);
 }
 
-/* MPI_Abort follows, upon which launchers end without reading what is still in the pipes of the ranks. */
+/* MPI_Abort follows, and launchers then end without reading the rest of the ranks' pipes. */
 static void wait_for_reader(void)
 {
     static const struct timespec some = {.tv_nsec = 1000000}, passing_on = {.tv_nsec = 20000000};
@@ -243,7 +244,7 @@ static void wait_for_reader(void)
     if (fstat(STDERR_FILENO, &what) != 0 || !S_ISFIFO(what.st_mode))
         return;
     for (uint64_t begin_ns = oriel_now_ns();
-         ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_patient(begin_ns);)
+         ioctl(STDERR_FILENO, FIONREAD, &left) == 0 && left > 0 && is_within_patience(begin_ns);)
         nanosleep(&some, NULL);
     nanosleep(&passing_on, NULL);
 }

@@ -1,5 +1,5 @@
-/* Arguments of operations and synchronisations against what the window is: ranks, assertions, datatypes, sizes, ranges
- * (MPI-4.1, 13.3).  What is wrong is told with the numbers of both sides.  windows*.c call. */
+/* Checks the arguments of operations and synchronisations against the window: ranks, assertions,
+ * datatypes, sizes, ranges (MPI-4.1, 13.3). Findings name the values of both sides. */
 #include "check/intercept/windows_operate.h"
 
 #include "base/tls_cache.h"
@@ -11,13 +11,14 @@
 
 enum { TYPES_KNOWN = 16 };
 
-static bool tell(const struct oriel_checked *window, struct oriel_finding *finding,
-                 enum oriel_rule rule, const struct oriel_site *site, const char *format, ...)
-    __attribute__((format(printf, 5, 6), cold));
+static bool argument_report(const struct oriel_checked *window, struct oriel_finding *finding,
+                            enum oriel_rule rule, const struct oriel_site *site, const char *format,
+                            ...) __attribute__((format(printf, 5, 6), cold));
 
-/* Always false. */
-static bool tell(const struct oriel_checked *window, struct oriel_finding *finding,
-                 enum oriel_rule rule, const struct oriel_site *site, const char *format, ...)
+/* Reports a finding. Always returns false. */
+static bool argument_report(const struct oriel_checked *window, struct oriel_finding *finding,
+                            enum oriel_rule rule, const struct oriel_site *site, const char *format,
+                            ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -34,22 +35,22 @@ bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken,
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     if ((assert & ~taken) == 0)
         return true;
-    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site,
-                "The assertion %d has bits that this call does not take.", assert);
+    return argument_report(window, &finding, ORIEL_RULE_ARGUMENT, site,
+                           "The assertion %d has bits that are invalid for this call.", assert);
 }
 
-static __attribute__((noinline, cold)) bool no_rank(const struct oriel_checked *window, int rank,
-                                                    const struct oriel_site *site)
+static __attribute__((noinline, cold)) bool rank_report(const struct oriel_checked *window,
+                                                        int rank, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.target = rank;
-    return tell(window, &finding, ORIEL_RULE_RANK, site, "The window has the ranks 0 to %d.",
-                window->n - 1);
+    return argument_report(window, &finding, ORIEL_RULE_RANK, site,
+                           "The window has the ranks 0 to %d.", window->n - 1);
 }
 
 bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site)
 {
-    return oriel_likely((uint32_t)rank < (uint32_t)window->n) || no_rank(window, rank, site);
+    return oriel_likely((uint32_t)rank < (uint32_t)window->n) || rank_report(window, rank, site);
 }
 
 bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type,
@@ -58,21 +59,23 @@ bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type,
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     if (lock_type == MPI_LOCK_EXCLUSIVE || lock_type == MPI_LOCK_SHARED)
         return true;
-    return tell(window, &finding, ORIEL_RULE_ARGUMENT, site, "The lock type %d is none.",
-                lock_type);
+    return argument_report(window, &finding, ORIEL_RULE_ARGUMENT, site,
+                           "The lock type %d is invalid.", lock_type);
 }
 
 /* --- datatypes, operators and sizes --- */
 
-static bool wrong(struct oriel_operation *operation, enum oriel_rule rule, const char *detail)
+static bool operation_report(struct oriel_operation *operation, enum oriel_rule rule,
+                             const char *detail)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.target = operation->target_rank;
-    return tell(operation->window, &finding, rule, &operation->site, "%s", detail);
+    return argument_report(operation->window, &finding, rule, &operation->site, "%s", detail);
 }
 
-/* Programs use a few datatypes in turn, of which rma/ keeps the last. */
-static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
+/* Finds the type in a cache per thread. Programs use a few datatypes in turn; rma/ caches only the
+ * last. */
+static bool type_find_cached(MPI_Datatype datatype, const struct oriel_type **type)
 {
     static _Thread_local struct {
         uint64_t generation;
@@ -93,77 +96,83 @@ static bool find_type(MPI_Datatype datatype, const struct oriel_type **type)
     return true;
 }
 
-static bool find_side(struct oriel_operation *operation, const char *which, MPI_Count count,
-                      MPI_Datatype datatype, const struct oriel_type **type)
+static bool side_type_find(struct oriel_operation *operation, const char *which, MPI_Count count,
+                           MPI_Datatype datatype, const struct oriel_type **type)
 {
     if (oriel_unlikely(count < 0))
-        return wrong(operation, ORIEL_RULE_ARGUMENT,
-                     oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
+        return operation_report(
+            operation, ORIEL_RULE_ARGUMENT,
+            oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
     if (type != &operation->target_type && datatype == operation->target_datatype) {
         *type = operation->target_type;
         return true;
     }
-    if (oriel_likely(find_type(datatype, type)))
+    if (oriel_likely(type_find_cached(datatype, type)))
         return true;
-    return wrong(operation, ORIEL_RULE_DATATYPE,
-                 oriel_words("The %s's datatype is not committed, or not valid.", which));
+    return operation_report(operation, ORIEL_RULE_DATATYPE,
+                            oriel_words("The %s's datatype is invalid or not committed.", which));
 }
 
-static uint64_t times(MPI_Count count, uint64_t each)
+static uint64_t product_or_max(MPI_Count count, uint64_t each)
 {
     uint64_t product;
     return __builtin_mul_overflow((uint64_t)count, each, &product) ? UINT64_MAX : product;
 }
 
-static __attribute__((noinline, cold)) bool does_not_fit(struct oriel_operation *operation,
-                                                         const char *from, uint64_t from_bytes,
-                                                         const char *into, uint64_t into_bytes)
+static __attribute__((noinline, cold)) bool size_report(struct oriel_operation *operation,
+                                                        const char *from, uint64_t from_bytes,
+                                                        const char *into, uint64_t into_bytes)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.target = operation->target_rank;
-    return tell(operation->window, &finding, ORIEL_RULE_SIZES_DIFFER, &operation->site,
-                "The %s side has %" PRIu64 " bytes, the %s side has room for %" PRIu64 ".", from,
-                from_bytes, into, into_bytes);
+    return argument_report(operation->window, &finding, ORIEL_RULE_SIZES_DIFFER, &operation->site,
+                           "The %s side has %" PRIu64 " bytes, the %s side has room for %" PRIu64
+                           ".",
+                           from, from_bytes, into, into_bytes);
 }
 
-static bool fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes,
-                 const char *into, uint64_t into_bytes)
+static bool size_fits(struct oriel_operation *operation, const char *from, uint64_t from_bytes,
+                      const char *into, uint64_t into_bytes)
 {
     return oriel_likely(from_bytes <= into_bytes) ||
-           does_not_fit(operation, from, from_bytes, into, into_bytes);
+           size_report(operation, from, from_bytes, into, into_bytes);
 }
 
-/* Reports an operator that MPI does not define on the elements; true where they are computed all the same. */
+/* Reports an operator that MPI does not define on the elements. Returns true where hosts compute it
+ * nevertheless. */
 static __attribute__((noinline, cold)) bool undefined_operator(struct oriel_operation *operation,
                                                                enum oriel_kind kind)
 {
     if (oriel_kinds[kind].plain[operation->applied] == NULL)
-        return wrong(operation, ORIEL_RULE_ARGUMENT,
-                     "The operator is not defined on this datatype.");
-    wrong(operation, ORIEL_RULE_ARGUMENT,
-          "The operator is not defined on this datatype. Hosts compute it as on integers of one "
-          "byte, and differ in its sign.");
+        return operation_report(operation, ORIEL_RULE_ARGUMENT,
+                                "The operator is not defined on this datatype.");
+    operation_report(
+        operation, ORIEL_RULE_ARGUMENT,
+        "The operator is not defined on this datatype. Hosts treat it as integers of one byte, and "
+        "differ in their signedness.");
     return true;
 }
 
 static __attribute__((noinline, cold)) bool undefined_swap(struct oriel_operation *operation)
 {
-    wrong(operation, ORIEL_RULE_ARGUMENT,
-          "MPI_Compare_and_swap is not defined on this datatype: it takes integers, logicals and "
-          "bytes.");
+    operation_report(
+        operation, ORIEL_RULE_ARGUMENT,
+        "MPI_Compare_and_swap is not defined on this datatype, only on integers, logicals and "
+        "bytes.");
     return true;
 }
 
-/* Reports sides that are not of one predefined datatype; true where the elements are copied all the same. */
+/* Reports sides that are not of one predefined datatype. Returns true where hosts copy the elements
+ * nevertheless. */
 static __attribute__((noinline, cold)) bool unlike_types(struct oriel_operation *operation,
                                                          const struct oriel_type *side, bool copied)
 {
     copied = copied && !side->layout->padded && !operation->target_type->layout->padded;
-    wrong(operation, ORIEL_RULE_DATATYPE,
-          copied
-              ? "Accumulates need datatypes of one predefined datatype, the same on all sides. "
-                "Hosts copy the bytes."
-              : "Accumulates need datatypes of one predefined datatype, the same on both sides.");
+    operation_report(
+        operation, ORIEL_RULE_DATATYPE,
+        copied ? "Accumulates need datatypes of one predefined datatype, the same on all sides. "
+                 "Hosts copy the bytes."
+               : "Accumulates need datatypes of one predefined datatype, the same on both sides.");
     return copied;
 }
 
@@ -172,7 +181,8 @@ static uint64_t elements_of(MPI_Count count, const struct oriel_type *type)
     return count > 0 ? type->elements : 0;
 }
 
-/* One predefined datatype on both sides, and an operator that is defined on it, if anything moves. */
+/* Checks that, if any element moves, both sides have one predefined datatype and the operator is
+ * defined on it. */
 static bool accumulate_is_right(struct oriel_operation *operation)
 {
     const struct oriel_type *target = operation->target_type;
@@ -180,8 +190,8 @@ static bool accumulate_is_right(struct oriel_operation *operation)
     if (!operation->swaps) {
         operation->applied = oriel_operator_find(operation->op);
         if (operation->applied == ORIEL_OPERATOR_NONE)
-            return wrong(operation, ORIEL_RULE_ARGUMENT,
-                         "The operator is none of the predefined ones.");
+            return operation_report(operation, ORIEL_RULE_ARGUMENT,
+                                    "The operator is not predefined.");
     }
     if (elements_of(operation->target_count, target) == 0 ||
         (origin != NULL && elements_of(operation->origin_count, origin) == 0))
@@ -195,14 +205,15 @@ static bool accumulate_is_right(struct oriel_operation *operation)
            undefined_operator(operation, target->kind);
 }
 
-/* Room for the target, and of its type, if anything moves. */
+/* Checks that the result has room for the target's data and, if any element moves, the target's
+ * type. */
 static bool result_is_right(struct oriel_operation *operation, uint64_t at_target)
 {
     const struct oriel_type *target = operation->target_type;
-    if (!find_side(operation, "result", operation->result_count, operation->result_datatype,
-                   &operation->result_type) ||
-        !fits(operation, "target", at_target, "result",
-              times(operation->result_count, operation->result_type->size_bytes)))
+    if (!side_type_find(operation, "result", operation->result_count, operation->result_datatype,
+                        &operation->result_type) ||
+        !size_fits(operation, "target", at_target, "result",
+                   product_or_max(operation->result_count, operation->result_type->size_bytes)))
         return false;
     if (oriel_likely(operation->result_type->kind == target->kind))
         return true;
@@ -217,15 +228,16 @@ bool oriel_argument_operation(struct oriel_operation *operation)
     bool no_op = operation->accumulates && !operation->swaps && operation->op == MPI_NO_OP;
     operation->applied = ORIEL_OPERATOR_NONE;
     operation->origin_type = NULL;
-    if (!find_side(operation, "target", operation->target_count, operation->target_datatype,
-                   &operation->target_type))
+    if (!side_type_find(operation, "target", operation->target_count, operation->target_datatype,
+                        &operation->target_type))
         return false;
-    if (!no_op && !find_side(operation, "origin", operation->origin_count,
-                             operation->origin_datatype, &operation->origin_type))
+    if (!no_op && !side_type_find(operation, "origin", operation->origin_count,
+                                  operation->origin_datatype, &operation->origin_type))
         return false;
     if (operation->accumulates && !accumulate_is_right(operation))
         return false;
-    uint64_t at_target = times(operation->target_count, operation->target_type->size_bytes);
+    uint64_t at_target =
+        product_or_max(operation->target_count, operation->target_type->size_bytes);
     operation->items = (uint64_t)operation->target_count;
     operation->moving_bytes = at_target;
     if (operation->target_type->elements == 0)
@@ -236,19 +248,24 @@ bool oriel_argument_operation(struct oriel_operation *operation)
         return false;
     if (operation->origin_type == NULL)
         return true;
-    uint64_t at_origin = times(operation->origin_count, operation->origin_type->size_bytes);
+    uint64_t at_origin =
+        product_or_max(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
-        return fits(operation, "target", at_target, "origin", at_origin);
+        return size_fits(operation, "target", at_target, "origin", at_origin);
     operation->moving_bytes =
-        at_origin; /* all that the target names must have its place all the same (MPI-4.1, 13.3.1) */
-    return fits(operation, "origin", at_origin, "target", at_target);
+        /* the target's whole range must be inside the window even if fewer bytes move (MPI-4.1,
+         * 13.3.1) */
+        at_origin;
+    return size_fits(operation, "origin", at_origin, "target", at_target);
 }
 
 /* --- ranges --- */
 
-/* Whether the window's size is the number of elements that this access takes it for: then the program has forgotten to multiply.
- * That it would have room is not enough, which is so for every step over the end too: it must end where so many elements end, or
- * the size must be none of whole elements, or the access lies more than an element behind the end. */
+/* Guesses whether the program gave the window's size in elements and forgot to multiply it to
+ * bytes. It is not enough that the access would fit then, because that is so for every small
+ * overrun too. One of three conditions must hold too: the access ends exactly where that many
+ * elements end; the size is not a multiple of the element; or the access is more than an element
+ * beyond the end. */
 static bool looks_like_elements(const struct oriel_operation *operation, uint64_t low_bytes,
                                 uint64_t high_bytes, uint64_t *each_bytes)
 {
@@ -266,7 +283,7 @@ static bool looks_like_elements(const struct oriel_operation *operation, uint64_
             (size_bytes % *each_bytes != 0 || low_bytes > size_bytes + *each_bytes));
 }
 
-static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
+static bool range_report(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
@@ -275,18 +292,20 @@ static bool beyond(struct oriel_operation *operation, int64_t low_bytes, int64_t
                        (uint64_t)(high_bytes - low_bytes));
     if (low_bytes >= 0 &&
         looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
-        return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
-                    "Rank %d's window has %" PRId64
-                    " bytes. Its size looks like elements, not bytes: %" PRId64
-                    " elements of %" PRIu64 " bytes would have room for this.",
-                    operation->target_rank, member->size_bytes, member->size_bytes, each_bytes);
-    return tell(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
-                "Rank %d's window has %" PRId64 " bytes, in displacement units of %" PRId64 ".",
-                operation->target_rank, member->size_bytes, member->disp_unit);
+        return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
+                               "Rank %d's window has %" PRId64
+                               " bytes. Its size looks like elements, not bytes: %" PRId64
+                               " elements of %" PRIu64 " bytes would have room for this.",
+                               operation->target_rank, member->size_bytes, member->size_bytes,
+                               each_bytes);
+    return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
+                           "Rank %d's window has %" PRId64
+                           " bytes, in displacement units of %" PRId64 ".",
+                           operation->target_rank, member->size_bytes, member->disp_unit);
 }
 
-static bool detached(struct oriel_operation *operation, struct oriel_member_range run,
-                     struct oriel_member_range nearest)
+static bool not_attached_report(struct oriel_operation *operation, struct oriel_member_range run,
+                                struct oriel_member_range nearest)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     operation->withheld = !oriel_start_on_this_machine(
@@ -294,19 +313,20 @@ static bool detached(struct oriel_operation *operation, struct oriel_member_rang
     oriel_window_place(operation->window, &finding, operation->target_rank, (int64_t)run.address,
                        run.len_bytes);
     if (nearest.len_bytes == 0)
-        return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
-                    "Rank %d has attached nothing.", operation->target_rank);
+        return argument_report(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED,
+                               &operation->site, "Rank %d has attached no memory.",
+                               operation->target_rank);
     uint64_t end = nearest.address + nearest.len_bytes;
     bool above = run.address < nearest.address;
-    return tell(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
-                "The nearest region that rank %d has attached is %#" PRIx64 " to %#" PRIx64
-                ", %" PRIu64 " bytes %s.",
-                operation->target_rank, nearest.address, end,
-                above ? nearest.address - run.address : run.address - nearest.address,
-                above ? "above" : "below");
+    return argument_report(operation->window, &finding, ORIEL_RULE_NOT_ATTACHED, &operation->site,
+                           "The nearest region that rank %d has attached is %#" PRIx64
+                           " to %#" PRIx64 ", %" PRIu64 " bytes %s.",
+                           operation->target_rank, nearest.address, end,
+                           above ? nearest.address - run.address : run.address - nearest.address,
+                           above ? "above" : "below");
 }
 
-static bool attached_range(struct oriel_operation *operation)
+static bool attached_range_check(struct oriel_operation *operation)
 {
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
@@ -322,15 +342,16 @@ static bool attached_range(struct oriel_operation *operation)
                                                  .other = operation->target_rank,
                                                  .extent = extents.list[i]};
             right = !oriel_window_ask(window, operation->target_rank, &ask, &answer) ||
-                    answer.found || detached(operation, answer.run, answer.nearest);
+                    answer.found || not_attached_report(operation, answer.run, answer.nearest);
         }
     oriel_extents_close(&extents);
     return right;
 }
 
-/* Where the operation begins and ends at a target that is not dynamic, whose displacement is not negative; false: nowhere. */
-static bool find_bytes(const struct oriel_operation *operation, int64_t *offset, int64_t *low_bytes,
-                       int64_t *high_bytes)
+/* Computes the range of the operation at a target that is not dynamic; the displacement is not
+ * negative. Returns false on overflow. */
+static bool target_bytes_find(const struct oriel_operation *operation, int64_t *offset,
+                              int64_t *low_bytes, int64_t *high_bytes)
 {
     const struct oriel_type *type = operation->target_type;
     const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
@@ -345,8 +366,8 @@ void oriel_argument_place(const struct oriel_operation *operation, struct oriel_
 {
     int64_t offset, low_bytes, high_bytes;
     if (operation->items > 0 && operation->window->flavour != ORIEL_CHECK_DYNAMIC &&
-        operation->target_disp >= 0 && find_bytes(operation, &offset, &low_bytes, &high_bytes) &&
-        low_bytes >= 0)
+        operation->target_disp >= 0 &&
+        target_bytes_find(operation, &offset, &low_bytes, &high_bytes) && low_bytes >= 0)
         oriel_window_place(operation->window, finding, operation->target_rank, low_bytes,
                            (uint64_t)(high_bytes - low_bytes));
 }
@@ -357,18 +378,19 @@ bool oriel_argument_range(struct oriel_operation *operation)
     int64_t high_bytes;
     int64_t offset;
     if (operation->window->flavour == ORIEL_CHECK_DYNAMIC)
-        return attached_range(operation);
+        return attached_range_check(operation);
     operation->offset = 0;
     if (operation->items == 0)
         return true;
     if (oriel_unlikely(operation->target_disp < 0))
-        return wrong(operation, ORIEL_RULE_NEGATIVE_DISPLACEMENT,
-                     oriel_words("The displacement is %lld.", (long long)operation->target_disp));
-    if (oriel_unlikely(!find_bytes(operation, &offset, &low_bytes, &high_bytes)))
-        return wrong(operation, ORIEL_RULE_RANGE, "The access reaches farther than any memory.");
+        return operation_report(
+            operation, ORIEL_RULE_NEGATIVE_DISPLACEMENT,
+            oriel_words("The displacement is %lld.", (long long)operation->target_disp));
+    if (oriel_unlikely(!target_bytes_find(operation, &offset, &low_bytes, &high_bytes)))
+        return operation_report(operation, ORIEL_RULE_RANGE, "The access is beyond any memory.");
     operation->offset = offset;
     return oriel_likely(low_bytes >= 0 &&
                         high_bytes <=
                             operation->window->members[operation->target_rank].size_bytes) ||
-           beyond(operation, low_bytes, high_bytes);
+           range_report(operation, low_bytes, high_bytes);
 }

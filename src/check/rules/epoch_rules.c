@@ -1,6 +1,6 @@
-/* The rules of MPI-4.1, 13.5 that relate one epoch to another, and the words for what breaks them.  The state is what the
- * program's right calls have made of it; what is wrong changes nothing but what is awaited.  windows*.c call, under the window's
- * lock. */
+/* The rules of MPI-4.1, 13.5 that relate one epoch to another, and the texts of their violations.
+ * Only correct calls change the state; a wrong call changes nothing but the set of expected
+ * counterparts. The caller holds the window's lock. */
 #include "check/rules/epoch_rules.h"
 
 #include <stdarg.h>
@@ -45,9 +45,9 @@ void oriel_epochs_close(struct oriel_epochs *epochs)
     *epochs = (struct oriel_epochs){0};
 }
 
-static enum oriel_verdict wrong(struct oriel_finding *finding, enum oriel_rule rule, int32_t target,
-                                const struct oriel_site *opening, const char *missing,
-                                const char *detail)
+static enum oriel_verdict violation_fill(struct oriel_finding *finding, enum oriel_rule rule,
+                                         int32_t target, const struct oriel_site *opening,
+                                         const char *missing, const char *detail)
 {
     finding->rule = rule;
     finding->target = target;
@@ -59,42 +59,43 @@ static enum oriel_verdict wrong(struct oriel_finding *finding, enum oriel_rule r
     return ORIEL_VERDICT_WRONG;
 }
 
-/* An epoch that must not be open where another one begins: 13.5 keeps them apart. */
-static enum oriel_verdict mixed(const struct oriel_epochs *epochs, bool fence_counts,
-                                struct oriel_finding *finding)
+/* Checks for an open epoch where another one begins, which 13.5 forbids. */
+static enum oriel_verdict open_epoch_check(const struct oriel_epochs *epochs, bool fence_counts,
+                                           struct oriel_finding *finding)
 {
     if (epochs->locked > 0) {
         int32_t target = epochs->last_locked;
-        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, target, &epochs->sites[target],
-                     oriel_words("MPI_Win_unlock(%d, win) before it", target),
-                     "The target is still locked by this rank.");
+        return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, target, &epochs->sites[target],
+                              oriel_words("MPI_Win_unlock(%d, win) before it", target),
+                              "The target is still locked by this rank.");
     }
     if (epochs->lock_all.open)
-        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->lock_all.site,
-                     "MPI_Win_unlock_all(win) before it",
-                     "The window is still locked by this rank.");
+        return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->lock_all.site,
+                              "MPI_Win_unlock_all(win) before it",
+                              "The window is still locked by this rank.");
     if (epochs->start.open)
-        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->start.site,
-                     "MPI_Win_complete(win) before it",
-                     "The access epoch of MPI_Win_start is still open.");
+        return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->start.site,
+                              "MPI_Win_complete(win) before it",
+                              "The access epoch of MPI_Win_start is still open.");
     if (fence_counts && epochs->fence.open && epochs->used)
-        return wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->fence.site,
-                     "MPI_Win_fence(MPI_MODE_NOSUCCEED, win) before it, by all ranks of the window",
-                     "Operations followed the last fence, so that its epoch is still open.");
+        return violation_fill(
+            finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->fence.site,
+            "MPI_Win_fence(MPI_MODE_NOSUCCEED, win) before it, by all ranks of the window",
+            "Operations followed the last fence, so its epoch is still open.");
     return ORIEL_VERDICT_RIGHT;
 }
 
 enum oriel_verdict oriel_epochs_fence(struct oriel_epochs *epochs, bool no_precede, bool no_succeed,
                                       const struct oriel_site *site, struct oriel_finding *finding)
 {
-    enum oriel_verdict verdict = mixed(epochs, false, finding);
+    enum oriel_verdict verdict = open_epoch_check(epochs, false, finding);
     if (verdict == ORIEL_VERDICT_RIGHT && epochs->post.open)
-        verdict = wrong(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->post.site,
-                        "MPI_Win_wait(win) before it",
-                        "The exposure epoch of MPI_Win_post is still open.");
+        verdict = violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->post.site,
+                                 "MPI_Win_wait(win) before it",
+                                 "The exposure epoch of MPI_Win_post is still open.");
     if (verdict == ORIEL_VERDICT_RIGHT && no_precede && epochs->used)
-        verdict = wrong(finding, ORIEL_RULE_NOPRECEDE, -1, &epochs->fence.site, NULL,
-                        "This rank has issued operations since the last fence.");
+        verdict = violation_fill(finding, ORIEL_RULE_NOPRECEDE, -1, &epochs->fence.site, NULL,
+                                 "This rank has issued operations since the last fence.");
     epochs->fence = (struct oriel_epoch){.open = !no_succeed, .site = *site};
     epochs->no_succeed = no_succeed;
     epochs->used = false;
@@ -108,10 +109,10 @@ enum oriel_verdict oriel_epochs_start(struct oriel_epochs *epochs, const int32_t
 {
     enum oriel_verdict verdict;
     if (epochs->start.open)
-        verdict = wrong(finding, ORIEL_RULE_START_TWICE, -1, &epochs->start.site,
-                        "MPI_Win_complete(win) between them", NULL);
+        verdict = violation_fill(finding, ORIEL_RULE_START_TWICE, -1, &epochs->start.site,
+                                 "MPI_Win_complete(win) between them", NULL);
     else
-        verdict = mixed(epochs, true, finding);
+        verdict = open_epoch_check(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
         epochs->start.refused = true;
         return verdict;
@@ -132,8 +133,8 @@ enum oriel_verdict oriel_epochs_complete(struct oriel_epochs *epochs, struct ori
         return ORIEL_VERDICT_ECHO;
     }
     if (!epochs->start.open)
-        return wrong(finding, ORIEL_RULE_COMPLETE_WITHOUT_START, -1, NULL,
-                     "MPI_Win_start(group, 0, win) before it", NULL);
+        return violation_fill(finding, ORIEL_RULE_COMPLETE_WITHOUT_START, -1, NULL,
+                              "MPI_Win_start(group, 0, win) before it", NULL);
     epochs->start.open = false;
     for (int32_t i = 0; i < epochs->started_count; i++)
         epochs->targets[epochs->started[i]] &= (uint8_t)~ORIEL_TARGET_STARTED;
@@ -146,14 +147,15 @@ enum oriel_verdict oriel_epochs_post(struct oriel_epochs *epochs, const int32_t 
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->post.open)
-        verdict = wrong(finding, ORIEL_RULE_POST_TWICE, -1, &epochs->post.site,
-                        "MPI_Win_wait(win) between them", NULL);
+        verdict = violation_fill(finding, ORIEL_RULE_POST_TWICE, -1, &epochs->post.site,
+                                 "MPI_Win_wait(win) between them", NULL);
     if (verdict != ORIEL_VERDICT_RIGHT) {
         epochs->post.refused = true;
         return verdict;
     }
-    if (epochs->fence.open && epochs->used) /* told, and opened all the same: nobody refuses it */
-        verdict = mixed(epochs, true, finding);
+    /* reported, and opened nevertheless: no host refuses it */
+    if (epochs->fence.open && epochs->used)
+        verdict = open_epoch_check(epochs, true, finding);
     epochs->post = (struct oriel_epoch){.open = true, .site = *site};
     memcpy(epochs->posted, ranks, (size_t)count * sizeof *ranks);
     epochs->posted_count = count;
@@ -167,8 +169,8 @@ enum oriel_verdict oriel_epochs_wait(struct oriel_epochs *epochs, struct oriel_f
         return ORIEL_VERDICT_ECHO;
     }
     if (!epochs->post.open)
-        return wrong(finding, ORIEL_RULE_WAIT_WITHOUT_POST, -1, NULL,
-                     "MPI_Win_post(group, 0, win) before it", NULL);
+        return violation_fill(finding, ORIEL_RULE_WAIT_WITHOUT_POST, -1, NULL,
+                              "MPI_Win_post(group, 0, win) before it", NULL);
     return ORIEL_VERDICT_RIGHT;
 }
 
@@ -183,14 +185,14 @@ enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->targets[target] & ORIEL_TARGET_LOCKED)
-        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
-                        oriel_words("MPI_Win_unlock(%d, win) between them", target), NULL);
+        verdict = violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
+                                 oriel_words("MPI_Win_unlock(%d, win) between them", target), NULL);
     else if (epochs->lock_all.open)
-        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site,
-                        "MPI_Win_unlock_all(win) between them",
-                        "MPI_Win_lock_all has locked all ranks already.");
+        verdict = violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site,
+                                 "MPI_Win_unlock_all(win) between them",
+                                 "MPI_Win_lock_all has already locked all ranks.");
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
-        verdict = mixed(epochs, true, finding);
+        verdict = open_epoch_check(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
         finding->target = target;
         epochs->targets[target] |= ORIEL_TARGET_REFUSED;
@@ -206,7 +208,7 @@ enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target
     return ORIEL_VERDICT_RIGHT;
 }
 
-static void find_another_locked(struct oriel_epochs *epochs)
+static void last_locked_update(struct oriel_epochs *epochs)
 {
     for (int32_t i = 0; i < epochs->n && epochs->locked > 0; i++)
         if (epochs->targets[i] & ORIEL_TARGET_LOCKED) {
@@ -227,15 +229,16 @@ enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t targ
         *state &= (uint8_t) ~(ORIEL_TARGET_LOCKED | ORIEL_TARGET_NOCHECK);
         epochs->locked--;
         if (epochs->last_locked == target)
-            find_another_locked(epochs);
+            last_locked_update(epochs);
         return ORIEL_VERDICT_RIGHT;
     }
     if (epochs->lock_all.open)
-        return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, &epochs->lock_all.site,
-                     "MPI_Win_unlock_all(win) instead of it",
-                     "The window was locked by MPI_Win_lock_all.");
-    return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, NULL,
-                 oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
+        return violation_fill(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target,
+                              &epochs->lock_all.site, "MPI_Win_unlock_all(win) instead of it",
+                              "The window was locked by MPI_Win_lock_all.");
+    return violation_fill(
+        finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, NULL,
+        oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
 }
 
 enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const struct oriel_site *site,
@@ -243,15 +246,15 @@ enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const stru
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->lock_all.open)
-        verdict = wrong(finding, ORIEL_RULE_LOCK_TWICE, -1, &epochs->lock_all.site,
-                        "MPI_Win_unlock_all(win) between them", NULL);
+        verdict = violation_fill(finding, ORIEL_RULE_LOCK_TWICE, -1, &epochs->lock_all.site,
+                                 "MPI_Win_unlock_all(win) between them", NULL);
     else if (epochs->locked > 0)
-        verdict =
-            wrong(finding, ORIEL_RULE_LOCK_TWICE, epochs->last_locked,
-                  &epochs->sites[epochs->last_locked],
-                  oriel_words("MPI_Win_unlock(%d, win) between them", epochs->last_locked), NULL);
+        verdict = violation_fill(
+            finding, ORIEL_RULE_LOCK_TWICE, epochs->last_locked,
+            &epochs->sites[epochs->last_locked],
+            oriel_words("MPI_Win_unlock(%d, win) between them", epochs->last_locked), NULL);
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
-        verdict = mixed(epochs, true, finding);
+        verdict = open_epoch_check(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
         epochs->lock_all.refused = true;
         return verdict;
@@ -273,12 +276,12 @@ enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs,
         return ORIEL_VERDICT_RIGHT;
     }
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1,
-                     &epochs->sites[epochs->last_locked],
-                     oriel_words("MPI_Win_unlock(%d, win) instead of it", epochs->last_locked),
-                     "The rank was locked by MPI_Win_lock.");
-    return wrong(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, NULL,
-                 "MPI_Win_lock_all(0, win) before it", NULL);
+        return violation_fill(
+            finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, &epochs->sites[epochs->last_locked],
+            oriel_words("MPI_Win_unlock(%d, win) instead of it", epochs->last_locked),
+            "The rank was locked by MPI_Win_lock.");
+    return violation_fill(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, NULL,
+                          "MPI_Win_lock_all(0, win) before it", NULL);
 }
 
 static bool is_echo(const struct oriel_epochs *epochs, int32_t target)
@@ -299,34 +302,34 @@ enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t targe
         target < 0 ? "MPI_Win_lock_all(0, win) before it"
                    : oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target);
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target,
-                     &epochs->sites[epochs->last_locked], missing,
-                     oriel_words("This rank has locked rank %d and not rank %d.",
-                                 epochs->last_locked, target));
+        return violation_fill(
+            finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, &epochs->sites[epochs->last_locked],
+            missing,
+            oriel_words("This rank has locked rank %d, not rank %d.", epochs->last_locked, target));
     const struct oriel_site *opening = target < 0 ? NULL : oriel_epochs_opening(epochs, target);
-    return wrong(
+    return violation_fill(
         finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, opening, missing,
         opening == NULL
             ? NULL
-            : "The open epoch is not one of a lock: its own end completes the operations.");
+            : "The open epoch is not a passive target epoch: its end completes the operations.");
 }
 
-static enum oriel_verdict no_epoch(const struct oriel_epochs *epochs, int32_t target,
-                                   struct oriel_finding *finding)
+static enum oriel_verdict missing_epoch_fill(const struct oriel_epochs *epochs, int32_t target,
+                                             struct oriel_finding *finding)
 {
     if (epochs->start.open)
-        return wrong(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
-                     oriel_words("rank %d in the group of MPI_Win_start", target), NULL);
+        return violation_fill(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
+                              oriel_words("rank %d in the group of MPI_Win_start", target), NULL);
     if (epochs->locked > 0)
-        return wrong(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
-                     oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
-                     oriel_words("This rank has locked rank %d and not rank %d.",
-                                 epochs->last_locked, target));
+        return violation_fill(
+            finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
+            oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
+            oriel_words("This rank has locked rank %d, not rank %d.", epochs->last_locked, target));
     if (epochs->no_succeed && !epochs->fence.open)
-        return wrong(finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
-                     "MPI_Win_fence(0, win) in place of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)",
-                     NULL);
-    return wrong(
+        return violation_fill(
+            finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
+            "MPI_Win_fence(0, win) instead of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)", NULL);
+    return violation_fill(
         finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,
         oriel_words(
             "MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win), MPI_Win_fence or MPI_Win_start before it",
@@ -343,12 +346,13 @@ enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int
     if (!started && is_echo(epochs, target))
         return ORIEL_VERDICT_ECHO;
     if (!started && (!epochs->fence.open || epochs->locked > 0))
-        return no_epoch(epochs, target, finding);
+        return missing_epoch_fill(epochs, target, finding);
     if (!has_request)
         return ORIEL_VERDICT_RIGHT;
-    return wrong(finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target,
-                 started ? &epochs->start.site : &epochs->fence.site,
-                 oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
+    return violation_fill(
+        finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target,
+        started ? &epochs->start.site : &epochs->fence.site,
+        oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
 }
 
 void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target)
@@ -363,10 +367,11 @@ enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising
                                     struct oriel_finding *finding)
 {
     enum oriel_rule rule = finalising ? ORIEL_RULE_FINALIZE_IN_EPOCH : ORIEL_RULE_FREE_IN_EPOCH;
-    enum oriel_verdict verdict = mixed(epochs, true, finding);
+    enum oriel_verdict verdict = open_epoch_check(epochs, true, finding);
     if (verdict == ORIEL_VERDICT_RIGHT && epochs->post.open)
-        verdict = wrong(finding, rule, -1, &epochs->post.site, "MPI_Win_wait(win) before it",
-                        "The exposure epoch of MPI_Win_post is still open.");
+        verdict =
+            violation_fill(finding, rule, -1, &epochs->post.site, "MPI_Win_wait(win) before it",
+                           "The exposure epoch of MPI_Win_post is still open.");
     finding->rule = rule;
     return verdict;
 }

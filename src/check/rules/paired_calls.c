@@ -1,11 +1,13 @@
-/* Calls of two members that go together: posts and starts, fences and their counts, up to the window's end, where what has had no
- * counterpart is told, and who waits for it is helped (windows_free.c).  Whoever comes second tells.  windows*.c call. */
+/* Calls of two members that belong together: posts and starts, fences and their counts. At the end
+ * of the window, calls without a counterpart are reported, and members that wait for one are
+ * released (windows_free.c). The later of two calls makes the report. */
 #include "check/intercept/windows_table.h"
 
 #include <stdio.h>
 
-static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target,
-                 const struct oriel_site *site, const struct oriel_site *other, const char *detail)
+static void paired_call_report(const struct oriel_checked *window, enum oriel_rule rule,
+                               int32_t target, const struct oriel_site *site,
+                               const struct oriel_site *other, const char *detail)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.rule = rule;
@@ -30,10 +32,11 @@ void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
-/* Whether the target's last post comes before what this process does now. */
-static bool is_known(const struct oriel_checked *window, int32_t target, oriel_tick post_tick)
+/* Whether the target's last post is ordered before this call. */
+static bool post_is_ordered(const struct oriel_checked *window, int32_t target,
+                            oriel_tick post_tick)
 {
-    oriel_shm_offset moment = oriel_order_moment();
+    oriel_shm_offset moment = oriel_order_snapshot();
     bool known = moment == 0 ||
                  post_tick <= oriel_order_moment_clock(moment)[window->members[target].world_rank];
     oriel_order_moment_release(moment);
@@ -50,14 +53,15 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
     if (!oriel_window_ask(window, 0, &ask, &answer) || !answer.found)
         return;
     if (answer.gone_rank >= 0)
-        tell(
+        paired_call_report(
             window, ORIEL_RULE_UNMATCHED_GROUPS, target, site, &answer.gone_site,
             oriel_words("Rank %d frees the window without an MPI_Win_post for this rank.", target));
     bool posted = answer.posts >= window->started[target];
     if (window->ordered && (assert &MPI_MODE_NOCHECK) &&
-        !(posted && is_known(window, target, answer.tick)))
-        tell(window, ORIEL_RULE_NOCHECK_START, target, site, posted ? &answer.site : &none,
-             "Nothing says that the target's MPI_Win_post has returned before this call.");
+        !(posted && post_is_ordered(window, target, answer.tick)))
+        paired_call_report(window, ORIEL_RULE_NOCHECK_START, target, site,
+                           posted ? &answer.site : &none,
+                           "The target's MPI_Win_post is not ordered before this call.");
 }
 
 void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts)
@@ -70,10 +74,11 @@ void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool st
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
-/* --- what does not match in the end --- */
+/* --- calls without a counterpart at the end --- */
 
-/* This member's pairs with more starts, or more posts, than the other side. */
-static void tell_pairs(struct oriel_checked *window, bool starts, const struct oriel_site *site)
+/* Reports this member's pairs with more starts, or more posts, than the other side. */
+static void unequal_pairs_report(struct oriel_checked *window, bool starts,
+                                 const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {
@@ -81,12 +86,12 @@ static void tell_pairs(struct oriel_checked *window, bool starts, const struct o
     for (; ask.number < (uint64_t)window->n && oriel_window_ask(window, 0, &ask, &answer) &&
            answer.found;
          ask.number++)
-        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank, &answer.site,
-             site,
-             starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.", window->rank,
-                                  answer.rank)
-                    : oriel_words("Rank %d has not called MPI_Win_start for rank %d.", answer.rank,
-                                  window->rank));
+        paired_call_report(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank,
+                           &answer.site, site,
+                           starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.",
+                                                window->rank, answer.rank)
+                                  : oriel_words("Rank %d has not called MPI_Win_start for rank %d.",
+                                                answer.rank, window->rank));
 }
 
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
@@ -97,14 +102,15 @@ void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
     if (answer.found)
-        tell(window, ORIEL_RULE_FENCE_COUNTS, window->rank, &answer.site, site,
-             oriel_words("Rank %d frees the window and does not call this fence.", window->rank));
-    tell_pairs(window, true, site);
+        paired_call_report(
+            window, ORIEL_RULE_FENCE_COUNTS, window->rank, &answer.site, site,
+            oriel_words("Rank %d frees the window without calling this fence.", window->rank));
+    unequal_pairs_report(window, true, site);
 }
 
 void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site)
 {
-    tell_pairs(window, false, site);
+    unequal_pairs_report(window, false, site);
 }
 
 enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site,
@@ -118,8 +124,9 @@ enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct o
     if (answer.found > ORIEL_WANTED_FENCE && answer.rank < 0)
         return ORIEL_WANTED_NOTHING;
     if (answer.found == ORIEL_WANTED_START)
-        tell(window, ORIEL_RULE_UNMATCHED_GROUPS, window->rank, &answer.site, site,
-             oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.",
-                         window->rank, *rank));
+        paired_call_report(
+            window, ORIEL_RULE_UNMATCHED_GROUPS, window->rank, &answer.site, site,
+            oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.",
+                        window->rank, *rank));
     return (enum oriel_wanted)answer.found;
 }

@@ -1,13 +1,15 @@
-/* What programs promise by info keys and assertions, and whether they keep it (MPI-4.1, 13.2.1, 13.5.5).  What needs to be known
- * of other members is noted (member_state.h), so that whoever comes second sees it.
+/* Promises of programs by info keys and assertions, and violations of them (MPI-4.1, 13.2.1,
+ * 13.5.5). Member states (member_state.h) hold the calls of other members, so the later of two
+ * calls sees the earlier one.
  *
- * MPI_MODE_NOCHECK of locks.  Each lock held is an access to a history of the window in which a target is a byte: a shared lock
- * reads it, an exclusive one writes it, MPI_Win_lock_all reads all.  Two locks without the assertion exclude each other, also
- * where the order between them is not known yet: a host may take a lock later than its call returns.  One with it takes and
- * gives no order, and conflicts with whatever the program has not ordered otherwise.
+ * MPI_MODE_NOCHECK of locks: each held lock is an access to a history of the window in which each
+ * target is one byte. A shared lock reads it, an exclusive lock writes it, MPI_Win_lock_all reads
+ * all. Two locks without the assertion exclude each other, even where their order is not known yet:
+ * a host may acquire a lock after its call has returned. A lock with the assertion takes and gives
+ * no order, and conflicts with every lock that the program has not ordered otherwise.
  *
- * MPI_MODE_NOSTORE.  The window remembers its process's clock from just before the last synchronisation gave it: what of this
- * process's stores somebody with that clock does not know came after it.  windows*.c call. */
+ * MPI_MODE_NOSTORE: the window keeps its process's clock from just before the last synchronisation
+ * gave it. Stores of this process that are not in that clock came after it. */
 #include "check/access/history_proxy.h"
 #include "check/intercept/windows_operate.h"
 #include "check/remote/remote.h"
@@ -15,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_value(MPI_Info info, const char *key, const char *value)
+static bool info_has_value(MPI_Info info, const char *key, const char *value)
 {
     char found[MPI_MAX_INFO_VAL + 1] = "";
     int flag = 0;
@@ -28,21 +30,22 @@ uint64_t oriel_hint_promises(MPI_Info info)
     uint64_t promises = 0;
     if (info == MPI_INFO_NULL || !info)
         return 0;
-    if (is_value(info, "no_locks", "true"))
+    if (info_has_value(info, "no_locks", "true"))
         promises |= ORIEL_PROMISE_NO_LOCKS;
-    if (is_value(info, "same_size", "true"))
+    if (info_has_value(info, "same_size", "true"))
         promises |= ORIEL_PROMISE_SAME_SIZE;
-    if (is_value(info, "same_disp_unit", "true"))
+    if (info_has_value(info, "same_disp_unit", "true"))
         promises |= ORIEL_PROMISE_SAME_DISP_UNIT;
-    if (is_value(info, "accumulate_ops", "same_op"))
+    if (info_has_value(info, "accumulate_ops", "same_op"))
         promises |= ORIEL_PROMISE_OPS_SET | ORIEL_PROMISE_SAME_OP;
-    if (is_value(info, "accumulate_ops", "same_op_no_op"))
+    if (info_has_value(info, "accumulate_ops", "same_op_no_op"))
         promises |= ORIEL_PROMISE_OPS_SET;
     return promises;
 }
 
-static void tell(const struct oriel_checked *window, enum oriel_rule rule, int32_t target,
-                 const struct oriel_site *site, const struct oriel_site *other, const char *detail)
+static void promise_report(const struct oriel_checked *window, enum oriel_rule rule, int32_t target,
+                           const struct oriel_site *site, const struct oriel_site *other,
+                           const char *detail)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.rule = rule;
@@ -60,24 +63,24 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
     const struct oriel_checked_member *first = &window->members[0];
     const struct oriel_checked_member *own = &window->members[window->rank];
     if (own->flavour != first->flavour) {
-        tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
-             "The ranks make windows of different kinds.");
+        promise_report(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
+                       "The ranks create windows of different kinds.");
         return;
     }
     if ((own->promises ^ first->promises) &
         (ORIEL_PROMISE_SAME_SIZE | ORIEL_PROMISE_SAME_DISP_UNIT))
-        tell(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
-             "The info keys same_size and same_disp_unit must be the same on all ranks.");
+        promise_report(window, ORIEL_RULE_COLLECTIVE, 0, site, &first->site,
+                       "The info keys same_size and same_disp_unit must be the same on all ranks.");
     if (window->flavour == ORIEL_CHECK_DYNAMIC)
         return;
     if ((window->promises & ORIEL_PROMISE_SAME_SIZE) && own->size_bytes != first->size_bytes)
-        tell(window, ORIEL_RULE_SAME_SIZE, 0, site, &first->site,
-             oriel_words("This rank's window has %lld bytes, rank 0's has %lld.",
-                         (long long)own->size_bytes, (long long)first->size_bytes));
+        promise_report(window, ORIEL_RULE_SAME_SIZE, 0, site, &first->site,
+                       oriel_words("This rank's window has %lld bytes, rank 0's has %lld.",
+                                   (long long)own->size_bytes, (long long)first->size_bytes));
     if ((window->promises & ORIEL_PROMISE_SAME_DISP_UNIT) && own->disp_unit != first->disp_unit)
-        tell(window, ORIEL_RULE_SAME_DISP_UNIT, 0, site, &first->site,
-             oriel_words("This rank's displacement unit is %lld, rank 0's is %lld.",
-                         (long long)own->disp_unit, (long long)first->disp_unit));
+        promise_report(window, ORIEL_RULE_SAME_DISP_UNIT, 0, site, &first->site,
+                       oriel_words("This rank's displacement unit is %lld, rank 0's is %lld.",
+                                   (long long)own->disp_unit, (long long)first->disp_unit));
 }
 
 /* --- fences --- */
@@ -93,12 +96,13 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
     if (answer.found)
-        tell(window, ORIEL_RULE_COLLECTIVE, -1, site, &answer.site,
-             "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
+        promise_report(
+            window, ORIEL_RULE_COLLECTIVE, -1, site, &answer.site,
+            "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
     if (answer.gone_rank >= 0)
-        tell(window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
-             oriel_words("Rank %d frees the window and does not call this fence.",
-                         answer.gone_rank));
+        promise_report(
+            window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
+            oriel_words("Rank %d frees the window without calling this fence.", answer.gone_rank));
 }
 
 void oriel_hint_fence_failed(struct oriel_checked *window)
@@ -109,9 +113,10 @@ void oriel_hint_fence_failed(struct oriel_checked *window)
     oriel_window_ask(window, 0, &ask, &answer);
 }
 
-/* Of the epoch of the operation.  A no is kept: the fence has returned on all members, or the post is there. */
-static bool was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence,
-                         struct oriel_member_state_answer *answer)
+/* Whether the operation's epoch has the promise. A no is cached: the fence has returned on all
+ * members, or the post exists. */
+static bool no_put_was_promised(const struct oriel_operation *operation, uint64_t epoch, bool fence,
+                                struct oriel_member_state_answer *answer)
 {
     struct oriel_checked *window = operation->window;
     int32_t target = operation->target_rank;
@@ -137,10 +142,10 @@ void oriel_hint_no_put(const struct oriel_operation *operation)
     if (operation->applied == ORIEL_OPERATOR_NO_OP || epoch == 0 ||
         (fence && !window->epochs.fence.open) ||
         window->unpromised[target] == (epoch << 1 | fence) ||
-        !was_promised(operation, epoch, fence, &answer))
+        !no_put_was_promised(operation, epoch, fence, &answer))
         return;
-    tell(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site,
-         "The target has promised that nothing is put there.");
+    promise_report(window, ORIEL_RULE_NOPUT, target, &operation->site, &answer.site,
+                   "The target has promised that its window is not changed.");
 }
 
 /* --- stores --- */
@@ -150,7 +155,7 @@ struct stored {
     struct oriel_site site;
 };
 
-static void note_store(const struct oriel_conflict *conflict, void *closure)
+static void store_record(const struct oriel_conflict *conflict, void *closure)
 {
     struct stored *stored = closure;
     if (conflict->earlier.kind != ORIEL_ACCESS_STORE ||
@@ -159,16 +164,16 @@ static void note_store(const struct oriel_conflict *conflict, void *closure)
     *stored = (struct stored){.found = true, .site = conflict->earlier.site};
 }
 
-/* Looks with the eyes of somebody who knows nothing of this process since then. */
-static void look_for_stores(struct oriel_checked *window, int64_t offset, uint64_t len_bytes,
-                            struct stored *stored)
+/* Looks as a process that has learnt nothing from this one since then. */
+static void stores_find(struct oriel_checked *window, int64_t offset, uint64_t len_bytes,
+                        struct stored *stored)
 {
     oriel_shm_offset history = len_bytes == 0 ? 0 : oriel_window_history(window, window->rank);
     struct oriel_access access = {
         .kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .moment = window->since};
     struct oriel_access_extent extent = {.offset = offset, .len_bytes = len_bytes, .count = 1};
     if (history != 0)
-        oriel_history_look(history, &access, &extent, 1, note_store, stored);
+        oriel_history_look(history, &access, &extent, 1, store_record, stored);
 }
 
 void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *site)
@@ -176,17 +181,17 @@ void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *
     struct stored stored = {.found = false};
     if (window->since == 0)
         return;
-    look_for_stores(window, 0, (uint64_t)window->members[window->rank].size_bytes, &stored);
+    stores_find(window, 0, (uint64_t)window->members[window->rank].size_bytes, &stored);
     if (stored.found)
-        tell(window, ORIEL_RULE_NOSTORE, window->rank, site, &stored.site,
-             "This rank has stored into its window before this call.");
+        promise_report(window, ORIEL_RULE_NOSTORE, window->rank, site, &stored.site,
+                       "This rank has stored into its window before this call.");
 }
 
 void oriel_hint_synchronised(struct oriel_checked *window)
 {
     if (window->since != 0)
         oriel_order_moment_release(window->since);
-    window->since = oriel_order_moment();
+    window->since = oriel_order_snapshot();
 }
 
 /* --- locks --- */
@@ -197,15 +202,15 @@ void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct 
         return;
     for (int32_t i = 0; i < window->n; i++)
         if (window->members[i].promises & ORIEL_PROMISE_NO_LOCKS) {
-            tell(window, ORIEL_RULE_NO_LOCKS, target, site, &window->members[i].site,
-                 "The window was made with no_locks=true.");
+            promise_report(window, ORIEL_RULE_NO_LOCKS, target, site, &window->members[i].site,
+                           "The window was created with no_locks=true.");
             return;
         }
 }
 
-enum { CHECKED, UNCHECKED }; /* in the place of a lock's operator */
+enum { CHECKED, UNCHECKED }; /* in place of a lock's operator */
 
-static void nocheck_conflict(const struct oriel_conflict *conflict, void *closure)
+static void nocheck_conflict_report(const struct oriel_conflict *conflict, void *closure)
 {
     const struct oriel_checked *window = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
@@ -243,13 +248,13 @@ void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusiv
                                   .op = no_check ? UNCHECKED : CHECKED,
                                   .flags = ORIEL_ACCESS_ALONE,
                                   .origin = oriel_order_rank(),
-                                  .moment = oriel_order_moment(),
+                                  .moment = oriel_order_snapshot(),
                                   .site = *site};
     struct oriel_access_extent extent = {.offset = target < 0 ? 0 : target,
                                          .len_bytes = target < 0 ? (uint64_t)window->n : 1,
                                          .count = 1};
     window->holds[target < 0 ? window->n : target] =
-        oriel_part_add(history, &access, &extent, 1, nocheck_conflict, window);
+        oriel_part_add(history, &access, &extent, 1, nocheck_conflict_report, window);
     oriel_order_moment_release(access.moment);
 }
 

@@ -25,8 +25,8 @@
  * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
  * no lock is acquired (TRUSTED).
  *
- * far->mutex is never held around calls of the net, since the net calls oriel_internode_reply_check with
- * its own lock held. */
+ * far->mutex is never held around calls of the net, since the net calls oriel_internode_reply_check
+ * with its own lock held. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -221,15 +221,15 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return request_sent(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
-/* Awaits the open requests. tells: for a flush, which reports failures. Else because too many are
+/* Awaits the open requests. reports: for a flush, which returns failures. Else because too many are
  * open; then a refusal is left to the call that completes the operation. */
 static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
-                                             bool tells)
+                                             bool reports)
 {
     struct first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->far->flushing);
     await_open(window, target, &first);
-    if (tells)
+    if (reports)
         first_failure_record(&first, oriel_internode_take_failure(window->far));
     pthread_mutex_unlock(&window->far->flushing);
     return first_failure_raise(&first);

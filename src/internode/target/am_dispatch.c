@@ -1,9 +1,9 @@
 /* Dispatches messages from other nodes to their windows. A window can be found from before all
  * ranks agree on it until after the barrier of its end. It is served once this process has finished
  * it, before all ranks notify each other of that (create.c). So every message that a rank may send
- * is served. A message for an unknown window is for one that ended after an error; its reply says
- * so. The agent's thread serves one message at a time with serving held. Removal acquires serving,
- * too. */
+ * is served. A message for an unknown window is for one that ended after an error; its reply
+ * reports that. The agent's thread serves one message at a time with serving held. Removal acquires
+ * serving, too. */
 #include "internode/target/am_dispatch.h"
 
 #include "internode/origin/origin_rma.h"

@@ -2,8 +2,8 @@
  * can read them while the program runs. The entries of observe/ write with relaxed atomics. This
  * header does not need mpi.h.
  *
- * If threads may call concurrently, all but the first that calls for a window have records of their
- * own. These have the same window_id, n, rank, toward and ranks, and thread above 0; their other
+ * If threads use MPI concurrently, all but the first that uses a window have records of their own.
+ * These have the same window_id, n, rank, toward and ranks, and thread above 0; their other
  * descriptive fields are empty.
  *
  * A record is never moved or freed: that of a freed window stays for the table at the end, marked

@@ -1,6 +1,6 @@
 /* Observes all waits: this thread's waiting time, and the rank it waited for. Nothing here runs
- * without observation, or before a wait has found that it must wait. Threads of the library itself
- * are never in an observed call. */
+ * without observation, or before a wait has found that it must wait. The library's own threads are
+ * never observed. */
 #include "observe/stats/observed_window.h"
 
 #include "base/wait.h"

@@ -99,11 +99,11 @@ static size_t right_bytes(void)
     case ORIEL_CHECK_REMOTE_TAKE_ALL:
     case ORIEL_CHECK_REMOTE_FLOOR: return WORLD * sizeof(oriel_tick);
     case ORIEL_CHECK_REMOTE_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
-    case ORIEL_CHECK_REMOTE_NOTE: return sizeof(struct oriel_member_state_answer);
+    case ORIEL_CHECK_REMOTE_MEMBER_STATE: return sizeof(struct oriel_member_state_answer);
     case ORIEL_CHECK_REMOTE_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
     case ORIEL_CHECK_REMOTE_WAITS:
         return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
-    case ORIEL_CHECK_REMOTE_GATHERING:
+    case ORIEL_CHECK_REMOTE_PROGRESS:
         return oriel_collective_progress_bytes((int)input_below(&input, WORLD + 1),
                                                input_byte(&input) % 2 == 0);
     default: return 0;
@@ -228,10 +228,10 @@ static void fill(void *data, size_t len_bytes)
         for (; len_bytes >= sizeof(struct oriel_wait_report);
              at += sizeof(struct oriel_wait_report), len_bytes -= sizeof(struct oriel_wait_report))
             draw_report((struct oriel_wait_report *)(void *)at);
-    else if (wire.kind == ORIEL_CHECK_REMOTE_GATHERING &&
+    else if (wire.kind == ORIEL_CHECK_REMOTE_PROGRESS &&
              len_bytes >= sizeof(struct oriel_collective_progress))
         draw_gathering(data, len_bytes);
-    else if (wire.kind == ORIEL_CHECK_REMOTE_NOTE &&
+    else if (wire.kind == ORIEL_CHECK_REMOTE_MEMBER_STATE &&
              len_bytes == sizeof(struct oriel_member_state_answer))
         draw_note(data);
     else if (wire.kind == ORIEL_CHECK_REMOTE_SITE)
@@ -331,12 +331,12 @@ static void look(void)
 {
     struct oriel_deadlock finder;
     REQUIRE(oriel_deadlock_open(&finder, WORLD, 0));
-    finder.look.far = oriel_check_remote_look();
+    finder.look.remote = oriel_check_remote_look();
     memset(said.len_bytes, 0, sizeof said.len_bytes);
     said.repeats = input_byte(&input) % 4 != 0;
     for (uint64_t i = 0; i < 6; i++)
-        if (oriel_deadlock_look(&finder, 1000 * (i + 1)) > 0) {
-            oriel_deadlock_tell(&finder);
+        if (oriel_deadlock_find(&finder, 1000 * (i + 1)) > 0) {
+            oriel_deadlock_report(&finder);
             break;
         }
     oriel_deadlock_close(&finder);

@@ -244,7 +244,7 @@ static void draw_data(struct input *input)
     switch (how % 16 == 0 ? (uint64_t)ORIEL_CHECK_REMOTE_KINDS : wire.request.kind) {
     case ORIEL_CHECK_REMOTE_GIVE: draw_clock(input); return;
     case ORIEL_CHECK_REMOTE_ADD: draw_access(input); return;
-    case ORIEL_CHECK_REMOTE_NOTE: draw_note(input); return;
+    case ORIEL_CHECK_REMOTE_MEMBER_STATE: draw_note(input); return;
     case ORIEL_CHECK_REMOTE_SITE:
         len_bytes = how % 4 == 1 ? SITE_NUMBER_BYTES : how % 4 == 2 ? 0 : SITE_MODULE_BYTES;
         break;
@@ -279,7 +279,7 @@ static void draw_question(struct input *input)
                       : wire.data_bytes;
 }
 
-static void ask(struct input *input, struct oriel_check_remote_desk desks[2])
+static void ask(struct input *input, struct oriel_check_remote_worker desks[2])
 {
     draw_question(input);
     bool leaf = wire.request.kind >= ORIEL_CHECK_REMOTE_LEAVES;
@@ -302,7 +302,7 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 /* The neighbour's accesses are others' to this process. */
 static void access_here(struct input *input, oriel_shm_offset history)
 {
-    const oriel_shm_offset moment = oriel_order_moment();
+    const oriel_shm_offset moment = oriel_order_snapshot();
     struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5),
                                   .origin = OWN,
                                   .moment = moment,
@@ -386,7 +386,7 @@ static void check_here(struct input *input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     struct input input = {data, len_bytes};
-    struct oriel_check_remote_desk desks[2];
+    struct oriel_check_remote_worker desks[2];
     memset(tickets, 0, sizeof tickets);
     memset(parts, 0, sizeof parts);
     board_open(WORLD);
@@ -396,8 +396,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     REQUIRE(notes != NULL && oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     open_part(0);
-    REQUIRE(oriel_check_remote_desk_open(&desks[0], false) &&
-            oriel_check_remote_desk_open(&desks[1], true));
+    REQUIRE(oriel_check_remote_worker_open(&desks[0], false) &&
+            oriel_check_remote_worker_open(&desks[1], true));
     for (int i = 0; i < QUESTIONS_MOST && input.left_bytes > 0; i++) {
         if (input_byte(&input) % 4 == 0)
             do_here(&input);
@@ -408,7 +408,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         close_part(i);
     oriel_member_states_leave(window);
     for (int i = 0; i < 2; i++)
-        oriel_check_remote_desk_close(&desks[i]);
+        oriel_check_remote_worker_close(&desks[i]);
     oriel_waits_stop();
     oriel_order_stop();
     board_close();

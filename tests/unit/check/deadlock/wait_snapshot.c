@@ -56,7 +56,7 @@ static unsigned look(uint64_t patience_ns)
     EXPECT(oriel_deadlock_open(&finder, team->n, patience_ns));
     for (int i = 0; i < MANY_LOOKS && found == 0; i++) {
         pause_ms(5);
-        if (oriel_deadlock_look(&finder, 1000 * (uint64_t)(unsigned)(i + 1)) > 0)
+        if (oriel_deadlock_find(&finder, 1000 * (uint64_t)(unsigned)(i + 1)) > 0)
             for (int rank = 0; rank < team->n; rank++)
                 found |= (unsigned)finder.set[rank] << rank;
     }

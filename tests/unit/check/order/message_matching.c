@@ -49,7 +49,7 @@ void oriel_order_give(const struct oriel_key *key, int takers)
     order.standing++;
 }
 
-void oriel_order_give_more(const struct oriel_key *key)
+void oriel_order_give_again(const struct oriel_key *key)
 {
     int at = find(key);
     if (at >= 0)
@@ -75,7 +75,7 @@ bool oriel_order_take(const struct oriel_key *key)
     return know(key, true);
 }
 
-bool oriel_order_look(const struct oriel_key *key)
+bool oriel_order_peek(const struct oriel_key *key)
 {
     return know(key, false);
 }

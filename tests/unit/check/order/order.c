@@ -82,10 +82,10 @@ static void pass_on(int rank)
         EXPECT(known_of(i) == 0);
     team_step((uint32_t)rank + 1);
     team_meet();
-    EXPECT(oriel_order_look(&to)); /* takers 0: it stays */
+    EXPECT(oriel_order_peek(&to)); /* takers 0: it stays */
     team_meet();
     oriel_order_forget(&to);
-    EXPECT(!oriel_order_look(&to));
+    EXPECT(!oriel_order_peek(&to));
 }
 
 static void order_is_passed_on(void **state)
@@ -110,7 +110,7 @@ static void meet_by_a_key(int rank)
         for (int other = 0; other < team->n && !late; other++)
             EXPECT(known_of(other) >= atomic_load(&team->words[other]));
         team_meet();
-        EXPECT(!oriel_order_look(&key));
+        EXPECT(!oriel_order_peek(&key));
         team_meet();
     }
 }
@@ -132,7 +132,7 @@ static void end_first(int rank)
         team_await(1);
         oriel_order_give(&key, 2);
         oriel_order_end(&key, 2, false);
-        EXPECT(!oriel_order_look(&key));
+        EXPECT(!oriel_order_peek(&key));
     }
 }
 
@@ -147,11 +147,11 @@ static void give_twice(int rank)
     struct oriel_key key = key_of(0), none = key_of(9);
     start(rank);
     if (rank == 0) {
-        oriel_order_give_more(&none);
-        EXPECT(!oriel_order_look(&none));
+        oriel_order_give_again(&none);
+        EXPECT(!oriel_order_peek(&none));
         oriel_order_give(&key, 1);
         atomic_store(&team->words[0], oriel_order_now());
-        oriel_order_give_more(&key);
+        oriel_order_give_again(&key);
         team_step(1);
     } else {
         team_await(1);
@@ -247,18 +247,18 @@ static void stamp(int rank)
 {
     struct oriel_key key = key_of((uint64_t)rank);
     start(rank);
-    oriel_shm_offset first = oriel_order_moment(), again = oriel_order_moment();
+    oriel_shm_offset first = oriel_order_snapshot(), again = oriel_order_snapshot();
     EXPECT(first != 0 && first == again);
     EXPECT(oriel_order_moment_clock(first)[rank] == oriel_order_now());
     oriel_order_moment_release(again);
     oriel_order_give(&key, 1);
-    oriel_shm_offset later = oriel_order_moment();
+    oriel_shm_offset later = oriel_order_snapshot();
     EXPECT(later != first);
     EXPECT(oriel_order_moment_clock(later)[rank] == oriel_order_moment_clock(first)[rank] + 1);
     team_meet();
     struct oriel_key other = key_of((uint64_t)(rank + 1) % 2);
     EXPECT(oriel_order_take(&other));
-    oriel_shm_offset last = oriel_order_moment();
+    oriel_shm_offset last = oriel_order_snapshot();
     EXPECT(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
     EXPECT(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
     team_meet();
@@ -267,7 +267,7 @@ static void stamp(int rank)
         2); /* raises the other's number: what it completes now, its next moment knows */
     team_meet();
     oriel_tick complete = oriel_order_now();
-    oriel_shm_offset now = oriel_order_moment();
+    oriel_shm_offset now = oriel_order_snapshot();
     EXPECT(oriel_order_moment_clock(now)[rank] >= complete &&
            complete > oriel_order_moment_clock(last)[rank]);
     oriel_order_moment_release(first);
@@ -290,7 +290,7 @@ static void stamp_a_million(int rank)
     start(rank);
     for (uint64_t i = 0; i < 1000000; i++) {
         struct oriel_key key = key_of(0);
-        oriel_shm_offset moment = oriel_order_moment();
+        oriel_shm_offset moment = oriel_order_snapshot();
         EXPECT(moment != 0);
         oriel_order_give(&key, 0);
         oriel_order_moment_release(moment);
@@ -315,7 +315,7 @@ static void lower_first(oriel_tick *out)
 static void look_at_the_floor(int rank)
 {
     oriel_tick floor[TEAM_MOST];
-    const struct oriel_order_far elsewhere = {.floor = lower_first};
+    const struct oriel_order_remote elsewhere = {.floor = lower_first};
     struct oriel_key key = {{ORIEL_ORDER_COLLECTIVE, 1, 0, 0}};
     start(rank);
     oriel_order_floor(floor);
@@ -333,10 +333,10 @@ static void look_at_the_floor(int rank)
     EXPECT(floor[0] == atomic_load(&team->words[0])); /* all know of 0, 0 knows of nobody */
     for (int i = 1; i < team->n; i++)
         EXPECT(floor[i] == 0);
-    oriel_order_span(&elsewhere);
+    oriel_order_remote_set(&elsewhere);
     oriel_order_floor(floor);
     EXPECT(floor[0] == atomic_load(&team->words[0]) - 1);
-    oriel_order_span(NULL);
+    oriel_order_remote_set(NULL);
     team_meet();
     if (rank == 0)
         oriel_order_stop();
@@ -405,7 +405,7 @@ static void order_on_a_full_board(int rank)
         oriel_order_end(&key, 2, true);
         EXPECT(known_of(1 - rank) >= atomic_load(&team->words[1 - rank]));
         team_meet();
-        oriel_order_moment_release(oriel_order_moment());
+        oriel_order_moment_release(oriel_order_snapshot());
     }
     EXPECT(oriel_shm_refused() > 2);
     EXPECT(oriel_order_moment_clock(0) == NULL);
@@ -423,7 +423,7 @@ static void not_started(void **state)
     struct oriel_key key = key_of(0);
     oriel_order_give(&key, 1);
     assert_false(oriel_order_take(&key));
-    assert_int_equal(oriel_order_moment(), 0);
+    assert_int_equal(oriel_order_snapshot(), 0);
     assert_int_equal(oriel_order_now(), ORIEL_TICK_PENDING);
     oriel_order_unknown_begin("nothing");
     oriel_order_unknown_end();
@@ -442,7 +442,7 @@ static void home_of_a_key_is_a_machine_or_none(void **state)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct oriel_key bare = key_of(i), key = bare, there;
         key.words[0] |= (uint64_t)keys[i].home << ORIEL_ORDER_HOME_SHIFT;
-        assert_int_equal(oriel_order_machine(&key, &there), keys[i].machine);
+        assert_int_equal(oriel_order_key_home(&key, &there), keys[i].machine);
         assert_memory_equal(&there, &bare, sizeof there);
     }
 }

@@ -13,7 +13,7 @@
 #include "check/access/history_proxy.h"
 #include "check/order/rank_clocks.h"
 #include "check/report/call_sites.h"
-#include "check/deadlock/deadlock_set.h"
+#include "base/deadlock_set.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -332,13 +332,13 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_NOTE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
+        {{.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
          false},
         {{.kind = ORIEL_CHECK_REMOTE_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };
     (void)rank;
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
-        EXPECT(oriel_check_remote_request_holds(&requests[i].request) == requests[i].holds);
+        EXPECT(oriel_check_remote_request_is_valid(&requests[i].request) == requests[i].holds);
 }
 
 static void questions_that_do_not_hold_are_refused(void **state)
@@ -366,11 +366,11 @@ static void add_what_does_not_hold(int rank)
         {100, 1, 102, -1},   {0, 1, UINT64_MAX, 1}, {0, 1, 3, INT64_MAX},
         {0, 1, 1, INT64_MIN}};
     (void)rank;
-    EXPECT(oriel_check_remote_access_holds(&right, fits, sizeof fits / sizeof fits[0]));
+    EXPECT(oriel_check_remote_access_is_valid(&right, fits, sizeof fits / sizeof fits[0]));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        EXPECT(!oriel_check_remote_access_holds(&wrong[i], fits, 1));
+        EXPECT(!oriel_check_remote_access_is_valid(&wrong[i], fits, 1));
     for (size_t i = 0; i < sizeof astray / sizeof astray[0]; i++)
-        EXPECT(!oriel_check_remote_access_holds(&right, &astray[i], 1));
+        EXPECT(!oriel_check_remote_access_is_valid(&right, &astray[i], 1));
 }
 
 /* A report is believed of a rank that there is, in one of two states, with a name that ends. */
@@ -384,10 +384,10 @@ static void report_what_does_not_hold(int rank)
     wrong[2].state = ORIEL_DEADLOCK_SET_COMPUTES;
     wrong[3].record.noted.count = ORIEL_WAIT_NEEDS + 1;
     memset(wrong[4].record.noted.name, 'x', sizeof wrong[4].record.noted.name);
-    EXPECT(oriel_check_remote_reports_hold(&right, sizeof right));
-    EXPECT(!oriel_check_remote_reports_hold(&right, sizeof right - 1));
+    EXPECT(oriel_check_remote_reports_are_valid(&right, sizeof right));
+    EXPECT(!oriel_check_remote_reports_are_valid(&right, sizeof right - 1));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        EXPECT(!oriel_check_remote_reports_hold(&wrong[i], sizeof wrong[i]));
+        EXPECT(!oriel_check_remote_reports_are_valid(&wrong[i], sizeof wrong[i]));
 }
 
 static void reports_that_do_not_hold_are_refused(void **state)
@@ -409,20 +409,20 @@ static void gather_what_does_not_hold(int rank)
     gathering->has_locks = 1;
     for (int i = 0; i < team->n; i++)
         gathering->slots[i].world_rank = i + 1;
-    EXPECT(oriel_check_remote_gathering_holds(gathering, right));
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, right - 1));
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, room));
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, sizeof *gathering - 1));
+    EXPECT(oriel_check_remote_progress_is_valid(gathering, right));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right - 1));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, room));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering - 1));
     gathering->slots[1].world_rank = 0;
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, right));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right));
     gathering->slots[1].world_rank = team->n + 1;
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, right));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right));
     gathering->slots[1].world_rank = 2;
     gathering->slots[team->n].world_rank = 1;
     gathering->n = team->n + 1;
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, room));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, room));
     gathering->n = 0;
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, sizeof *gathering));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering));
     free(gathering);
 
     /* Of one that ends with its number of members nothing behind that is read. */
@@ -431,7 +431,7 @@ static void gather_what_does_not_hold(int rank)
     gathering = (struct oriel_collective_progress *)(void *)(pages + page - 8);
     gathering->n = 1;
     EXPECT(mprotect(pages + page, page, PROT_NONE) == 0);
-    EXPECT(!oriel_check_remote_gathering_holds(gathering, 8));
+    EXPECT(!oriel_check_remote_progress_is_valid(gathering, 8));
     munmap(pages, 2 * page);
 }
 

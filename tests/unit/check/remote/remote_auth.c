@@ -105,7 +105,7 @@ static bool serve(int fd, const uint64_t with[2])
     struct oriel_check_remote_challenge challenge;
     assert_true(oriel_check_remote_challenge(fd, &challenge));
     await_something(fd);
-    bool admits = oriel_check_remote_admits(fd, with, &challenge);
+    bool admits = oriel_check_remote_client_is_proven(fd, with, &challenge);
     if (!admits)
         shutdown(fd, SHUT_RDWR);
     return admits;
@@ -132,7 +132,7 @@ static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
     hear(asker->other_end, &heard->claim, sizeof heard->claim);
     say(from, &heard->claim, sizeof heard->claim);
     await_something(server);
-    bool admits = oriel_check_remote_admits(server, key, &challenge);
+    bool admits = oriel_check_remote_client_is_proven(server, key, &challenge);
     if (admits) {
         hear(from, &heard->proof, sizeof heard->proof);
         say(asker->other_end, &heard->proof, sizeof heard->proof);
@@ -204,7 +204,7 @@ static void proof_p2_claim_of_another_connection_is_refused(void **state)
     assert_true(oriel_check_remote_challenge(server, &challenge));
     say(from, &heard.claim, sizeof heard.claim);
     await_something(server);
-    assert_false(oriel_check_remote_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(from);
     close(server);
 }
@@ -245,7 +245,7 @@ static void proof_p3_challenge_that_comes_back_is_refused(void **state)
                                               challenge.nonce[0]};
     say(from, &claim, sizeof claim);
     await_something(server);
-    assert_false(oriel_check_remote_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(from);
     close(server);
 }
@@ -272,7 +272,7 @@ static void proof_p5_strangers_get_no_answer(void **state)
     hear(from, &challenge, sizeof challenge);
     say(from, &claim, sizeof claim);
     await_something(server);
-    assert_false(oriel_check_remote_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(server);
     assert_int_equal(recv(from, &byte, 1, 0), 0);
     close(from);
@@ -312,7 +312,7 @@ static void proof_p6_half_a_claim_is_refused(void **state)
         connect_ends(port, &from, &server);
         say(from, &heard.claim, sizeof heard.claim - missing);
         await_something(server);
-        assert_int_equal(oriel_check_remote_admits(server, key, &heard.challenge), missing == 0);
+        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &heard.challenge), missing == 0);
         close(from);
         close(server);
     }
@@ -344,7 +344,7 @@ static void proof_p6_who_hangs_up_is_refused(void **state)
     assert_true(oriel_check_remote_challenge(server, &challenge));
     close(from);
     await_something(server);
-    assert_false(oriel_check_remote_admits(server, key, &challenge));
+    assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(server);
 }
 

@@ -1,6 +1,6 @@
 /* The greatest set of ranks that cannot go on, against the definition: of all subsets, those in which each rank is held by
  * others of the subset or by finished ones, and their union. */
-#include "check/deadlock/deadlock_set.h"
+#include "base/deadlock_set.h"
 
 #include "cmocka_all.h"
 
@@ -190,6 +190,28 @@ static void who_is_not_to_be_in_it_holds_nobody(void **state)
     assert_int_equal(oriel_deadlock_set_find(&graph, set), 0);
 }
 
+static void the_cycle_begins_at_its_lowest_rank(void **state)
+{
+    const struct oriel_deadlock_set_clause *clause;
+    bool set[MOST];
+    (void)state;
+    oriel_deadlock_set_clear(&graph);
+    wait_for_one(0, 3); /* into the cycle */
+    wait_for_one(3, 1);
+    wait_for_one(1, 4);
+    wait_for_one(4, 3);
+    everyone(set);
+    assert_int_equal(oriel_deadlock_set_find(&graph, set), 4);
+    assert_int_equal(oriel_deadlock_set_cycle(&graph, set), 1);
+    const int next[] = {[1] = 4, [4] = 3, [3] = 1};
+    for (int rank = 1, i = 0; i < 3; i++, rank = next[rank])
+        assert_int_equal(
+            oriel_deadlock_set_next(&graph, set, rank, ORIEL_DEADLOCK_SET_WAITS, &clause),
+            next[rank]);
+    assert_int_equal(oriel_deadlock_set_next(&graph, set, 0, ORIEL_DEADLOCK_SET_FINISHED, &clause),
+                     -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +221,7 @@ int main(void)
         cmocka_unit_test(any_of_many_is_stuck_only_by_all),
         cmocka_unit_test(a_need_that_may_be_fulfilled_does_not_hold_alone),
         cmocka_unit_test(who_is_not_to_be_in_it_holds_nobody),
+        cmocka_unit_test(the_cycle_begins_at_its_lowest_rank),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

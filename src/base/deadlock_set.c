@@ -1,6 +1,7 @@
-/* The set by taking away: who may go on leaves it, until nobody does.  What is left is the union of all such sets, since leaving
- * never makes another one stay.  deadlock_set.h says who may call. */
-#include "check/deadlock/deadlock_set.h"
+/* The set is found by removal: a rank that can proceed leaves the set, until none can. The
+ * remainder is the union of all deadlocked sets, because a rank that leaves never makes another
+ * rank stay. */
+#include "base/deadlock_set.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ void oriel_deadlock_set_clear(struct oriel_deadlock_set_graph *graph)
     graph->failed = false;
 }
 
-/* Room for one more of so many bytes. */
+/* Grows the array so that one more item of len_bytes fits. Returns false when memory is
+ * exhausted. */
 static bool make_room(void **items, uint32_t count, uint32_t *room, size_t len_bytes)
 {
     if (count < *room)
@@ -95,8 +97,8 @@ bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph,
     return clause->any && clause->count > 0;
 }
 
-/* Of all needs one that is certain is enough, or every one: at least one of them is not fulfilled, or the call would have
- * returned. */
+/* At least one need is unfulfilled, or the call would have returned. So a rank is stuck if one
+ * certain need stays unfulfilled, or if all its needs do. */
 static bool is_stuck(const struct oriel_deadlock_set_graph *graph,
                      const struct oriel_deadlock_set_rank *rank, const bool *set)
 {
@@ -128,4 +130,40 @@ int oriel_deadlock_set_find(const struct oriel_deadlock_set_graph *graph, bool *
         }
     }
     return count;
+}
+
+int32_t oriel_deadlock_set_next(const struct oriel_deadlock_set_graph *graph, const bool *set,
+                                int32_t rank, enum oriel_deadlock_set_state state,
+                                const struct oriel_deadlock_set_clause **out)
+{
+    const struct oriel_deadlock_set_rank *waiting = &graph->ranks[rank];
+    for (uint32_t i = 0; i < waiting->count; i++) {
+        const struct oriel_deadlock_set_clause *clause = &graph->clauses[waiting->first + i];
+        if (!oriel_deadlock_set_by(graph, clause, set))
+            continue;
+        for (uint32_t k = 0; k < clause->count; k++) {
+            int32_t member = graph->members[clause->first + k];
+            if (does_nothing(graph, member, set) && graph->ranks[member].state == state) {
+                *out = clause;
+                return member;
+            }
+        }
+    }
+    return -1;
+}
+
+int32_t oriel_deadlock_set_cycle(const struct oriel_deadlock_set_graph *graph, const bool *set)
+{
+    const struct oriel_deadlock_set_clause *clause;
+    int32_t rank = 0;
+    while (!set[rank])
+        rank++;
+    for (int i = 0; i < graph->n; i++) /* The walk enters a cycle after at most n steps. */
+        rank = oriel_deadlock_set_next(graph, set, rank, ORIEL_DEADLOCK_SET_WAITS, &clause);
+    int32_t lowest = rank, next = rank;
+    do {
+        next = oriel_deadlock_set_next(graph, set, next, ORIEL_DEADLOCK_SET_WAITS, &clause);
+        lowest = next < lowest ? next : lowest;
+    } while (next != rank);
+    return lowest;
 }
