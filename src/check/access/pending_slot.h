@@ -31,7 +31,7 @@ ORIEL_CHECK_INLINE bool oriel_pending_slot_look(const void *address)
 {
     if (!oriel_check_is_programs(address))
         return false;
-    oriel_check_enter();
+    oriel_check_enter_from(NULL, address);
     return true;
 }
 

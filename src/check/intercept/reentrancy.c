@@ -1,12 +1,12 @@
-/* The words of reentrancy.h: start.c sets whether the checker runs, local_accesses.c whether it watches, pending_slot.c what is held,
- * every wrapper counts its depth. */
+/* The variables of reentrancy.h. */
 #include "check/intercept/reentrancy.h"
 
 _Thread_local union oriel_check_where oriel_check_where;
-_Thread_local uintptr_t oriel_check_stack;
+_Thread_local struct oriel_check_call oriel_check_call;
 _Atomic bool oriel_check_running;
+_Atomic bool oriel_check_left;
 void (*oriel_check_held)(void);
-_Atomic uint64_t oriel_check_changes = 1; /* nothing was found out with 0 */
+_Atomic uint64_t oriel_check_changes = 1; /* 0: nothing cached yet */
 bool oriel_check_several;
 bool oriel_check_alone;
 bool oriel_check_watches;

@@ -1,10 +1,11 @@
-/* Finding a window by its handle, telling about it, going on after what is wrong, and the completion of what was issued on it.
- * The table has what the program has made and not freed.  The other files of windows*.c call. */
+/* The table of windows by handle: those that the program has made and not freed. Findings about a
+ * window, calls that go on after a finding, and the keys and histories of a window. */
 #include "check/intercept/windows.h"
 
 #include "base/hash_table.h"
-#include "check/access/history_proxy.h"
+#include "check/access/history.h"
 #include "check/intercept/windows_table.h"
+#include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/remote.h"
 
@@ -16,28 +17,28 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
 _Atomic uint64_t oriel_checked_version = 1;
 _Thread_local struct oriel_checked_last oriel_checked_last;
 
-static uint64_t key_of(MPI_Win win)
+static uint64_t window_table_key(MPI_Win win)
 {
     return (uint64_t)(uintptr_t)win;
 }
 
 void oriel_checked_look(MPI_Win win, uint64_t version)
 {
-    oriel_checked_last.window = oriel_hash_table_find(&table, key_of(win));
+    oriel_checked_last.window = oriel_hash_table_find(&table, window_table_key(win));
     oriel_checked_last.win = win;
     oriel_checked_last.version = version;
 }
 
 bool oriel_checked_add(struct oriel_checked *window)
 {
-    bool added = oriel_hash_table_set(&table, key_of(window->win), window);
+    bool added = oriel_hash_table_set(&table, window_table_key(window->win), window);
     atomic_fetch_add(&oriel_checked_version, 1);
     return added;
 }
 
 void oriel_checked_remove(struct oriel_checked *window)
 {
-    oriel_hash_table_remove(&table, key_of(window->win), window);
+    oriel_hash_table_remove(&table, window_table_key(window->win), window);
     atomic_fetch_add(&oriel_checked_version, 1);
 }
 
@@ -64,7 +65,7 @@ static const char *flavour_name(enum oriel_check_flavour flavour)
     return names[flavour];
 }
 
-static void name_of(const struct oriel_checked *window, char name[MPI_MAX_OBJECT_NAME])
+static void window_name(const struct oriel_checked *window, char name[MPI_MAX_OBJECT_NAME])
 {
     int used = 0;
     name[0] = '\0';
@@ -75,7 +76,7 @@ static void name_of(const struct oriel_checked *window, char name[MPI_MAX_OBJECT
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site)
 {
     char name[MPI_MAX_OBJECT_NAME];
-    name_of(window, name);
+    window_name(window, name);
     return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
 }
 
@@ -83,7 +84,9 @@ void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding 
                        const struct oriel_site *here)
 {
     char name[MPI_MAX_OBJECT_NAME];
-    name_of(window, name);
+    if (oriel_check_left)
+        return;
+    window_name(window, name);
     finding->window = name;
     finding->flavour = flavour_name(window->flavour);
     if (here != NULL)
@@ -105,7 +108,7 @@ void oriel_window_place(const struct oriel_checked *window, struct oriel_finding
     finding->elements = (uint64_t)((offset + (int64_t)len_bytes - 1) / unit - finding->element + 1);
 }
 
-/* --- going on --- */
+/* --- going on after a finding --- */
 
 void oriel_quiet_begin(struct oriel_quiet *quiet, MPI_Win win)
 {
@@ -148,11 +151,11 @@ struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel
     return (struct oriel_key){.words = {kind | home, window->id, first, second}};
 }
 
-/* Of the one that comes first. */
-static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t target,
-                                  oriel_shm_offset *at,
-                                  oriel_shm_offset (*make)(uint64_t size_bytes),
-                                  void (*drop)(oriel_shm_offset))
+/* Returns the one that is created first. */
+static oriel_shm_offset window_part_make(const struct oriel_checked *window, int32_t target,
+                                         oriel_shm_offset *at,
+                                         oriel_shm_offset (*make)(uint64_t size_bytes),
+                                         void (*drop)(oriel_shm_offset))
 {
     _Atomic oriel_shm_offset *place = (_Atomic oriel_shm_offset *)at;
     oriel_shm_offset found = 0;
@@ -166,164 +169,30 @@ static oriel_shm_offset made_once(const struct oriel_checked *window, int32_t ta
 
 oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target)
 {
-    return made_once(window, target, &window->common->shares[target].history, oriel_history_make,
-                     oriel_history_free);
+    return window_part_make(window, target, &window->common->shares[target].history,
+                            oriel_history_make, oriel_history_free);
 }
 
 oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target)
 {
-    return made_once(window, target, &window->common->shares[target].words, oriel_words_make,
-                     oriel_words_free);
+    return window_part_make(window, target, &window->common->shares[target].words, oriel_words_make,
+                            oriel_words_free);
 }
 
-static uint64_t ticket_of(int32_t rank)
+bool oriel_start_on_this_machine(int32_t rank)
 {
-    return ORIEL_ACCESS_GROUP | ((uint64_t)(uint32_t)rank << 1 | 1);
+    return rank >= 0 && oriel_check_remote_machine(rank) == oriel_check_remote_own_machine();
 }
 
-uint64_t oriel_window_local_ticket(void)
+bool oriel_window_has_left(const struct oriel_checked *window)
 {
-    return ticket_of(oriel_order_rank());
-}
-
-/* Marks are taken back where there is one thread: with several, one that finds a mark gone would go on while the one that took it
- * back is still at it. */
-static void untouch(struct oriel_checked *window, int32_t target, unsigned bits)
-{
-    if (!window->threaded)
-        window->touched[target] &= (uint8_t)~bits;
-}
-
-static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *window,
-                                                          int32_t target)
-{
-    oriel_shm_offset history = oriel_window_history(window, target);
-    window->touched_histories -= !window->threaded;
-    untouch(window, target, ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_TREE);
-    window->touched[target] &= (uint8_t)~ORIEL_TOUCHED_FLAGGED;
-    if (history != 0)
-        oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(),
-                            oriel_order_now());
-}
-
-void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
-{
-    unsigned had = window->touched[target];
-    if (had & ORIEL_TOUCHED_BUFFERS)
-        oriel_local_complete_shared(window->buffers[target]);
-    if (!(had & ORIEL_TOUCHED_HISTORY))
-        return;
-    if (oriel_likely((had & ORIEL_TOUCHED_TREE) ==
-                     0)) { /* callsite_cache.c's alone, which threads have none of */
-        window->touched_histories--;
-        window->touched[target] = (uint8_t)(had & ORIEL_TOUCHED_BUFFERS);
-        int32_t rank = (int32_t)window->members[window->rank].world_rank;
-        oriel_history_complete_cells(window->common->shares[target].history, rank, ticket_of(rank),
-                                     oriel_order_now());
-        return;
+    bool has_left = oriel_given_has_left() && window->common == NULL;
+    for (int32_t i = 0; i < window->n && !has_left && oriel_given_has_left(); i++) {
+        const struct oriel_rank *rank = oriel_rank_at((int)window->members[i].world_rank);
+        has_left = rank != NULL &&
+                   atomic_load_explicit(&rank->state, memory_order_acquire) == ORIEL_RANK_STOPPED;
     }
-    complete_everywhere(window, target);
-}
-
-void oriel_window_complete(struct oriel_checked *window, int32_t target)
-{
-    if (!window->ordered)
-        return;
-    if (target >= 0) {
-        oriel_window_complete_target(window, target);
-        return;
-    }
-    for (int32_t i = 0; i < window->n && window->touched_any; i++)
-        oriel_window_complete_target(window, i);
-}
-
-void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool ends)
-{
-    struct oriel_late_word late[ORIEL_LATE_WORDS];
-    uint32_t count = 0;
-    uint32_t kept = 0;
-    oriel_window_enter(window);
-    bool more = window->late_more &&
-                (target < 0 || window->late_more_target < 0 || window->late_more_target == target);
-    for (uint32_t i = 0; i < window->late_count; i++) {
-        struct oriel_late_word word = window->late[i];
-        bool taken = target < 0 || word.target == target;
-        if (taken)
-            late[count++] = word;
-        if (!taken || !ends)
-            window->late[kept++] = word;
-    }
-    window->late_count = kept;
-    if (more && ends && (target < 0 || window->late_more_target == target))
-        window->late_more = false;
-    oriel_window_leave(window);
-    for (uint32_t i = 0; i < count; i++)
-        oriel_window_take_word(window, late[i].target, late[i].offset);
-    for (int32_t i = 0; i < window->n && more; i++)
-        oriel_order_take_rank((int)window->members[i].world_rank);
-}
-
-static void complete_late(struct oriel_checked *window, int32_t target)
-{
-    if (oriel_unlikely(window->late_count != 0 || window->late_more))
-        oriel_window_take_late(window, target, true);
-    if (oriel_unlikely(window->asked != NULL))
-        oriel_window_requests_flushed(window, target);
-}
-
-static void local_one(struct oriel_checked *window, int32_t target)
-{
-    if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
-        return;
-    untouch(window, target, ORIEL_TOUCHED_BUFFERS);
-    oriel_local_complete(window->buffers[target]);
-}
-
-void oriel_window_completed_target(struct oriel_checked *window, int32_t target)
-{
-    complete_late(window, target);
-    local_one(window, target);
-}
-
-void oriel_window_completed(struct oriel_checked *window, int32_t target)
-{
-    if (!window->ordered)
-        return;
-    if (target >= 0) {
-        oriel_window_completed_target(window, target);
-        return;
-    }
-    complete_late(window, target);
-    bool any = window->touched_any;
-    if (!window->threaded)
-        window->touched_any = false;
-    for (int32_t i = 0; i < window->n && any; i++) {
-        local_one(window, i);
-        if (window->touched[i] != 0)
-            window->touched_any = true;
-    }
-}
-
-void oriel_window_refused(struct oriel_checked *window, int32_t target)
-{
-    oriel_window_complete(window, target);
-    oriel_window_completed(window, target);
-}
-
-void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags)
-{
-    oriel_shm_offset history =
-        window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
-    if (history != 0)
-        oriel_part_flag(history, oriel_order_rank(), flags);
-}
-
-void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
-{
-    oriel_shm_offset history =
-        window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
-    if (history != 0)
-        oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
+    return has_left;
 }
 
 bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
@@ -331,7 +200,7 @@ bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
                       struct oriel_member_state_answer *answer)
 {
     int machine = oriel_check_remote_machine((int)window->members[member].world_rank);
-    if (window->notes == NULL)
+    if (window->notes == NULL || oriel_unlikely(oriel_window_has_left(window)))
         return false;
     if (machine != oriel_check_remote_own_machine())
         return oriel_check_remote_note(machine, window->id, ask, answer) &&

@@ -1,6 +1,7 @@
-/* The windows of the program as the checker knows them: who and what their members gave, the state of this process's epochs, and
- * what all members share in the board.  An entry is made behind the window's creation and goes before its end; what a thread has
- * found stays valid while MPI allows it to use the window.  windows*.c, arguments.c and promises.c call. */
+/* The program's windows as the checker knows them: what each member passed to the creation, the
+ * state of this process's epochs, and the part in shared memory that all members use. An entry
+ * exists from after the window's creation until before its end. A thread may use an entry that it
+ * has found as long as MPI allows it to use the window. */
 #ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_H
 #define ORIEL_CHECK_INTERCEPT_WINDOWS_H
 
@@ -31,45 +32,50 @@ enum oriel_promise {
     ORIEL_PROMISE_SAME_OP = 16, /* to same_op */
 };
 
-/* What each member tells the others at creation. */
+/* What each member sends to the others at creation. */
 struct oriel_checked_member {
-    uint64_t id; /* the first member's counts: the window's */
+    uint64_t id; /* the first member counts windows: the window's id */
     int64_t size_bytes;
     int64_t disp_unit;
     uint64_t promises;
     uint32_t world_rank;
     uint32_t flavour;
     uint64_t
-        part; /* of a window over several machines: the history of this member's memory (history_proxy.h); 0: there is none */
-    uint64_t locks; /* likewise, of the first member: that of the locks held */
+        /* in a window over several nodes: the history of this member's memory (history_proxy.h); 0:
+         * none */
+        part;
+    uint64_t locks; /* likewise, of the first member: the history of the held locks */
     struct oriel_site site;
 };
 
-/* One member's part of what all share. */
+/* One member's part of the shared data. */
 struct oriel_share {
-    oriel_shm_offset history; /* of the accesses to this member's memory; 0 before the first */
-    oriel_shm_offset words;   /* that carry order there; likewise */
-    int32_t pid;              /* 0: it has not made its entry yet */
+    /* of the accesses to this member's memory; 0 before the first access */
+    oriel_shm_offset history;
+    oriel_shm_offset words; /* word clocks of that memory; likewise */
+    int32_t pid;            /* 0: the member has no entry yet */
     _Atomic uint32_t
-        met; /* 1 more than the last of the counts below that this member has added itself to, to meet all others */
+        /* 1 more than the last of the counts below that this member has incremented, in order to
+         * meet all others */
+        met;
 };
 
-/* What members count while the window is freed. */
+/* Counts that members increment while the window is freed. */
 enum oriel_ending_count {
     ORIEL_ENDING_ARRIVED, /* in MPI_Win_free */
     ORIEL_ENDING_NEEDS_FENCE,
-    ORIEL_ENDING_STUCK, /* epochs could not be ended */
+    ORIEL_ENDING_STUCK, /* epochs that could not be ended */
     ORIEL_ENDING_SETTLED,
-    ORIEL_ENDING_LEFT, /* all of this is needed no more */
+    ORIEL_ENDING_LEFT, /* this data is no longer needed */
     ORIEL_ENDING_COUNTS,
 };
 
-/* What all members of a window on one machine share; in the board. */
+/* Data that all members of a window on one node share; in the checker's shared memory. */
 struct oriel_window_shared {
     _Atomic uint32_t counts[ORIEL_ENDING_COUNTS];
     _Atomic uint32_t locked_all; /* MPI_Win_lock_all was used */
-    _Atomic uint32_t bulk;       /* accumulates of many elements were */
-    oriel_shm_offset locks;      /* history of the locks held: a member is a byte */
+    _Atomic uint32_t bulk;       /* accumulates of many elements were used */
+    oriel_shm_offset locks;      /* history of the held locks: a member is a byte */
     struct oriel_share shares[];
 };
 
@@ -84,21 +90,23 @@ struct oriel_attached_list;
 struct oriel_window_request;
 struct oriel_words;
 
-/* What a small operation on a member needs to know of it, which callsite_cache.c has found out.  One line. */
+/* What a small operation on a member needs to know of it; filled by callsite_cache.c. One cache
+ * line. */
 struct oriel_window_target {
-    _Alignas(64) uint64_t ready; /* true as long as this is oriel_check_changes */
-    uint32_t epoch;              /* number of the call that opened it: oriel_site's */
-    uint32_t disp_unit;          /* 0: it is larger */
+    _Alignas(64) uint64_t ready; /* valid as long as this equals oriel_check_changes */
+    uint32_t epoch;              /* number of the call that opened the epoch: oriel_site's */
+    uint32_t disp_unit;          /* 0: it does not fit */
     uint64_t size_bytes;
-    uint64_t easy_disps; /* displacements below this have a cell's bytes before the end */
+    uint64_t easy_disps; /* displacements below this leave room for a whole cell before the end */
     oriel_shm_offset history;
     struct oriel_history_ground ground;
-    struct oriel_words *words; /* NULL: there are none yet */
+    struct oriel_words *words; /* NULL: none yet */
     const char
-        *memory; /* the member's, as this process has it, from creation on; NULL: it is not known */
+        /* the member's memory as mapped in this process, set at creation; NULL: not known */
+        *memory;
 };
 
-/* What oriel_window_conflict gets as its closure. */
+/* Closure of oriel_window_conflict. */
 struct oriel_conflict_place {
     const struct oriel_checked *window;
     int32_t target;
@@ -113,50 +121,55 @@ struct oriel_checked {
     int32_t rank;
     enum oriel_check_flavour flavour;
     uint64_t promises;
-    bool here;    /* all members are on this machine: common is there */
-    bool ordered; /* order is known of all members: accesses are compared */
+    bool here;    /* all members are on this node: common is used */
+    bool ordered; /* the order of all members is known: accesses are compared */
     const void *base;
     struct oriel_checked_member *members;
     struct oriel_epochs epochs;
     struct oriel_window_shared *common;
-    struct oriel_member_states *notes; /* this machine's; NULL: nothing is asked of other members */
-    struct oriel_collective_progress *gathering; /* NULL: waits on it are not noted */
+    /* of this node; NULL: other members are not asked for anything */
+    struct oriel_member_states *notes;
+    struct oriel_collective_progress *gathering; /* NULL: waits on the window are not recorded */
     struct oriel_attached_list
-        *attached; /* what else this process's loads and stores are watched in */
-    struct oriel_window_request *asked; /* operations with requests that are open */
-    uint8_t *touched;                   /* of each member: what of this process is pending there */
+        *attached; /* other memory in which this process's loads and stores are watched */
+    struct oriel_window_request *asked; /* unfinished operations with requests */
+    uint8_t *touched;                   /* for each member: enum oriel_touched of this process */
     bool touched_any;
-    uint32_t touched_histories; /* members whose history holds pending accesses of this process */
-    oriel_local_group *buffers; /* of operations on each member that have no request */
+    uint32_t touched_histories; /* members whose history has pending accesses of this process */
+    oriel_local_group *buffers; /* of operations without a request, for each member */
     uint64_t *holds;            /* tickets of locks; [n]: of lock_all */
-    uint32_t *started;          /* epochs to each member, posts of which are taken */
+    uint32_t *started;          /* epochs to each member whose posts are taken */
     uint32_t *posted;           /* epochs to each member as origin */
     uint64_t *
-        unpromised; /* the last epoch to each member, of which it has not promised that nobody puts */
-    uint8_t *untaken; /* members whose post was not there yet at start */
-    int32_t *spare;   /* room for the ranks of a group, where there is no memory for them */
+        /* the last epoch to each member for which that member has not promised MPI_MODE_NOPUT */
+        unpromised;
+    uint8_t *untaken; /* members whose post had not arrived at the start */
+    int32_t *spare;   /* room for the ranks of a group where allocation fails */
     _Atomic bool spare_taken;
-    uint8_t *lazy; /* members whose lock by MPI_Win_lock_all may not be held yet */
+    uint8_t *lazy; /* members whose lock by MPI_Win_lock_all may not be acquired yet */
     struct oriel_late_word
         late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
     uint32_t late_count;
-    bool late_more;           /* than there is room for */
-    int32_t late_more_target; /* whose they all are; -1: of several */
+    bool late_more;           /* more than there is room for */
+    int32_t late_more_target; /* the target of all of them; -1: several targets */
     bool threaded;            /* MPI_THREAD_MULTIPLE: the mutex is needed */
     bool
-        prompt; /* one rank's, or served by Oriel on one machine: operations are done when they return */
-    oriel_shm_offset since; /* the moment before the last synchronisation gave its clock; 0: none */
-    bool all_unchecked;     /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
-    bool known_all;         /* every exclusive lock's entry was taken once for lock_all */
-    struct oriel_conflict_place *places; /* the members, for oriel_window_conflict */
+        /* one rank only, or served by Oriel on one node: operations are complete when they
+         * return */
+        prompt;
+    /* the clock snapshot from before the last synchronisation gave its clock; 0: none */
+    oriel_shm_offset since;
+    bool all_unchecked; /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
+    bool known_all;     /* the entries of all exclusive locks were taken once for lock_all */
+    struct oriel_conflict_place *places; /* the members, as closures of oriel_window_conflict */
     struct oriel_window_target *ways;    /* to each member */
-    struct oriel_checked *next_kept;     /* of those that are freed and stay */
+    struct oriel_checked *next_kept;     /* list of windows that are freed but stay allocated */
 };
 
-/* Another number after each change of the windows that there are, or of their promises. */
+/* Changes with each change of the set of windows, or of their promises. */
 extern _Atomic uint64_t oriel_checked_version __attribute__((visibility("hidden")));
 
-/* The window that this thread has asked for last. */
+/* The last window that this thread has looked up. */
 struct oriel_checked_last {
     uint64_t version;
     MPI_Win win;
@@ -166,7 +179,7 @@ extern _Thread_local struct oriel_checked_last oriel_checked_last
     __attribute__((visibility("hidden")));
 void oriel_checked_look(MPI_Win win, uint64_t version);
 
-/* The window of the handle, NULL when the checker does not know it. */
+/* The window of the handle; NULL: the checker does not know it. */
 static inline struct oriel_checked *oriel_checked_find(MPI_Win win)
 {
     uint64_t version = atomic_load_explicit(&oriel_checked_version, memory_order_acquire);
@@ -175,29 +188,30 @@ static inline struct oriel_checked *oriel_checked_find(MPI_Win win)
     return oriel_checked_last.window;
 }
 
-/* The site of a call by the program. */
+/* The site of a call of the program. */
 struct oriel_site oriel_site_make(const void *address, enum oriel_call call);
 
-/* The same of one that opens an epoch: epoch is its own number, for the sites of what follows. */
+/* The same for a call that opens an epoch: `epoch` is its own number, for the sites of the
+ * operations in that epoch. */
 struct oriel_site oriel_site_opening(const void *address, enum oriel_call call);
 
 /* --- findings about a window --- */
 
-/* A finding about it, with its name and flavour filled in; the name lives as long as the text given. */
+/* Reports a finding about the window, and fills in its name and flavour. */
 void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding,
                        const struct oriel_site *here);
 
-/* Begins to note a wait for what others do with the window (oriel_wait_open), with its name. */
+/* Opens the record of a wait for other members (oriel_wait_open), with the window's name. */
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site);
 
-/* The bytes, with the elements that they are at that target. */
+/* Fills in the bytes, and the elements that they are at that target. */
 void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding,
                         int32_t target, int64_t offset, uint64_t len_bytes);
 
 /* --- going on after a finding --- */
 
-/* A fatal error handler of the window is replaced by MPI_ERRORS_RETURN until the end, which returns what the program shall get
- * for the call's code. */
+/* Replaces a fatal error handler of the window by MPI_ERRORS_RETURN until oriel_quiet_end, which
+ * returns the code for the program. */
 struct oriel_quiet {
     MPI_Win win;
     MPI_Errhandler saved;
@@ -212,7 +226,7 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code);
 struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind,
                                   uint64_t first, uint64_t second);
 
-/* Made unless another process has done so first; with common. */
+/* Creates it unless another process has done so first. Requires common. */
 oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, int32_t target);
 oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target);
 
@@ -221,7 +235,8 @@ static inline oriel_shm_offset oriel_window_made(const oriel_shm_offset *place)
     return atomic_load_explicit((const _Atomic oriel_shm_offset *)place, memory_order_acquire);
 }
 
-/* The history of a member's memory (history_proxy.h), made when first wanted; 0: there is none, the board is full. */
+/* The history of a member's memory (history_proxy.h), created on first use; 0: none, shared memory
+ * is full. */
 static inline oriel_shm_offset oriel_window_history(const struct oriel_checked *window,
                                                     int32_t target)
 {
@@ -233,7 +248,7 @@ static inline oriel_shm_offset oriel_window_history(const struct oriel_checked *
     return made != 0 ? made : oriel_window_make_history(window, target);
 }
 
-/* The words of a member's memory, likewise; 0 also for windows over several machines. */
+/* The words of a member's memory, likewise; 0 also for windows over several nodes. */
 static inline oriel_shm_offset oriel_window_words(const struct oriel_checked *window,
                                                   int32_t target)
 {
@@ -243,53 +258,63 @@ static inline oriel_shm_offset oriel_window_words(const struct oriel_checked *wi
     return made != 0 ? made : oriel_window_make_words(window, target);
 }
 
-/* Operations on the target (-1: on all) are complete, and their buffers in windows' memory free: before the call that completes
- * them.  oriel_window_completed follows behind the call, for the other buffers. */
+/* Completes the operations on the target (-1: all targets), and releases their buffers in window
+ * memory. Before the call that completes them; oriel_window_completed follows after the call, for
+ * the other buffers. */
 void oriel_window_complete(struct oriel_checked *window, int32_t target);
 void oriel_window_completed(struct oriel_checked *window, int32_t target);
 
-/* The same of one target, in a window with order. */
+/* The same for one target of a window with order. */
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target);
 void oriel_window_completed_target(struct oriel_checked *window, int32_t target);
 
-/* What operations on the target (-1: on all) have fetched is there by now, so that what its words gave until now is taken.  ends:
- * all of them are complete, and read nothing later. */
+/* Operations on the target (-1: all targets) have fetched by now: takes the clocks that their words
+ * have received so far. ends: they are complete and read nothing later. */
 void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool ends);
 
-/* The host or Oriel has refused an operation on the target, which was right as far as could be seen: nobody knows what of it, and
- * of those before it, has happened, and what is left is blamed for nothing. */
+/* The host or Oriel has refused an operation on the target that looked right. Its effect, and that
+ * of earlier operations, is unknown: all of them count as complete, so they cause no finding. */
 void oriel_window_refused(struct oriel_checked *window, int32_t target);
 
-/* Takes the posts of the last start as far as they are there: of one target, waiting for it, or of all that are there. */
+/* Takes the posts of the last start: the one of a target, for which it waits, or all that have
+ * arrived. */
 void oriel_window_take_post(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site);
 void oriel_window_take_posts(struct oriel_checked *window);
 
-/* Waits until the target's lock is held, by reading a byte of it that there is, and takes it. */
+/* Waits until the target's lock is acquired, by a read of one existing byte of the target, and
+ * takes its clock. */
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target,
                                  MPI_Aint target_disp);
 
-/* Asks what stands on that member's machine; false: nobody knows. */
+bool oriel_start_on_this_machine(int32_t world_rank);
+
+/* Whether a member is no longer checked (callback_scope.h). Over several nodes true also where only
+ * some rank of the job is. */
+bool oriel_window_has_left(const struct oriel_checked *window);
+
+/* Asks the member's node about member states; false: no answer. */
 bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
                       const struct oriel_member_state_ask *ask,
                       struct oriel_member_state_answer *answer);
 
-/* The conflict of two accesses to a member's memory: closure is a struct oriel_conflict_place. */
+/* Reports a conflict of two accesses to a member's memory; closure: struct oriel_conflict_place. */
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure);
 
-/* Order by an atomic instruction of the program on a member's memory: oriel_atomic_fn, with a struct oriel_conflict_place. */
+/* Order by an atomic instruction of the program on a member's memory: an oriel_atomic_fn; closure:
+ * struct oriel_conflict_place. */
 void oriel_window_order_atomic(void *closure, int64_t offset, bool gives);
 
-/* A conflict of accesses to this process's own memory outside windows: offsets are addresses. */
+/* Reports a conflict of accesses to this process's own memory outside windows; offsets are
+ * addresses. */
 void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure);
 
-/* --- start and end (start.c) --- */
+/* --- start and end (checker_start.c) --- */
 
-bool oriel_start_on_this_machine(int32_t world_rank);
 bool oriel_start_reaches_all(void);
 bool oriel_start_is_threaded(void);
 
-/* MPI_Finalize is about to be passed on: what windows there still are. */
+/* Before MPI_Finalize is passed on: reports the windows that are left. */
 void oriel_windows_finalise(const struct oriel_site *site);
 
 #endif

@@ -1,6 +1,5 @@
-/* An operation on a window while it is looked at: what the program gave, and what was found out.  The exported functions
- * (windows_operate.c) fill in the first half; arguments.c, promises.c and windows_access.c the second one.  Lives on the caller's
- * stack. */
+/* An operation on a window in progress. The exported functions fill in the first half, the checks
+ * of arguments, promises and accesses the second. On the caller's stack. */
 #ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_OPERATE_H
 #define ORIEL_CHECK_INTERCEPT_WINDOWS_OPERATE_H
 
@@ -12,7 +11,7 @@ struct oriel_operation {
     enum oriel_call call;
     const void *address; /* of the call */
     MPI_Win win;
-    const void *origin_addr; /* read, but for a get */
+    const void *origin_addr; /* read, except by a get */
     MPI_Count origin_count;
     MPI_Datatype origin_datatype;
     const void *compare_addr; /* of compare_and_swap */
@@ -24,42 +23,45 @@ struct oriel_operation {
     MPI_Count target_count;
     MPI_Datatype target_datatype;
     MPI_Op op;
-    bool accumulates; /* op counts, or it is compare_and_swap */
+    bool accumulates; /* op is used, or it is compare_and_swap */
     bool swaps;
-    MPI_Request *request; /* NULL: has none */
+    MPI_Request *request; /* NULL: none */
 
-    struct oriel_checked *window; /* NULL: nothing to look at */
+    struct oriel_checked *window; /* NULL: unknown window */
     struct oriel_site site;
     struct oriel_quiet quiet;
-    const struct oriel_type *origin_type; /* NULL: there is no origin */
+    const struct oriel_type *origin_type; /* NULL: no origin buffer */
     const struct oriel_type *target_type;
     const struct oriel_type *result_type; /* of fetching accumulates */
     enum oriel_operator applied;
-    int64_t offset; /* at the target: a window's byte, or an address */
-    uint64_t items; /* of the target's datatype that the call names; 0 where they have no bytes */
-    uint64_t moving_bytes;     /* so many are accessed on each side, which may have room for more */
+    int64_t offset; /* at the target: a byte of the window, or an address */
+    uint64_t items; /* of the target's datatype; 0 where they have no bytes */
+    /* bytes that are accessed on each side, which may have room for more */
+    uint64_t moving_bytes;
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
-    bool accessed;             /* it stands in the history */
-    bool allowed;              /* nothing is wrong with arguments and epoch */
-    bool withheld; /* wrong, and refused with its completion only, where that would end the job */
+    bool accessed;             /* it is in the history */
+    bool allowed;              /* arguments and epoch are right */
+    /* wrong, and not passed on: it would be refused at completion only, which would end the job */
+    bool withheld;
 };
 
-/* --- windows_access.c: order and history of an operation that is right --- */
+/* --- windows_access.c: order and history of a correct operation --- */
 
 void oriel_access_begin(struct oriel_operation *operation);
 void oriel_access_end(struct oriel_operation *operation, int code);
 
-/* As it stands in the history if it is issued now; and whether it gives to a word and takes from it. */
+/* The access as the history has it if the operation is issued now; whether the operation gives to
+ * words, and whether it takes from them. */
 struct oriel_access oriel_access_of(const struct oriel_operation *operation);
 bool oriel_access_writes_words(const struct oriel_operation *operation);
 bool oriel_access_fetches(const struct oriel_operation *operation);
 
-/* This process's clock goes to the word of the target's memory. */
+/* Gives this process's clock to the word of the target's memory. */
 void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset,
                             bool fetches);
 
-/* What was given to the word of an element is taken, and whatever accumulates of many elements gave. */
+/* Takes the clock of an element's word, and the clock of all accumulates of many elements. */
 void oriel_window_take_element(const struct oriel_checked *window, int32_t target, int64_t offset);
 
 /* Whether there were such accumulates. */
@@ -71,7 +73,7 @@ static inline bool oriel_window_has_bulk(const struct oriel_checked *window)
 
 /* --- windows_requests.c --- */
 
-/* The operation has a request now, if the call's code is MPI_SUCCESS. */
+/* If the call's code is MPI_SUCCESS, the operation has a request from now on. */
 void oriel_window_requested(struct oriel_operation *operation, int code);
 
 #endif

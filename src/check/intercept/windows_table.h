@@ -1,4 +1,4 @@
-/* What the files of windows*.c share among themselves: the table of windows, and the parts of a call.  Nobody else calls. */
+/* What the files windows*.c share: the table of windows, and the steps of a call. */
 #ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_TABLE_H
 #define ORIEL_CHECK_INTERCEPT_WINDOWS_TABLE_H
 
@@ -8,22 +8,23 @@
 
 #define ORIEL_EXPORT __attribute__((visibility("default")))
 
-/* Where the program called an exported function. */
+/* The program's call site, in an exported function. */
 #define ORIEL_CALLER __builtin_return_address(0)
 
-/* True: a call of the program's to look at, oriel_check_leave must follow.  address: to which it returns. */
-ORIEL_CHECK_INLINE bool oriel_window_look_from(const void *address)
+/* True: a call of the program that the checker looks at; oriel_check_leave must follow. address: to
+ * which the call returns. */
+ORIEL_CHECK_INLINE bool oriel_window_look_from(const char *name, const void *address)
 {
     if (!oriel_check_looks_from(address))
         return false;
-    oriel_check_enter();
+    oriel_check_enter_from(name, address);
     return true;
 }
 
 #define oriel_window_look()                                                                        \
-    oriel_window_look_from(ORIEL_CALLER) /* of an exported function itself */
+    oriel_window_look_from(__func__, ORIEL_CALLER) /* in an exported function only */
 
-/* The window's lock, where the program may call from several threads. */
+/* The window's lock, taken only where the program may call from several threads. */
 static inline void oriel_window_enter(struct oriel_checked *window)
 {
     if (oriel_unlikely(window->threaded))
@@ -36,16 +37,17 @@ static inline void oriel_window_leave(struct oriel_checked *window)
         pthread_mutex_unlock(&window->mutex);
 }
 
-enum oriel_touched {                            /* bits of struct oriel_checked's touched */
+enum oriel_touched {                            /* bits of `touched` in struct oriel_checked */
                      ORIEL_TOUCHED_HISTORY = 1, /* accesses of this process are pending there */
                      ORIEL_TOUCHED_BUFFERS =
-                         2, /* buffers of this process are needed by operations on it */
+                         2, /* operations on it still need buffers of this process */
                      ORIEL_TOUCHED_FLAGGED =
-                         4, /* the pending ones are flagged: another target was flushed since */
-                     ORIEL_TOUCHED_TREE = 8, /* some of the accesses do not stand in cells */
+                         4, /* its pending accesses are flagged: another target was flushed since */
+                     /* some of the accesses are in the tree, not in cells */
+                     ORIEL_TOUCHED_TREE = 8,
 };
 
-/* Accesses of this process are pending there, and buffers needed; more: ORIEL_TOUCHED_TREE or nothing. */
+/* Sets the marks of a pending access with its buffers; more: ORIEL_TOUCHED_TREE or nothing. */
 static inline void oriel_window_touch(struct oriel_checked *window, int32_t target, unsigned more)
 {
     uint8_t had = window->touched[target];
@@ -58,57 +60,62 @@ static inline void oriel_window_touch(struct oriel_checked *window, int32_t targ
 bool oriel_checked_add(struct oriel_checked *window);
 void oriel_checked_remove(struct oriel_checked *window);
 
-/* Makes the entry of a window that the program has just made, and adds it: members are its own from now on, the board's part is
- * found or made. NULL: there is no memory for it. */
+/* Creates the entry of a window that the program has just created, and inserts it. The entry owns
+ * `members` from now on, and finds or creates the part in shared memory. NULL: no memory. */
 struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n,
                                          int rank, const void *base,
                                          enum oriel_check_flavour flavour);
 void oriel_checked_free(struct oriel_checked *window);
 
-/* Does without the board's part, which another member could not find; all members have come to it. */
+/* Gives up the part in shared memory, which another member could not find. All members agree on
+ * this. */
 void oriel_checked_part(struct oriel_checked *window);
 void oriel_common_drop(uint64_t id);
 
-/* The target's memory is mapped here: loads and stores of it are this process's. */
+/* The target's memory is mapped here: this process's loads and stores there are watched. */
 void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base,
                       MPI_Aint size);
 
-/* No load or store is looked at for this window any more. */
+/* Stops watching loads and stores of this window's memory. */
 void oriel_window_unmap_all(struct oriel_checked *window);
 
 /* Calls visit for every window; it must not change the table. */
 void oriel_checked_visit(void (*visit)(void *window, void *context), void *context);
 
-/* The number by which this process's gets are completed in every history: they are complete where they are locally. */
+/* The ticket that completes this process's gets in every history: a get is complete where it is
+ * complete locally. */
 uint64_t oriel_window_local_ticket(void);
 
-/* What has been given to the word of the target's memory is taken. */
+/* Takes the clock that the word of the target's memory has received. */
 void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset);
 
-/* Flags pending accesses of this process to the target's memory. */
+/* Flags this process's pending accesses to the target's memory. */
 void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags);
 
-/* This process's gets from the target are complete. */
+/* Completes this process's gets from the target. */
 void oriel_window_complete_gets(struct oriel_checked *window, int32_t target);
 
-/* A flush has completed what requests on the target (-1: on all) are for. */
+/* A flush has completed the operations with requests on the target (-1: on all). */
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target);
 
-/* Beginning of a call that knows its verdict: a wrong one is told, and where the program's handler is fatal the call is made
- * quiet. True: pass the call on. */
+/* Reports a wrong verdict, and replaces a fatal error handler for the call. True: pass the call
+ * on. */
 bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict,
                         struct oriel_finding *finding, const struct oriel_site *site,
                         struct oriel_quiet *quiet);
 
-/* Comes to a collective call on the window (last: the one that frees it); true: the wait for the other members is noted. */
+/* Enters a collective call on the window (last: the one that frees it). True: the wait for the
+ * other members is recorded. */
 bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
                                 const struct oriel_site *site);
 
-/* Ends this process's locks and starts behind the program's back, so that a collective call succeeds.  Their ends are echoes. */
+/* Ends this process's locks and starts without the program, so that a collective call succeeds. The
+ * program's own ends of these epochs are ignored later. */
 void oriel_window_end_epochs(struct oriel_checked *window);
 
-/* Makes the call that others wait for and that this process, which is in MPI_Win_free, does not make: a fence; the exposure
- * epoch that an origin has started; an access epoch without operations for a target that has posted. */
+/* Make the call that others wait for and that this process, which is in MPI_Win_free, does not
+ * make: a fence; the exposure epoch that an origin has started; an access epoch without operations
+ * for a target that has posted. */
 void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_site *site);
 void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
                            const struct oriel_site *site);
@@ -117,13 +124,14 @@ void oriel_window_start_for(struct oriel_checked *window, int32_t target,
 
 /* --- windows_groups.c --- */
 
-/* The members of a group as ranks of the window, for oriel_group_free; NULL where the group is not one of members. */
+/* The members of a group as ranks of the window, freed by oriel_group_free; NULL: not all are
+ * members. */
 int32_t *oriel_group_ranks(struct oriel_checked *window, MPI_Group group, int32_t *count);
 void oriel_group_free(struct oriel_checked *window, int32_t *ranks);
 
 /* --- arguments.c --- */
 
-/* Tells what is wrong with the assertion, or the rank, of a call that takes these; true when right. */
+/* Check the assertion, the rank or the lock type of a call; true: right, else they report it. */
 bool oriel_argument_assert(struct oriel_checked *window, int assert, int taken,
                            const struct oriel_site *site);
 bool oriel_argument_rank(struct oriel_checked *window, int rank, const struct oriel_site *site);
@@ -132,39 +140,42 @@ bool oriel_argument_lock_type(struct oriel_checked *window, int lock_type,
 
 struct oriel_operation;
 
-/* The arguments of an operation apart from its epoch: counts, datatypes, operator, sizes.  Fills in types and bytes. */
+/* Checks the arguments of an operation apart from its epoch: counts, datatypes, operator, sizes.
+ * Fills in types and bytes. */
 bool oriel_argument_operation(struct oriel_operation *operation);
 
-/* Says in a finding which bytes at the target the operation is about, as far as they can be told. */
+/* Fills in a finding's bytes at the target, as far as they are known. */
 void oriel_argument_place(const struct oriel_operation *operation, struct oriel_finding *finding);
 
-/* The bytes at the target; fills in the offset. */
+/* Checks the bytes at the target; fills in the offset. */
 bool oriel_argument_range(struct oriel_operation *operation);
 
 /* --- promises.c --- */
 
-/* What an info object promises. */
+/* The promises in an info object. */
 uint64_t oriel_hint_promises(MPI_Info info);
 
-/* Promises and arguments of creation that all members have told each other. */
+/* Compares the promises and arguments that all members have sent at creation. */
 void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *site);
 
-/* This process has begun a fence, with the number that it has now: assertions that must be alike, numbers of fences. */
+/* This process begins a fence with its current number: compares assertions, and numbers of
+ * fences. */
 void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site);
 
-/* The fence that was told of last has failed, and still has its number. */
+/* The last fence has failed, and its number is used again. */
 void oriel_hint_fence_failed(struct oriel_checked *window);
 
-/* A synchronisation that promises that this process has not stored into its memory since the last one. */
+/* A synchronisation promises that this process has not stored into its memory since the last
+ * one. */
 void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *site);
 
-/* What this process stores from now on comes after a synchronisation; before it gives its clock. */
+/* Stores from now on come after a synchronisation. Called before it gives its clock. */
 void oriel_hint_synchronised(struct oriel_checked *window);
 
-/* A lock is wanted. */
+/* The program asks for a lock. */
 void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
 
-/* The lock is held, of target -1: of all; and it is given back. */
+/* The lock is acquired (target -1: of all targets), or released. */
 void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
                      const struct oriel_site *site);
 void oriel_hint_unhold(struct oriel_checked *window, int32_t target);
@@ -174,25 +185,27 @@ void oriel_hint_no_put(const struct oriel_operation *operation);
 
 /* --- paired_calls.c --- */
 
-/* A post for the origin, before its order is given; a start of the target, before the post's is taken. */
+/* A post for the origin, before it gives its clock; a start of the target, before it takes the
+ * post's clock. */
 void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
                      const struct oriel_site *site);
 void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
                       const struct oriel_site *site);
 
-/* The post for other, or the start of it, that was told of last has failed. */
+/* The last post for `other`, or start of it, has failed. */
 void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts);
 
-/* This process is in MPI_Win_free; all members are. */
+/* This process is in MPI_Win_free; then: all members are. */
 void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site);
 void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site);
 
-/* What another member waits for in vain while this process is in MPI_Win_free, told by now. */
+/* Returns what another member waits for in vain while this process is in MPI_Win_free; reports
+ * it. */
 enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site,
                                     int32_t *rank);
 
-/* The wrapper of a synchronisation: code_of is evaluated with window and site where the window is looked at; nothing: the call
- * does nothing. */
+/* The wrapper of a synchronisation call. code_of is evaluated with window and site where the window
+ * is known; nothing: the call does nothing. */
 #define SYNCHRONISE(name, parameters, arguments, nothing, code_of, site_of)                        \
     ORIEL_EXPORT int PMPI_##name parameters                                                        \
     {                                                                                              \

@@ -301,7 +301,22 @@ void oriel_order_doubt(void)
     oriel_finding_count(
         "messages that cannot be told apart: each later one orders everything its sender did");
     if (own.remote != NULL)
-        own.remote->doubt();
+        own.remote->doubt(false);
+}
+
+/* The rank records no more accesses, so it no longer holds back the floor. */
+void oriel_order_leave(void)
+{
+    pthread_mutex_lock(&own.mutex);
+    bool works = is_started();
+    if (works) {
+        oriel_given_leave();
+        atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
+                              memory_order_release);
+    }
+    pthread_mutex_unlock(&own.mutex);
+    if (works && own.remote != NULL)
+        own.remote->doubt(true);
 }
 
 bool oriel_order_is_doubtful(void)

@@ -48,7 +48,7 @@ struct oriel_order_remote {
     bool (*take_rank)(int world_rank, oriel_tick *out);
     void (*take_all)(oriel_tick *out);
     void (*floor)(oriel_tick *out);
-    void (*doubt)(void);
+    void (*doubt)(bool left);
     uint32_t (*count)(const struct oriel_key *key, uint32_t more);
 };
 void oriel_order_remote_set(const struct oriel_order_remote *remote);
@@ -114,6 +114,11 @@ void oriel_order_unknown_end(void);
  * receiver takes everything from the sender, or from all members. */
 void oriel_order_doubt(void);
 bool oriel_order_is_doubtful(void);
+
+/* A call of this rank was left by a jump: from now on the rank's own order, and order that passes
+ * through it, is unknown. In the whole job, messages and collectives are in doubt and no conflict
+ * is reported (oriel_given_has_left). */
+void oriel_order_leave(void);
 
 /* --- for word_clocks.c --- */
 

@@ -182,6 +182,18 @@ void oriel_given_set_doubtful(void)
     atomic_store(&ranks->doubtful, 1);
 }
 
+void oriel_given_leave(void)
+{
+    oriel_given_set_doubtful();
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_RANK);
+}
+
+bool oriel_given_has_left(void)
+{
+    return ranks != NULL &&
+           (atomic_load_explicit(&ranks->lost, memory_order_acquire) & ORIEL_GIVEN_LOST_RANK) != 0;
+}
+
 bool oriel_given_is_doubtful(void)
 {
     return atomic_load_explicit(&ranks->doubtful, memory_order_relaxed) != 0;

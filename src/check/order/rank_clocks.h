@@ -67,7 +67,7 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* A given clock found no room: a taker that finds no entry takes all clocks. */
-enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_CLIENT = 2 };
+enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_CLIENT = 2, ORIEL_GIVEN_LOST_RANK = 4 };
 extern const _Atomic uint32_t *oriel_given_lost
     __attribute__((visibility("hidden"))); /* in this node's shared memory */
 void oriel_given_lose(void);
@@ -88,5 +88,10 @@ static inline bool oriel_given_client_was_lost(void)
 /* Message numbers are unreliable. */
 void oriel_given_set_doubtful(void);
 bool oriel_given_is_doubtful(void);
+
+/* A rank is no longer checked (oriel_order_leave): order may be unknown from now on, and message
+ * numbers are unreliable. */
+void oriel_given_leave(void);
+bool oriel_given_has_left(void);
 
 #endif

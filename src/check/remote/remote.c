@@ -96,7 +96,7 @@ int oriel_check_remote_machines(void)
 
 bool oriel_check_remote_is_lost(void)
 {
-    return remote.lost;
+    return remote.lost || oriel_given_has_left();
 }
 
 void oriel_check_remote_set_gap(void)

@@ -59,7 +59,8 @@ int oriel_check_remote_machine(int world_rank);
 int oriel_check_remote_own_machine(void);
 int oriel_check_remote_machines(void);
 
-/* A server did not answer, which was counted: order may be unknown. */
+/* A server did not answer, or a rank is no longer checked; both are counted. Order may be
+ * unknown. */
 bool oriel_check_remote_is_lost(void);
 
 /* Whether the counts of all members arrive: no process has lost this node's server, and no server
@@ -76,7 +77,7 @@ enum oriel_check_remote_kind {
     ORIEL_CHECK_REMOTE_FORGET,    /* key */
     ORIEL_CHECK_REMOTE_TAKE_RANK, /* rank. Answer: whether it is on that node; a clock */
     ORIEL_CHECK_REMOTE_TAKE_ALL,  /* Answer: a clock */
-    ORIEL_CHECK_REMOTE_DOUBT,
+    ORIEL_CHECK_REMOTE_DOUBT,     /* whether a rank has left (oriel_order_leave) */
     /* key; increment. Answer: the new number, and 1 << 32 if the server has lost a process that
      * asked it */
     ORIEL_CHECK_REMOTE_COUNT,

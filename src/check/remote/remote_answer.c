@@ -123,7 +123,12 @@ static struct iovec request_serve(struct oriel_check_remote_worker *worker,
         answer->word = oriel_rank_take((int)words[0], worker->clock);
         return clock;
     case ORIEL_CHECK_REMOTE_TAKE_ALL: oriel_ranks_take_all(-1, worker->clock); return clock;
-    case ORIEL_CHECK_REMOTE_DOUBT: oriel_given_set_doubtful(); return nothing;
+    case ORIEL_CHECK_REMOTE_DOUBT:
+        if (words[0] != 0)
+            oriel_given_leave();
+        else
+            oriel_given_set_doubtful();
+        return nothing;
     case ORIEL_CHECK_REMOTE_COUNT:
         answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) |
                        (uint64_t)oriel_given_client_was_lost() << 32;

@@ -90,10 +90,11 @@ static void remote_take_all(oriel_tick *out)
     }
 }
 
-static void remote_doubt(void)
+static void remote_doubt(bool left)
 {
     for (int node = 0; node < oriel_check_remote_machines(); node++) {
-        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT};
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT,
+                                                     .words = {left}};
         struct oriel_check_remote_answer answer;
         if (node != oriel_check_remote_own_machine())
             oriel_check_remote_ask(node, &request, NULL, 0, &answer, NULL, 0);

@@ -11,6 +11,7 @@
 #include "check/report/call_sites.h"
 
 #include <execinfo.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,26 @@ void oriel_finding_tell(const struct oriel_finding *finding)
     places_find(&entry->record);
     oriel_text_finding(&text, &entry->record);
     oriel_text_write(&text);
+}
+
+void oriel_finding_left(const char *name, const struct oriel_site *site)
+{
+    char bytes[TEXT_BYTES];
+    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
+    struct oriel_record_finding *record = calloc(1, sizeof *record);
+    oriel_text_add(&text, "oriel: rank %" PRIu32 ": %s ", site->world_rank,
+                   name == NULL ? "a call" : name);
+    if (record != NULL) {
+        site_describe(*site, site->world_rank, &record->here);
+        places_find(record);
+        oriel_text_place(&text, &record->here.place);
+    }
+    oriel_text_add(&text, " was left by a jump; this rank is no longer checked, and no conflicts "
+                          "are reported from now on\n");
+    oriel_text_write(&text);
+    free(record);
+    oriel_finding_count("ranks no longer checked after a call was left by a jump, and conflicts "
+                        "no longer reported");
 }
 
 void oriel_finding_count(const char *what)

@@ -41,6 +41,10 @@ void oriel_finding_tell(const struct oriel_finding *finding);
 /* Counts an event for the summary, such as "calls not modelled: MPI_File_write". */
 void oriel_finding_count(const char *what);
 
+/* A call of this rank was left by a jump: prints one line, and counts it for the summary. name: of
+ * the function, or NULL; site: of any kind of call. */
+void oriel_finding_left(const char *name, const struct oriel_site *site);
+
 /* The program's own loads and stores are instrumented: the summary then reports them as watched.
  * May be called before oriel_finding_start. */
 void oriel_finding_local_watched(void);
