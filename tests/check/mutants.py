@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check_cells.c to fail or to hang,
-or check_crowded.c, check_lent.c or check_loans.c, which have the tests of that name; and one step at a time of how the checkers of
+or check_crowded.c or check_lent.c, which have the tests of that name; and one step at a time of how the checkers of
 two machines know each other, of which check_proof.c has the tests.
 
 All is built in a temporary folder.  Each row of MUTANTS says which file of src/ is changed and how (a text that is found
@@ -36,7 +36,6 @@ SOURCES = [
     "check/access/cell_store",
     "check/access/cell_repeat",
     "check/access/entry_lease",
-    "check/access/record_lease",
     "check/access/cell_scan",
     "check/access/pending_list",
     "check/intercept/reentrancy",
@@ -162,75 +161,6 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
      "crowded_cells_become_short", "a cell that was crowded becomes short"),
     ("check/access/cell_repeat.c", "    if (oriel_unlikely(cell->next != 0))\n        oriel_cell_shorten(cell);\n", "",
      "crowded_cells_become_short_by_who_comes_again", "a cell that was crowded becomes short by who comes again"),
-    ("check/access/record_lease.c", "if (oriel_likely(atomic_load_explicit(&line->key, memory_order_relaxed) != 0))", "if (true)",
-     "loans_r2_meet_who_comes", "R2: who comes to a record that is lent looks whether it still is"),
-    ("check/access/record_lease.c", """    atomic_store_explicit(&line->part, part, memory_order_release);
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    if (oriel_likely(atomic_load_explicit(&line->key, memory_order_relaxed) != 0))
-        return true;
-""", """    oriel_fence_full();
-    oriel_delay();
-    bool mine = atomic_load_explicit(&line->key, memory_order_relaxed) != 0;
-    oriel_delay();
-    atomic_store_explicit(&line->part, part, memory_order_release);
-    if (mine)
-        return true;
-""", "loans_r2_meet_who_comes", "R2: the part is pending before it is looked whether the record is still lent"),
-    ("check/access/record_lease.c", "    atomic_store_explicit(&line->key, 0, memory_order_relaxed);\n    oriel_delay();\n    oriel_fence_full();\n",
-     "    oriel_delay();\n    oriel_fence_full();\n", "loans_r2_meet_who_comes", "R2: who recalls a record takes the key"),
-    ("check/access/record_lease.c", """    atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    uint64_t part = atomic_load_explicit(&line->part, memory_order_acquire); /* R3 */
-    oriel_delay();
-""", """    uint64_t part = atomic_load_explicit(&line->part, memory_order_acquire); /* R3 */
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-""", "loans_r2_meet_who_comes", "R2: who recalls a record takes the key before it reads the part"),
-    ("check/access/insert.c", "    if (oriel_unlikely(record->loan != 0) && !oriel_record_lease_meet(arrival, record, runs))\n        return;\n", "",
-     "loans_r2_meet_who_comes", "R2: who meets a record that is lent recalls it"),
-    ("check/access/history.c", "    oriel_record_lease_recall_around(history, low, high); /* R2 */\n", "",
-     "loans_r2_meet_who_comes_beside", "R2: records that are lent are recalled where another history comes beside"),
-    ("check/access/record_lease.c", " && atomic_load(&history->beside) == 0", "",
-     "loans_r2_meet_who_comes_beside", "R1: no record is lent where a history is beside"),
-    ("check/access/record_lease.c", "            if (other->loan != 0 || oriel_access_pending(&other->access) ||", "            if (false && other->loan != 0 &&",
-     "loans_r1_are_not_what_meets_something", "R1: no record is lent that meets another"),
-    ("check/access/record_lease.c", "oriel_small_is_quiet(history, &mine->access, mine->runs.offset, high, clock)", "clock != NULL",
-     "loans_r1_are_not_what_meets_something", "R1: no record is lent that meets something in a cell"),
-    ("check/access/record_lease.c", """        atomic_store_explicit(&line->complete, now, memory_order_relaxed);
-        side->complete = now;
-        oriel_delay();
-    } else if (side->complete != now) {
-        return false;
-    }
-    atomic_store_explicit(&line->part, 0, memory_order_release);
-""", """        side->complete = now;
-    } else if (side->complete != now) {
-        return false;
-    }
-    atomic_store_explicit(&line->part, 0, memory_order_release);
-    oriel_delay();
-    atomic_store_explicit(&line->complete, side->complete, memory_order_relaxed);
-""", "loans_r2_meet_who_comes", "R3: a record has its new number before the part goes"),
-    ("check/access/record_lease.c", "    } else if (side->complete != now) {", "    } else if (now == 0) {",
-     "loans_r4_have_one_number", "R4: a part with another number becomes a record of its own"),
-    ("check/access/record_lease.c", "        tell(arrival, record, part, runs);\n    return false;", "        tell(arrival, record, part, runs);\n    return true;",
-     "loans_r5_stay_while_a_part_is_pending", "R5: a record with a part stays as it is"),
-    ("check/access/record_lease.c", "&& !side->pending)\n            bring_home(history, side);\n", "&& !side->pending)\n            side->history = 0;\n",
-     "loans_r6_lines_go_to_other_records", "R6: a record comes home before another has its line"),
-    ("check/access/history.c", "    oriel_record_lease_leave(place);\n", "",
-     "loans_r6_are_of_a_history_that_stands", "R6: what is of a history comes home before it goes"),
-    ("check/access/compact.c", "return record->loan == 0 && !oriel_access_pending", "return !oriel_access_pending",
-     "loans_stay_though_all_know_them", "a record that is lent stays though all know it"),
-    ("check/access/history.c", "    oriel_pending_list_flag(place, origin, flags);\n    oriel_record_lease_list(place);\n",
-     "    oriel_pending_list_flag(place, origin, flags);\n", "loans_are_flagged", "what is pending of a record has its flags"),
-    ("check/access/record_lease.c", "(side->group != 0 || alone)", "(side->group == group)",
-     "loans_may_be_of_a_group", "what came with a group is complete with that"),
     ("check/access/entry_lease.h", "if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",
      "lent_l2_meet_who_comes", "L2: who comes to what is lent looks whether it still is"),
     ("check/access/entry_lease.h", """    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
@@ -317,7 +247,7 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
 
 
 def program_of(test):
-    return next(("check_" + name for name in ("crowded", "lent", "loans", "proof") if test.startswith(name)), "check_cells")
+    return next(("check_" + name for name in ("crowded", "lent", "proof") if test.startswith(name)), "check_cells")
 
 
 class Builder:

@@ -1,7 +1,6 @@
 /* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
 #include "check/intercept/reentrancy.h"
-#include "check/access/record_lease.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 
@@ -126,7 +125,6 @@ static void put_beside_records_that_change(int rank, bool are_cut)
             oriel_history_free(history);
     }
     oriel_entry_lease_stop();
-    oriel_record_lease_stop();
     oriel_order_stop();
 }
 

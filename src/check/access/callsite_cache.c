@@ -5,7 +5,6 @@
 #include "check/access/callsite_cache.h"
 
 #include "check/access/pending_slot.h"
-#include "check/access/record_lease.h"
 #include "check/access/stride_detect.h"
 
 bool oriel_callsite_fill(struct oriel_operation *operation)
@@ -181,29 +180,11 @@ static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_o
     way->words = oriel_shm_at(oriel_window_made(&window->common->shares[target].words));
 }
 
-/* It continues a loop, whose record is lent (record_lease.h). */
-static bool continues_a_loan(const struct oriel_callsite *again, oriel_shm_offset history,
-                             const struct oriel_access_extent *run)
-{
-    if (again->trait == 0)
-        return false;
-    struct oriel_loop *loop = oriel_loop_of(history, again->trait, run->offset);
-    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) ||
-        !oriel_record_lease_come(history, &again->access, run))
-        return false;
-    oriel_loop_continues(loop, run);
-    return true;
-}
-
 /* Beside others, in the lists of many. */
 static void add(struct oriel_callsite *again, int32_t target, oriel_shm_offset history,
                 const struct oriel_access_extent *run)
 {
     struct oriel_checked *window = again->window;
-    if (oriel_unlikely(continues_a_loan(again, history, run))) {
-        oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
-        return;
-    }
     struct oriel_history_ground ground = oriel_history_ground(history);
     struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)run->offset);
     bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run,

@@ -93,43 +93,6 @@ void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access
           &visiting);
 }
 
-struct listening {
-    const struct oriel_access *access;
-    const oriel_tick *clock;
-    int64_t low;
-    int64_t high;
-    bool quiet;
-};
-
-static void listen_to(struct oriel_cell *whole, int64_t base, void *closure)
-{
-    struct listening *listening = closure;
-    for (const struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            const struct oriel_cell_entry *entry = &cell->entries[i];
-            if (entry->what == 0 ||
-                base + (int64_t)oriel_entry_first(entry->what) >= listening->high ||
-                base + (int64_t)oriel_entry_last(entry->what) < listening->low)
-                continue;
-            const struct oriel_access *trait = oriel_cell_trait(entry->what);
-            uint64_t ticks = oriel_cell_link(entry);
-            if (!oriel_access_conflicts(trait, listening->access))
-                continue;
-            if (oriel_cell_is_lent(entry) || oriel_entry_pending(ticks) ||
-                (trait->origin != listening->access->origin &&
-                 oriel_entry_complete(ticks) > listening->clock[trait->origin]))
-                listening->quiet = false;
-        }
-}
-
-bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access,
-                          int64_t low, int64_t high, const oriel_tick *clock)
-{
-    struct listening listening = {access, clock, low, high, true};
-    visit(&history->records.pages, low, high, listen_to, &listening);
-    return listening.quiet;
-}
-
 /* What lies behind the hole, which is in the middle of the entry, becomes an entry of its own; without room it is lost. */
 static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t behind)
 {

@@ -43,11 +43,6 @@ enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_o
 /* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
 void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
 
-/* Whether nothing in the cells of these bytes may conflict with an access whose process has the clock: what would is complete,
- * known to it, and not lent.  Under the history's lock. */
-bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access,
-                          int64_t low, int64_t high, const oriel_tick *clock);
-
 /* No bytes from low to high are in any cell. */
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
 

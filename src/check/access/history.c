@@ -20,7 +20,6 @@
 #include "check/access/cell_store.h"
 #include "check/access/entry_lease.h"
 #include "check/access/insert.h"
-#include "check/access/record_lease.h"
 #include "check/order/order.h"
 
 #include <string.h>
@@ -35,7 +34,6 @@ struct oriel_history *oriel_history_enter(oriel_shm_offset place)
     struct oriel_history *history = oriel_shm_at(place);
     oriel_shm_lock(&history->lock);
     if (oriel_unlikely(history->busy != 0)) { /* 5 */
-        oriel_record_lease_recall_all(history);
         memset(history->lanes, 0, sizeof history->lanes);
         oriel_records_empty(&history->records);
     }
@@ -80,7 +78,6 @@ void oriel_history_leave(oriel_shm_offset place)
 {
     oriel_pending_list_leave(place);
     oriel_entry_lease_leave(place);
-    oriel_record_lease_leave(place);
 }
 
 /* --- what is called --- */
@@ -158,7 +155,6 @@ void oriel_history_widen(oriel_shm_offset place, int64_t low, int64_t high)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_pages_mark(&history->records.pages, low, high, 1);
-    oriel_record_lease_recall_around(history, low, high); /* R2 */
     oriel_history_exit(history);
     oriel_fence_full();
 }
@@ -234,8 +230,7 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
     size_t next = 0;
     if (other == NULL)
         other = record;
-    while (other == record || other->loan != 0 ||
-           !oriel_access_may_be_one(&other->access, &record->access) ||
+    while (other == record || !oriel_access_may_be_one(&other->access, &record->access) ||
            !oriel_byte_runs_join(&other->runs, &record->runs, &all)) {
         if (next == 0)
             oriel_records_find(records, record->runs.offset - 1,
@@ -297,7 +292,6 @@ static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lan
         if (record->access.group != group || (group == 0 && record->access.origin != origin))
             continue;
         complete_record(history, number, now);
-        oriel_record_lease_offer(place, history, lane->done.number);
     }
     oriel_history_exit(history);
 }
@@ -306,7 +300,6 @@ void oriel_history_complete(oriel_shm_offset place, int32_t origin, uint64_t gro
 {
     struct oriel_history *history = oriel_shm_at(place);
     oriel_pending_list_complete(place, origin, group, now);
-    oriel_record_lease_complete(place, group, now, false);
     complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
     if (group != 0)
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
@@ -355,8 +348,6 @@ void oriel_history_complete_one(oriel_shm_offset place, uint64_t ticket, oriel_t
 {
     if (ticket >= ORIEL_ACCESS_GROUP)
         oriel_pending_list_complete(place, NOBODY, ticket, now);
-    if (ticket >= ORIEL_ACCESS_GROUP)
-        oriel_record_lease_complete(place, ticket, now, true);
     for_ticket(place, ticket, complete_record, now);
 }
 
@@ -392,7 +383,6 @@ void oriel_history_request_done(oriel_shm_offset place, uint64_t ticket)
 void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
 {
     oriel_pending_list_flag(place, origin, flags);
-    oriel_record_lease_list(place);
     if (lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), origin, 0)))
         return;
     struct oriel_history *history = oriel_history_enter(place);
@@ -430,8 +420,7 @@ void oriel_history_forget(oriel_shm_offset place, int64_t offset, uint64_t len_b
         last = hits.numbers[hits.count - 1];
         after = oriel_record_at(&history->records, last)->runs;
         for (size_t i = 0; i < hits.count; i++)
-            if (oriel_record_lease_recall(oriel_record_at(&history->records, hits.numbers[i])))
-                oriel_history_take_bytes(history, hits.numbers[i], &hole);
+            oriel_history_take_bytes(history, hits.numbers[i], &hole);
     } while (hits.count == ORIEL_RECORD_HITS);
     oriel_small_forget(history, offset, offset + (int64_t)len_bytes);
     oriel_history_exit(history);
