@@ -212,7 +212,6 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     if (oriel_unlikely(history == 0))
         return false;
     if (!tried && again->trait != 0 && is_alone(window) &&
-        oriel_entry_lease_has_keys((uint64_t)window->members[target].size_bytes) &&
         !oriel_loop_expects(oriel_loop_of(history, again->trait, run.offset), run.offset)) {
         make_ready(again, target, history);
         if (oriel_likely(oriel_pending_slot_go(again, true, again->writes_words, target, disp,

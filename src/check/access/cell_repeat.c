@@ -44,7 +44,7 @@ static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival
 /* Whose bytes were taken away in the cell stands nowhere until this one does, in the tree if it continues a loop.  It has done
  * all that they had, and more: whoever comes in between is met by this one. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
-                                              struct oriel_history_spot spot, uint64_t mine,
+                                              const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,
                                               struct oriel_cell_entry *entry)
 {
@@ -52,9 +52,9 @@ struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arriva
     uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
     if (!oriel_loop_leave(loop, (int64_t)at))
         return NULL;
-    if ((atomic_load(&spot.page->used) & bit) == 0)
-        atomic_fetch_or(&spot.page->used, bit); /* S2 */
-    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
+    if ((atomic_load(&spot->page->used) & bit) == 0)
+        atomic_fetch_or(&spot->page->used, bit); /* S2 */
+    struct oriel_cell *cell = oriel_callsite_cell(spot->page, at);
     if (entry == NULL)
         return enter_as_all(again, mine, at, cell);
     oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));

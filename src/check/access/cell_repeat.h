@@ -75,21 +75,20 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
                 continue;
             if (what == 0)
                 continue;
-            if (what == mine && repeats && !oriel_entry_pending(oriel_cell_recall(entry))) {
+            if (what == mine && repeats && !oriel_entry_pending(oriel_cell_ticks(entry))) {
                 spot = entry; /* the same again */
                 continue;
             }
             uint64_t ticks = oriel_cell_ticks(entry);
-            bool lent = oriel_cell_is_lent(entry);
             oriel_shm_offset trait = what >> ORIEL_ENTRY_TRAIT;
             const struct oriel_met *met = oriel_callsite_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
             bool known =
                 !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
-            if (!met->peaceful && (!known || lent)) /* L2 */
+            if (!met->peaceful && !known)
                 return NULL;
-            if (!known || !met->gives_way || lent)
+            if (!known || !met->gives_way)
                 continue;
             if (oriel_entry_first(what) < oriel_entry_first(mine) ||
                 oriel_entry_last(what) > oriel_entry_last(mine))
@@ -113,7 +112,7 @@ struct oriel_callsite_arrival {
 /* In cell_repeat.c: it has no equal one in its cell, whose lock is held, but may stand in the entry; NULL: it goes the way of all
  * others.  NULL: as below. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
-                                              struct oriel_history_spot spot, uint64_t mine,
+                                              const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,
                                               struct oriel_cell_entry *entry);
 
@@ -126,10 +125,11 @@ void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64
  * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
  * a loop, or the board is full. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *
-oriel_history_hold(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
-                   uint64_t mine, uint64_t screen, bool repeats, oriel_tick issued, uint64_t at)
+oriel_history_hold(const struct oriel_callsite_arrival *again,
+                   const struct oriel_history_spot *spot, uint64_t mine, uint64_t screen,
+                   bool repeats, oriel_tick issued, uint64_t at)
 {
-    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
+    struct oriel_cell *cell = oriel_callsite_cell(spot->page, at);
     oriel_shm_word_lock(&cell->owner);
     struct oriel_cell_entry *entry = oriel_callsite_look(
         cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
@@ -140,7 +140,7 @@ oriel_history_hold(const struct oriel_callsite_arrival *again, struct oriel_hist
     else
         entry = oriel_callsite_enter(again, spot, mine, issued, at, entry);
     oriel_delay();
-    bool wide = atomic_load(&spot.bucket->wide) != 0; /* S2 */
+    bool wide = atomic_load(&spot->bucket->wide) != 0; /* S2 */
     oriel_shm_word_unlock(&cell->owner);
     if (oriel_unlikely(wide && entry != NULL))
         oriel_callsite_meet_tree(again, mine, at);

@@ -130,7 +130,7 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
             uint64_t last = oriel_entry_last(what);
             if (what == 0 || first > coming.last || last < coming.first)
                 continue;
-            if (oriel_entry_pending(oriel_cell_recall(entry)) && first >= coming.first &&
+            if (oriel_entry_pending(oriel_cell_ticks(entry)) && first >= coming.first &&
                 last <= coming.last) {
                 entry->what = 0; /* S3 */
             } else if (first < coming.first && last > coming.last) {
@@ -146,18 +146,4 @@ void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high
 {
     struct hole hole = {low, high};
     visit(&history->records.pages, low, high, forget_cell, &hole);
-}
-
-static void recall_cell(struct oriel_cell *whole, int64_t base, void *closure)
-{
-    (void)base;
-    (void)closure;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            oriel_cell_recall(&cell->entries[i]);
-}
-
-void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high)
-{
-    visit(&history->records.pages, low, high, recall_cell, NULL);
 }

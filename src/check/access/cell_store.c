@@ -47,7 +47,7 @@ static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint6
 static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
-    if (!oriel_entry_joins(what, coming->what) || oriel_cell_is_lent(entry))
+    if (!oriel_entry_joins(what, coming->what))
         return false;
     if (oriel_entry_pending(coming->ticks)) {
         const struct oriel_pending_access *one =
@@ -86,7 +86,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     uint64_t what = entry->what;
     const struct oriel_access *trait = oriel_cell_trait(what);
     bool conflicts = oriel_access_conflicts(trait, arrival->access);
-    uint64_t ticks = conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */
+    uint64_t ticks = oriel_cell_ticks(entry);
     bool known = !oriel_entry_pending(ticks) &&
                  oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && conflicts) {
@@ -99,7 +99,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     }
     if (!arrival->stays)
         return;
-    if (known && oriel_access_supersedes(arrival->access, trait) && !oriel_cell_is_lent(entry))
+    if (known && oriel_access_supersedes(arrival->access, trait))
         oriel_cell_take(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
         merge(coming, entry, ticks);
@@ -115,7 +115,7 @@ static void compact(struct oriel_cell *whole)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             uint64_t ticks = oriel_cell_ticks(entry);
-            if (entry->what == 0 || oriel_entry_pending(ticks) || oriel_cell_is_lent(entry))
+            if (entry->what == 0 || oriel_entry_pending(ticks))
                 continue;
             if (floor != NULL && oriel_entry_complete(ticks) <=
                                      floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
@@ -157,7 +157,7 @@ static unsigned count_standing(struct oriel_cell *whole, bool *pending)
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             standing += !is_free(&cell->entries[i]);
-            *pending |= cell != whole && oriel_entry_pending(oriel_cell_link(&cell->entries[i]));
+            *pending |= cell != whole && oriel_entry_pending(oriel_cell_ticks(&cell->entries[i]));
         }
     return standing;
 }
@@ -174,7 +174,7 @@ void oriel_cell_shorten(struct oriel_cell *whole)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             if (!is_free(&cell->entries[i]))
                 oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
-                                oriel_cell_link(&cell->entries[i]));
+                                oriel_cell_ticks(&cell->entries[i]));
         whole->next = cell->next;
         oriel_shm_free(place, sizeof *cell);
     }
@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                     coming->spot = entry;
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
                 if (what == mine && coming->repeats &&
-                    !oriel_entry_pending(oriel_cell_recall(entry)))
+                    !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry; /* the same again */
                 else
                     meet_alike(coming, entry);

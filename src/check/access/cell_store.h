@@ -46,9 +46,6 @@ void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access
 /* No bytes from low to high are in any cell. */
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
 
-/* Nothing in the cells of these bytes is lent any more (entry_lease.h). */
-void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high);
-
 /* --- in pending_list.c: of pending accesses of this process in a history's cells --- */
 
 static inline bool oriel_pending_list_room(unsigned more)
@@ -83,8 +80,7 @@ void oriel_pending_list_leave(oriel_shm_offset history);
  * a sum of 64 or more is seen there. */
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
-#define ORIEL_ENTRY_LENT    UINT64_C(0xfffe) /* and above it where the ticks are (entry_lease.h) */
-#define ORIEL_ENTRY_TRAIT   22               /* bits below it */
+#define ORIEL_ENTRY_TRAIT   22 /* bits below it */
 #define ORIEL_ENTRY_FIRST   15
 #define ORIEL_ENTRY_LAST    8
 #define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
@@ -159,7 +155,7 @@ static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
 {
     if (complete == ORIEL_TICK_PENDING)
         return issued << 16 | ORIEL_ENTRY_PENDING;
-    if (issued > complete || complete - issued >= ORIEL_ENTRY_LENT)
+    if (issued > complete || complete - issued >= ORIEL_ENTRY_PENDING)
         issued = complete;
     return issued << 16 | (complete - issued);
 }
@@ -168,8 +164,8 @@ static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
 static inline uint64_t oriel_entry_completed(oriel_tick issued, oriel_tick now)
 {
     uint64_t later = now - issued;
-    return __builtin_expect(later < ORIEL_ENTRY_LENT, 1) ? issued << 16 | later
-                                                         : oriel_entry_ticks(issued, now);
+    return __builtin_expect(later < ORIEL_ENTRY_PENDING, 1) ? issued << 16 | later
+                                                            : oriel_entry_ticks(issued, now);
 }
 
 #endif

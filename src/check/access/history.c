@@ -18,7 +18,6 @@
 #include "base/delay.h"
 #include "check/access/aliased_windows.h"
 #include "check/access/cell_store.h"
-#include "check/access/entry_lease.h"
 #include "check/access/insert.h"
 #include "check/order/order.h"
 
@@ -77,7 +76,6 @@ void oriel_history_free(oriel_shm_offset place)
 void oriel_history_leave(oriel_shm_offset place)
 {
     oriel_pending_list_leave(place);
-    oriel_entry_lease_leave(place);
 }
 
 /* --- what is called --- */

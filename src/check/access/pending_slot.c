@@ -10,13 +10,12 @@
 const struct oriel_callsite *oriel_pending_slot;
 
 struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again,
-                                                  const struct oriel_window_target *way,
+                                                  const struct oriel_history_spot *spot,
                                                   uint64_t at, oriel_tick issued)
 {
     uint64_t move = oriel_entry_move(at & (ORIEL_CELL_BYTES - 1));
-    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
-    return oriel_entry_lease_hold(&again->arrival, spot, again->what + move, again->screen - move,
-                                  again->repeats, issued, at);
+    return oriel_history_hold(&again->arrival, spot, again->what + move, again->screen - move,
+                              again->repeats, issued, at);
 }
 
 void oriel_pending_slot_release(void)
@@ -28,11 +27,9 @@ void oriel_pending_slot_release(void)
     oriel_check_held = NULL;
     struct oriel_history_spot spot =
         oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
-    struct oriel_cell_entry *entry = oriel_entry_lease_end(again->entry);
-    if (entry != NULL)
-        oriel_history_held_release(again->arrival.history,
-                                   oriel_callsite_cell(spot.page, (uint64_t)again->offset), entry,
-                                   &again->access);
+    oriel_history_held_release(again->arrival.history,
+                               oriel_callsite_cell(spot.page, (uint64_t)again->offset),
+                               again->entry, &again->access);
     oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
     oriel_window_touch(window, again->target, 0);
 }

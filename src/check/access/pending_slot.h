@@ -11,7 +11,6 @@
 #define ORIEL_CHECK_ACCESS_PENDING_SLOT_H
 
 #include "check/access/callsite_cache.h"
-#include "check/access/entry_lease.h"
 #include "check/order/word_clocks.h"
 
 /* The one whose call this process has made last; of account while oriel_check_held is set. */
@@ -21,9 +20,9 @@ extern const struct oriel_callsite *oriel_pending_slot
 /* To the lists. */
 void oriel_pending_slot_release(void);
 
-/* Into its cell, of a page that is there, where it is not lent.  NULL, and nothing has happened: it is one for the lists. */
+/* Into its cell, of a page that is there.  NULL, and nothing has happened: it is one for the lists. */
 struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again,
-                                                  const struct oriel_window_target *way,
+                                                  const struct oriel_history_spot *spot,
                                                   uint64_t at, oriel_tick issued);
 
 /* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
@@ -50,31 +49,6 @@ static inline bool oriel_pending_slot_is_within(const struct oriel_window_target
            way->disp_unit != 0 && at < way->size_bytes && way->size_bytes - at >= len_bytes;
 }
 
-/* What is given to a word that is not offered anything. */
-struct oriel_pending_slot_giving {
-    struct oriel_word_clock *word; /* NULL: nothing */
-    bool mine;
-};
-
-/* What is lent is used, and the word's lock taken, whose instruction is the fence that the former needs.  False, and
- * nothing has happened: it is lent no more. */
-ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent, uint64_t key,
-                                                  oriel_tick issued,
-                                                  struct oriel_pending_slot_giving *giving,
-                                                  bool fetches)
-{
-    uint64_t before = oriel_entry_lease_pend(lent, issued);
-    if (giving->word != NULL)
-        giving->mine = oriel_word_enter(giving->word, fetches);
-    else
-        oriel_fence_full();
-    if (oriel_likely(oriel_entry_lease_stands(lent, key, before)))
-        return true;
-    if (giving->word != NULL)
-        oriel_word_leave(giving->word);
-    return false;
-}
-
 /* What callsite_cache.c knows of the site and the target is true; nothing is held.  writes: to words.  False,
  * and nothing has happened: it is one for the lists. */
 ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, bool accumulates,
@@ -96,10 +70,8 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     oriel_word_link link = writes ? oriel_word_first(way->words, at) : 0;
     if (writes && oriel_likely(way->memory != NULL))
         oriel_prefetch_to_write(way->memory + at); /* on its way beside the word's line */
-    uint64_t move = oriel_entry_move(first);
-    uint64_t key = oriel_entry_lease_key(way->history, at);
-    struct oriel_cell_entry *entry = oriel_entry_lease_find(key, again->what + move);
-    if (entry == NULL && oriel_unlikely(oriel_history_expect(&way->ground, at).page == NULL))
+    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
+    if (oriel_unlikely(spot.page == NULL))
         return false;
     if (writes && oriel_unlikely((word = oriel_word_behind(way->words, link, at)) == NULL))
         return false;
@@ -118,12 +90,7 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     again->access.issued = issued;
     again->place.target = target;
     again->arrival.history = way->history;
-    struct oriel_pending_slot_giving giving = {.word = writes && !offered ? word : NULL};
-    if (oriel_unlikely(entry == NULL ||
-                       !oriel_pending_slot_use(entry, key, issued, &giving, again->fetches))) {
-        giving.word = NULL;
-        entry = oriel_pending_slot_enter(again, way, at, issued);
-    }
+    struct oriel_cell_entry *entry = oriel_pending_slot_enter(again, &spot, at, issued);
     if (oriel_unlikely(entry == NULL))
         return false;
     again->target = target;
@@ -132,11 +99,8 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     again->entry = entry;
     oriel_pending_slot = again;
     oriel_check_held = oriel_pending_slot_release;
-    if (giving.word != NULL)
-        oriel_word_give_entered(word, again->fetches, giving.mine);
-    else if (writes)
-        oriel_word_give_offered(word, rank, offered,
-                                again->fetches); /* behind a cell's lock, or a fence */
+    if (writes)
+        oriel_word_give_offered(word, rank, offered, again->fetches); /* after a cell's lock */
     return true;
 }
 

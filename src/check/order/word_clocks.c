@@ -21,8 +21,6 @@
  *   W4 Who takes the word over stores that before it has the lock, whose instruction is the fence.  Until it has the lock it goes
  *      by nothing of the word, and others only find that the word is not theirs.  Of several that come at once, each stores it
  *      again under the lock if another's stands there, so that giver is who had the lock last.
- *   W5 Who has taken the lock to give, and does not, has taken nothing of the clock either: it leaves the word without a giver,
- *      before the lock is free.
  * windows_access.c, windows.c and callsite_cache.c call. */
 #include "check/order/word_clocks.h"
 
@@ -131,7 +129,7 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
     return word;
 }
 
-bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     uint32_t giver = fetches ? rank : MIXED;
@@ -148,18 +146,6 @@ bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
-    return mine;
-}
-
-void oriel_word_leave(struct oriel_word_clock *word)
-{
-    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_shm_word_unlock(&word->owner);
-}
-
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
-{
-    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
@@ -172,12 +158,6 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
     oriel_delay();
     oriel_shm_word_unlock(&word->owner);
     oriel_order_raise();
-}
-
-void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
-{
-    bool mine = oriel_word_enter(word, fetches);
-    oriel_word_give_entered(word, fetches, mine);
 }
 
 bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)

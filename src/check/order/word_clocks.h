@@ -59,11 +59,6 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
 
 void oriel_word_give_to(struct oriel_word_clock *word, bool fetches);
 
-/* The same in two steps, the first of which has a locked instruction and a full fence behind it: takes the word's lock,
- * and answers whether this process was its giver.  Or nothing is given, and the word has no giver. */
-bool oriel_word_enter(struct oriel_word_clock *word, bool fetches);
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine);
-void oriel_word_leave(struct oriel_word_clock *word);
 void oriel_word_learn(struct oriel_word_clock *word);
 
 /* The same in two steps; most words are the first of their chains, and that line is on its way from the first step on. */
