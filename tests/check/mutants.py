@@ -45,7 +45,7 @@ SOURCES = [
     "check/access/conflict_table",
     "check/order/word_clocks",
 ]
-SOURCES += ["reduce/kernel", "base/reserve_fd", "base/fork", "base/identity", "base/log", "base/options", "base/file_limit", "base/status", "base/hash_table"]
+SOURCES += ["reduce/kernel", "base/checked_open", "base/reserve_fd", "base/fork", "base/identity", "base/log", "base/options", "base/file_limit", "base/status", "base/hash_table"]
 PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
                  "base/hash_table"]
 
