@@ -1,10 +1,12 @@
-/* What is held, and its way to the lists of many.  callsite_cache.c has seen that these hold nothing of the same window, and no
- * buffers.  pending_slot.h says who calls.
+/* The pending slot, and the move from it to the lists. callsite_cache.c has checked that the lists
+ * contain nothing of the same window, and no buffers.
  *
- * From then on no call site may go the shortest way as before, so oriel_check_changes must count before one asks again.  Whoever
- * calls here sees to it: a call that is looked at counts, so does an operation that does not go the short way at all; one that
- * does finds a buffer needed, is not alone, and counts where it joins the lists (callsite_cache.c).  One that was refused is complete when
- * its call returns, and leaves nothing. */
+ * After the move no call site may use the slot without a new check. So oriel_check_changes must be
+ * incremented before the next operation tests it. Each caller ensures this. A checked call
+ * increments it, and so does an operation that takes the slow path. An operation on the path of
+ * callsite_cache.c finds a buffer in use, so it does not enter the slot, and increments the counter
+ * where it joins the lists. A refused operation is complete when its call returns, and leaves
+ * nothing. */
 #include "check/access/pending_slot.h"
 
 const struct oriel_callsite *oriel_pending_slot;
