@@ -1,23 +1,25 @@
-/* Small accesses in cells.  The argument, beside history.c's:
- * S1 What stands in a cell is under the cell's lock.  Two small accesses to one byte therefore meet: the second to have the lock
- *    finds the first.
- * S2 An access that goes into the tree raises its buckets' wide, all under the history's lock, and looks into the cells of its
- *    bytes behind a full fence.  The record that it becomes keeps what was raised, and it is lowered with that, or once the access
- *    stands in another one; a small one reads wide while it holds its cell's lock, where its entry
- *    stands already.  If it reads 0, its section came before the other's look into that cell, which finds the entry; if not, it
- *    goes on to the tree, under the history's lock, after the other has left.  (Where each finds the other, both tell: it is one
- *    finding.)  A cell is looked into if its bit in used is set, which is set before wide is read.
- * S3 An entry that is pending is changed by its origin only (pending_list.c), and has its place until it is complete, so that the
- *    store that completes it needs no lock: who reads the number of before takes the access for pending, and has no clock that
- *    says otherwise, since completion comes before anything is given.
- * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
- *    leaves a free one.
- * S5 A cell that had no room has further parts, which go when few entries are left, under its lock: what is complete there is
- *    copied into the first part before, what is pending has its place (S3), and keeps the parts.  Nobody else knows of a place in
- *    a cell without its lock.
- * S6 A record that becomes part of another, or is cut, has looked into the cells long before: nothing but wide leads to its bytes.
- *    So what comes to stand there is marked before what stood there goes, and wide is never 0 between.
- * history.c calls; cell_repeat.h has a shorter way into a cell. */
+/* Small accesses in cells. The argument, in addition to history.c's: S1 The entries of a cell are
+ * under the cell's lock. Two small accesses to one byte therefore meet: the second to acquire the
+ * lock finds the first. S2 An access that enters the tree raises wide of its buckets, under the
+ * history's lock. After a full fence it scans the cells of its bytes. The record that it becomes
+ * keeps these marks. They are lowered with the record, or once the access is part of another one. A
+ * small access reads wide while it holds its cell's lock, after it has stored its entry. If it
+ * reads 0, its section came before the other's scan of that cell, which finds the entry. If not, it
+ * continues with the tree, under the history's lock, after the other has released it. (Where each
+ * finds the other, both report: it is one finding.) A cell is scanned if its bit in used is set.
+ * The bit is set before wide is read. S3 Only its origin changes a pending entry (pending_list.c).
+ * The entry keeps its place until it is complete, so the store that completes it needs no lock. A
+ * reader that sees the old number takes the access for pending. That reader has no clock that says
+ * otherwise, since completion comes before anything is released. S4 An entry is free if it has no
+ * bytes and is not pending. It is filled bytes last, and emptied bytes first: a process that dies
+ * in between leaves a free one. S5 A cell that had no room has further parts. They are released
+ * when few entries are left, under the cell's lock. Complete entries are copied into the first part
+ * before. A pending entry keeps its place (S3), and the parts stay. No process keeps an address in
+ * a cell without its lock. S6 A record that becomes part of another, or is cut, has scanned the
+ * cells long before: only wide leads to its bytes. So the new record is marked before the old one
+ * goes, and wide is never 0 in between.
+ *
+ * cell_repeat.h has a shorter path into a cell. */
 #include "check/access/cell_internal.h"
 
 #include "base/atomic.h"

@@ -1,7 +1,7 @@
-/* Small accesses: of at most four cells, alone in their call.  They stand in cells (history_pages.h) instead of the tree, so that most
- * operations look at a line or two and wait for nobody who works elsewhere.  The same accesses told by a loop, one behind the
- * other, belong in the tree, where they are one.  history.c calls, with no lock held unless it says so; the argument is in
- * cell_store.c. */
+/* Small accesses: of at most four cells, alone in their call. They are stored in cells
+ * (history_pages.h) instead of the tree, so most operations read a line or two and wait for no
+ * process that works elsewhere. Accesses of a loop belong in the tree, where they are one record.
+ * No function requires a lock unless it says so; the argument is in cell_store.c. */
 #ifndef ORIEL_CHECK_ACCESS_CELL_STORE_H
 #define ORIEL_CHECK_ACCESS_CELL_STORE_H
 

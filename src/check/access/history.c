@@ -1,17 +1,19 @@
-/* Histories: what comes to them, and what is complete.  The argument of comparing, merging, replacing and forgetting accesses:
- * 1 An access that stands is compared by its completion alone: one that comes is ordered behind it if it was issued with a clock
- *   that knows that number of its origin, or if both are of one process and the earlier one is complete.  The clock with which
- *   the earlier one was issued is not needed any more.
- * 2 So accesses of one origin that have the same completion, or are pending and will be completed together, and are alike in
- *   kind and site, are one without changing any answer.  With another completion they stay apart: who took a clock between
- *   the two knows the one and not the other.  (Where a history has become very long, neighbours are merged all the same, with the
- *   earlier completion: a conflict may then be missed, and nobody is blamed.  The summary counts it.)
- * 3 An ordered later access takes the place of an earlier one, byte by byte, if it conflicts with all that the earlier one
- *   conflicts with: who does not know the earlier one does not know the later one either, since the later one's clock holds the
- *   earlier one's completion and whoever takes the one takes the other.
- * 4 What every rank knows to be complete is ordered before all that comes (oriel_order_floor), and goes.
- * 5 A process that dies inside leaves busy set: who comes next finds it and begins with an empty history, a possible miss.
- * windows*.c and local_accesses.c call. */
+/* Histories: how accesses are added, and what is complete. The argument of comparing, merging,
+ * replacing and removing accesses: 1 A stored access is compared by its completion alone. A new
+ * access is ordered after it if it was issued with a clock that knows that number of its origin. It
+ * is also ordered if both are of one process and the earlier one is complete. The clock with which
+ * the earlier one was issued is no longer needed. 2 Accesses of one origin that have the same
+ * completion, or are pending and will be completed together, and are alike in kind and site, are
+ * merged. No answer changes. With another completion they stay apart: a process that acquired a
+ * clock between the two knows the one and not the other. (In a very long history neighbours are
+ * merged all the same, with the earlier completion. A conflict may then be missed, and no false one
+ * is reported. The summary counts it.) 3 An ordered later access replaces an earlier one, byte by
+ * byte, if it conflicts with everything that the earlier one conflicts with. A process that does
+ * not know the earlier one does not know the later one either: the later one's clock contains the
+ * earlier one's completion, and a process that acquires the one acquires the other. 4 An access
+ * that every rank knows to be complete is ordered before every new one (oriel_order_floor), and is
+ * removed. 5 A process that dies inside leaves busy set. The next process finds it and starts with
+ * an empty history: conflicts may be missed. */
 #include "check/access/history.h"
 
 #include "base/atomic.h"

@@ -1,8 +1,10 @@
-/* The accesses to one memory, and their conflicts: one rank's part of a window (in the board, for all processes), or a process's
- * own buffers.  Exact bytes: an access is a set of runs at equal distances.  An access is added before it is issued, and
- * compared with all that stand there; it stays pending until its completion is told.  What can no longer conflict with anything
- * goes: accesses that a later, ordered one covers, and those that all ranks know to be complete.  Adjacent accesses of one
- * origin, moment, kind and site are one. windows*.c and local_accesses.c call; thread- and process-safe. */
+/* The accesses to one memory, and their conflicts: one rank's part of a window (in the checker's
+ * shared memory, for all processes), or a process's own buffers. Bytes are exact: an access is a
+ * set of runs at equal distances. An access is added before it is issued, and compared with all
+ * stored accesses. It stays pending until its completion is reported. Accesses that can no longer
+ * conflict with anything are removed: those that a later, ordered one covers, and those that all
+ * ranks know to be complete. Adjacent accesses of one origin, clock snapshot, kind and site are
+ * merged. Thread- and process-safe. */
 #ifndef ORIEL_CHECK_ACCESS_HISTORY_H
 #define ORIEL_CHECK_ACCESS_HISTORY_H
 
