@@ -126,8 +126,8 @@ ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *
 
 /* --- small operations next to others --- */
 
-/* Everything before the call, for a small operation of plain bytes in a lock epoch that this thread
- * has made from this call site before, on this window, with these datatypes, counts and operator.
+/* Everything before the call of a small operation of plain bytes in a lock epoch. This thread has
+ * made it from this call site before, on this window, with these datatypes, counts and operator.
  * tried: oriel_pending_slot_go failed. Returns false without side effects if the window is another
  * one, or something about it is wrong. */
 bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp,

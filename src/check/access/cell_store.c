@@ -151,7 +151,7 @@ struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
     return NULL;
 }
 
-/* Entries that stand in a cell, and so many of them behind its first part; *pending: one of these is. */
+/* Counts the used entries of a cell. *pending: one of those in a further part is pending. */
 static unsigned count_standing(struct oriel_cell *whole, bool *pending)
 {
     unsigned standing = 0;
@@ -209,7 +209,7 @@ static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *ent
         merge(coming, entry, ticks);
 }
 
-/* Most entries of a cell are of other bytes: they are passed in a few instructions. */
+/* Most entries of a cell are of other bytes: they are skipped in a few instructions. */
 static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming,
                                                             struct oriel_cell *whole)
 {
@@ -226,7 +226,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
                 if (what == mine && coming->repeats &&
                     !oriel_entry_pending(oriel_cell_ticks(entry)))
-                    coming->spot = entry; /* the same again */
+                    coming->spot = entry; /* an equal access */
                 else
                     meet_alike(coming, entry);
             } else if (!oriel_entry_is_apart(what, screen)) {
@@ -251,7 +251,7 @@ struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct or
     return entry;
 }
 
-/* False: the board is full. */
+/* Returns false if the shared memory is full. */
 static inline __attribute__((always_inline)) bool
 enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
            const struct oriel_page_bucket *bucket, bool *wide)
@@ -273,7 +273,7 @@ enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
     return stands;
 }
 
-/* --- what history.c calls --- */
+/* --- called by history.c --- */
 
 static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs,
                      unsigned *cells)
@@ -287,7 +287,8 @@ static bool is_small(const struct oriel_access *access, const struct oriel_acces
     return !oriel_access_pending(access) || oriel_pending_list_room(*cells);
 }
 
-/* Bytes of one cell, of the page; what: without them.  False: the board is full. */
+/* Stores bytes of one cell, of the page; what: the word without them. Returns false if the shared
+ * memory is full. */
 static inline __attribute__((always_inline)) bool
 enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival, oriel_shm_offset place,
          uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
@@ -322,7 +323,7 @@ static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place,
     return true;
 }
 
-/* How it would stand, without its bytes; 0: it belongs into the tree. */
+/* The entry's word without its bytes; 0: it belongs in the tree. */
 static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place,
                                oriel_shm_offset *known, const struct oriel_access_extent *runs)
 {
