@@ -1,11 +1,11 @@
-/* One entry for each of the last call sites of a thread.  Datatypes count as long as none has been freed (base/tls_cache.h), windows
- * as long as there are the same.  A small operation in a lock's epoch, which is what programs repeat most, does here in one go
- * what windows_operate.c and windows_access.c do for all others, with the same effect: its bytes at the target stand in their
- * cell, its buffers in the short list, and its word has the clock.  windows_operate.c calls. */
+/* One entry for each recent call site of a thread. Datatypes are valid until one is freed
+ * (base/tls_cache.h), windows as long as the set of windows is the same. Programs repeat small
+ * operations in lock epochs most. For them this file does in one step what windows_operate.c and
+ * windows_access.c do for all others, with the same effect: the bytes at the target get an entry in
+ * their cell, the buffers enter the short list, and the word gets the clock. */
 #include "check/access/callsite_cache.h"
 
 #include "check/access/pending_slot.h"
-#include "check/access/record_lease.h"
 #include "check/access/stride_detect.h"
 
 bool oriel_callsite_fill(struct oriel_operation *operation)
@@ -23,9 +23,9 @@ bool oriel_callsite_fill(struct oriel_operation *operation)
     return true;
 }
 
-/* --- small ones --- */
+/* --- small operations --- */
 
-/* The bytes of so many items; 0: they are not plain, or not few. */
+/* The bytes of N items; 0: they are not plain, or not few. */
 static uint64_t plain_bytes(const struct oriel_type *type, uint64_t count)
 {
     bool few = type->plain_bytes != INT64_MAX && count <= ORIEL_CELL_BYTES &&
@@ -33,7 +33,8 @@ static uint64_t plain_bytes(const struct oriel_type *type, uint64_t count)
     return few && count * type->size_bytes <= ORIEL_CELL_BYTES ? count * type->size_bytes : 0;
 }
 
-/* All that an operation can want of it is done at once here: nothing comes late, and no other thread is in between. */
+/* Windows that need nothing else for an operation: nothing completes late, and no other thread
+ * intervenes. */
 static bool is_simple(const struct oriel_checked *window)
 {
     return window->ordered && window->prompt && window->common != NULL && !window->threaded &&
@@ -72,7 +73,8 @@ static void keep_small(struct oriel_callsite *again, const struct oriel_operatio
         (struct oriel_callsite_arrival){0, &again->access, oriel_window_conflict, &again->place};
 }
 
-/* The call that opened the epoch of a lock of the target, if there is nothing else about it; NULL: there is. */
+/* The call that opened the lock epoch of the target. NULL: the target is in another kind of epoch
+ * as well. */
 static const struct oriel_site *opening_of(const struct oriel_checked *window, int32_t target)
 {
     const struct oriel_epochs *epochs = &window->epochs;
@@ -85,7 +87,7 @@ static const struct oriel_site *opening_of(const struct oriel_checked *window, i
                                        : NULL;
 }
 
-/* False: not all of it is in the memory of the target. */
+/* Returns false if a part is outside the target's memory. */
 static bool find_bytes(const struct oriel_callsite *again, int32_t target, MPI_Aint disp,
                        int64_t *offset)
 {
@@ -115,7 +117,7 @@ unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *ori
     return count;
 }
 
-/* False, and nothing has happened: they are not for the short list. */
+/* Returns false without side effects if the buffers do not fit the short list. */
 static __attribute__((noinline)) bool use_buffers(const struct oriel_callsite *again,
                                                   int32_t target, const void *origin,
                                                   const void *compare, const void *result)
@@ -150,15 +152,16 @@ bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *ori
     return true;
 }
 
-/* Whether nothing else of this process is pending in the window, no buffer needed that it could meet, and room for one more.
- * What is held refers to this thread's table, which must not go before. */
+/* Whether the window has no other outstanding access of this process, no buffer in use could
+ * overlap, and the list has room. The slot refers to this thread's table, and only one thread makes
+ * calls. */
 static bool is_alone(const struct oriel_checked *window)
 {
     return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone &&
            oriel_short_buffers_are_quiet() && oriel_pending_list_room(1);
 }
 
-/* As long as nothing changes, this need not be looked at again. */
+/* Caches the target's facts until oriel_check_changes changes. */
 static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_offset history)
 {
     const struct oriel_checked *window = again->window;
@@ -166,7 +169,7 @@ static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_o
     uint64_t size_bytes = (uint64_t)window->members[target].size_bytes;
     uint64_t disp_unit = (uint64_t)window->members[target].disp_unit;
     again->ready = way->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
-    again->origin = &again->origin; /* a buffer of nobody's */
+    again->origin = &again->origin; /* nobody's buffer */
     again->what = oriel_entry_with(again->trait << ORIEL_ENTRY_TRAIT | again->access.flags, 0,
                                    again->target_bytes - 1);
     again->screen = oriel_entry_screen(again->what);
@@ -181,29 +184,11 @@ static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_o
     way->words = oriel_shm_at(oriel_window_made(&window->common->shares[target].words));
 }
 
-/* It continues a loop, whose record is lent (record_lease.h). */
-static bool continues_a_loan(const struct oriel_callsite *again, oriel_shm_offset history,
-                             const struct oriel_access_extent *run)
-{
-    if (again->trait == 0)
-        return false;
-    struct oriel_loop *loop = oriel_loop_of(history, again->trait, run->offset);
-    if (oriel_likely(!oriel_loop_expects(loop, run->offset)) ||
-        !oriel_record_lease_come(history, &again->access, run))
-        return false;
-    oriel_loop_continues(loop, run);
-    return true;
-}
-
-/* Beside others, in the lists of many. */
+/* Adds the access to the lists of outstanding accesses. */
 static void add(struct oriel_callsite *again, int32_t target, oriel_shm_offset history,
                 const struct oriel_access_extent *run)
 {
     struct oriel_checked *window = again->window;
-    if (oriel_unlikely(continues_a_loan(again, history, run))) {
-        oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
-        return;
-    }
     struct oriel_history_ground ground = oriel_history_ground(history);
     struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)run->offset);
     bool cells = oriel_history_add_again(history, spot, &again->access, &again->trait, run,
@@ -231,7 +216,6 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     if (oriel_unlikely(history == 0))
         return false;
     if (!tried && again->trait != 0 && is_alone(window) &&
-        oriel_entry_lease_has_keys((uint64_t)window->members[target].size_bytes) &&
         !oriel_loop_expects(oriel_loop_of(history, again->trait, run.offset), run.offset)) {
         make_ready(again, target, history);
         if (oriel_likely(oriel_pending_slot_go(again, true, again->writes_words, target, disp,
@@ -251,7 +235,7 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     if (word != NULL)
         oriel_word_give_offered(
             word, rank, offered,
-            again->fetches); /* a cell's lock was taken in between, or the tree's */
+            again->fetches); /* after a cell's lock, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
     again->target = target;
@@ -268,11 +252,11 @@ void oriel_callsite_take(const struct oriel_callsite *again)
 void oriel_callsite_refuse(const struct oriel_callsite *again)
 {
     oriel_pending_slot_let_go();
-    if (again->window != NULL) /* else an error handler's own calls have taken its place */
+    if (again->window != NULL) /* else calls of an error handler have replaced this entry */
         oriel_window_refused(again->window, again->target);
 }
 
-/* The site of a call that comes through a binding is another one each time. */
+/* A call through a binding has another site each time. */
 void oriel_callsite_keep(const struct oriel_operation *operation)
 {
     struct oriel_callsite *again = oriel_callsite_place(operation->address, operation->win);

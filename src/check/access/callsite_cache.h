@@ -1,6 +1,7 @@
-/* What call sites have found out about their operations: a loop makes the same one again and again, at other places.  What is
- * kept depends on arguments and window alone; epochs and whatever else a call can change are looked at each time, or counted
- * (oriel_check_changes).  windows_operate.c and pending_slot.h call. */
+/* Per-thread cache of what call sites have found out about their operations. A loop repeats the
+ * same operation at other offsets. A cached fact depends on the arguments and the window only.
+ * Epochs, and everything else that a call can change, are checked each time, or counted in
+ * oriel_check_changes. */
 #ifndef ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
 #define ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
 
@@ -11,11 +12,11 @@
 
 enum {
     ORIEL_CALLSITE_SITES = 64, /* a power of 2 */
-    ORIEL_CALLSITE_LOOKS = 4,  /* places, one behind the other, at which a site may stand */
+    ORIEL_CALLSITE_LOOKS = 4,  /* consecutive slots that a site may occupy */
 };
 
 struct oriel_callsite {
-    _Alignas(512) const void *address; /* a place in the table is found without a multiplication */
+    _Alignas(512) const void *address; /* the alignment finds a slot without a multiplication */
     MPI_Win win;
     uint64_t generation; /* of the datatypes */
     MPI_Datatype origin_datatype;
@@ -35,27 +36,27 @@ struct oriel_callsite {
     uint64_t items;
     uint64_t moving_bytes;
 
-    /* of a small one; window NULL: it is not small, or the window wants more */
+    /* of a small operation; window NULL: it is not small, or the window needs more */
     struct oriel_checked *window;
     uint64_t target_bytes;
-    uint64_t origin_bytes; /* 0: there is no origin */
+    uint64_t origin_bytes; /* 0: no origin buffer */
     uint64_t result_bytes;
     oriel_shm_offset trait; /* 0: not known yet; of access */
     bool writes_words;
     bool repeats;
-    struct oriel_access access; /* as the last one was */
-    int32_t target;             /* from here on of the one that is between begin and end */
+    struct oriel_access access; /* the last access from this site */
+    int32_t target;             /* from here on: the operation between begin and end */
     int64_t offset;
-    struct oriel_word_clock *word; /* NULL: it is looked for */
+    struct oriel_word_clock *word; /* NULL: not found yet */
 
-    /* of one that nothing stands beside (pending_slot.h) */
-    uint64_t ready; /* true as long as this is oriel_check_changes */
+    /* of an operation that fits the pending slot (pending_slot.h) */
+    uint64_t ready; /* valid as long as this equals oriel_check_changes */
     struct oriel_window_target *ways;
     uint32_t ranks;
     const _Atomic uint32_t *bulk; /* oriel_window_has_bulk */
-    uint64_t what; /* as it stands in an entry, at the beginning of a cell; and its screen */
+    uint64_t what; /* the entry's word at the start of a cell, and its screen */
     uint64_t screen;
-    const void *origin; /* the last buffers, which are apart */
+    const void *origin; /* the last buffers, known to be apart */
     const void *compare;
     const void *result;
     struct oriel_conflict_place place;
@@ -63,13 +64,14 @@ struct oriel_callsite {
     struct oriel_cell_entry *entry;
 };
 
-/* The exported functions ask with what they know of themselves: most of it is decided then. */
+/* The exported functions are inlined with constant arguments: the compiler decides most of this. */
 #define ORIEL_CALLSITE_INLINE static inline __attribute__((always_inline))
 
 extern _Thread_local struct oriel_callsite oriel_agains[ORIEL_CALLSITE_SITES]
     __attribute__((visibility("hidden")));
 
-/* Of a site that is not at its first place: where it is, or else whose place it may have, which is a free one if there is one. */
+/* A site that is not in its first slot: its slot, or else the slot that it may use, a free one if
+ * possible. */
 struct oriel_callsite *oriel_callsite_elsewhere(const void *address, MPI_Win win, uint64_t first);
 
 ORIEL_CALLSITE_INLINE bool oriel_callsite_is_of(const struct oriel_callsite *again,
@@ -93,7 +95,7 @@ ORIEL_CALLSITE_INLINE uint64_t oriel_callsite_version(void)
     return atomic_load_explicit(&oriel_checked_version, memory_order_acquire);
 }
 
-/* Operator and result, which puts and gets have none of. */
+/* Operator and result; puts and gets have none. */
 ORIEL_CALLSITE_INLINE bool oriel_callsite_computes_alike(const struct oriel_callsite *again,
                                                          const struct oriel_operation *operation)
 {
@@ -105,7 +107,7 @@ ORIEL_CALLSITE_INLINE bool oriel_callsite_computes_alike(const struct oriel_call
                         again->result_count == operation->result_count));
 }
 
-/* Whether its arguments are the same as those of the last one; the windows may be others by now. */
+/* Whether the arguments equal those of the last operation. The windows may have changed since. */
 ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *again,
                                                    const struct oriel_operation *operation)
 {
@@ -122,15 +124,16 @@ ORIEL_CALLSITE_INLINE bool oriel_callsite_is_alike(const struct oriel_callsite *
                          oriel_callsite_computes_alike(again, operation)));
 }
 
-/* --- a small one beside others --- */
+/* --- small operations next to others --- */
 
-/* All that is to be done before the call, for a small operation of plain bytes in a lock's epoch that this thread has made from
- * this call site before, on this window and with these datatypes, counts and operator.  tried: oriel_pending_slot_go was.  False, and
- * nothing has happened: the window is another one, or something about it is wrong. */
+/* Everything before the call of a small operation of plain bytes in a lock epoch. This thread has
+ * made it from this call site before, on this window, with these datatypes, counts and operator.
+ * tried: oriel_pending_slot_go failed. Returns false without side effects if the window is another
+ * one, or something about it is wrong. */
 bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target, MPI_Aint disp,
                        const void *origin, const void *compare, const void *result);
 
-/* Behind it: it has fetched; or it was refused. */
+/* After the call: it has fetched, or it was refused. */
 void oriel_callsite_take(const struct oriel_callsite *again);
 void oriel_callsite_refuse(const struct oriel_callsite *again);
 
@@ -139,16 +142,18 @@ unsigned oriel_callsite_runs(const struct oriel_callsite *again, const void *ori
                              const void *compare, const void *result,
                              struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS]);
 
-/* Whether none of them may lie in memory of windows, or in what the operation writes there. */
+/* Whether none of the buffers can overlap the memory of windows, or what the operation writes
+ * there. */
 bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *origin,
                              const void *compare, const void *result);
 
-/* --- any size --- */
+/* --- operations of any size --- */
 
-/* Whether such an operation is known: then site and types are filled in, and the arguments are right. */
+/* Whether the operation is known: then site and types are filled in, and the arguments are
+ * right. */
 bool oriel_callsite_fill(struct oriel_operation *operation);
 
-/* The arguments were right; window, site and types are filled in. */
+/* Stores an operation whose arguments were right. Its window, site and types are filled in. */
 void oriel_callsite_keep(const struct oriel_operation *operation);
 
 #endif

@@ -1,10 +1,10 @@
-/* Where call sites stand in the table of their thread.  Several may have the same first place, by chance of addresses: each then
- * has another one behind it, so that those of one loop do not drive each other out.  callsite_cache.c and pending_slot.h call. */
+/* The slots of call sites in the table of their thread. Sites whose addresses share a first slot
+ * use the next ones, so the sites of one loop do not evict each other. */
 #include "check/access/callsite_cache.h"
 
 _Thread_local struct oriel_callsite oriel_agains[ORIEL_CALLSITE_SITES];
 
-/* Nobody's yet, or of windows that may be others by now. */
+/* Never used, or of windows that may have changed. */
 static bool is_free(const struct oriel_callsite *again)
 {
     return again->address == NULL || again->version != oriel_callsite_version();

@@ -1,22 +1,23 @@
-/* What is held, and its way to the lists of many.  callsite_cache.c has seen that these hold nothing of the same window, and no
- * buffers.  pending_slot.h says who calls.
+/* The pending slot, and the move from it to the lists. callsite_cache.c has checked that the lists
+ * contain nothing of the same window, and no buffers.
  *
- * From then on no call site may go the shortest way as before, so oriel_check_changes must count before one asks again.  Whoever
- * calls here sees to it: a call that is looked at counts, so does an operation that does not go the short way at all; one that
- * does finds a buffer needed, is not alone, and counts where it joins the lists (callsite_cache.c).  One that was refused is complete when
- * its call returns, and leaves nothing. */
+ * After the move no call site may use the slot without a new check. So oriel_check_changes must be
+ * incremented before the next operation tests it. Each caller ensures this. A checked call
+ * increments it, and so does an operation that takes the slow path. An operation on the path of
+ * callsite_cache.c finds a buffer in use, so it does not enter the slot, and increments the counter
+ * where it joins the lists. A refused operation is complete when its call returns, and leaves
+ * nothing. */
 #include "check/access/pending_slot.h"
 
 const struct oriel_callsite *oriel_pending_slot;
 
 struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again,
-                                                  const struct oriel_window_target *way,
+                                                  const struct oriel_history_spot *spot,
                                                   uint64_t at, oriel_tick issued)
 {
     uint64_t move = oriel_entry_move(at & (ORIEL_CELL_BYTES - 1));
-    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
-    return oriel_entry_lease_hold(&again->arrival, spot, again->what + move, again->screen - move,
-                                  again->repeats, issued, at);
+    return oriel_history_hold(&again->arrival, spot, again->what + move, again->screen - move,
+                              again->repeats, issued, at);
 }
 
 void oriel_pending_slot_release(void)
@@ -28,11 +29,9 @@ void oriel_pending_slot_release(void)
     oriel_check_held = NULL;
     struct oriel_history_spot spot =
         oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
-    struct oriel_cell_entry *entry = oriel_entry_lease_end(again->entry);
-    if (entry != NULL)
-        oriel_history_held_release(again->arrival.history,
-                                   oriel_callsite_cell(spot.page, (uint64_t)again->offset), entry,
-                                   &again->access);
+    oriel_history_held_release(again->arrival.history,
+                               oriel_callsite_cell(spot.page, (uint64_t)again->offset),
+                               again->entry, &again->access);
     oriel_local_runs(runs, count, window->buffers[again->target], &again->access.site);
     oriel_window_touch(window, again->target, 0);
 }

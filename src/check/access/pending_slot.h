@@ -1,32 +1,33 @@
-/* The short way of a small operation that nothing of this process stands beside: no other one is pending in the window, and no
- * buffer needed that it could meet.  What was found out of its call site, its window and its target (callsite_cache.c) is true as long as
- * no call has changed anything (oriel_check_changes), so that only what depends on this one is left: its bytes, its buffers, its
- * cell and its word.
+/* Fast path for a small operation when this process has no other outstanding access to the window,
+ * and no buffer in use that it could overlap. The facts about its call site, its window and its
+ * target (callsite_cache.c) are valid until a call changes something (oriel_check_changes). What
+ * remains is specific to this operation: its bytes, its buffers, its cell and its word.
  *
- * It is held then: it stands in its cell like all others, but what it needs when it is complete stands with its call site,
- * instead of in the lists of many (pending_list.c, short_buffers.c, the window's marks).  Most are flushed by the very next call, which then
- * has next to nothing to do; any other call first moves it to the lists.  Only where one thread makes all calls.
- * windows_operate.c, callsite_cache.c and windows_passive.c call. */
+ * The operation then occupies the pending slot. It has an entry in its cell like all others. What
+ * its completion needs is stored with its call site, instead of in the lists (pending_list.c,
+ * short_buffers.c, the window's marks). Most operations are flushed by the very next call, which
+ * then has almost nothing to do. Any other call first moves the operation to the lists. Only used
+ * where one thread makes all calls. */
 #ifndef ORIEL_CHECK_ACCESS_PENDING_SLOT_H
 #define ORIEL_CHECK_ACCESS_PENDING_SLOT_H
 
 #include "check/access/callsite_cache.h"
-#include "check/access/entry_lease.h"
 #include "check/order/word_clocks.h"
 
-/* The one whose call this process has made last; of account while oriel_check_held is set. */
+/* The operation in the slot; valid while oriel_check_held is set. */
 extern const struct oriel_callsite *oriel_pending_slot
     __attribute__((visibility("hidden"))); /* pending_slot.c's own */
 
-/* To the lists. */
+/* Moves it to the lists. */
 void oriel_pending_slot_release(void);
 
-/* Into its cell, of a page that is there, where it is not lent.  NULL, and nothing has happened: it is one for the lists. */
+/* Adds an entry to the cell, in a page that exists. Returns NULL without side effects; the caller
+ * then uses the lists. */
 struct oriel_cell_entry *oriel_pending_slot_enter(const struct oriel_callsite *again,
-                                                  const struct oriel_window_target *way,
+                                                  const struct oriel_history_spot *spot,
                                                   uint64_t at, oriel_tick issued);
 
-/* The program's call is to be looked at, and what is held stays: oriel_check_leave must follow. */
+/* Whether the program's call is checked. The slot stays occupied; oriel_check_leave must follow. */
 ORIEL_CHECK_INLINE bool oriel_pending_slot_look(const void *address)
 {
     if (!oriel_check_is_programs(address))
@@ -41,7 +42,7 @@ static inline void oriel_pending_slot_let_go(void)
         oriel_pending_slot_release();
 }
 
-/* Whether the bytes are before the end, at a displacement that is not easy. */
+/* Whether the bytes end within the memory, at a displacement above easy_disps. */
 static inline bool oriel_pending_slot_is_within(const struct oriel_window_target *way,
                                                 MPI_Aint disp, uint64_t len_bytes)
 {
@@ -50,33 +51,8 @@ static inline bool oriel_pending_slot_is_within(const struct oriel_window_target
            way->disp_unit != 0 && at < way->size_bytes && way->size_bytes - at >= len_bytes;
 }
 
-/* What is given to a word that is not offered anything. */
-struct oriel_pending_slot_giving {
-    struct oriel_word_clock *word; /* NULL: nothing */
-    bool mine;
-};
-
-/* What is lent is used, and the word's lock taken, whose instruction is the fence that the former needs.  False, and
- * nothing has happened: it is lent no more. */
-ORIEL_CALLSITE_INLINE bool oriel_pending_slot_use(struct oriel_cell_entry *lent, uint64_t key,
-                                                  oriel_tick issued,
-                                                  struct oriel_pending_slot_giving *giving,
-                                                  bool fetches)
-{
-    uint64_t before = oriel_entry_lease_pend(lent, issued);
-    if (giving->word != NULL)
-        giving->mine = oriel_word_enter(giving->word, fetches);
-    else
-        oriel_fence_full();
-    if (oriel_likely(oriel_entry_lease_stands(lent, key, before)))
-        return true;
-    if (giving->word != NULL)
-        oriel_word_leave(giving->word);
-    return false;
-}
-
-/* What callsite_cache.c knows of the site and the target is true; nothing is held.  writes: to words.  False,
- * and nothing has happened: it is one for the lists. */
+/* Requires that the cached facts about site and target are valid, and the slot is empty. writes: to
+ * words. Returns false without side effects; the caller then uses the lists. */
 ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, bool accumulates,
                                                  bool writes, int32_t target, MPI_Aint disp,
                                                  const void *origin, const void *compare,
@@ -95,11 +71,9 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
         return false;
     oriel_word_link link = writes ? oriel_word_first(way->words, at) : 0;
     if (writes && oriel_likely(way->memory != NULL))
-        oriel_prefetch_to_write(way->memory + at); /* on its way beside the word's line */
-    uint64_t move = oriel_entry_move(first);
-    uint64_t key = oriel_entry_lease_key(way->history, at);
-    struct oriel_cell_entry *entry = oriel_entry_lease_find(key, again->what + move);
-    if (entry == NULL && oriel_unlikely(oriel_history_expect(&way->ground, at).page == NULL))
+        oriel_prefetch_to_write(way->memory + at); /* in parallel with the word's line */
+    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
+    if (oriel_unlikely(spot.page == NULL))
         return false;
     if (writes && oriel_unlikely((word = oriel_word_behind(way->words, link, at)) == NULL))
         return false;
@@ -118,12 +92,7 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     again->access.issued = issued;
     again->place.target = target;
     again->arrival.history = way->history;
-    struct oriel_pending_slot_giving giving = {.word = writes && !offered ? word : NULL};
-    if (oriel_unlikely(entry == NULL ||
-                       !oriel_pending_slot_use(entry, key, issued, &giving, again->fetches))) {
-        giving.word = NULL;
-        entry = oriel_pending_slot_enter(again, way, at, issued);
-    }
+    struct oriel_cell_entry *entry = oriel_pending_slot_enter(again, &spot, at, issued);
     if (oriel_unlikely(entry == NULL))
         return false;
     again->target = target;
@@ -132,21 +101,18 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     again->entry = entry;
     oriel_pending_slot = again;
     oriel_check_held = oriel_pending_slot_release;
-    if (giving.word != NULL)
-        oriel_word_give_entered(word, again->fetches, giving.mine);
-    else if (writes)
-        oriel_word_give_offered(word, rank, offered,
-                                again->fetches); /* behind a cell's lock, or a fence */
+    if (writes)
+        oriel_word_give_offered(word, rank, offered, again->fetches); /* after a cell's lock */
     return true;
 }
 
-/* Before the call of an operation: NULL, and nothing has happened: it goes the way of all. */
+/* Before the call of an operation. NULL, without side effects: the caller takes the slow path. */
 ORIEL_CALLSITE_INLINE struct oriel_callsite *
 oriel_pending_slot_begin(const struct oriel_operation *operation)
 {
     struct oriel_callsite *again = oriel_callsite_place(operation->address, operation->win);
     int32_t target = operation->target_rank;
-    __asm__("" : "+r"(again)); /* gcc would compute the place anew for each comparison */
+    __asm__("" : "+r"(again)); /* otherwise gcc computes the slot's address for each comparison */
     if (oriel_unlikely(!oriel_callsite_is_alike(again, operation)))
         return NULL;
     uint64_t changes = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
@@ -166,7 +132,7 @@ oriel_pending_slot_begin(const struct oriel_operation *operation)
     return gone ? again : NULL;
 }
 
-/* And behind it, with its code. */
+/* After the call, with its code. */
 ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *again,
                                                   const struct oriel_operation *operation, int code)
 {
@@ -179,8 +145,9 @@ ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *a
         oriel_callsite_take(again);
 }
 
-/* What is held is on this target: it is complete, and its buffers are free when the call that flushes it returns.  False: it is
- * not, or nothing is held, or the own number is to be raised first. */
+/* If the operation in the slot has this target, it is complete, and its buffers are free when the
+ * flush returns. Returns false if it has another target, the slot is empty, or the own number must
+ * be raised first. */
 static inline bool oriel_pending_slot_flush(MPI_Win win, int target)
 {
     const struct oriel_callsite *again = oriel_pending_slot;

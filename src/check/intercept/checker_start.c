@@ -8,8 +8,6 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "check/access/entry_lease.h"
-#include "check/access/record_lease.h"
 #include "check/deadlock/wait_records.h"
 #include "check/intercept/callbacks.h"
 #include "check/order/communicators.h"
@@ -241,8 +239,6 @@ static void checker_stop(const struct oriel_site *site)
     oriel_host_carrier_stop();
     oriel_local_stop();
     oriel_order_stop();
-    oriel_entry_lease_stop();
-    oriel_record_lease_stop();
     oriel_check_remote_serve_stop();
     oriel_check_remote_stop();
 }

@@ -20,7 +20,6 @@
 
 #include "check/access/datatype_runs.h"
 #include "check/access/history_proxy.h"
-#include "check/access/record_lease.h"
 #include "check/intercept/request_table.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
@@ -188,15 +187,6 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     return access;
 }
 
-/* One run of bytes on this node, in a window whose memory is fixed. */
-static bool may_be_leased(const struct oriel_operation *operation,
-                          const struct oriel_extents *extents)
-{
-    const struct oriel_checked *window = operation->window;
-    return extents->count == 1 && extents->list[0].count == 1 && operation->request == NULL &&
-           window->common != NULL && !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
-}
-
 static void access_add(struct oriel_operation *operation, oriel_shm_offset history)
 {
     struct oriel_extents extents;
@@ -204,9 +194,7 @@ static void access_add(struct oriel_operation *operation, oriel_shm_offset histo
     struct oriel_access access = oriel_access_of(operation);
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset,
                            operation->moving_bytes) == ORIEL_OK &&
-        extents.count > 0 &&
-        !(may_be_leased(operation, &extents) &&
-          oriel_record_lease_come(history, &access, extents.list)))
+        extents.count > 0)
         operation->ticket =
             oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
                            &window->places[operation->target_rank]);

@@ -27,9 +27,7 @@
  * W4: A process that takes the word over stores giver before it has the lock, whose instruction is
  *     the fence. Until it has the lock it relies on nothing in the word, and others only see that
  *     the word is not theirs. Of several simultaneous ones, each stores giver again under the lock
- *     if another's is there, so giver is the last owner of the lock.
- * W5: A process that has acquired the lock to give, and does not, has taken nothing of the clock
- *     either: it leaves the word without a giver before it releases the lock. */
+ *     if another's is there, so giver is the last owner of the lock. */
 #include "check/order/word_clocks.h"
 
 #include "base/atomic.h"
@@ -139,7 +137,7 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
     return word;
 }
 
-bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     uint32_t giver = fetches ? rank : MIXED;
@@ -156,18 +154,6 @@ bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
-    return mine;
-}
-
-void oriel_word_leave(struct oriel_word_clock *word)
-{
-    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_shm_word_unlock(&word->owner);
-}
-
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
-{
-    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
@@ -180,12 +166,6 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
     oriel_delay();
     oriel_shm_word_unlock(&word->owner);
     oriel_order_raise();
-}
-
-void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
-{
-    bool mine = oriel_word_enter(word, fetches);
-    oriel_word_give_entered(word, fetches, mine);
 }
 
 bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)

@@ -61,12 +61,6 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
 
 void oriel_word_give_to(struct oriel_word_clock *word, bool fetches);
 
-/* Gives in two steps; the first has a locked instruction, followed by a full fence.
- * oriel_word_enter acquires the word's lock and returns whether this process was its giver.
- * oriel_word_leave releases the lock without a give; the word then has no giver. */
-bool oriel_word_enter(struct oriel_word_clock *word, bool fetches);
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine);
-void oriel_word_leave(struct oriel_word_clock *word);
 void oriel_word_merge(struct oriel_word_clock *word);
 
 /* Finds a word in two steps. Most words are the first of their chains, and the first step

@@ -1,7 +1,6 @@
 /* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
  * comes first and however they meet; what is carried from word to word is known to who takes it. */
 #include "check/intercept/reentrancy.h"
-#include "check/access/record_lease.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 
@@ -125,8 +124,6 @@ static void put_beside_records_that_change(int rank, bool are_cut)
         if (rank == 0)
             oriel_history_free(history);
     }
-    oriel_entry_lease_stop();
-    oriel_record_lease_stop();
     oriel_order_stop();
 }
 
@@ -361,39 +358,6 @@ static void words_w3_offer_nothing_old(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, give_what_was_learnt);
 }
 
-/* Who enters a word and leaves it again has taken nothing of it: when it gives there later, others' clocks are taken. */
-static void enter_and_leave(int rank)
-{
-    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
-    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
-    for (int round = 0; round < ROUNDS / 4; round++) {
-        int giver = round % team->n;
-        if (rank == giver) {
-            atomic_store(&team->words[0], oriel_order_now());
-            EXPECT(give_again(words, 8, true));
-        }
-        team_meet();
-        if (rank == (giver + 1) % team->n) {
-            struct oriel_word_clock *word = oriel_word_at(words, 8);
-            oriel_word_enter(word, true);
-            oriel_word_leave(word);
-            EXPECT(oriel_word_give(words, 8, true) && oriel_word_take(words, 8));
-            oriel_order_clock(clock);
-            EXPECT(clock[giver] >= atomic_load(&team->words[0]));
-        }
-        team_meet();
-    }
-    free(clock);
-    oriel_order_stop();
-}
-
-static void words_w5_are_of_nobody_who_has_not_given(void **state)
-{
-    (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, enter_and_leave);
-}
-
 enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
 
 /* All give to a new word of a chain that is not empty, and all but one to another new word before that, where the memory has a
@@ -580,7 +544,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(words_w2_keep_what_each_has_given),
         cmocka_unit_test(words_w3_keep_what_was_offered),
         cmocka_unit_test(words_w3_offer_nothing_old),
-        cmocka_unit_test(words_w5_are_of_nobody_who_has_not_given),
         cmocka_unit_test(words_o1_give_nothing_of_later),
         cmocka_unit_test(numbers_of_several_threads_never_go_back),
         cmocka_unit_test(vast_ranges_are_forgotten),
