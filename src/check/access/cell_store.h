@@ -6,7 +6,7 @@
 #define ORIEL_CHECK_ACCESS_CELL_STORE_H
 
 #include "check/access/insert.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 
 /* A pending access of this process in a cell. Only this process completes it (pending_list.c). */
 struct oriel_pending_access {

@@ -7,7 +7,7 @@
 #define ORIEL_CHECK_DEADLOCK_WAIT_RECORDS_H
 
 #include "base/status.h"
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 #include "check/shm/shm.h"
 
 #include <stdbool.h>

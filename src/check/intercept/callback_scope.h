@@ -18,7 +18,7 @@
 
 #include "check/deadlock/wait_records.h"
 #include "check/intercept/messages.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 
 /* The function that runs in place of the program's: an address in the host to which it returns, and
  * the end of its frame. */

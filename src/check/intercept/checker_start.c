@@ -3,14 +3,14 @@
  * nodes is not. In MPI_Finalize, after the program's own callbacks on MPI_COMM_SELF, unfreed
  * windows are reported and the findings of all ranks are merged. In between, oriel_check_running is
  * true. */
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "check/deadlock/wait_records.h"
 #include "check/intercept/callbacks.h"
-#include "check/order/communicators.h"
+#include "check/intercept/communicators.h"
 #include "check/remote/remote.h"
 #include "datatype/datatype.h"
 

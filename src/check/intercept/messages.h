@@ -5,7 +5,7 @@
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_H
 
 #include "check/local/local_accesses.h"
-#include "check/order/communicators.h"
+#include "check/intercept/communicators.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 

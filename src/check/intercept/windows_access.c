@@ -16,10 +16,10 @@
  * Words are in word_clocks.c. Words of another node, and those without room, are under keys. A
  * large memory has at most WORD_KINDS keys, which its words share. The program's own atomic
  * instructions are accumulates of one element to the same words, where they are watched. */
-#include "check/intercept/windows_operate.h"
+#include "check/window/operation.h"
 
 #include "check/access/datatype_runs.h"
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/intercept/request_table.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"

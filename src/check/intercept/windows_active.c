@@ -3,7 +3,7 @@
  * histories and its clocks are given: a process that the call releases finds both. After the call,
  * this process takes the clocks of those that it has waited for. */
 #include "check/intercept/messages_point.h"
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 
 #include "base/wait.h"
 

@@ -1,7 +1,7 @@
 /* Completion of the operations that this process has issued on a window: their accesses in the
  * targets' histories, their buffers, and the words that fetching accumulates may have read late. */
-#include "check/access/history_proxy.h"
-#include "check/intercept/windows_table.h"
+#include "check/remote/history_proxy.h"
+#include "check/window/window_steps.h"
 
 static uint64_t local_ticket(int32_t rank)
 {

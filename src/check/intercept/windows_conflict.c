@@ -1,7 +1,7 @@
 /* From two accesses to a finding: which rule, which bytes, which call is missing. If the earlier
  * access was pending although its origin had done something that looks like completion, the finding
  * names that mistake. Histories call these functions under their lock. */
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 #include "check/remote/remote.h"
 
 #include <inttypes.h>

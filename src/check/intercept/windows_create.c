@@ -1,10 +1,10 @@
 /* Creation of windows. Before the call is passed on, all members send each other their arguments.
  * After it they meet, so that what came before on any member is ordered before what follows on any
  * other. */
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/intercept/callback_scope.h"
 #include "check/intercept/messages_waits.h"
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 #include "check/remote/remote_waits.h"
 
 #include "oriel/mpi_rma.h"

@@ -2,8 +2,8 @@
  * before the call is passed on. Members with open epochs end them then, so that the call succeeds
  * on all members or is made by none: a rank that failed alone would leave the others waiting for
  * ever. A member that has not made a call that others wait for makes it while it waits for them. */
-#include "check/access/history_proxy.h"
-#include "check/intercept/windows_table.h"
+#include "check/remote/history_proxy.h"
+#include "check/window/window_steps.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/remote_waits.h"
 

@@ -1,7 +1,7 @@
 /* The groups of MPI_Win_post and MPI_Win_start as ranks of their window. If memory is exhausted,
  * the window's spare room serves one call at a time: an epoch that was not recorded would make
  * other ranks look wrong. */
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Memory of windows: regions of dynamic windows, which are recorded for origins, and parts of other
  * members that this process has mapped. */
-#include "check/access/history_proxy.h"
-#include "check/intercept/windows_table.h"
+#include "check/remote/history_proxy.h"
+#include "check/window/window_steps.h"
 
 #include "oriel/mpi_rma.h"
 

@@ -1,9 +1,9 @@
 /* Put, get and the accumulates, with requests and without, of either width of counts (MPI-4.1,
  * 13.3). An operation with wrong arguments or in a wrong epoch is reported and passed on without a
  * fatal error handler. A correct one is an access. */
-#include "check/intercept/windows_operate.h"
+#include "check/window/operation.h"
 
-#include "check/access/pending_slot.h"
+#include "check/intercept/pending_slot.h"
 
 #include "oriel/mpi_rma.h"
 

@@ -13,7 +13,7 @@
  * Where the first operation on a target may acquire its lock, the checker first makes an operation
  * of its own, so that the lock's order is known when the program's operation is compared. A lock
  * with MPI_MODE_NOCHECK orders nothing: the program does. */
-#include "check/access/pending_slot.h"
+#include "check/intercept/pending_slot.h"
 
 #include <string.h>
 

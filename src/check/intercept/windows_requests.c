@@ -1,9 +1,9 @@
 /* Operations with requests. The completion of the request frees the buffers and completes
  * operations that fetch; it does not complete the operation at the target. A flush does all of
  * this. Whichever comes first does it, and the other one finds nothing left. */
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/intercept/request_table.h"
-#include "check/intercept/windows_operate.h"
+#include "check/window/operation.h"
 #include "check/intercept/wrap.h"
 
 #include <stdlib.h>

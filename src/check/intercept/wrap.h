@@ -3,7 +3,7 @@
 #ifndef ORIEL_CHECK_INTERCEPT_WRAP_H
 #define ORIEL_CHECK_INTERCEPT_WRAP_H
 
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "host/host.h"
 
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #include "check/local/local_accesses.h"
 
 #include "base/atomic.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
 #include "check/local/short_buffers.h"
 #include "check/local/thread_shadow.h"

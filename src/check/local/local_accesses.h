@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "check/access/datatype_runs.h"
-#include "check/access/history.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/access_types.h"
+#include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
 
 #include <mpi.h>

@@ -4,8 +4,8 @@
 #ifndef ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 #define ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 
-#include "check/access/history.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/access_types.h"
+#include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
 #include "check/local/window_memory.h"
 

@@ -5,7 +5,7 @@
 #ifndef ORIEL_CHECK_ORDER_ORDER_H
 #define ORIEL_CHECK_ORDER_ORDER_H
 
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 #include "check/shm/shm.h"
 
 #include <limits.h>

@@ -4,7 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 
 extern struct oriel_order_own {

@@ -4,7 +4,7 @@
 #ifndef ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 #define ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 #include "check/shm/shm.h"
 
 #include <stdatomic.h>

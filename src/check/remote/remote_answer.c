@@ -3,7 +3,7 @@
  * closed. */
 #include "check/remote/remote_answer.h"
 
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/order/rank_clocks.h"

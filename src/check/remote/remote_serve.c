@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "base/reserve_fd.h"
 #include "base/status.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 #include "check/remote/remote_answer.h"
 #include "check/remote/remote_auth.h"

@@ -4,7 +4,7 @@
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 #define ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 #include "check/deadlock/wait_internal.h"
 #include "check/remote/remote.h"
 

@@ -52,7 +52,7 @@ const char *oriel_call_name(uint16_t call)
         [ORIEL_CALL_NONE] = "",
 #define CALL(name)        [ORIEL_CALL_##name] = "MPI_" #name,
 #define LOCAL(name, text) [ORIEL_CALL_##name] = text,
-#include "check/intercept/checked_calls.def"
+#include "check/report/checked_calls.def"
 #undef CALL
 #undef LOCAL
     };

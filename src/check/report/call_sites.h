@@ -4,14 +4,14 @@
 #ifndef ORIEL_CHECK_REPORT_CALL_SITES_H
 #define ORIEL_CHECK_REPORT_CALL_SITES_H
 
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 #include "check/report/finding_record.h"
 
 enum oriel_call {
     ORIEL_CALL_NONE,
 #define CALL(name)        ORIEL_CALL_##name,
 #define LOCAL(name, text) CALL(name)
-#include "check/intercept/checked_calls.def"
+#include "check/report/checked_calls.def"
 #undef CALL
 #undef LOCAL
     ORIEL_CALL_COUNT

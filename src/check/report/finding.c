@@ -35,7 +35,7 @@ const struct oriel_rule_text *oriel_rule_text(uint32_t rule)
     static const struct oriel_rule_text texts[] = {
 #define RULE(name, number_, title_, text, example, remedy_)                                        \
     {.number = number_, .title = title_, .remedy = remedy_},
-#include "check/rules/rules.def"
+#include "check/report/rules.def"
 #undef RULE
     };
     static const struct oriel_rule_text unknown = {

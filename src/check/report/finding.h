@@ -4,11 +4,11 @@
 #ifndef ORIEL_CHECK_REPORT_FINDING_H
 #define ORIEL_CHECK_REPORT_FINDING_H
 
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 
 enum oriel_rule {
 #define RULE(name, number, title, text, example, remedy) ORIEL_RULE_##name,
-#include "check/rules/rules.def"
+#include "check/report/rules.def"
 #undef RULE
     ORIEL_RULE_COUNT
 };

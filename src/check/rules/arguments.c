@@ -1,6 +1,6 @@
 /* Checks the arguments of operations and synchronisations against the window: ranks, assertions,
  * datatypes, sizes, ranges (MPI-4.1, 13.3). Findings name the values of both sides. */
-#include "check/intercept/windows_operate.h"
+#include "check/window/operation.h"
 
 #include "base/tls_cache.h"
 #include "check/access/datatype_runs.h"

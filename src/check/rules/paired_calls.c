@@ -1,7 +1,7 @@
 /* Calls of two members that belong together: posts and starts, fences and their counts. At the end
  * of the window, calls without a counterpart are reported, and members that wait for one are
  * released (windows_free.c). The later of two calls makes the report. */
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 
 #include <stdio.h>
 

@@ -10,8 +10,8 @@
  *
  * MPI_MODE_NOSTORE: the window keeps its process's clock from just before the last synchronisation
  * gave it. Stores of this process that are not in that clock came after it. */
-#include "check/access/history_proxy.h"
-#include "check/intercept/windows_operate.h"
+#include "check/remote/history_proxy.h"
+#include "check/window/operation.h"
 #include "check/remote/remote.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "check/report/finding.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/local/local_accesses.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"

@@ -2,7 +2,7 @@
  * layouts; other ranks' operations are put into the histories by hand.  Each test starts and stops the part anew. */
 #include "check/local/local_accesses.h"
 
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/order/order.h"
 #include "check/local/window_memory.h"
 #include "check/report/call_sites.h"

@@ -1,5 +1,5 @@
 /* The variables of reentrancy.h. */
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 
 _Thread_local union oriel_check_where oriel_check_where;
 _Thread_local struct oriel_check_call oriel_check_call;

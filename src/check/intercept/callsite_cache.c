@@ -3,9 +3,9 @@
  * operations in lock epochs most. For them this file does in one step what windows_operate.c and
  * windows_access.c do for all others, with the same effect: the bytes at the target get an entry in
  * their cell, the buffers enter the short list, and the word gets the clock. */
-#include "check/access/callsite_cache.h"
+#include "check/intercept/callsite_cache.h"
 
-#include "check/access/pending_slot.h"
+#include "check/intercept/pending_slot.h"
 #include "check/access/stride_detect.h"
 
 bool oriel_callsite_fill(struct oriel_operation *operation)

@@ -2,12 +2,12 @@
  * same operation at other offsets. A cached fact depends on the arguments and the window only.
  * Epochs, and everything else that a call can change, are checked each time, or counted in
  * oriel_check_changes. */
-#ifndef ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
-#define ORIEL_CHECK_ACCESS_CALLSITE_CACHE_H
+#ifndef ORIEL_CHECK_INTERCEPT_CALLSITE_CACHE_H
+#define ORIEL_CHECK_INTERCEPT_CALLSITE_CACHE_H
 
 #include "base/tls_cache.h"
 #include "check/access/cell_repeat.h"
-#include "check/intercept/windows_operate.h"
+#include "check/window/operation.h"
 #include "check/local/short_buffers.h"
 
 enum {

@@ -3,8 +3,8 @@
  * entry is not modelled: intercommunicators, those of sessions, those with processes of another
  * MPI_COMM_WORLD, and those whose creation was not seen. An entry stays valid as long as the
  * communicator or a reference. */
-#ifndef ORIEL_CHECK_ORDER_COMMUNICATORS_H
-#define ORIEL_CHECK_ORDER_COMMUNICATORS_H
+#ifndef ORIEL_CHECK_INTERCEPT_COMMUNICATORS_H
+#define ORIEL_CHECK_INTERCEPT_COMMUNICATORS_H
 
 #include "check/deadlock/wait_records.h"
 #include "check/order/message_matching.h"

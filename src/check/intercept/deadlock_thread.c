@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 #include "base/wait.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/remote/remote_waits.h"
 #include "check/report/finding.h"
 #include "host/host.h"

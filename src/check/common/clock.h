@@ -1,7 +1,7 @@
 /* A vector clock: an array with the known number of each rank of MPI_COMM_WORLD. The width is fixed
  * when the process starts. Only a process's own threads change its clock, under order.c's mutex. */
-#ifndef ORIEL_CHECK_ORDER_CLOCK_H
-#define ORIEL_CHECK_ORDER_CLOCK_H
+#ifndef ORIEL_CHECK_COMMON_CLOCK_H
+#define ORIEL_CHECK_COMMON_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

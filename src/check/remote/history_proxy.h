@@ -1,8 +1,8 @@
 /* Histories of members' parts of windows, on this machine's board or on another's.  A part of a window over several machines is
  * named by a number that means the same on all of them; history.h says what the functions do.  windows*.c call; remote_answer.c
  * enters for others. */
-#ifndef ORIEL_CHECK_ACCESS_HISTORY_PROXY_H
-#define ORIEL_CHECK_ACCESS_HISTORY_PROXY_H
+#ifndef ORIEL_CHECK_REMOTE_HISTORY_PROXY_H
+#define ORIEL_CHECK_REMOTE_HISTORY_PROXY_H
 
 #include "check/access/history.h"
 

@@ -8,10 +8,10 @@
  * short_buffers.c, the window's marks). Most operations are flushed by the very next call, which
  * then has almost nothing to do. Any other call first moves the operation to the lists. Only used
  * where one thread makes all calls. */
-#ifndef ORIEL_CHECK_ACCESS_PENDING_SLOT_H
-#define ORIEL_CHECK_ACCESS_PENDING_SLOT_H
+#ifndef ORIEL_CHECK_INTERCEPT_PENDING_SLOT_H
+#define ORIEL_CHECK_INTERCEPT_PENDING_SLOT_H
 
-#include "check/access/callsite_cache.h"
+#include "check/intercept/callsite_cache.h"
 #include "check/order/word_clocks.h"
 
 /* The operation in the slot; valid while oriel_check_held is set. */

@@ -2,15 +2,15 @@
  * state of this process's epochs, and the part in shared memory that all members use. An entry
  * exists from after the window's creation until before its end. A thread may use an entry that it
  * has found as long as MPI allows it to use the window. */
-#ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_H
-#define ORIEL_CHECK_INTERCEPT_WINDOWS_H
+#ifndef ORIEL_CHECK_WINDOW_CHECKED_WINDOW_H
+#define ORIEL_CHECK_WINDOW_CHECKED_WINDOW_H
 
 #include "check/deadlock/wait_records.h"
 #include "check/local/local_accesses.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
-#include "check/rules/epoch_rules.h"
+#include "check/window/epoch_rules.h"
 #include "host/host.h"
 
 #include <pthread.h>

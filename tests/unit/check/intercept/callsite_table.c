@@ -1,6 +1,6 @@
 /* Where call sites stand in their thread's table: those with the same first place do not drive each other out, whatever addresses
  * they were given by chance, and one too many drives out a single one. */
-#include "check/access/callsite_cache.h"
+#include "check/intercept/callsite_cache.h"
 
 #include <string.h>
 

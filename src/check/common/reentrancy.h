@@ -2,8 +2,8 @@
  * exported wrapper asks first, and counts itself while the next function runs. Calls that the host
  * or its libraries make there pass unchecked. Calls by the program's own functions that the host
  * calls back there are checked (callbacks.h). */
-#ifndef ORIEL_CHECK_INTERCEPT_REENTRANCY_H
-#define ORIEL_CHECK_INTERCEPT_REENTRANCY_H
+#ifndef ORIEL_CHECK_COMMON_REENTRANCY_H
+#define ORIEL_CHECK_COMMON_REENTRANCY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

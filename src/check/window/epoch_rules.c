@@ -1,7 +1,7 @@
 /* The rules of MPI-4.1, 13.5 that relate one epoch to another, and the texts of their violations.
  * Only correct calls change the state; a wrong call changes nothing but the set of expected
  * counterparts. The caller holds the window's lock. */
-#include "check/rules/epoch_rules.h"
+#include "check/window/epoch_rules.h"
 
 #include <stdarg.h>
 #include <stdio.h>

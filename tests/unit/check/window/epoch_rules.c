@@ -1,6 +1,6 @@
 /* The state of a window's epochs: which call is right after which, what is told of a wrong one, and which later calls are its
  * echoes. Each test has a window of four ranks. */
-#include "check/rules/epoch_rules.h"
+#include "check/window/epoch_rules.h"
 
 #include <string.h>
 

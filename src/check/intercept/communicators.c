@@ -1,7 +1,7 @@
 /* The table of communicators by handle. The host deletes an attribute of the communicator when it
  * is freed, by whatever call, and that removes the entry. So no stale entry is found under a handle
  * that is used again. */
-#include "check/order/communicators.h"
+#include "check/intercept/communicators.h"
 
 #include "base/hash_table.h"
 #include "check/order/order.h"

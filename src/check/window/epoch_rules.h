@@ -3,8 +3,8 @@
  * without processes or windows; the caller holds the window's lock. A wrong call has no effect, but
  * its counterpart is expected. That counterpart is an echo, which is neither reported nor passed
  * on. */
-#ifndef ORIEL_CHECK_RULES_EPOCH_RULES_H
-#define ORIEL_CHECK_RULES_EPOCH_RULES_H
+#ifndef ORIEL_CHECK_WINDOW_EPOCH_RULES_H
+#define ORIEL_CHECK_WINDOW_EPOCH_RULES_H
 
 #include "base/status.h"
 #include "check/report/finding.h"

@@ -1,6 +1,6 @@
 /* Parts of windows: what is here goes to history.c, what is elsewhere is asked of its machine.  A number is the history's place,
  * with the machine's number above it.  history_proxy.h says who may call. */
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 
 #include "check/order/order.h"
 #include "check/remote/remote_validate.h"

@@ -7,7 +7,7 @@
  * callsite_cache.c finds a buffer in use, so it does not enter the slot, and increments the counter
  * where it joins the lists. A refused operation is complete when its call returns, and leaves
  * nothing. */
-#include "check/access/pending_slot.h"
+#include "check/intercept/pending_slot.h"
 
 const struct oriel_callsite *oriel_pending_slot;
 

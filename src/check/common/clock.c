@@ -1,5 +1,5 @@
 /* Vector clocks. */
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 
 void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int width)
 {

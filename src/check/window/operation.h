@@ -1,9 +1,9 @@
 /* An operation on a window in progress. The exported functions fill in the first half, the checks
  * of arguments, promises and accesses the second. On the caller's stack. */
-#ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_OPERATE_H
-#define ORIEL_CHECK_INTERCEPT_WINDOWS_OPERATE_H
+#ifndef ORIEL_CHECK_WINDOW_OPERATION_H
+#define ORIEL_CHECK_WINDOW_OPERATION_H
 
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 #include "datatype/datatype.h"
 
 struct oriel_operation {

@@ -1,10 +1,10 @@
 /* What the files windows*.c share: the table of windows, and the steps of a call. */
-#ifndef ORIEL_CHECK_INTERCEPT_WINDOWS_TABLE_H
-#define ORIEL_CHECK_INTERCEPT_WINDOWS_TABLE_H
+#ifndef ORIEL_CHECK_WINDOW_WINDOW_STEPS_H
+#define ORIEL_CHECK_WINDOW_WINDOW_STEPS_H
 
 #include "base/atomic.h"
-#include "check/intercept/reentrancy.h"
-#include "check/intercept/windows.h"
+#include "check/common/reentrancy.h"
+#include "check/window/checked_window.h"
 
 #define ORIEL_EXPORT __attribute__((visibility("default")))
 

@@ -1,10 +1,10 @@
 /* The table of windows by handle: those that the program has made and not freed. Findings about a
  * window, calls that go on after a finding, and the keys and histories of a window. */
-#include "check/intercept/windows.h"
+#include "check/window/checked_window.h"
 
 #include "base/hash_table.h"
 #include "check/access/history.h"
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/remote.h"

@@ -1,6 +1,6 @@
 /* The slots of call sites in the table of their thread. Sites whose addresses share a first slot
  * use the next ones, so the sites of one loop do not evict each other. */
-#include "check/access/callsite_cache.h"
+#include "check/intercept/callsite_cache.h"
 
 _Thread_local struct oriel_callsite oriel_agains[ORIEL_CALLSITE_SITES];
 
