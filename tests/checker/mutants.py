@@ -119,7 +119,7 @@ MUTANTS = [
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again to an unused cell says that it is used"),
     ("check/order/word_clocks.h", "rank) || !oriel_word_is_up_to_date(word)", "rank)",
      "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
-    ("check/shm/shm.c", "!oriel_identity_word_lives(found)", "false",
+    ("check/shm/shm.c", "!oriel_identity_word_alive(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
     ("check/shm/shm.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
      " memory_order_relaxed))\n        oriel_shm_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",

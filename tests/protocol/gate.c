@@ -11,7 +11,7 @@ enum { ROUNDS = 8000, ADMISSIONS = 12, WAKES = 12 };
 /* The gate alone, no tickets: writers meet writers. */
 static void pass_gate(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct room *room = room_at(window, 0, 0);
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         if (team_random() % 2 == 0) {
@@ -160,7 +160,7 @@ static void gate_readers_do_not_starve_writers(void **state)
  * inside: courtesy towards rank 1 must come to an end. */
 static void wait_in_a_circle(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
         lock_one(window, 0);
         team_flag_set(0, 1);
@@ -189,7 +189,7 @@ static void gate_courtesy_ends(void **state)
 /* Rank 0's second lock is not courteous at all: the reader waits for its first one. */
 static void lock_a_second(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
         lock_one(window, 0);
         team_flag_set(0, 1);
@@ -215,7 +215,7 @@ static void gate_nested_writer_does_not_wait_for_readers(void **state)
 /* Of many sleeps few last to the time limit: G5 wakes readers, G2 wakes writers. */
 static void hand_over(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     for (int i = 0; i < 2 * WAKES; i++) {
         bool reads = (i + window->rank) % 2 == 0;
         if (window->rank == 1)

@@ -52,7 +52,7 @@ void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high
 
 static inline bool oriel_pending_list_room(unsigned more)
 {
-    return !oriel_check_several && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
+    return !oriel_check_many_threads && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
 }
 
 static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel_cell *cell,

@@ -29,8 +29,7 @@ enum oriel_access_flag {
     ORIEL_ACCESS_ANY_OP =
         32, /* operators may differ: a compare_and_swap where no hint forbids it */
     ORIEL_ACCESS_MESSAGE = 64, /* a buffer of a message or collective */
-    ORIEL_ACCESS_ALONE =
-        128, /* not merged while it is pending: it has its own ticket (requests) */
+    ORIEL_ACCESS_ALONE = 128, /* not merged while it is pending: it has its own ticket (requests) */
 };
 
 /* A call site: an address in the program, and the function it calls. */

@@ -42,16 +42,16 @@ extern _Atomic bool oriel_check_left __attribute__((visibility("hidden")));
 
 /* Whether several threads of this process may run checker code at once: the program may call from
  * all its threads, or one thread serves other nodes. Set before the first call that is checked. */
-extern bool oriel_check_several __attribute__((visibility("hidden")));
+extern bool oriel_check_many_threads __attribute__((visibility("hidden")));
 
 /* Whether one thread makes all calls. Its own cached data then stays valid. */
-extern bool oriel_check_alone __attribute__((visibility("hidden")));
+extern bool oriel_check_one_thread __attribute__((visibility("hidden")));
 
 /* Whether loads and stores are watched, of whatever thread of the program. */
 extern bool oriel_check_watches __attribute__((visibility("hidden")));
 
 /* What the program's next checked call does first; NULL: nothing. Owned by pending_slot.c. */
-extern void (*oriel_check_held)(void) __attribute__((visibility("hidden")));
+extern void (*oriel_check_pending)(void) __attribute__((visibility("hidden")));
 
 /* Changes with each call that may change what the checker knows of windows, epochs and buffers: all
  * checked calls except those that pending_slot.h does in full. Where one thread makes all calls,
@@ -96,8 +96,8 @@ ORIEL_CHECK_INLINE bool oriel_check_is_programs(const void *address)
 /* The call is checked. */
 static inline void oriel_check_look(void)
 {
-    if (__builtin_expect(oriel_check_held != NULL, 0))
-        oriel_check_held();
+    if (__builtin_expect(oriel_check_pending != NULL, 0))
+        oriel_check_pending();
     oriel_check_change();
 }
 

@@ -139,8 +139,8 @@ void oriel_callback_scope_handler_begin(struct oriel_callback_scope *scope,
 {
     if (oriel_check_where.in.depth > 0) {
         oriel_wait_interrupt();
-        if (may_lose && (oriel_begun.is_collective || !oriel_check_alone))
-            oriel_order_doubt();
+        if (may_lose && (oriel_begun.is_collective || !oriel_check_one_thread))
+            oriel_order_set_doubtful();
         oriel_claimed_requests_failed(oriel_begun.claim, code);
     }
     scope_enter(scope, position, true, NULL);

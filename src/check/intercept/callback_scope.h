@@ -16,9 +16,9 @@
 #ifndef ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 #define ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 
+#include "check/common/reentrancy.h"
 #include "check/deadlock/wait_records.h"
 #include "check/intercept/messages.h"
-#include "check/common/reentrancy.h"
 
 /* The function that runs in place of the program's: an address in the host to which it returns, and
  * the end of its frame. */

@@ -5,8 +5,8 @@
  * their cell, the buffers enter the short list, and the word gets the clock. */
 #include "check/intercept/callsite_cache.h"
 
-#include "check/intercept/pending_slot.h"
 #include "check/access/stride_detect.h"
+#include "check/intercept/pending_slot.h"
 
 bool oriel_callsite_fill(struct oriel_operation *operation)
 {
@@ -157,7 +157,7 @@ bool oriel_callsite_is_apart(const struct oriel_callsite *again, const void *ori
  * calls. */
 static bool is_alone(const struct oriel_checked *window)
 {
-    return window->touched_histories == 0 && window->asked == NULL && oriel_check_alone &&
+    return window->touched_histories == 0 && window->asked == NULL && oriel_check_one_thread &&
            oriel_short_buffers_are_quiet() && oriel_pending_list_room(1);
 }
 
@@ -233,9 +233,8 @@ bool oriel_callsite_go(struct oriel_callsite *again, bool tried, int32_t target,
     add(again, target, history, &run);
     oriel_check_change();
     if (word != NULL)
-        oriel_word_give_offered(
-            word, rank, offered,
-            again->fetches); /* after a cell's lock, or the tree's */
+        oriel_word_give_offered(word, rank, offered,
+                                again->fetches); /* after a cell's lock, or the tree's */
     else if (again->writes_words)
         oriel_window_give_word(window, target, run.offset, again->fetches);
     again->target = target;

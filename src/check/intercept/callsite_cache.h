@@ -7,8 +7,8 @@
 
 #include "base/tls_cache.h"
 #include "check/access/cell_repeat.h"
-#include "check/window/operation.h"
 #include "check/local/short_buffers.h"
+#include "check/window/operation.h"
 
 enum {
     ORIEL_CALLSITE_SITES = 64, /* a power of 2 */
@@ -54,7 +54,7 @@ struct oriel_callsite {
     struct oriel_window_target *ways;
     uint32_t ranks;
     const _Atomic uint32_t *bulk; /* oriel_window_has_bulk */
-    uint64_t what; /* the entry's word at the start of a cell, and its screen */
+    uint64_t what;                /* the entry's word at the start of a cell, and its screen */
     uint64_t screen;
     const void *origin; /* the last buffers, known to be apart */
     const void *compare;

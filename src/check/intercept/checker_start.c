@@ -37,7 +37,7 @@ static bool is_threaded = true;
 static int world_size;
 static int world_rank;
 
-bool oriel_start_reaches_all(void)
+bool oriel_start_reaches_all_nodes(void)
 {
     return reaches_all;
 }
@@ -78,8 +78,8 @@ static bool nodes_find(void)
     uint64_t *numbers = calloc((size_t)(unsigned)world_size, sizeof *numbers);
     node_of = calloc((size_t)(unsigned)world_size, sizeof *node_of);
     nodes_count = 0;
-    bool found = oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, numbers,
-                                   NULL) == ORIEL_OK &&
+    bool found = oriel_host_allgather(MPI_COMM_WORLD, "the checker", &own, sizeof own, numbers,
+                                      NULL) == ORIEL_OK &&
                  numbers != NULL && node_of != NULL;
     for (int i = 0; i < world_size && found; i++) {
         int like = 0;
@@ -131,9 +131,9 @@ static bool shm_make_or_join(void)
             oriel_warn("other nodes cannot reach the checker of rank %d's node: %s", world_rank,
                        oriel_fail_message());
     }
-    bool joined =
-        oriel_host_gather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all, NULL) == ORIEL_OK &&
-        all != NULL;
+    bool joined = oriel_host_allgather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all,
+                                       NULL) == ORIEL_OK &&
+                  all != NULL;
     const struct start_message *first = joined ? &all[node_first_rank(node_of[world_rank])] : NULL;
     joined = joined && first->made && addresses_store(all) &&
              (is_first_of_node() || oriel_shm_join(first->path) == ORIEL_OK);
@@ -150,17 +150,17 @@ static void stop_in_child(void)
 static bool watch_forks(void)
 {
     static _Atomic bool watching;
-    return oriel_fork_watch(&watching, NULL, NULL, stop_in_child) == ORIEL_OK;
+    return oriel_fork_register(&watching, NULL, NULL, stop_in_child) == ORIEL_OK;
 }
 
 static bool checker_parts_start(bool threads)
 {
     return oriel_order_start(world_rank, world_size) == ORIEL_OK &&
-           oriel_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK &&
+           oriel_call_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK &&
            oriel_local_start(oriel_buffer_conflict, NULL, oriel_window_order_atomic) == ORIEL_OK &&
-           oriel_waits_start(world_rank, world_size, threads) == ORIEL_OK &&
-           oriel_type_start() == ORIEL_OK && oriel_host_alone(MPI_COMM_WORLD) == ORIEL_OK &&
-           watch_forks();
+           oriel_wait_records_start(world_rank, world_size, threads) == ORIEL_OK &&
+           oriel_type_start() == ORIEL_OK &&
+           oriel_host_singleton_create(MPI_COMM_WORLD) == ORIEL_OK && watch_forks();
 }
 
 enum { STARTED = 1, REACHES = 2 };
@@ -179,7 +179,7 @@ static void nodes_connect(void)
     bool reaches = !is_first_of_node() || nodes_count == 1 || oriel_check_remote_try();
     reaches_all = (bits_agree(reaches ? REACHES : 0) & REACHES) != 0;
     if (reaches_all && nodes_count > 1)
-        oriel_check_remote_span();
+        oriel_check_remote_connect_all();
     if (!reaches)
         oriel_warn("rank %d does not reach the checkers of all nodes (%s): order between nodes is "
                    "not checked",
@@ -212,8 +212,8 @@ static void checker_start(bool threads)
     int level = MPI_THREAD_MULTIPLE;
     query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
     is_threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
-    oriel_check_several = oriel_check_several || is_threaded;
-    oriel_check_alone = !is_threaded && level != MPI_THREAD_SERIALIZED;
+    oriel_check_many_threads = oriel_check_many_threads || is_threaded;
+    oriel_check_one_thread = !is_threaded && level != MPI_THREAD_SERIALIZED;
     /* so that each node knows it, whether or not its ranks use it */
     oriel_comm_find(MPI_COMM_WORLD);
     if (is_first_of_node())
@@ -228,11 +228,11 @@ static void checker_stop(const struct oriel_site *site)
     if (!oriel_check_left) { /* else the state of windows and waits is not known */
         oriel_check_look();  /* at what callbacks have left pending */
         oriel_windows_finalise(site);
-        oriel_waits_finish(site);
+        oriel_wait_records_finish(site);
     }
     oriel_finding_end();
     oriel_deadlock_stop();
-    oriel_waits_stop();
+    oriel_wait_records_stop();
     oriel_check_running = oriel_check_left = false;
     oriel_comm_stop();
     oriel_type_stop();
@@ -291,7 +291,7 @@ ORIEL_EXPORT int MPI_Init(int *argc, char ***argv) __attribute__((weak, alias("P
 
 ORIEL_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    oriel_waits_before();
+    oriel_wait_records_before_init();
     int code = oriel_host()->Init_thread(argc, argv, required, provided);
     oriel_check_enter();
     if (code == MPI_SUCCESS) {

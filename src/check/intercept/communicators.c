@@ -34,7 +34,7 @@ static uint64_t handle_key(MPI_Comm comm)
 
 /* --- references --- */
 
-void oriel_comm_hold(struct oriel_comm *comm)
+void oriel_comm_retain(struct oriel_comm *comm)
 {
     atomic_fetch_add_explicit(&comm->references, 1, memory_order_relaxed);
 }
@@ -185,10 +185,10 @@ void oriel_comm_stop(void)
 
 /* --- ids --- */
 
-struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call,
+struct oriel_comm_origin oriel_comm_origin(const struct oriel_comm *parent, const char *call,
                                            int tag)
 {
-    struct oriel_comm_making making = {.parent_id = parent == NULL ? 0 : parent->id,
+    struct oriel_comm_origin making = {.parent_id = parent == NULL ? 0 : parent->id,
                                        .tag = (uint64_t)(uint32_t)tag};
     for (const char *c = call; *c != '\0'; c++)
         making.tag = mix(making.tag, (unsigned char)*c);
@@ -199,12 +199,12 @@ static uint64_t comm_id_next(uint64_t key)
 {
     pthread_mutex_lock(&mutex);
     uintptr_t count = (uintptr_t)oriel_hash_table_find(&made_counts, key) + 1;
-    bool counted = oriel_hash_table_set_alone(&made_counts, key, (void *)count);
+    bool counted = oriel_hash_table_set_nolock(&made_counts, key, (void *)count);
     pthread_mutex_unlock(&mutex);
     return counted ? mix(key, count) : 0;
 }
 
-uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct oriel_comm *like)
+uint64_t oriel_comm_id_assign(const struct oriel_comm_origin *making, const struct oriel_comm *like)
 {
     uint64_t key = mix(making->parent_id, making->tag);
     for (int i = 0; i < like->size; i++)
@@ -212,12 +212,12 @@ uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct or
     return comm_id_next(key);
 }
 
-void oriel_comm_made(const struct oriel_comm_making *making, MPI_Comm comm)
+void oriel_comm_add_made(const struct oriel_comm_origin *making, MPI_Comm comm)
 {
     struct oriel_comm *entry = comm == MPI_COMM_NULL ? NULL : comm_make(comm);
     if (entry == NULL)
         return;
-    uint64_t id = oriel_comm_draw(making, entry);
+    uint64_t id = oriel_comm_id_assign(making, entry);
     oriel_comm_release(entry);
     if (id != 0)
         oriel_comm_add(comm, id);

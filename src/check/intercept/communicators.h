@@ -34,7 +34,7 @@ struct oriel_comm *oriel_comm_find(MPI_Comm comm);
  * Returns NULL when a process is not in MPI_COMM_WORLD. The caller is a member. */
 struct oriel_comm *oriel_comm_of_group(MPI_Group group);
 
-void oriel_comm_hold(struct oriel_comm *comm);
+void oriel_comm_retain(struct oriel_comm *comm);
 void oriel_comm_release(struct oriel_comm *comm);
 
 static inline bool oriel_comm_has(const struct oriel_comm *comm, int rank)
@@ -49,21 +49,22 @@ static inline int oriel_comm_world_rank(const struct oriel_comm *comm, int rank)
 
 /* What a call makes communicators from. parent: NULL when it is not modelled; tag: distinguishes
  * calls. */
-struct oriel_comm_making {
+struct oriel_comm_origin {
     uint64_t parent_id;
     uint64_t tag;
 };
-struct oriel_comm_making oriel_comm_making(const struct oriel_comm *parent, const char *call,
+struct oriel_comm_origin oriel_comm_origin(const struct oriel_comm *parent, const char *call,
                                            int tag);
 
 /* Call after the communicator was made: from now on it is found, if it is an intracommunicator with
  * all processes in MPI_COMM_WORLD. Members that make several communicators of one group from one
  * parent make them in the same order: the nth one has the same id on all members. */
-void oriel_comm_made(const struct oriel_comm_making *making, MPI_Comm comm);
+void oriel_comm_add_made(const struct oriel_comm_origin *making, MPI_Comm comm);
 
-/* Does the same in two steps for a communicator that is complete later: oriel_comm_draw assigns its
+/* Does the same in two steps for a communicator that is complete later: oriel_comm_id_assign assigns its
  * id now, for the group of like. */
-uint64_t oriel_comm_draw(const struct oriel_comm_making *making, const struct oriel_comm *like);
+uint64_t oriel_comm_id_assign(const struct oriel_comm_origin *making,
+                              const struct oriel_comm *like);
 void oriel_comm_add(MPI_Comm comm, uint64_t id);
 
 /* Call after the call that freed it: removes the entry that was found under its handle before. */

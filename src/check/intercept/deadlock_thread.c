@@ -79,7 +79,7 @@ static void *deadlock_thread_run(void *closure)
     enum oriel_deadlock_reach reach = *(const enum oriel_deadlock_reach *)closure;
     oriel_check_enter(); /* calls of this thread are not the program's */
     bool open = oriel_deadlock_open(&finder, oriel_shm_world_size(), patience_ns);
-    finder.look.remote = reach == ORIEL_DEADLOCK_ALL ? oriel_check_remote_look() : NULL;
+    finder.look.remote = reach == ORIEL_DEADLOCK_ALL ? oriel_check_remote_waits() : NULL;
     finder.marks = reach == ORIEL_DEADLOCK_MARKS;
     while (open && sleep_until_next_look())
         if (oriel_deadlock_find(&finder, oriel_now_ns()) > 0) {

@@ -78,7 +78,7 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
     pthread_mutex_unlock(&mutex);
     if (at == HANDLERS) {
         oriel_finding_count("error handlers beyond the first 64: their calls are not checked");
-        oriel_order_doubt(); /* a jump out of one shows at the thread's next call only */
+        oriel_order_set_doubtful(); /* a jump out of one shows at the thread's next call only */
     }
     return at == HANDLERS ? function : in_place[at];
 }

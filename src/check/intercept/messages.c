@@ -61,7 +61,7 @@ void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel
     }
     if (entry->size == 1)
         return;
-    oriel_comm_hold(entry);
+    oriel_comm_retain(entry);
     oriel_begun.is_collective = true;
     collective->comm = entry;
     collective->number = atomic_fetch_add_explicit(&entry->collectives, 1, memory_order_relaxed);
@@ -98,7 +98,7 @@ void oriel_collective_end(struct oriel_collective *collective, bool failed)
         return;
     oriel_begun.is_collective = false;
     if (failed)
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
     if (collective->flow == ORIEL_FLOW_UP) {
         for (int rank = 0; rank <= comm->rank; rank++) {
             struct oriel_key key = collective_key(collective, rank + 1);
@@ -152,7 +152,7 @@ struct oriel_collective_request *oriel_collective_request_begin(MPI_Comm comm, e
 {
     struct oriel_collective_request *pending = malloc(sizeof *pending);
     if (pending == NULL) {
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
         oriel_order_unknown_begin(name);
         oriel_local_complete(buffers);
         return NULL;

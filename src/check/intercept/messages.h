@@ -4,8 +4,8 @@
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_H
 
-#include "check/local/local_accesses.h"
 #include "check/intercept/communicators.h"
+#include "check/local/local_accesses.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 

@@ -16,7 +16,7 @@
         if (!oriel_check_looks())                                                                  \
             return NEXT(name) arguments;                                                           \
         const struct oriel_comm *entry = oriel_comm_find(parent);                                  \
-        struct oriel_comm_making making = oriel_comm_making(entry, #name, 0);                      \
+        struct oriel_comm_origin making = oriel_comm_origin(entry, #name, 0);                      \
         oriel_collective_begin(&collective, parent, ORIEL_FLOW_ALL, -1, "MPI_" #name);             \
         struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_##name,   \
                                                  (uint32_t)oriel_order_rank(), 0);                 \
@@ -25,7 +25,7 @@
         oriel_wait_done(waits);                                                                    \
         oriel_collective_end(&collective, code != MPI_SUCCESS);                                    \
         if (code == MPI_SUCCESS && entry != NULL)                                                  \
-            oriel_comm_made(&making, *made);                                                       \
+            oriel_comm_add_made(&making, *made);                                                   \
         return code;                                                                               \
     }
 #define UNKNOWN         ORIEL_UNKNOWN
@@ -87,8 +87,8 @@ static const struct oriel_request_kind idup_kind = {.done = idup_done};
 void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made)
 {
     const struct oriel_comm *entry = oriel_comm_find(comm);
-    struct oriel_comm_making making = oriel_comm_making(entry, name, 0);
-    uint64_t id = entry == NULL ? 0 : oriel_comm_draw(&making, entry);
+    struct oriel_comm_origin making = oriel_comm_origin(entry, name, 0);
+    uint64_t id = entry == NULL ? 0 : oriel_comm_id_assign(&making, entry);
     struct idup *idup = malloc(sizeof *idup);
     if (idup == NULL)
         return NULL;
@@ -129,8 +129,8 @@ ORIEL_CHECK_WRAP(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MP
     const struct oriel_comm *entry = oriel_comm_find(comm);
     struct oriel_comm *like = entry == NULL ? NULL : oriel_comm_of_group(group);
     if (like != NULL) {
-        struct oriel_comm_making making = oriel_comm_making(entry, "Comm_create_group", tag);
-        id = oriel_comm_draw(&making, like);
+        struct oriel_comm_origin making = oriel_comm_origin(entry, "Comm_create_group", tag);
+        id = oriel_comm_id_assign(&making, like);
         like->id = ~id;
         oriel_collective_begin_in(&collective, like, ORIEL_FLOW_ALL, -1, "MPI_Comm_create_group");
         oriel_comm_release(like);
@@ -154,11 +154,11 @@ ORIEL_CHECK_WRAP(Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newin
     int code;
     if (!oriel_check_looks())
         return NEXT(Intercomm_merge)(intercomm, high, newintercomm);
-    struct oriel_comm_making making = oriel_comm_making(NULL, "Intercomm_merge", 0);
+    struct oriel_comm_origin making = oriel_comm_origin(NULL, "Intercomm_merge", 0);
     oriel_order_unknown_begin("MPI_Intercomm_merge");
     ORIEL_CHECK_PASS(code, Intercomm_merge, (intercomm, high, newintercomm));
     oriel_order_unknown_end();
     if (code == MPI_SUCCESS)
-        oriel_comm_made(&making, *newintercomm);
+        oriel_comm_add_made(&making, *newintercomm);
     return code;
 }

@@ -22,7 +22,7 @@ void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int dest
         oriel_order_unknown_begin(name);
         return;
     }
-    oriel_comm_hold(entry);
+    oriel_comm_retain(entry);
     half->comm = entry;
     half->destination = world_rank;
     half->id = entry->id;
@@ -64,7 +64,7 @@ void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, in
             return;
         from.peer = oriel_comm_world_rank(entry, source);
     }
-    oriel_comm_hold(entry);
+    oriel_comm_retain(entry);
     half->comm = entry;
     half->receiving = oriel_receive_post(&entry->matching, from);
 }
@@ -292,7 +292,7 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
 {
     struct oriel_message *message = malloc(sizeof *message);
     if (message == NULL) {
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
         return NULL;
     }
     *message = *description;
@@ -352,7 +352,7 @@ ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
                                         : NULL;
     int code;
     if (message != NULL && message->sends)
-        oriel_order_doubt(); /* a message that the receiver has counted may never arrive */
+        oriel_order_set_doubtful(); /* a message that the receiver has counted may never arrive */
     ORIEL_CHECK_PASS(code, Cancel, (request));
     if (code == MPI_SUCCESS && message != NULL && message->receives && !message->sends) {
         oriel_check_enter();

@@ -26,7 +26,7 @@ void oriel_pending_slot_release(void)
     struct oriel_checked *window = again->window;
     struct oriel_short_buffer_run runs[ORIEL_SHORT_BUFFER_RUNS];
     unsigned count = oriel_callsite_runs(again, again->origin, again->compare, again->result, runs);
-    oriel_check_held = NULL;
+    oriel_check_pending = NULL;
     struct oriel_history_spot spot =
         oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
     oriel_history_held_release(again->arrival.history,

@@ -14,7 +14,7 @@
 #include "check/intercept/callsite_cache.h"
 #include "check/order/word_clocks.h"
 
-/* The operation in the slot; valid while oriel_check_held is set. */
+/* The operation in the slot; valid while oriel_check_pending is set. */
 extern const struct oriel_callsite *oriel_pending_slot
     __attribute__((visibility("hidden"))); /* pending_slot.c's own */
 
@@ -38,7 +38,7 @@ ORIEL_CHECK_INLINE bool oriel_pending_slot_look(const void *address)
 
 static inline void oriel_pending_slot_let_go(void)
 {
-    if (oriel_check_held != NULL)
+    if (oriel_check_pending != NULL)
         oriel_pending_slot_release();
 }
 
@@ -75,7 +75,7 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
     if (oriel_unlikely(spot.page == NULL))
         return false;
-    if (writes && oriel_unlikely((word = oriel_word_behind(way->words, link, at)) == NULL))
+    if (writes && oriel_unlikely((word = oriel_word_after(way->words, link, at)) == NULL))
         return false;
     if (oriel_unlikely(again->origin != origin ||
                        (accumulates && (again->compare != compare || again->result != result)))) {
@@ -100,7 +100,7 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     again->word = word;
     again->entry = entry;
     oriel_pending_slot = again;
-    oriel_check_held = oriel_pending_slot_release;
+    oriel_check_pending = oriel_pending_slot_release;
     if (writes)
         oriel_word_give_offered(word, rank, offered, again->fetches); /* after a cell's lock */
     return true;
@@ -117,7 +117,7 @@ oriel_pending_slot_begin(const struct oriel_operation *operation)
         return NULL;
     uint64_t changes = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
     bool ready =
-        oriel_likely(again->ready == changes && oriel_check_held == NULL &&
+        oriel_likely(again->ready == changes && oriel_check_pending == NULL &&
                      (uint32_t)target < again->ranks && again->ways[target].ready == changes &&
                      again->ways[target].epoch == again->access.site.epoch);
     if (ready && oriel_likely(oriel_pending_slot_go(
@@ -151,11 +151,11 @@ ORIEL_CALLSITE_INLINE void oriel_pending_slot_end(const struct oriel_callsite *a
 static inline bool oriel_pending_slot_flush(MPI_Win win, int target)
 {
     const struct oriel_callsite *again = oriel_pending_slot;
-    if (oriel_unlikely(oriel_check_held == NULL || again->win != win || again->target != target ||
-                       !oriel_order_is_heeded()))
+    if (oriel_unlikely(oriel_check_pending == NULL || again->win != win ||
+                       again->target != target || !oriel_order_has_no_request()))
         return false;
     oriel_history_held_complete(again->entry, again->access.issued, oriel_order_own_number());
-    oriel_check_held = NULL;
+    oriel_check_pending = NULL;
     return true;
 }
 

@@ -305,7 +305,7 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
             record->claimed =
                 record->over &&
                 record->startable == NULL; /* else the handler may complete it, or start it */
-            if (record->over && oriel_check_alone)
+            if (record->over && oriel_check_one_thread)
                 record_buffers_release(record);
         }
     pthread_mutex_unlock(&mutex);

@@ -19,10 +19,10 @@
 #include "check/window/operation.h"
 
 #include "check/access/datatype_runs.h"
-#include "check/remote/history_proxy.h"
 #include "check/intercept/request_table.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
+#include "check/remote/history_proxy.h"
 
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ void oriel_window_give_word(const struct oriel_checked *window, int32_t target, 
     if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches))
         return;
     if (window->common != NULL)
-        oriel_given_lose();
+        oriel_given_set_lost();
     struct oriel_key key = word_key(window, target, offset);
     oriel_order_give(&key, 0);
 }
@@ -177,7 +177,7 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
                                   .element = (uint8_t)operation->target_type->kind,
                                   .flags = access_flags(operation),
                                   .origin = oriel_order_rank(),
-                                  .moment = ORIEL_MOMENT_NOW,
+                                  .moment = ORIEL_SNAPSHOT_LIVE,
                                   .issued = oriel_order_now() +
                                             (oriel_access_writes_words(operation) ? 1 : 0),
                                   .site = operation->site};

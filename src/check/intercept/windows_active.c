@@ -17,7 +17,7 @@ bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict
     if (oriel_likely(verdict == ORIEL_VERDICT_RIGHT))
         return true;
     if (verdict == ORIEL_VERDICT_WRONG)
-        oriel_window_tell(window, finding, site);
+        oriel_window_report(window, finding, site);
     oriel_quiet_begin(quiet, window->win);
     return verdict != ORIEL_VERDICT_ECHO;
 }
@@ -36,7 +36,7 @@ static void end_other_epochs(struct oriel_checked *window)
                 oriel_collective_progress_hold(window->gathering, window->rank, i,
                                                ORIEL_HOLDS_NOTHING);
             oriel_host()->Win_unlock(i, window->win);
-            oriel_hint_unhold(window, i);
+            oriel_promises_lock_released(window, i);
             oriel_epochs_unlock(&window->epochs, i, &unwanted);
             window->epochs.targets[i] |= ORIEL_TARGET_REFUSED;
         }
@@ -45,7 +45,7 @@ static void end_other_epochs(struct oriel_checked *window)
             oriel_collective_progress_hold(window->gathering, window->rank, -1,
                                            ORIEL_HOLDS_NOTHING);
         oriel_host()->Win_unlock_all(window->win);
-        oriel_hint_unhold(window, -1);
+        oriel_promises_lock_released(window, -1);
         window->epochs.lock_all.open = false;
         window->epochs.lock_all.refused = true;
     }
@@ -94,8 +94,8 @@ static int fence_pass(struct oriel_checked *window, int assert, const struct ori
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, window->epochs.fences, 0);
     oriel_window_complete(window, -1);
     if (assert & MPI_MODE_NOSTORE)
-        oriel_hint_no_store(window, site);
-    oriel_hint_synchronised(window);
+        oriel_promises_no_store(window, site);
+    oriel_promises_synchronised(window);
     oriel_order_give(&key, window->n);
     bool waits = oriel_window_wait_for_call(window, false, site);
     int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
@@ -111,7 +111,7 @@ static int fence_pass(struct oriel_checked *window, int assert, const struct ori
 /* The clock that it has given stays under the key of the fence that replaces it. */
 static void fence_failed(struct oriel_checked *window, const struct oriel_epochs *before)
 {
-    oriel_hint_fence_failed(window);
+    oriel_promises_fence_failed(window);
     oriel_window_enter(window);
     oriel_epochs_fence_failed(&window->epochs, before);
     oriel_window_leave(window);
@@ -135,7 +135,7 @@ static int window_fence(struct oriel_checked *window, int assert, const struct o
         oriel_window_judge(window, verdict, &finding, site, &quiet);
     if (verdict == ORIEL_VERDICT_WRONG)
         end_other_epochs(window);
-    oriel_hint_fence(window, assert, site);
+    oriel_promises_fence(window, assert, site);
     int code = fence_pass(window, valid ? assert : assert &taken, site);
     if (fence_met_nobody(code))
         fence_failed(window, &before);
@@ -250,7 +250,7 @@ static void start_failed(struct oriel_checked *window, const int32_t *ranks, int
     oriel_epochs_start_failed(&window->epochs, fenced);
     oriel_window_leave(window);
     for (int32_t i = 0; i < count; i++) {
-        oriel_hint_call_failed(window, ranks[i], true);
+        oriel_paired_call_failed(window, ranks[i], true);
         window->started[ranks[i]]--;
     }
 }
@@ -270,7 +270,7 @@ static void post_failed(struct oriel_checked *window, const int32_t *ranks, int3
         struct oriel_key key = own_post_key(window, ranks[i]);
         if (window->ordered)
             oriel_order_forget(&key);
-        oriel_hint_call_failed(window, ranks[i], false);
+        oriel_paired_call_failed(window, ranks[i], false);
         window->posted[ranks[i]]--;
     }
 }
@@ -294,7 +294,7 @@ static int window_start(struct oriel_checked *window, MPI_Group group, int asser
                  verdict == ORIEL_VERDICT_RIGHT;
     for (int32_t i = 0; i < count && right; i++) {
         window->started[ranks[i]]++;
-        oriel_hint_start(window, ranks[i], assert, site);
+        oriel_paired_start(window, ranks[i], assert, site);
     }
     bool waits = right && wait_for_posts(window, ranks, count, true, site);
     int code = oriel_host()->Win_start(group, assert, window->win);
@@ -326,10 +326,10 @@ static int window_post(struct oriel_checked *window, MPI_Group group, int assert
     bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) &&
                  (verdict == ORIEL_VERDICT_RIGHT || finding.rule == ORIEL_RULE_MIXED_EPOCHS);
     if (right && (assert &MPI_MODE_NOSTORE))
-        oriel_hint_no_store(window, site);
+        oriel_promises_no_store(window, site);
     for (int32_t i = 0; i < count && right; i++) {
         window->posted[ranks[i]]++;
-        oriel_hint_post(window, ranks[i], assert, site);
+        oriel_paired_post(window, ranks[i], assert, site);
         struct oriel_key key = own_post_key(window, ranks[i]);
         if (window->ordered)
             oriel_order_give(&key, 1);
@@ -385,7 +385,7 @@ static void origins_take_completes(struct oriel_checked *window)
     }
     if (window->ordered) {
         struct oriel_key all = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
-        oriel_hint_synchronised(window);
+        oriel_promises_synchronised(window);
         oriel_order_give(&all, 0); /* for no taker: later stores have another number */
     }
 }

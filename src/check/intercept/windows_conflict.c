@@ -1,8 +1,8 @@
 /* From two accesses to a finding: which rule, which bytes, which call is missing. If the earlier
  * access was pending although its origin had done something that looks like completion, the finding
  * names that mistake. Histories call these functions under their lock. */
-#include "check/window/window_steps.h"
 #include "check/remote/remote.h"
+#include "check/window/window_steps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool is_ordered_too_early(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
     const oriel_tick *clock =
-        conflict->later.moment == 0 ? NULL : oriel_order_moment_clock(conflict->later.moment);
+        conflict->later.moment == 0 ? NULL : oriel_order_snapshot_clock(conflict->later.moment);
     return clock != NULL && clock[earlier->origin] >= earlier->issued &&
            !oriel_access_is_local(earlier);
 }
@@ -70,17 +70,18 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     finding.rule = mistake != ORIEL_RULE_COUNT
                        ? mistake
                        : rule_for_kinds(place->window, earlier, &conflict->later);
-    finding.missing = told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between "
-                                         "the first call and what orders the two",
-                                         place->target)
-                           : "a synchronisation between the two calls";
+    finding.missing =
+        told ? oriel_text_format("MPI_Win_flush(%d, win), or the end of the epoch, between "
+                                 "the first call and what orders the two",
+                                 place->target)
+             : "a synchronisation between the two calls";
     if (conflict->beside)
         snprintf(finding.detail, sizeof finding.detail,
                  "The other call went through another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset,
                        conflict->len_bytes);
     finding_describe(&finding, conflict);
-    oriel_window_tell(place->window, &finding, NULL);
+    oriel_window_report(place->window, &finding, NULL);
 }
 
 /* The call that completes the earlier of two uses of a buffer. */
@@ -113,5 +114,5 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     finding_describe(&finding, conflict);
     finding.window = "";
     finding.flavour = "";
-    oriel_finding_tell(&finding);
+    oriel_finding_report(&finding);
 }

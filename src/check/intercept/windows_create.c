@@ -1,11 +1,11 @@
 /* Creation of windows. Before the call is passed on, all members send each other their arguments.
  * After it they meet, so that what came before on any member is ordered before what follows on any
  * other. */
-#include "check/remote/history_proxy.h"
 #include "check/intercept/callback_scope.h"
 #include "check/intercept/messages_waits.h"
-#include "check/window/window_steps.h"
+#include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
+#include "check/window/window_steps.h"
 
 #include "oriel/mpi_rma.h"
 
@@ -53,7 +53,7 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
         all = host->Group_translate_ranks(group, count, ranks, world, world_ranks) == MPI_SUCCESS;
         for (int i = 0; i < count && all; i++) {
             all = world_ranks[i] != MPI_UNDEFINED;
-            *spans = *spans || !oriel_start_on_this_machine(world_ranks[i]);
+            *spans = *spans || !oriel_rank_is_on_this_node(world_ranks[i]);
         }
     }
     if (group != MPI_GROUP_NULL)
@@ -72,11 +72,11 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
 static bool rank_is_lost(int world_rank, bool asks)
 {
     size_t count = 0;
-    if (oriel_start_on_this_machine(world_rank))
-        return oriel_waits_has_died(world_rank);
-    if (!asks || !oriel_start_reaches_all())
+    if (oriel_rank_is_on_this_node(world_rank))
+        return oriel_wait_rank_has_died(world_rank);
+    if (!asks || !oriel_start_reaches_all_nodes())
         return false;
-    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_look();
+    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_waits();
     struct oriel_wait_report *reports = remote->reports(remote->machine_of(world_rank), &count);
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
@@ -148,7 +148,7 @@ static void creation_begin(struct creation *creation, enum oriel_check_flavour f
     creation->looks = communicator_is_checked(comm, &creation->n, &creation->rank, &spans);
     if (!creation->looks)
         return;
-    spans = spans && oriel_start_reaches_all() && !oriel_check_left;
+    spans = spans && oriel_start_reaches_all_nodes() && !oriel_check_left;
     creation->part = spans ? oriel_part_open() : 0;
     creation->locks = spans && creation->rank == 0 ? oriel_part_open() : 0;
     static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate,
@@ -160,7 +160,7 @@ static void creation_begin(struct creation *creation, enum oriel_check_flavour f
                                              atomic_fetch_add(&made, 1),
                                        .size_bytes = size,
                                        .disp_unit = disp_unit,
-                                       .promises = oriel_hint_promises(info),
+                                       .promises = oriel_promises_read(info),
                                        .world_rank = world_rank,
                                        .flavour = flavour,
                                        .part = creation->part,
@@ -168,7 +168,7 @@ static void creation_begin(struct creation *creation, enum oriel_check_flavour f
                                        .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
     const struct oriel_watch watch = {.check = members_watch, .context = &comm};
-    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, &watch) !=
+    if (oriel_host_allgather(comm, "the checker", &own, sizeof own, creation->members, &watch) !=
         ORIEL_OK) {
         free(creation->members);
         creation->members = NULL;
@@ -263,10 +263,10 @@ static int creation_end(struct creation *creation, int code, const void *base, M
     }
     members_memory_find(window);
     regions_add(window);
-    oriel_hint_creation(window, &creation->site);
+    oriel_promises_creation(window, &creation->site);
     if (window->ordered) {
         struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, 0, 0);
-        oriel_hint_synchronised(window);
+        oriel_promises_synchronised(window);
         oriel_order_give(&key, window->n);
         members_agree(creation, HAS_IT);
         oriel_order_take(&key);
@@ -364,7 +364,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     int members_here = 0;
     for (int i = 0; i < n; i++) {
         window->promises |= members[i].promises;
-        members_here += oriel_start_on_this_machine((int32_t)members[i].world_rank);
+        members_here += oriel_rank_is_on_this_node((int32_t)members[i].world_rank);
         members[i].part = oriel_part_of(members[i].part);
         members[i].locks = oriel_part_of(members[i].locks);
     }
@@ -384,7 +384,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     window->here = window->common != NULL;
     if (window->here)
         window->common->shares[rank].pid = getpid();
-    window->ordered = (window->here || spans) && oriel_start_reaches_all();
+    window->ordered = (window->here || spans) && oriel_start_reaches_all_nodes();
     if (window->here || window->ordered)
         window->notes = oriel_member_states_find(window->id, n, members_here);
     window->threaded = oriel_start_is_threaded();
@@ -432,7 +432,7 @@ void oriel_checked_free(struct oriel_checked *window)
         return;
     }
     if (window->since != 0)
-        oriel_order_moment_release(window->since);
+        oriel_order_snapshot_release(window->since);
     if (window->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->group);
     oriel_collective_progress_leave(window->gathering, window->id);

@@ -2,10 +2,10 @@
  * before the call is passed on. Members with open epochs end them then, so that the call succeeds
  * on all members or is made by none: a rank that failed alone would leave the others waiting for
  * ever. A member that has not made a call that others wait for makes it while it waits for them. */
-#include "check/remote/history_proxy.h"
-#include "check/window/window_steps.h"
 #include "check/order/word_clocks.h"
+#include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
+#include "check/window/window_steps.h"
 
 #include "base/wait.h"
 
@@ -21,7 +21,7 @@ static const uint64_t patience_ns = 2000000000;
 static void others_help(struct oriel_checked *window, const struct oriel_site *site)
 {
     int32_t rank = -1;
-    switch (oriel_hint_wanted(window, site, &rank)) {
+    switch (oriel_paired_wanted(window, site, &rank)) {
     case ORIEL_WANTED_FENCE: oriel_window_fence_for(window, site); break;
     case ORIEL_WANTED_POST:
         if (!window->epochs.post.open)
@@ -37,7 +37,7 @@ static void others_help(struct oriel_checked *window, const struct oriel_site *s
 static bool process_is_gone(const struct oriel_checked *window, int32_t rank, int32_t pid)
 {
     return (kill(pid, 0) != 0 && errno == ESRCH) ||
-           oriel_waits_has_died((int)window->members[rank].world_rank);
+           oriel_wait_rank_has_died((int)window->members[rank].world_rank);
 }
 
 /* Whether a member that has not arrived has died. */
@@ -64,9 +64,9 @@ static bool is_window_member(const struct oriel_checked *window, int world_rank)
  * that does not answer has ended itself. */
 static bool member_has_ended(const struct oriel_checked *window)
 {
-    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_look();
+    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_waits();
     bool ended = false;
-    for (int node = 0; node < oriel_check_remote_machines() && !ended; node++) {
+    for (int node = 0; node < oriel_check_remote_node_count() && !ended; node++) {
         size_t count = 0;
         struct oriel_wait_report *reports = remote->reports(node, &count);
         ended = reports == NULL;
@@ -168,7 +168,7 @@ static void common_leave(struct oriel_checked *window)
         struct oriel_share *share = &common->shares[i];
         if (share->history != 0)
             oriel_history_free(share->history);
-        oriel_words_free(share->words);
+        oriel_word_clocks_free(share->words);
     }
     if (common->locks != 0)
         oriel_history_free(common->locks);
@@ -200,11 +200,11 @@ static bool free_arrive(struct oriel_checked *window, const struct oriel_site *s
     enum oriel_verdict verdict = oriel_epochs_end(&window->epochs, false, &finding);
     oriel_window_leave(window);
     if (verdict == ORIEL_VERDICT_WRONG) {
-        oriel_window_tell(window, &finding, site);
+        oriel_window_report(window, &finding, site);
         oriel_window_end_epochs(window);
     }
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
-    oriel_hint_end(window, site);
+    oriel_paired_window_end(window, site);
     if (window->ordered) {
         oriel_window_complete(window, -1);
         oriel_order_give(&key, window->n);
@@ -218,7 +218,7 @@ static bool free_arrive(struct oriel_checked *window, const struct oriel_site *s
     bool met = members_meet(window, ORIEL_ENDING_ARRIVED, site);
     oriel_wait_done(waits);
     if (met) {
-        oriel_hint_ended(window, site);
+        oriel_paired_window_ended(window, site);
         settled = epochs_settle(window);
     }
     if (window->ordered) {
@@ -274,7 +274,7 @@ static void unfreed_window_report(void *closure, void *context)
         finding.missing = "MPI_Win_free(&win) before it";
     }
     finding.other = window->members[window->rank].site;
-    oriel_window_tell(window, &finding, site);
+    oriel_window_report(window, &finding, site);
 }
 
 void oriel_windows_finalise(const struct oriel_site *site)

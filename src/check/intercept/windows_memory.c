@@ -183,7 +183,7 @@ ORIEL_EXPORT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
     if (!oriel_window_look())
         return oriel_host()->Win_set_info(win, info);
     struct oriel_checked *window = oriel_checked_find(win);
-    uint64_t promises = window == NULL ? 0 : oriel_hint_promises(info) & ~window->promises;
+    uint64_t promises = window == NULL ? 0 : oriel_promises_read(info) & ~window->promises;
     if (promises != 0) {
         window->promises |= promises;
         atomic_fetch_add(&oriel_checked_version,

@@ -28,7 +28,7 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     oriel_window_leave(window);
     if (verdict == ORIEL_VERDICT_WRONG) {
         oriel_argument_place(operation, &finding);
-        oriel_window_tell(window, &finding, &operation->site);
+        oriel_window_report(window, &finding, &operation->site);
     }
     return verdict == ORIEL_VERDICT_RIGHT ||
            (verdict == ORIEL_VERDICT_WRONG && finding.rule == ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH);
@@ -72,7 +72,7 @@ static __attribute__((noinline)) int operation_check(struct oriel_operation *ope
     }
     operation->allowed = true;
     if (operation->kind != ORIEL_ACCESS_GET)
-        oriel_hint_no_put(operation);
+        oriel_promises_no_put(operation);
     oriel_access_begin(operation);
     return operation->target_rank;
 }

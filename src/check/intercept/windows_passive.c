@@ -119,7 +119,7 @@ static int window_lock(struct oriel_checked *window, int lock_type, int rank, in
         return oriel_quiet_end(&quiet,
                                oriel_host()->Win_lock(lock_type, rank, assert, window->win));
     }
-    oriel_hint_lock(window, rank, site);
+    oriel_promises_no_locks(window, rank, site);
     oriel_window_enter(window);
     bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_lock(&window->epochs, rank, exclusive,
@@ -136,7 +136,7 @@ static int window_lock(struct oriel_checked *window, int lock_type, int rank, in
             lock_hold_record(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
             target_lock_take(window, rank, exclusive);
         }
-        oriel_hint_hold(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
+        oriel_promises_lock_held(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
@@ -158,7 +158,7 @@ static int window_unlock(struct oriel_checked *window, int rank, const struct or
     bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
     if (ordered) {
         oriel_window_complete(window, rank);
-        oriel_hint_unhold(window, rank);
+        oriel_promises_lock_released(window, rank);
         lock_hold_record(window, rank, ORIEL_HOLDS_NOTHING);
         if (!(state & ORIEL_TARGET_NOCHECK))
             target_lock_give(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
@@ -177,7 +177,7 @@ static int window_lock_all(struct oriel_checked *window, int assert, const struc
         oriel_quiet_begin(&quiet, window->win);
         return oriel_quiet_end(&quiet, oriel_host()->Win_lock_all(assert, window->win));
     }
-    oriel_hint_lock(window, -1, site);
+    oriel_promises_no_locks(window, -1, site);
     oriel_window_enter(window);
     bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_lock_all(&window->epochs, site, &finding);
@@ -194,7 +194,7 @@ static int window_lock_all(struct oriel_checked *window, int assert, const struc
             lock_hold_record(window, -1, ORIEL_HOLDS_SHARED);
             lock_all_take(window);
         }
-        oriel_hint_hold(window, -1, false, window->all_unchecked, site);
+        oriel_promises_lock_held(window, -1, false, window->all_unchecked, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
@@ -211,7 +211,7 @@ static int window_unlock_all(struct oriel_checked *window, const struct oriel_si
     bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
     if (ordered) {
         oriel_window_complete(window, -1);
-        oriel_hint_unhold(window, -1);
+        oriel_promises_lock_released(window, -1);
         lock_hold_record(window, -1, ORIEL_HOLDS_NOTHING);
         if (!window->all_unchecked)
             lock_entry_give(window, window->n, SHARED);

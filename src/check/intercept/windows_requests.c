@@ -1,10 +1,10 @@
 /* Operations with requests. The completion of the request frees the buffers and completes
  * operations that fetch; it does not complete the operation at the target. A flush does all of
  * this. Whichever comes first does it, and the other one finds nothing left. */
-#include "check/remote/history_proxy.h"
 #include "check/intercept/request_table.h"
-#include "check/window/operation.h"
 #include "check/intercept/wrap.h"
+#include "check/remote/history_proxy.h"
+#include "check/window/operation.h"
 
 #include <stdlib.h>
 
@@ -91,11 +91,11 @@ static void request_give_own_handle(MPI_Request *request)
     MPI_Request own;
     int operation_request_done;
     if (!request_is_complete(*request) ||
-        oriel_host_open_request(request_fill_status, request_drop_nothing, NULL, &own) != ORIEL_OK)
+        oriel_host_request_start(request_fill_status, request_drop_nothing, NULL, &own) != ORIEL_OK)
         return;
     (void)oriel_host()->Test(request, &operation_request_done, MPI_STATUS_IGNORE);
     *request = own;
-    oriel_host_request_end(own);
+    oriel_host_request_complete(own);
 }
 
 void oriel_window_requested(struct oriel_operation *operation, int code)

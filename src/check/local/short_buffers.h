@@ -89,7 +89,7 @@ static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *r
 static inline bool oriel_short_buffers_are_quiet(void)
 {
     return oriel_short_buffers.count == 0 && oriel_short_buffers.open && !oriel_uses_are_open() &&
-           !oriel_check_several;
+           !oriel_check_many_threads;
 }
 
 /* Compares an access that is for the history. */

@@ -121,7 +121,7 @@ static bool key_is_remote(const struct oriel_key *key)
 /* A single thread needs no lock here. */
 static inline bool several_threads(void)
 {
-    return oriel_unlikely(oriel_check_several || oriel_check_watches);
+    return oriel_unlikely(oriel_check_many_threads || oriel_check_watches);
 }
 
 static inline void own_number_raise(void)
@@ -293,7 +293,7 @@ void oriel_order_unknown_end(void)
     pthread_mutex_unlock(&own.mutex);
 }
 
-void oriel_order_doubt(void)
+void oriel_order_set_doubtful(void)
 {
     if (!is_started() || oriel_given_is_doubtful())
         return;
@@ -362,9 +362,9 @@ oriel_shm_offset oriel_order_snapshot(void)
     return place;
 }
 
-const oriel_tick *oriel_order_moment_clock(oriel_shm_offset place)
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset place)
 {
-    if (place == ORIEL_MOMENT_NOW)
+    if (place == ORIEL_SNAPSHOT_LIVE)
         return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;
     return oriel_clock_snapshot_clock(place);
 }

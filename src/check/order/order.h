@@ -112,7 +112,7 @@ void oriel_order_unknown_end(void);
 
 /* Marks the numbers of messages and collectives as unreliable in the whole job: from now on a
  * receiver takes everything from the sender, or from all members. */
-void oriel_order_doubt(void);
+void oriel_order_set_doubtful(void);
 bool oriel_order_is_doubtful(void);
 
 /* A call of this rank was left by a jump: from now on the rank's own order, and order that passes
@@ -135,15 +135,15 @@ uint64_t oriel_order_merge_count(void);
 
 /* In place of a snapshot: the own clock itself, with its value at the time of the look. Needs no
  * release. */
-enum { ORIEL_MOMENT_NOW = 1 };
+enum { ORIEL_SNAPSHOT_LIVE = 1 };
 
 /* Returns a snapshot of the current clock in shared memory, with a reference for the caller. The
  * snapshot is the same until the clock changes by a give or a take. */
 oriel_shm_offset oriel_order_snapshot(void);
 /* Makes a snapshot of another process's clock. */
 oriel_shm_offset oriel_order_snapshot_of(const oriel_tick *clock);
-void oriel_order_moment_release(oriel_shm_offset moment);
-const oriel_tick *oriel_order_moment_clock(oriel_shm_offset moment);
+void oriel_order_snapshot_release(oriel_shm_offset moment);
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset moment);
 
 /* Returns the own number now, for completions. */
 oriel_tick oriel_order_now(void);

@@ -118,7 +118,7 @@ void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more,
 {
     struct joining joining = {.takers = takers, .clock = clock};
     if (!oriel_shm_work(key, more ? 0 : given_bytes(), given_clock_merge, &joining) && !more)
-        oriel_given_lose();
+        oriel_given_set_lost();
 }
 
 struct taking {
@@ -167,7 +167,7 @@ uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
     return more;
 }
 
-void oriel_given_lose(void)
+void oriel_given_set_lost(void)
 {
     atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST);
 }

@@ -70,7 +70,7 @@ uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_CLIENT = 2, ORIEL_GIVEN_LOST_RANK = 4 };
 extern const _Atomic uint32_t *oriel_given_lost
     __attribute__((visibility("hidden"))); /* in this node's shared memory */
-void oriel_given_lose(void);
+void oriel_given_set_lost(void);
 static inline bool oriel_given_was_lost(void)
 {
     return atomic_load_explicit(oriel_given_lost, memory_order_acquire) != 0;

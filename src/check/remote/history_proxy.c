@@ -13,7 +13,7 @@ struct open_part {
     uint32_t closed;
 };
 
-static struct oriel_key key_of(oriel_shm_offset history)
+static struct oriel_key history_key(oriel_shm_offset history)
 {
     return (struct oriel_key){
         .words = {UINT64_C(0x50415254), history}}; /* "PART": above all kinds of order.h */
@@ -22,14 +22,14 @@ static struct oriel_key key_of(oriel_shm_offset history)
 uint64_t oriel_part_open(void)
 {
     oriel_shm_offset history = oriel_history_make(0);
-    struct oriel_key key = key_of(history);
+    struct oriel_key key = history_key(history);
     if (history == 0)
         return 0;
     if (oriel_shm_find(&key, sizeof(struct open_part), NULL) == 0) {
         oriel_history_free(history);
         return 0;
     }
-    return (uint64_t)(unsigned)(oriel_check_remote_own_machine() + 1) << MACHINE_SHIFT | history;
+    return (uint64_t)(unsigned)(oriel_check_remote_own_node() + 1) << MACHINE_SHIFT | history;
 }
 
 /* Who is the last takes the key away, and then frees. */
@@ -61,7 +61,7 @@ static bool leave_part(void *at, bool made, void *last)
 
 static bool work_on(oriel_shm_offset history, oriel_shm_work_fn *work)
 {
-    struct oriel_key key = key_of(history);
+    struct oriel_key key = history_key(history);
     bool answer = false;
     return oriel_shm_work(&key, 0, work, &answer) && answer;
 }
@@ -95,7 +95,7 @@ static oriel_shm_offset history_of(uint64_t number)
 
 oriel_shm_offset oriel_part_of(uint64_t number)
 {
-    return machine_of(number) == oriel_check_remote_own_machine() ? history_of(number) : number;
+    return machine_of(number) == oriel_check_remote_own_node() ? history_of(number) : number;
 }
 
 bool oriel_part_is_far(oriel_shm_offset part)
@@ -112,7 +112,7 @@ static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access
                                                  .words = {history_of(part)}};
     struct oriel_check_remote_answer answer;
     struct oriel_conflict conflicts[CONFLICTS];
-    const oriel_tick *clock = oriel_order_moment_clock(access->moment);
+    const oriel_tick *clock = oriel_order_snapshot_clock(access->moment);
     if (clock == NULL) /* the board is full, and it cannot be compared */
         return 0;
     struct iovec parts[] = {
@@ -123,7 +123,7 @@ static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access
     };
     if (!oriel_check_remote_ask(machine_of(part), &request, parts, 3, &answer, conflicts,
                                 sizeof conflicts) ||
-        !oriel_check_remote_conflicts_hold(conflicts, answer.len_bytes))
+        !oriel_check_remote_conflicts_are_valid(conflicts, answer.len_bytes))
         return 0;
     for (size_t i = 0; i < answer.len_bytes / sizeof conflicts[0]; i++) {
         conflicts[i].later = *access;

@@ -51,13 +51,13 @@ bool oriel_check_remote_start(const int *machine_of, int world_size, int own_mac
 bool oriel_check_remote_try(void);
 
 /* From now on order and call sites are shared by all nodes. */
-void oriel_check_remote_span(void);
+void oriel_check_remote_connect_all(void);
 void oriel_check_remote_stop(void);
 
 /* The node of a rank, and this one. */
-int oriel_check_remote_machine(int world_rank);
-int oriel_check_remote_own_machine(void);
-int oriel_check_remote_machines(void);
+int oriel_check_remote_node_of(int world_rank);
+int oriel_check_remote_own_node(void);
+int oriel_check_remote_node_count(void);
 
 /* A server did not answer, or a rank is no longer checked; both are counted. Order may be
  * unknown. */
@@ -125,7 +125,8 @@ bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *requ
 /* A question about a window's members (member_state.h). */
 struct oriel_member_state_ask;
 struct oriel_member_state_answer;
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask,
-                             struct oriel_member_state_answer *answer);
+bool oriel_check_remote_member_state(int machine, uint64_t window,
+                                     const struct oriel_member_state_ask *ask,
+                                     struct oriel_member_state_answer *answer);
 
 #endif

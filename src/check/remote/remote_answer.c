@@ -3,10 +3,10 @@
  * closed. */
 #include "check/remote/remote_answer.h"
 
-#include "check/remote/history_proxy.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/order/rank_clocks.h"
+#include "check/remote/history_proxy.h"
 #include "check/remote/remote_socket.h"
 #include "check/remote/remote_validate.h"
 #include "check/remote/remote_waits.h"
@@ -46,7 +46,7 @@ static bool access_add(const struct oriel_check_remote_request *request, char *d
     access->moment =
         oriel_order_snapshot_of((const oriel_tick *)(const void *)(data + sizeof *access));
     *ticket = oriel_history_add(request->words[0], access, extents, count, conflict_collect, found);
-    oriel_order_moment_release(access->moment);
+    oriel_order_snapshot_release(access->moment);
     return true;
 }
 

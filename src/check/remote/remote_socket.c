@@ -60,7 +60,7 @@ int oriel_check_remote_listen(uint16_t *port)
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): getsockname has written the port */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
-    return oriel_reserve_fd_high(fd);
+    return oriel_reserve_fd_move_high(fd);
 }
 
 static void address_add(struct oriel_check_remote_address *out, const struct sockaddr *address)
@@ -173,7 +173,7 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
         if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_check_remote_limit(fd, oriel_options()->timeout_s);
-            return oriel_reserve_fd_high(fd);
+            return oriel_reserve_fd_move_high(fd);
         }
         if (fd >= 0)
             close(fd);

@@ -17,7 +17,8 @@ bool oriel_check_remote_access_is_valid(const struct oriel_access *access,
                                         const struct oriel_access_extent *extents, size_t count);
 
 /* The same for answers; len_bytes: of the whole answer. */
-bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes);
+bool oriel_check_remote_conflicts_are_valid(const struct oriel_conflict *conflicts,
+                                            size_t len_bytes);
 bool oriel_check_remote_reports_are_valid(const struct oriel_wait_report *reports,
                                           size_t len_bytes);
 bool oriel_check_remote_progress_is_valid(const struct oriel_collective_progress *progress,

@@ -65,7 +65,7 @@ static void sites_init(void *at)
     oriel_shm_lock_init(&fresh->lock);
 }
 
-enum oriel_status oriel_sites_start(void)
+enum oriel_status oriel_call_sites_start(void)
 {
     ask = NULL;
     sites = oriel_shm_at(oriel_shm_find(&sites_key, sizeof *sites, sites_init));

@@ -22,7 +22,7 @@ const char *oriel_call_name(uint16_t call);
 
 /* Starts the tables once the shared memory is mapped. Before that, and without room, codes are bare
  * addresses. */
-enum oriel_status oriel_sites_start(void);
+enum oriel_status oriel_call_sites_start(void);
 
 /* Returns the code of a return address, or of the address of a load or store. Takes some ns if this
  * thread has asked for it before, some us the first time. */

@@ -190,7 +190,7 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
     void *addresses[FRAMES];
     struct oriel_record_site described;
     struct oriel_site site = {.address =
-                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_tell),
+                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_report),
                               .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
@@ -220,8 +220,8 @@ static void places_find(struct oriel_record_finding *record)
     size_t len_bytes = (size_t)(SITES + frames) * sizeof *places;
     for (int i = 0; i < SITES; i++)
         places[i] = *sites[i];
-    if (oriel_helper_ask_kept(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes, &answer,
-                              &answer_bytes) &&
+    if (oriel_helper_request_persistent(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes,
+                                        &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
         memcpy(places, answer, len_bytes);
     for (int i = 0; i < SITES; i++)
@@ -232,7 +232,7 @@ static void places_find(struct oriel_record_finding *record)
     free(places);
 }
 
-void oriel_finding_tell(const struct oriel_finding *finding)
+void oriel_finding_report(const struct oriel_finding *finding)
 {
     bool fresh;
     if (findings == NULL)

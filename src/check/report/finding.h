@@ -36,7 +36,7 @@ static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = 
 /* Reports a finding, or counts it if an equal one was reported: same rule, window name and sites,
  * in either order. The caller may hold no lock: another process, started for the first finding, is
  * asked for lines and reads debug information. Sites are from oriel_site_here. */
-void oriel_finding_tell(const struct oriel_finding *finding);
+void oriel_finding_report(const struct oriel_finding *finding);
 
 /* Counts an event for the summary, such as "calls not modelled: MPI_File_write". */
 void oriel_finding_count(const char *what);
@@ -49,7 +49,7 @@ void oriel_finding_left(const char *name, const struct oriel_site *site);
  * May be called before oriel_finding_start. */
 void oriel_finding_local_watched(void);
 
-/* Starts findings after oriel_sites_start, with the shared memory mapped. The options ORIEL_CHECK_*
+/* Starts findings after oriel_call_sites_start, with the shared memory mapped. The options ORIEL_CHECK_*
  * set the outputs. */
 enum oriel_status oriel_finding_start(void);
 

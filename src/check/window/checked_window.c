@@ -4,10 +4,10 @@
 
 #include "base/hash_table.h"
 #include "check/access/history.h"
-#include "check/window/window_steps.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/remote.h"
+#include "check/window/window_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +80,8 @@ bool oriel_window_wait_open(const struct oriel_checked *window, const struct ori
     return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
 }
 
-void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding,
-                       const struct oriel_site *here)
+void oriel_window_report(const struct oriel_checked *window, struct oriel_finding *finding,
+                         const struct oriel_site *here)
 {
     char name[MPI_MAX_OBJECT_NAME];
     if (oriel_check_left)
@@ -91,7 +91,7 @@ void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding 
     finding->flavour = flavour_name(window->flavour);
     if (here != NULL)
         finding->here = *here;
-    oriel_finding_tell(finding);
+    oriel_finding_report(finding);
     finding->window = NULL;
 }
 
@@ -175,13 +175,13 @@ oriel_shm_offset oriel_window_make_history(const struct oriel_checked *window, i
 
 oriel_shm_offset oriel_window_make_words(const struct oriel_checked *window, int32_t target)
 {
-    return window_part_make(window, target, &window->common->shares[target].words, oriel_words_make,
-                            oriel_words_free);
+    return window_part_make(window, target, &window->common->shares[target].words,
+                            oriel_word_clocks_make, oriel_word_clocks_free);
 }
 
-bool oriel_start_on_this_machine(int32_t rank)
+bool oriel_rank_is_on_this_node(int32_t rank)
 {
-    return rank >= 0 && oriel_check_remote_machine(rank) == oriel_check_remote_own_machine();
+    return rank >= 0 && oriel_check_remote_node_of(rank) == oriel_check_remote_own_node();
 }
 
 bool oriel_window_has_left(const struct oriel_checked *window)
@@ -199,11 +199,11 @@ bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
                       const struct oriel_member_state_ask *ask,
                       struct oriel_member_state_answer *answer)
 {
-    int machine = oriel_check_remote_machine((int)window->members[member].world_rank);
+    int machine = oriel_check_remote_node_of((int)window->members[member].world_rank);
     if (window->notes == NULL || oriel_unlikely(oriel_window_has_left(window)))
         return false;
-    if (machine != oriel_check_remote_own_machine())
-        return oriel_check_remote_note(machine, window->id, ask, answer) &&
+    if (machine != oriel_check_remote_own_node())
+        return oriel_check_remote_member_state(machine, window->id, ask, answer) &&
                answer->rank < window->n && answer->gone_rank < window->n;
     oriel_member_state_work(window->notes, ask, answer);
     return true;

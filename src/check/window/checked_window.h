@@ -88,7 +88,7 @@ struct oriel_late_word {
 
 struct oriel_attached_list;
 struct oriel_window_request;
-struct oriel_words;
+struct oriel_text_format;
 
 /* What a small operation on a member needs to know of it; filled by callsite_cache.c. One cache
  * line. */
@@ -100,7 +100,7 @@ struct oriel_window_target {
     uint64_t easy_disps; /* displacements below this leave room for a whole cell before the end */
     oriel_shm_offset history;
     struct oriel_history_ground ground;
-    struct oriel_words *words; /* NULL: none yet */
+    struct oriel_text_format *words; /* NULL: none yet */
     const char
         /* the member's memory as mapped in this process, set at creation; NULL: not known */
         *memory;
@@ -198,8 +198,8 @@ struct oriel_site oriel_site_opening(const void *address, enum oriel_call call);
 /* --- findings about a window --- */
 
 /* Reports a finding about the window, and fills in its name and flavour. */
-void oriel_window_tell(const struct oriel_checked *window, struct oriel_finding *finding,
-                       const struct oriel_site *here);
+void oriel_window_report(const struct oriel_checked *window, struct oriel_finding *finding,
+                         const struct oriel_site *here);
 
 /* Opens the record of a wait for other members (oriel_wait_open), with the window's name. */
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site);
@@ -287,7 +287,7 @@ void oriel_window_take_posts(struct oriel_checked *window);
 void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target,
                                  MPI_Aint target_disp);
 
-bool oriel_start_on_this_machine(int32_t world_rank);
+bool oriel_rank_is_on_this_node(int32_t world_rank);
 
 /* Whether a member is no longer checked (callback_scope.h). Over several nodes true also where only
  * some rank of the job is. */
@@ -311,7 +311,7 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 
 /* --- start and end (checker_start.c) --- */
 
-bool oriel_start_reaches_all(void);
+bool oriel_start_reaches_all_nodes(void);
 bool oriel_start_is_threaded(void);
 
 /* Before MPI_Finalize is passed on: reports the windows that are left. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *oriel_words(const char *format, ...)
+const char *oriel_text_format(const char *format, ...)
 {
     enum { WORDS = 4, ROOM = 160 };
     static _Thread_local char words[WORDS][ROOM];
@@ -66,7 +66,7 @@ static enum oriel_verdict open_epoch_check(const struct oriel_epochs *epochs, bo
     if (epochs->locked > 0) {
         int32_t target = epochs->last_locked;
         return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, target, &epochs->sites[target],
-                              oriel_words("MPI_Win_unlock(%d, win) before it", target),
+                              oriel_text_format("MPI_Win_unlock(%d, win) before it", target),
                               "The target is still locked by this rank.");
     }
     if (epochs->lock_all.open)
@@ -185,8 +185,9 @@ enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->targets[target] & ORIEL_TARGET_LOCKED)
-        verdict = violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
-                                 oriel_words("MPI_Win_unlock(%d, win) between them", target), NULL);
+        verdict =
+            violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
+                           oriel_text_format("MPI_Win_unlock(%d, win) between them", target), NULL);
     else if (epochs->lock_all.open)
         verdict = violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site,
                                  "MPI_Win_unlock_all(win) between them",
@@ -238,7 +239,7 @@ enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t targ
                               "The window was locked by MPI_Win_lock_all.");
     return violation_fill(
         finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, NULL,
-        oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
+        oriel_text_format("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
 }
 
 enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const struct oriel_site *site,
@@ -252,7 +253,7 @@ enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const stru
         verdict = violation_fill(
             finding, ORIEL_RULE_LOCK_TWICE, epochs->last_locked,
             &epochs->sites[epochs->last_locked],
-            oriel_words("MPI_Win_unlock(%d, win) between them", epochs->last_locked), NULL);
+            oriel_text_format("MPI_Win_unlock(%d, win) between them", epochs->last_locked), NULL);
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
         verdict = open_epoch_check(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
@@ -278,7 +279,7 @@ enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs,
     if (epochs->locked > 0)
         return violation_fill(
             finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, &epochs->sites[epochs->last_locked],
-            oriel_words("MPI_Win_unlock(%d, win) instead of it", epochs->last_locked),
+            oriel_text_format("MPI_Win_unlock(%d, win) instead of it", epochs->last_locked),
             "The rank was locked by MPI_Win_lock.");
     return violation_fill(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, NULL,
                           "MPI_Win_lock_all(0, win) before it", NULL);
@@ -299,13 +300,14 @@ enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t targe
     if (is_echo(epochs, target))
         return ORIEL_VERDICT_ECHO;
     const char *missing =
-        target < 0 ? "MPI_Win_lock_all(0, win) before it"
-                   : oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target);
+        target < 0
+            ? "MPI_Win_lock_all(0, win) before it"
+            : oriel_text_format("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target);
     if (epochs->locked > 0)
-        return violation_fill(
-            finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, &epochs->sites[epochs->last_locked],
-            missing,
-            oriel_words("This rank has locked rank %d, not rank %d.", epochs->last_locked, target));
+        return violation_fill(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target,
+                              &epochs->sites[epochs->last_locked], missing,
+                              oriel_text_format("This rank has locked rank %d, not rank %d.",
+                                                epochs->last_locked, target));
     const struct oriel_site *opening = target < 0 ? NULL : oriel_epochs_opening(epochs, target);
     return violation_fill(
         finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target, opening, missing,
@@ -319,19 +321,21 @@ static enum oriel_verdict missing_epoch_fill(const struct oriel_epochs *epochs, 
 {
     if (epochs->start.open)
         return violation_fill(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
-                              oriel_words("rank %d in the group of MPI_Win_start", target), NULL);
+                              oriel_text_format("rank %d in the group of MPI_Win_start", target),
+                              NULL);
     if (epochs->locked > 0)
         return violation_fill(
             finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
-            oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
-            oriel_words("This rank has locked rank %d, not rank %d.", epochs->last_locked, target));
+            oriel_text_format("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target),
+            oriel_text_format("This rank has locked rank %d, not rank %d.", epochs->last_locked,
+                              target));
     if (epochs->no_succeed && !epochs->fence.open)
         return violation_fill(
             finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
             "MPI_Win_fence(0, win) instead of MPI_Win_fence(MPI_MODE_NOSUCCEED, win)", NULL);
     return violation_fill(
         finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,
-        oriel_words(
+        oriel_text_format(
             "MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win), MPI_Win_fence or MPI_Win_start before it",
             target),
         NULL);
@@ -352,7 +356,7 @@ enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int
     return violation_fill(
         finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target,
         started ? &epochs->start.site : &epochs->fence.site,
-        oriel_words("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
+        oriel_text_format("MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before it", target), NULL);
 }
 
 void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target)

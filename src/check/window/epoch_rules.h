@@ -107,6 +107,6 @@ static inline bool oriel_epochs_passive(const struct oriel_epochs *epochs, int32
 
 /* Formats a text, such as a missing call. The result is valid until the thread's fourth call after
  * this one. */
-const char *oriel_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *oriel_text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

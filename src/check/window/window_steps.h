@@ -153,56 +153,57 @@ bool oriel_argument_range(struct oriel_operation *operation);
 /* --- promises.c --- */
 
 /* The promises in an info object. */
-uint64_t oriel_hint_promises(MPI_Info info);
+uint64_t oriel_promises_read(MPI_Info info);
 
 /* Compares the promises and arguments that all members have sent at creation. */
-void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *site);
+void oriel_promises_creation(struct oriel_checked *window, const struct oriel_site *site);
 
 /* This process begins a fence with its current number: compares assertions, and numbers of
  * fences. */
-void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site);
+void oriel_promises_fence(struct oriel_checked *window, int assert, const struct oriel_site *site);
 
 /* The last fence has failed, and its number is used again. */
-void oriel_hint_fence_failed(struct oriel_checked *window);
+void oriel_promises_fence_failed(struct oriel_checked *window);
 
 /* A synchronisation promises that this process has not stored into its memory since the last
  * one. */
-void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *site);
+void oriel_promises_no_store(struct oriel_checked *window, const struct oriel_site *site);
 
 /* Stores from now on come after a synchronisation. Called before it gives its clock. */
-void oriel_hint_synchronised(struct oriel_checked *window);
+void oriel_promises_synchronised(struct oriel_checked *window);
 
 /* The program asks for a lock. */
-void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct oriel_site *site);
+void oriel_promises_no_locks(struct oriel_checked *window, int32_t target,
+                             const struct oriel_site *site);
 
 /* The lock is acquired (target -1: of all targets), or released. */
-void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
-                     const struct oriel_site *site);
-void oriel_hint_unhold(struct oriel_checked *window, int32_t target);
+void oriel_promises_lock_held(struct oriel_checked *window, int32_t target, bool exclusive,
+                              bool no_check, const struct oriel_site *site);
+void oriel_promises_lock_released(struct oriel_checked *window, int32_t target);
 
 /* An operation that changes the target's memory. */
-void oriel_hint_no_put(const struct oriel_operation *operation);
+void oriel_promises_no_put(const struct oriel_operation *operation);
 
 /* --- paired_calls.c --- */
 
 /* A post for the origin, before it gives its clock; a start of the target, before it takes the
  * post's clock. */
-void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
-                     const struct oriel_site *site);
-void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
-                      const struct oriel_site *site);
+void oriel_paired_post(struct oriel_checked *window, int32_t origin, int assert,
+                       const struct oriel_site *site);
+void oriel_paired_start(struct oriel_checked *window, int32_t target, int assert,
+                        const struct oriel_site *site);
 
 /* The last post for `other`, or start of it, has failed. */
-void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts);
+void oriel_paired_call_failed(struct oriel_checked *window, int32_t other, bool starts);
 
 /* This process is in MPI_Win_free; then: all members are. */
-void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site);
-void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site);
+void oriel_paired_window_end(struct oriel_checked *window, const struct oriel_site *site);
+void oriel_paired_window_ended(struct oriel_checked *window, const struct oriel_site *site);
 
 /* Returns what another member waits for in vain while this process is in MPI_Win_free; reports
  * it. */
-enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site,
-                                    int32_t *rank);
+enum oriel_wanted oriel_paired_wanted(struct oriel_checked *window, const struct oriel_site *site,
+                                      int32_t *rank);
 
 /* The wrapper of a synchronisation call. code_of is evaluated with window and site where the window
  * is known; nothing: the call does nothing. */

@@ -45,7 +45,7 @@ static void persistent_add(const char *name, MPI_Request request)
 {
     struct unknown *unknown = malloc(sizeof *unknown);
     if (unknown == NULL) {
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
         return;
     }
     *unknown =

@@ -194,7 +194,7 @@ static void pass_the_turn(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_shm_offset history = shared(rank, oriel_history_make);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
@@ -234,7 +234,7 @@ static void store_behind(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_shm_offset history = shared(rank, oriel_history_make);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int giver = round % team->n;
         team_meet();
@@ -266,7 +266,7 @@ static void give_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
@@ -287,7 +287,7 @@ static void offer_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         if (rank == 0)
             EXPECT(give_again(words, 8, true) && give_again(words, 8, true));
@@ -327,7 +327,7 @@ static void give_what_was_learnt(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int from = (round + 1) % team->n;
         bool gives = rank == round % team->n;
@@ -367,7 +367,7 @@ static void give_late(int rank)
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     for (int memory = 0; memory < MEMORIES; memory++) {
-        oriel_shm_offset words = shared(rank, oriel_words_make);
+        oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
         for (uint64_t i = (uint64_t)rank; i < WORDS_MOST - 1; i += (uint64_t)team->n)
             EXPECT(oriel_word_give(words, i * 8, false));
         atomic_store(&team->words[rank], oriel_order_now());
@@ -382,7 +382,7 @@ static void give_late(int rank)
             EXPECT(clock[other] >= atomic_load(&team->words[other]));
         team_meet();
         if (rank == 0)
-            oriel_words_free(words);
+            oriel_word_clocks_free(words);
     }
     free(clock);
     oriel_order_stop();
@@ -399,11 +399,11 @@ static void lose_another(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     if (rank == 0) {
         atomic_store(&team->words[0], oriel_order_now());
         EXPECT(oriel_word_give(words, 8, false));
-        oriel_given_lose();
+        oriel_given_set_lost();
     }
     team_meet();
     if (rank == 1) {
