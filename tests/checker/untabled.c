@@ -1,5 +1,6 @@
-/* Error handlers in functions of which no table says how to unwind them (CMakeLists.txt compiles this file so): a walk through the
- * stack ends at the first of them, and still it has to be known which handlers run, and which were left by a jump. */
+/* Error handlers in functions without unwind tables (CMakeLists.txt sets the options). A stack walk
+ * ends at the first such function. The checker must still know which handlers run and which a jump
+ * has left. */
 #include "offenders.h"
 
 #include <setjmp.h>
@@ -20,7 +21,7 @@ static void jump_inside(MPI_Comm *comm, int *code, ...)
     longjmp(inside, 1);
 }
 
-/* It runs on while the other rank puts. */
+/* The handler runs on while the other rank puts. */
 static void run_on(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
@@ -28,7 +29,8 @@ static void run_on(MPI_Comm *comm, int *code, ...)
     ask();
 }
 
-/* Behind a handler that was left more order is taken than there is; so not behind one that runs. */
+/* After a handler left by a jump, the checker assumes more order than exists. It must not do so
+ * while a handler runs. */
 CASE_APART(C1, order_in_a_handler_without_tables, 2)
 {
     MPI_Win win = ints_window(4);
@@ -61,7 +63,7 @@ static void free_behind_a_jump(MPI_Win *win, int *code, ...)
     MPI_Win_free(&freed);
 }
 
-/* The handler that jumps is left, the one around it is not: the call around that still reads of the window. */
+/* The jump leaves the inner handler, not the outer one. The outer call still reads the window. */
 CASE_APART(A4, freed_in_handlers_without_tables, 2)
 {
     MPI_Win win = ints_window(4);
@@ -88,7 +90,8 @@ static void jump_outside(MPI_Comm *comm, int *code, ...)
     longjmp(outside, 1);
 }
 
-/* What the call that failed needs no more is known as soon as its handler was left. */
+/* The failed call no longer needs its buffer, and the checker knows this once the handler is
+ * left. */
 CASE_APART(C4, buffer_behind_handlers_without_tables, 2)
 {
     static int buffer;

@@ -1,10 +1,11 @@
-/* What who fetches with an accumulate may go on with: what was done before by whoever has written there. */
+/* The order that a fetching accumulate acquires: everything done before by the ranks that have
+ * written the word. */
 #include "offenders.h"
 
 
 enum { MANY = 300 };
 
-/* The last of many elements that are read at once says that the first may be written. */
+/* The last of many elements read at once permits a write to the first. */
 CASE(C1, put_behind_a_fetch_of_many, 2)
 {
     int one = 1, values[MANY] = {0};
@@ -27,7 +28,8 @@ CASE(C1, put_behind_a_fetch_of_many, 2)
     MPI_Win_free(&win);
 }
 
-/* Who has added nothing has left nothing that tells of him; that he has been there is said in a way that nobody watches. */
+/* An accumulate that adds nothing leaves no record of its rank. An unwatched signal reports that
+ * the rank was there. */
 CASE(C1, put_behind_a_sum_of_nothing_and_shared_memory, 2)
 {
     int one = 1, old, *memory, *flag, unit;
