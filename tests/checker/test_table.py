@@ -1,4 +1,5 @@
 """Each rule of the table has an offender and an innocent twin, and docs/rules.md matches the table.
+
 Arguments: oriel, the programs with the cases, the page, and the rules whose programs this build
 cannot make."""
 

@@ -1,6 +1,7 @@
-/* Calls that fail on rank 0 and are left where that is not seen at once (the modes' table says how).  What is done behind them is
- * right: puts ordered by messages through rank 0 and by a barrier, gets into the buffers of requests that are over.  Then rank 0
- * puts outside an epoch, which alone is found. */
+/* Calls that fail on rank 0 and that a jump leaves without an immediate trace (see the modes'
+ * table).  Everything after them is correct: puts ordered by messages through rank 0 and by a
+ * barrier, gets into the buffers of completed requests.  Finally rank 0 puts outside an epoch, the
+ * only finding. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static int rank, size, few, later;
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
 
-/* Of every communicator that a host may call it for. */
+/* Of every communicator whose handler a host may call. */
 static void handle(MPI_Comm_errhandler_function *function)
 {
     MPI_Errhandler handler;
@@ -51,7 +52,7 @@ static void jump(MPI_Comm *failed, int *code, ...)
     longjmp(back, 1);
 }
 
-/* Beyond those that the checker can keep apart. */
+/* Beyond the number that the checker can distinguish. */
 static void handle_without_room(MPI_Comm_errhandler_function *function)
 {
     static MPI_Comm_errhandler_function *const functions[HANDLERS] = {ALL(NAME)};
@@ -86,7 +87,7 @@ static void leave_a_wait(MPI_Request *request)
         MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/* Of too little, which is found when it is waited for. */
+/* Into a too small buffer: the wait for it fails. */
 static void receive(MPI_Request *request)
 {
     MPI_Irecv(&few, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, request);
@@ -146,7 +147,7 @@ static void go_on(MPI_Comm *failed, int *code, ...)
     (void)failed, (void)code;
 }
 
-/* The next call that fails is one that is not looked at: comm has no topology. */
+/* The next failing call is one that the checker does not track: comm has no topology. */
 static void leave_with_the_handle_gone(void)
 {
     MPI_Errhandler handler;
@@ -221,7 +222,7 @@ static void *wait_for_any(void *nothing)
     return nothing;
 }
 
-/* The other request is waited for by another thread. */
+/* Another thread waits for the other request. */
 static void leave_a_wait_with_a_thread(void)
 {
     handle(end_thread);
@@ -248,7 +249,7 @@ static void send_from_there(void)
     MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }
 
-/* Until it returns. */
+/* Until the function returns. */
 static void run_on(char *stack, void (*function)(void))
 {
     /* cppcheck-suppress getcontextCalled; a thread of POSIX would be another thread */
@@ -265,7 +266,7 @@ static void run_on(char *stack, void (*function)(void))
 static int ask_from_there(void *stack, MPI_Status *status)
 {
     if (!has_asked) {
-        has_asked = true; /* hosts may ask twice */
+        has_asked = true; /* hosts may query twice */
         run_on(stack, send_from_there);
     }
     MPI_Status_set_elements(status, MPI_INT, 0);
@@ -285,7 +286,8 @@ static int cancel_nothing(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* Nothing is left: a query function makes a call on a stack that lies above the wait around it, and returns. */
+/* No call is left: a query function makes a call on a stack above that of the surrounding wait, and
+ * returns. */
 static void call_on_another_stack(void)
 {
     char stack[STACK_BYTES];
@@ -302,7 +304,7 @@ static void call_on_another_stack(void)
     }
 }
 
-/* The buffer of the receive that has failed. */
+/* The buffer of the failed receive. */
 static void use(MPI_Comm *failed, int *code, ...)
 {
     (void)failed, (void)code;
@@ -310,7 +312,8 @@ static void use(MPI_Comm *failed, int *code, ...)
     MPI_Win_flush(0, win);
 }
 
-/* Both of its calls: the one whose handler jumps, and one deeper in the stack, which is not looked at.  Its handler uses the buffer. */
+/* Leaves both calls: the one whose handler jumps, and one deeper in the stack, which the checker
+ * does not track.  Its handler uses the buffer. */
 static void leave_and_return(MPI_Comm *failed, int *code, ...)
 {
     static int calls;
@@ -353,7 +356,7 @@ static void wait_for_too_much(MPI_Comm_errhandler_function *function)
     }
 }
 
-/* Nothing is left. */
+/* No call is left. */
 static void use_in_the_handler(void)
 {
     if (rank == 1)
@@ -407,7 +410,7 @@ static int copy_around(MPI_Comm of, int keyval, void *other, void *in, void *out
     return MPI_SUCCESS;
 }
 
-/* Nothing is left: so, in a copy function inside another's. */
+/* No call is left: the same, in a copy function inside another copy function. */
 static void call_on_another_stack_deeper(void)
 {
     char stack[STACK_BYTES];
@@ -431,28 +434,29 @@ static const struct mode {
     void (*leave)(void);
     int threads;
 } modes[] = {
-    {"room", leave_a_send, MPI_THREAD_SINGLE},          /* by an error handler without room */
-    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE}, /* so, in a handler that returns */
+    {"room", leave_a_send, MPI_THREAD_SINGLE},          /* by an error handler beyond the limit */
+    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE}, /* the same, in a handler that returns */
     {"delete", leave_in_a_delete_function,
-     MPI_THREAD_SINGLE}, /* so, in an attribute's delete function */
+     MPI_THREAD_SINGLE}, /* the same, in an attribute's delete function */
     {"gone", leave_with_the_handle_gone,
-     MPI_THREAD_SINGLE}, /* so, with the memory of the request's handle */
+     MPI_THREAD_SINGLE}, /* the same, with the memory of the request's handle */
     {"thread", leave_with_a_thread,
      MPI_THREAD_SERIALIZED}, /* by a thread that ends in its error handler */
     {"threads", leave_with_a_thread_and_fail,
-     MPI_THREAD_SERIALIZED}, /* so, and another thread's call fails then */
+     MPI_THREAD_SERIALIZED}, /* the same, and then another thread's call fails */
     {"waiter", leave_a_wait_with_a_thread,
-     MPI_THREAD_SERIALIZED}, /* so, out of a wait for any of two requests */
+     MPI_THREAD_SERIALIZED}, /* the same, out of a wait for any of two requests */
     {"end", leave_a_send_with_a_thread,
-     MPI_THREAD_SERIALIZED}, /* so, in an error handler without room */
+     MPI_THREAD_SERIALIZED}, /* the same, in an error handler beyond the limit */
     {"deeper", leave_a_wait_and_fail_deeper,
      MPI_THREAD_SERIALIZED}, /* by a handler that runs again, deeper in the stack */
     {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED}, /* for another stack, below */
-    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED}, /* not at all, but the request is over */
+    /* no call is left, but the request is complete */
+    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},
     {"stack", call_on_another_stack,
-     MPI_THREAD_SINGLE}, /* not at all, though the place in the stack says so */
+     MPI_THREAD_SINGLE}, /* no call is left, though the stack pointer suggests it */
     {"stacks", call_on_another_stack_deeper,
-     MPI_THREAD_SINGLE}, /* so, inside another such function */
+     MPI_THREAD_SINGLE}, /* the same, inside another such function */
 };
 
 static const struct mode *mode_of(const char *name)

@@ -3,8 +3,9 @@
 the failure.
 
 The breaker of tests/conformance is loaded in front of the library. It loses one put in seven,
-makes all swaps succeed, and so on. Called by the test rows: test_notices.py --build FOLDER
---host HOST [--all]"""
+makes all swaps succeed, and so on.
+
+The test rows run `test_notices.py --build FOLDER --host HOST [--all]`."""
 
 import argparse
 import os

@@ -1,6 +1,5 @@
-// The MPI::Win of <oriel/mpi_win.hpp>: the members of MPI-2.2, those of MPI-3, and errors as exceptions.
-// The host's own class, if it has one, is switched off as the header says.
-// A plain MPI program, run by the test rows.
+// The MPI::Win of <oriel/mpi_win.hpp>: the members of MPI-2.2, those of MPI-3, and errors as
+// exceptions. The macros of the header disable the host's own class, if it has one.
 #define MPICH_SKIP_MPICXX 1
 #define OMPI_SKIP_MPICXX 1
 #include "mpi2_cases.hpp"
@@ -61,7 +60,7 @@ static void atomics_return_what_was_there()
     const long one = 1, expected = 4, swapped = 9;
     long old = -1, result = -1;
     MPI::Win win = allocated(&memory);
-    const int right = right_of_me(); // nobody else works there
+    const int right = right_of_me(); // no other rank accesses it
     win.Lock(MPI::LOCK_SHARED, right, 0);
     win.Fetch_and_op(&one, &old, MPI_LONG, right, 2, MPI_SUM);
     win.Flush(right);
@@ -164,7 +163,7 @@ static void attached_memory_is_reached_by_its_address()
     win.Free();
 }
 
-// The class of what the call throws, MPI_SUCCESS where it returns.
+// The error class of the exception from the call; MPI_SUCCESS if it returns.
 template <class Call> static int thrown(const Call &call)
 {
     try {
@@ -180,7 +179,7 @@ template <class Call> static int thrown(const Call &call)
     return MPI_SUCCESS;
 }
 
-// What the harness compares is evaluated twice, the call once.
+// The harness evaluates its operands twice; this macro evaluates the call once.
 #define CHECK_THROWN(wanted, call)                     \
     do {                                               \
         const int got_class = thrown([&] { call; });   \
@@ -225,7 +224,7 @@ static void the_handler_is_called_before_the_exception()
     int last_class = MPI_SUCCESS;
     MPI_Error_class(last_code, &last_class);
     CHECK(first_calls == 1 && last_class == MPI_ERR_RMA_SYNC, "%d calls, class %d", first_calls, last_class);
-    CHECK_THROWN(MPI_SUCCESS, win.Call_errhandler(MPI_ERR_OTHER)); // it came back: nothing failed
+    CHECK_THROWN(MPI_SUCCESS, win.Call_errhandler(MPI_ERR_OTHER)); // it returned: no error
     CHECK_EQUAL(first_calls, 2);
     win.Free();
 }

@@ -1,5 +1,5 @@
-// The MPI::Win that a host's mpi.h brings itself: <oriel/mpi_win.hpp> must leave it alone, and its windows are Oriel's too.
-// A plain MPI program, run by the test rows; skipped where the host has no such class.
+// The MPI::Win in a host's own mpi.h: <oriel/mpi_win.hpp> must not replace it, and Oriel serves its
+// windows, too. Skipped where the host has no such class.
 #include "mpi2_cases.hpp"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
-// The members of MPI::Win that MPI-2.2 had, called with C handles: they fit the class of <oriel/mpi_win.hpp> and a host's own.
-// Every case leaves no window behind; an exception that escapes from one is a failure of it.
-// Included once by each of the programs in this folder that run these cases.
+// Cases for the members of MPI::Win in MPI-2.2, called with C handles. They compile with the class of
+// <oriel/mpi_win.hpp> and with a host's own. Every case frees its windows; an escaping exception is a
+// failure. Each program includes this header once.
 #ifndef ORIEL_TESTS_MPI2_CASES_HPP
 #define ORIEL_TESTS_MPI2_CASES_HPP
 
@@ -16,7 +16,7 @@ extern "C" {
 static int right_of_me() { return (world_rank + 1) % world_size; }
 static int left_of_me() { return (world_rank + world_size - 1) % world_size; }
 
-// A case as the harness wants it, with what it throws.
+// Adapts a case to the harness and reports its exceptions.
 template <void (*body)()> static void guarded(enum window_kind)
 {
     try {
