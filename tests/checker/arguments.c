@@ -18,7 +18,8 @@ CASE(A1, size_in_elements, 2)
 {
     int memory[16] = {0}, value = 3;
     MPI_Win win;
-    MPI_Win_create(memory, right ? sizeof memory : 16, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create(memory, right ? sizeof memory : 16, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &win);
     named(win);
     MPI_Win_fence(0, win);
     if (rank == 1)

@@ -37,7 +37,8 @@ static int copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, i
 }
 
 /* A communicator of this process alone. Freeing it performs the action. */
-static MPI_Comm comm_with(struct todo *todo, MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *del)
+static MPI_Comm comm_with(struct todo *todo, MPI_Comm_copy_attr_function *copy,
+                          MPI_Comm_delete_attr_function *del)
 {
     static struct todo none = {nothing, NULL};
     MPI_Comm comm;

@@ -142,10 +142,12 @@ CASE(C4, put_of_what_a_persistent_receive_will_cut, 2)
             MPI_Wait(&requests[way], MPI_STATUS_IGNORE);
         if (right && way == 1)
             MPI_Waitany(1, &requests[way], &at, MPI_STATUS_IGNORE);
-        while (right && way == 2 && !flag && MPI_Test(&requests[way], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        while (right && way == 2 && !flag &&
+               MPI_Test(&requests[way], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
             continue;
         flag = 0;
-        while (right && way == 3 && !flag && MPI_Testany(1, &requests[way], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        while (right && way == 3 && !flag &&
+               MPI_Testany(1, &requests[way], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
             continue;
         MPI_Put(&rooms[way], 1, MPI_INT, 1, way, 1, MPI_INT, win); /* FINDS C4 here */
     }

@@ -5,7 +5,19 @@
 
 enum { OWN = 1 }; /* rank 1's part of one int per rank */
 
-enum which { REDUCE, ALLREDUCE, SCAN, EXSCAN, SCATTER, SCATTER_BLOCK, GATHER, GATHERV, EXCHANGE, EXCHANGEV, EXCHANGEW };
+enum which {
+    REDUCE,
+    ALLREDUCE,
+    SCAN,
+    EXSCAN,
+    SCATTER,
+    SCATTER_BLOCK,
+    GATHER,
+    GATHERV,
+    EXCHANGE,
+    EXCHANGEV,
+    EXCHANGEW
+};
 
 static void call(enum which which, int *memory)
 {
@@ -21,7 +33,8 @@ static void call(enum which which, int *memory)
     }
     switch (which) {
     case REDUCE:
-        MPI_Reduce(rank == 1 ? in_place : memory, memory, size, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+        MPI_Reduce(rank == 1 ? in_place : memory, memory, size, MPI_INT, MPI_SUM, 1,
+                   MPI_COMM_WORLD);
         break;
     case ALLREDUCE:
         MPI_Allreduce(in_place, memory, size, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -42,13 +55,15 @@ static void call(enum which which, int *memory)
         MPI_Allgather(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
         break;
     case GATHERV:
-        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT, MPI_COMM_WORLD);
+        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT,
+                       MPI_COMM_WORLD);
         break;
     case EXCHANGE:
         MPI_Alltoall(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
         break;
     case EXCHANGEV:
-        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT, MPI_COMM_WORLD);
+        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT,
+                      MPI_COMM_WORLD);
         break;
     case EXCHANGEW:
         MPI_Alltoallw(in_place, NULL, NULL, NULL, memory, ones, bytes, types, MPI_COMM_WORLD);

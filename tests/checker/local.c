@@ -103,7 +103,8 @@ CASE(L1, store_into_shared_memory_beside_a_get, 2)
     int *memory, got = 0, unit;
     MPI_Aint bytes;
     MPI_Win win;
-    MPI_Win_allocate_shared(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate_shared(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD,
+                            &memory, &win);
     named(win);
     MPI_Win_lock_all(0, win);
     MPI_Win_shared_query(win, 0, &bytes, &unit, &memory);
@@ -125,7 +126,8 @@ static MPI_Win shared_ints(volatile int **memory)
     int *own_memory, unit;
     MPI_Aint bytes;
     MPI_Win win;
-    MPI_Win_allocate_shared(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &own_memory, &win);
+    MPI_Win_allocate_shared(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                            &own_memory, &win);
     memset(own_memory, 0, 4 * sizeof(int));
     MPI_Win_shared_query(win, 0, &bytes, &unit, (void *)memory);
     return named(win);

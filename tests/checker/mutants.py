@@ -5,9 +5,9 @@ name. Further mutants remove one step of the handshake by which the checkers of 
 authenticate each other.
 
 The script builds everything in a temporary folder.  Each row of MUTANTS names the file in src/,
-the change (a text that occurs once, and its replacement), the test that must notice, and the
-removed property.  The unchanged sources must pass.  The status is 0 when the tests notice every
-mutant."""
+a text that occurs there once, and its replacement. It also names the test that must notice, and
+the removed property.  The unchanged sources must pass.  The status is 0 when the tests notice
+every mutant."""
 
 import argparse
 import concurrent.futures

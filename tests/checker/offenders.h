@@ -30,20 +30,20 @@ struct offender_case {
 #define CASE_ALONE(rule, name, ranks) CASE_ENTER(rule, name, ranks, true, false)
 #define CASE_APART(rule, name, ranks) CASE_ENTER(rule, name, ranks, true, true)
 
-#define CASE_ENTER(rule_, name_, ranks_, alone_, apart_)                                                               \
-    static void name_(bool right);                                                                                     \
-    static struct offender_case case_of_##name_ = {.name = #name_,                                                     \
-                                                   .rule = #rule_,                                                     \
-                                                   .file = __FILE__,                                                   \
-                                                   .line = __LINE__,                                                   \
-                                                   .ranks = (ranks_),                                                  \
-                                                   .alone = (alone_),                                                  \
-                                                   .apart = (apart_),                                                  \
-                                                   .run = (name_)};                                                    \
-    __attribute__((constructor)) static void enter_##name_(void)                                                       \
-    {                                                                                                                  \
-        offender_enter(&case_of_##name_);                                                                              \
-    }                                                                                                                  \
+#define CASE_ENTER(rule_, name_, ranks_, alone_, apart_)                                           \
+    static void name_(bool right);                                                                 \
+    static struct offender_case case_of_##name_ = {.name = #name_,                                 \
+                                                   .rule = #rule_,                                 \
+                                                   .file = __FILE__,                               \
+                                                   .line = __LINE__,                               \
+                                                   .ranks = (ranks_),                              \
+                                                   .alone = (alone_),                              \
+                                                   .apart = (apart_),                              \
+                                                   .run = (name_)};                                \
+    __attribute__((constructor)) static void enter_##name_(void)                                   \
+    {                                                                                              \
+        offender_enter(&case_of_##name_);                                                          \
+    }                                                                                              \
     static void name_(bool right)
 
 void offender_enter(struct offender_case *entry);

@@ -84,7 +84,8 @@ CASE(C1, flag_fetched_with_a_request, 2)
         }
         for (int got = 0; rank == 1 && got != round;) {
             MPI_Request request;
-            MPI_Rget_accumulate(NULL, 0, MPI_INT, &got, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win, &request);
+            MPI_Rget_accumulate(NULL, 0, MPI_INT, &got, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP,
+                                win, &request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         }
         if (rank == 1) {

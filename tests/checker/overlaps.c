@@ -13,8 +13,8 @@ static void open_two(void)
 {
     memset(memory, 0, sizeof memory);
     MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &first);
-    MPI_Win_create(memory + SHIFT, sizeof memory - SHIFT * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD,
-                   &second);
+    MPI_Win_create(memory + SHIFT, sizeof memory - SHIFT * sizeof *memory, sizeof *memory,
+                   MPI_INFO_NULL, MPI_COMM_WORLD, &second);
     named(first);
     named(second);
     MPI_Win_lock_all(0, first);

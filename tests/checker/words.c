@@ -19,7 +19,8 @@ CASE(C1, put_behind_a_fetch_of_many, 2)
     }
     if (rank == 1) {
         while (right && values[MANY - 1] == 0) {
-            MPI_Get_accumulate(NULL, 0, MPI_INT, values, MANY, MPI_INT, 1, 0, MANY, MPI_INT, MPI_NO_OP, win);
+            MPI_Get_accumulate(NULL, 0, MPI_INT, values, MANY, MPI_INT, 1, 0, MANY, MPI_INT,
+                               MPI_NO_OP, win);
             MPI_Win_flush(1, win);
         }
         MPI_Put(&rank, 1, MPI_INT, 1, MANY, 1, MPI_INT, win); /* FINDS C1 here */
@@ -35,7 +36,8 @@ CASE(C1, put_behind_a_sum_of_nothing_and_shared_memory, 2)
     int one = 1, old, *memory, *flag, unit;
     MPI_Aint len_bytes;
     MPI_Win flags, win = ints_window(2);
-    MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &flags);
+    MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                            &flags);
     *memory = 0;
     MPI_Win_shared_query(flags, 1, &len_bytes, &unit, &flag);
     MPI_Barrier(MPI_COMM_WORLD);

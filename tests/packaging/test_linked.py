@@ -1,5 +1,5 @@
-"""Programs built against an installation by pkg-config, by CMake and by hand, as the README and
-oriel(7) describe, are served by it, with and without `oriel run`."""
+"""Programs built against an installation by pkg-config, by CMake and by hand, with the commands of
+the README and oriel(7). Oriel serves them with and without `oriel run`."""
 
 import os
 import re

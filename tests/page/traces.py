@@ -95,9 +95,9 @@ KNOWN_RANKS, KNOWN_STEPS = 4, 10
 
 def known(folder, **changes):
     """Four ranks. In the window "halo" each puts 1000 (rank + 1) bytes to the next one in each of
-    ten steps of a millisecond, with fences for which rank 3 is 400 us late. In "table", a window
-    of ranks 1 to 3, the ranks in turn lock rank 1 (the window's 0) and get 8 bytes three times;
-    each waits 50 us for the one before. Both windows are created and freed."""
+    ten steps of a millisecond. Rank 3 is 400 us late for the fences. In "table", a window of
+    ranks 1 to 3, the ranks in turn lock rank 1 (the window's 0) and get 8 bytes three times.
+    Each waits 50 us for the one before. Both windows are created and freed."""
     for rank in range(KNOWN_RANKS):
         file = Rank(folder, rank, KNOWN_RANKS, machine=(1 + rank // 2, 3), shift_ns=rank // 2 * 1_000_000_000, **changes)
         file.window(0, range(KNOWN_RANKS), rank, "halo", size_bytes=65536, site="main at halo.c:42")

@@ -379,12 +379,12 @@ static int next_of(const struct execution *execution, int plan, int thread, int 
     return from;
 }
 
-/* Locks of two windows: the holder of a lock in the second window acquires none in the first, and
- * the holder of a target's lock acquires none of a lower target in the same window.  Each lock
- * request therefore waits only for holders of later locks, in one order of all (window, target)
- * that is the same for all ranks. The holder of the last lock waits for no other.  Some operation
- * is always eligible, since operations of the second window end with all its locks released.
- * Nothing else in a phase waits for others. */
+/* Locks of two windows: the holder of a lock in the second window acquires none in the first. The
+ * holder of a target's lock acquires none of a lower target in the same window.  Each lock request
+ * therefore waits only for holders of later locks, in one order of all (window, target) that is the
+ * same for all ranks. The holder of the last lock waits for no other.  Some operation is always
+ * eligible, since operations of the second window end with all its locks released.  Nothing else in
+ * a phase waits for others. */
 static bool may_be_next(const struct worker *worker, int plan, const struct op *op)
 {
     for (int later = plan + 1; later < worker->execution->plan_count && op->kind == OP_LOCK;

@@ -1,5 +1,5 @@
-/* Outstanding operations: compares and overwrites their buffers as soon as MPI reports completion,
- * by a flush, by the end of the epoch, or by a function that completes requests. Each thread has
+/* Outstanding operations: compares and overwrites their buffers as soon as MPI reports completion.
+ * A flush, the end of the epoch, or a function that completes requests reports it. Each thread has
  * its own list for each plan. */
 #include "step.h"
 

@@ -1,8 +1,8 @@
 /* One step: the choice of its windows, the kind of epoch of each, and the nesting of plans of two
- * windows. Members of both windows make their collective calls in the same order, and acquire
- * single locks in one order of all targets of both (execute.c), which excludes cycles of waits.
- * Alternatively each window has a thread of its own. No thread then waits for the other, and calls
- * of the two windows never share a communicator. */
+ * windows. Members of both windows make their collective calls in the same order. They acquire
+ * single locks in one order of all targets of both windows (execute.c). Both rules exclude cycles
+ * of waits.  Alternatively each window has a thread of its own. No thread then waits for the other,
+ * and calls of the two windows never share a communicator. */
 #include "step.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* A step: epochs of one window, or of two at once, planned by all members alike (plan.c, raw.c,
  * area.c) and executed (run.c, pscw.c, execute.c, settle.c).  A plan has phases; a later phase
  * knows everything written in an earlier one. Invariant of a phase: each byte that an operation
- * touches is read only, or belongs to one actor, or is part of an area whose operations may run in
- * any order.  An actor is one thread of one rank; the plan contains its operations in program
- * order. */
+ * touches is in one of three classes. It is read only, or it belongs to one actor, or it is part of
+ * an area whose operations may run in any order.  An actor is one thread of one rank; the plan
+ * contains its operations in program order. */
 #ifndef ORIEL_TESTS_SOAK_STEP_H
 #define ORIEL_TESTS_SOAK_STEP_H
 

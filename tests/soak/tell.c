@@ -1,6 +1,6 @@
-/* Comparisons, and the message when one fails: the operation with its datatypes and offsets, the
- * first byte that differs, the number of such bytes, and their last writer as far as the model
- * knows. */
+/* Comparisons, and the message when one fails: the operation with its datatypes and offsets, and
+ * the first byte that differs. It also contains the number of such bytes, and their last writer as
+ * far as the model knows. */
 #include "step.h"
 
 #include "../mpi/forms.h"

@@ -35,11 +35,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Win win;
     std::vector<long> vector(100);
-    MPI_Win_create(vector.data(), 100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create(vector.data(), 100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &win);
     int wrong = ring(win, vector.data());
     MPI_Win_free(&win);
     long *memory = nullptr;
-    MPI_Win_allocate(100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate(100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                     &win);
     wrong += ring(win, memory);
     MPI_Win_free(&win);
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

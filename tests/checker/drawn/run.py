@@ -5,8 +5,9 @@ oracle's errors.
 Each conflicting pair of operations must be reported, by its call sites, and nothing else.  The
 first access of a pair of call sites represents later ones that it makes superfluous
 (src/check/access/history.c). A pair therefore also counts as reported through a later operation
-that covers the first one's byte, is ordered after it, and conflicts with everything the first
-conflicts with.  The script prints each failure with the command that reproduces it."""
+that covers the first one's byte and is ordered after it. That operation must conflict with
+everything the first conflicts with.  The script prints each failure with the command that
+reproduces it."""
 
 import argparse
 import bisect

@@ -21,8 +21,8 @@ struct field {
     MPI_Comm comm;
     int n, me;
     MPI_Aint size[FUZZ_RANKS], unit[FUZZ_RANKS];
-    struct region regions
-        [FIELD_REGIONS]; /* the first n: windows, with their guards where the kind lets them touch */
+    /* the first n: windows, with their guards where the kind lets them touch */
+    struct region regions[FIELD_REGIONS];
     int region_count;
     size_t before[FUZZ_RANKS]; /* bytes of guard before the window's memory */
     struct epochs epochs;

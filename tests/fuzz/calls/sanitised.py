@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Builds the library and the fuzzing program for one host with the address and undefined-behaviour
-sanitisers, and runs the program with new seeds until the time is over.
+sanitisers. Then runs the program with new seeds until the time is over.
 
 The build folder stays: a second run rebuilds only changes.  Any sanitiser report ends the row,
 and the output names its seed.  The status is 0, 1, or 77 where sanitisers are unavailable."""

@@ -1,7 +1,7 @@
 /* The network of replies.h.  It records every outgoing message, since a valid answer must fit a
- * question. The library must accept an answer exactly if its question is open, it is of the session
- * in question, and it arrives complete in a message for this process.  Device transfers use keys
- * from answers, and the input decides how they end. */
+ * question. The library must accept an answer exactly if its question is open and it is of the
+ * session in question. It must also arrive complete, in a message for this process.  Device
+ * transfers use keys from answers, and the input decides how they end. */
 #include "replies.h"
 
 #include "internode/origin/pack.h"
