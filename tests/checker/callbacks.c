@@ -359,7 +359,7 @@ static int refuses(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_ERR_OTHER;
 }
 
-/* Open MPI stops deleting the attributes of MPI_COMM_SELF after a failure. */
+/* Open MPI stops deleting the attributes of MPI_COMM_SELF after a delete function that fails. */
 CASE_APART(E13, window_that_stays_where_self_keeps_an_attribute, 2)
 {
     MPI_Win win = ints_window(4);

@@ -29,8 +29,8 @@ CASE(C1, put_behind_a_fetch_of_many, 2)
     MPI_Win_free(&win);
 }
 
-/* An accumulate that adds nothing leaves no record of its rank. An unwatched signal reports that
- * the rank was there. */
+/* An accumulate that adds nothing leaves no record of its rank. The store to the flag, which the
+ * checker does not watch, signals that the rank was there. */
 CASE(C1, put_behind_a_sum_of_nothing_and_shared_memory, 2)
 {
     int one = 1, old, *memory, *flag, unit;

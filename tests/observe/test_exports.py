@@ -187,7 +187,7 @@ class Perfetto(Known):
         self.assertTrue(any(event["args"].get("labels") == "/opt/app/r?ng" for event in events))
 
     def check_nesting(self, track):
-        """Slices of a track are nested or disjoint; a wait is in the preceding call."""
+        """Slices of a track are nested or disjoint; a wait is nested in its call."""
         open_until = []
         for event in sorted(track, key=lambda event: (event["ts"], -event["dur"])):
             begin, end = round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)

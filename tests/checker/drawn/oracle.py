@@ -224,8 +224,8 @@ class Oracle:
         return [(a[5], b[4]) for a, b in pairs if not self.reaches(knows, b[4], a[4])] if most else sure
 
     def word_edges(self, found, most):
-        """From accumulates that write to accumulates that fetch: per address for single elements,
-        per operation for several elements."""
+        """From accumulates that write to accumulates that fetch. Single elements match by address.
+        All accumulates of several elements at a target share one word."""
         givers, takers = collections.defaultdict(list), collections.defaultdict(list)
         for access in self.accesses:
             if access.kind != "accumulate":
@@ -299,7 +299,8 @@ class Oracle:
         return before
 
     def reaches(self, knows, line, other):
-        """Whether the state at the start of line happens before the operations of other."""
+        """Whether everything complete at the start of line happens before the operations of
+        other."""
         return knows[other - self.first] >> (line - self.first) & 1 == 1
 
     def is_ordered(self, knows, a, b):
