@@ -1,4 +1,5 @@
-/* Accumulates among themselves and beside other operations; buffers of operations that are used again. */
+/* Accumulates concurrent with each other and with other operations, and reuse of the buffers of
+ * outstanding operations. */
 #include "offenders.h"
 
 CASE(C2, put_beside_accumulate, 2)
@@ -32,7 +33,7 @@ CASE(C2, get_beside_fetch_and_op, 2)
     MPI_Win_free(&win);
 }
 
-/* A lock by compare_and_swap, which guards the word beside it, and is released by an accumulate. */
+/* A lock by compare_and_swap guards the next word. An accumulate releases it. */
 static void guarded_count(MPI_Win win)
 {
     int zero = 0, one = 1, old = 1, guarded = 0;
@@ -131,7 +132,7 @@ CASE(C4, two_gets_into_one_buffer, 2)
     MPI_Win_free(&win);
 }
 
-/* Both have more room than comes: the rest is for other use. */
+/* Both buffers are larger than the data that arrives. The rest is free for other use. */
 CASE(C4, two_gets_into_room_for_more, 2)
 {
     int got[6] = {0};
@@ -151,7 +152,8 @@ CASE(C4, two_gets_into_room_for_more, 2)
     MPI_Win_free(&win);
 }
 
-/* What it compares with is read there, and told with the result; who only reads meets the result alone. */
+/* The swap reads its compare buffer. The checker reports that read with the result; a mere read of
+ * the buffer conflicts with the result only. */
 CASE(C4, put_of_what_a_swap_compares_and_answers, 2)
 {
     int one = 1, old[2] = {0};

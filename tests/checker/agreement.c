@@ -1,5 +1,5 @@
-/* Calls that all ranks, or two of them, have to make alike: fences, groups of post and start, assertions; and stores that were
- * said not to have been made. */
+/* Calls that all ranks, or two ranks, must make alike: fences, groups of post and start,
+ * assertions. Also stores that an assertion excludes. */
 #include "offenders.h"
 
 CASE(E10, start_without_post, 2)
@@ -87,7 +87,7 @@ CASE(A7, keys_of_one_rank_alone, 2)
     MPI_Win_free(&win);
 }
 
-/* Nothing else about them is compared. */
+/* The checker compares nothing else about these windows. */
 CASE(A7, windows_of_two_kinds, 2)
 {
     int memory[4];
@@ -104,7 +104,7 @@ CASE(A7, windows_of_two_kinds, 2)
     MPI_Win_free(&win);
 }
 
-/* What was got is stored when its epoch ends, and not after that. */
+/* The get stores its result at the end of its epoch, and not later. */
 CASE(H8, get_before_a_fence_without_stores, 2)
 {
     int *base, found;

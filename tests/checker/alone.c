@@ -1,9 +1,9 @@
-/* What is wrong with the end of a program: cases that need a job of their own, and end it themselves. */
+/* Errors at the end of a program. Each case needs a job of its own and ends that job itself. */
 #include "offenders.h"
 
 #include <stdlib.h>
 
-/* The job ends here, with what the case has left open. */
+/* The job ends here with everything that the case left open. */
 static void end(void)
 {
     MPI_Finalize(); /* FINDS E13 E14 here */

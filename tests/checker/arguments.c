@@ -1,4 +1,4 @@
-/* Ranges, ranks, datatypes: arguments that the target's window does not go with. */
+/* Ranges, ranks and datatypes: arguments that do not fit the target's window. */
 #include "offenders.h"
 
 CASE(A1, put_beyond_the_end, 2)
@@ -13,12 +13,13 @@ CASE(A1, put_beyond_the_end, 2)
     fence_and_free(win);
 }
 
-/* The size was given in elements. */
+/* The program passed the size in elements instead of bytes. */
 CASE(A1, size_in_elements, 2)
 {
     int memory[16] = {0}, value = 3;
     MPI_Win win;
-    MPI_Win_create(memory, right ? sizeof memory : 16, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create(memory, right ? sizeof memory : 16, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &win);
     named(win);
     MPI_Win_fence(0, win);
     if (rank == 1)
@@ -26,7 +27,8 @@ CASE(A1, size_in_elements, 2)
     fence_and_free(win);
 }
 
-/* A step over the end, as most are: nothing says that the size is meant otherwise. */
+/* One element past the end, the most common error. Nothing suggests that the size is in other
+ * units. */
 CASE(A1, element_behind_the_last, 2)
 {
     int value = 3;
@@ -106,7 +108,7 @@ CASE(A8, lock_of_no_kind, 2)
     MPI_Win_free(&win);
 }
 
-/* The displacement in bytes has more than 64 bits. */
+/* The displacement in bytes needs more than 64 bits. */
 CASE(A1, farther_than_any_memory, 2)
 {
     int value = 3;
@@ -159,7 +161,7 @@ CASE(A6, result_without_room, 2)
     fence_and_free(win);
 }
 
-/* What the target names must have its place, whether or not so much comes. */
+/* The window must contain the whole target range, even where less data arrives. */
 CASE(A1, less_than_the_target_names, 2)
 {
     int value = 1;
@@ -170,7 +172,7 @@ CASE(A1, less_than_the_target_names, 2)
     fence_and_free(win);
 }
 
-/* Items of no bytes are nothing, wherever they are said to be. */
+/* Items of zero bytes occupy nothing, at any displacement. */
 CASE(A1, something_where_nothing_may_be, 2)
 {
     int value = 1, got = 0;
@@ -221,7 +223,7 @@ CASE(A8, operator_of_the_program, 2)
     fence_and_free(win);
 }
 
-/* They run everywhere, and are told nevertheless. */
+/* All hosts run these calls. The checker reports them nevertheless. */
 CASE(A8, sum_of_bytes, 2)
 {
     unsigned char value = 3;

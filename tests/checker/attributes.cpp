@@ -1,5 +1,6 @@
-/* Attributes and error handlers by the host's own classes for C++, whose functions take references to objects: under the checker
- * they get the right ones, and what MPICH's error handlers call is looked at.  Ends with 1 where not. */
+/* Attributes and error handlers through the host's own C++ classes, whose callbacks receive
+ * references to objects. Under the checker, callbacks receive the right objects, and the checker
+ * sees the calls inside MPICH's error handlers. The exit status is 1 otherwise. */
 #include <mpi.h>
 
 static int seen;
@@ -26,7 +27,7 @@ static void failed(MPI::Comm &comm, int *, ...)
 #endif
 }
 
-/* Two puts, one after the other if the barrier in the handler is seen. */
+/* Two puts. They are ordered only if the checker sees the barrier in the handler. */
 static void put_around_an_error(MPI::Intracomm &comm)
 {
     int rank = MPI::COMM_WORLD.Get_rank();

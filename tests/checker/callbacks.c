@@ -1,12 +1,12 @@
-/* What the program's own functions do that MPI calls back: attributes' copy and delete functions, generalised requests', error
- * handlers that return.  It counts as what the program does elsewhere. */
+/* Calls inside the program's callbacks: attribute copy and delete functions, generalized requests,
+ * error handlers that return. The checker treats them like calls anywhere else. */
 #include "offenders.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What a callback does with what it is registered for. */
+/* The action of a callback on its argument. */
 typedef void doing(void *what);
 
 struct todo {
@@ -36,8 +36,9 @@ static int copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, i
     return MPI_SUCCESS;
 }
 
-/* A communicator of this process alone, whose end does that. */
-static MPI_Comm comm_with(struct todo *todo, MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *del)
+/* A communicator of this process alone. Freeing it performs the action. */
+static MPI_Comm comm_with(struct todo *todo, MPI_Comm_copy_attr_function *copy,
+                          MPI_Comm_delete_attr_function *del)
 {
     static struct todo none = {nothing, NULL};
     MPI_Comm comm;
@@ -225,7 +226,7 @@ CASE(C1, order_by_barriers_in_error_handlers, 2)
 
 /* --- windows --- */
 
-/* A library's window goes with the communicator that it belongs to, here on one rank only. */
+/* A library's window ends with the communicator that owns it, here on one rank only. */
 CASE(E12, freed_by_a_delete_function, 2)
 {
     MPI_Win win = ints_window(4);
@@ -268,7 +269,7 @@ static void free_in_handler(MPI_Win *win, int *code, ...)
     MPI_Win_free(&freed_in_handler);
 }
 
-/* The call that has failed returns into what there was of the window. */
+/* The failed call returns to a window that its error handler has freed. */
 CASE(A4, freed_by_its_error_handler, 2)
 {
     MPI_Win win = ints_window(4);
@@ -284,15 +285,16 @@ CASE(A4, freed_by_its_error_handler, 2)
         MPI_Win_free(&win);
 }
 
-/* --- who waits --- */
+/* --- waiting ranks --- */
 
 static void tell_late(void *whom)
 {
-    sleep(3); /* longer than it takes to be told */
+    sleep(3); /* longer than the checker needs to report it */
     tell(*(int *)whom);
 }
 
-/* What the call waits for does not count while it is in the function, and does behind it.  Hosts copy before they meet. */
+/* The call's own wait does not count while the callback runs, and counts again afterwards. Hosts
+ * run copy functions before the ranks meet. */
 CASE_ALONE(D1, told_in_a_copy_function, 2)
 {
     MPI_Comm comm, copy;
@@ -311,7 +313,8 @@ CASE_ALONE(D1, told_in_a_copy_function, 2)
     MPI_Comm_free(&comm);
 }
 
-/* The barrier of one rank is its second collective, and the first of the others, of whom one comes late. */
+/* For one rank the barrier is the second collective. For the others it is the first, and one of
+ * them arrives late. */
 CASE_APART(D1, barrier_behind_a_broadcast_that_failed, 3)
 {
     MPI_Comm comm;
@@ -322,7 +325,7 @@ CASE_APART(D1, barrier_behind_a_broadcast_that_failed, 3)
     if (rank == 0 && !right)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
     if (rank == 2)
-        sleep(4); /* longer than it takes to be told */
+        sleep(4); /* longer than the checker needs to report it */
     MPI_Barrier(comm);                                                        /* FINDS D1 here */
     MPI_Comm_free(&comm);
 }
@@ -356,7 +359,7 @@ static int refuses(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_ERR_OTHER;
 }
 
-/* Open MPI goes no further with the attributes of MPI_COMM_SELF. */
+/* Open MPI stops deleting the attributes of MPI_COMM_SELF after a delete function that fails. */
 CASE_APART(E13, window_that_stays_where_self_keeps_an_attribute, 2)
 {
     MPI_Win win = ints_window(4);
@@ -383,7 +386,7 @@ CASE_APART(D1, message_of_one_in_finalize, 2)
     exit(0);
 }
 
-enum { OWN_CODE = INT_MAX - 7 }; /* that no host knows */
+enum { OWN_CODE = INT_MAX - 7 }; /* a code that no host defines */
 
 static int refuse_to_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
@@ -406,7 +409,8 @@ static void count_failure(MPI_Comm *comm, int *code, ...)
     failures++;
 }
 
-/* Beside a receive; hosts call the handler of one or the other communicator, once. */
+/* A failing call concurrent with a receive. A host calls the handler of one of the two
+ * communicators, once. */
 static void wait_for_what_refuses(MPI_Comm comm)
 {
     static struct todo todo = {nothing, NULL};
@@ -422,14 +426,14 @@ static void wait_for_what_refuses(MPI_Comm comm)
     failures = 0;
     MPI_Waitany(2, requests, &index, &status);
     if (failures > 1)
-        abort(); /* the checker has made one of its own */
+        abort(); /* the checker has created a code of its own */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);
     MPI_Send(&sent, 1, MPI_INT, 0, 0, comm);
     MPI_Wait(&requests[0], &status);
 }
 
-/* Nobody asks the host what its class is. */
+/* The checker does not ask the host for the class of this code. */
 CASE(E1, behind_a_code_of_the_programs_own, 1)
 {
     int keyval, got;

@@ -1,6 +1,7 @@
-! Nothing is wrong with this program: what its functions in Fortran do, which MPI calls back, counts as what it does elsewhere.
-! Order comes by a barrier in a communicator's delete function on both ranks, and one in an error handler; a window is freed by a
-! delete function on rank 0, and by the program itself on the other; rank 1 frees another one in MPI_Finalize.
+! A correct program: calls in Fortran callbacks count like calls anywhere else.  A barrier orders,
+! in a communicator's delete function on both ranks and in an error handler. A delete function on
+! rank 0 frees a window, and the program itself on the other rank. Rank 1 frees another one in
+! MPI_Finalize.
 module called_back
   use mpi
   implicit none

@@ -1,10 +1,10 @@
-/* The same operations from the same calls again and again, each right and complete, until another call changes what is known of
- * them: the last one is wrong then. */
+/* The same correct and complete operations from the same call sites in a loop, until another call
+ * changes their state. The last operation is then wrong. */
 #include "offenders.h"
 
 enum { TURNS = 10, LAST = TURNS - 1 };
 
-/* With displacements at no one distance, so that they are no loop. */
+/* Displacements at irregular distances, which the checker cannot compress to a stride. */
 static int scattered(int turn)
 {
     return turn * turn % 8;
@@ -77,7 +77,7 @@ CASE(H3, fetches_that_go_on_behind_a_promise, 2)
     MPI_Win_free(&win);
 }
 
-/* The put of the other window stays open. */
+/* The put in the other window stays outstanding. */
 CASE(C4, gets_that_go_on_beside_a_put_elsewhere, 2)
 {
     int value = 0;
@@ -99,7 +99,7 @@ CASE(C4, gets_that_go_on_beside_a_put_elsewhere, 2)
     MPI_Win_free(&win);
 }
 
-/* The same with every other int, which no short list has. */
+/* The same with every second int, a layout that the short list of ranges cannot represent. */
 CASE(C4, gets_that_go_on_beside_a_strided_put_elsewhere, 2)
 {
     int values[3] = {0};
@@ -125,8 +125,8 @@ CASE(C4, gets_that_go_on_beside_a_strided_put_elsewhere, 2)
     MPI_Win_free(&win);
 }
 
-/* A flush completes all that came before it, not the last one alone: also what was flushed locally, and what lies across two
- * lines. */
+/* A flush completes all earlier operations, not only the last one. This includes operations after a
+ * local flush and operations across two cache lines. */
 CASE(E18, puts_that_go_on_behind_a_local_flush, 2)
 {
     int value = 1;

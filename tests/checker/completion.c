@@ -1,5 +1,5 @@
-/* What completes an operation, and what only seems to: rank 0 puts, and does something that is not enough; rank 1 hears of it and
- * reads. */
+/* Calls that complete an operation, and calls that only seem to. Rank 0 puts and then makes an
+ * insufficient call; rank 1 receives a message and reads. */
 #include "offenders.h"
 
 static void read_after_news(MPI_Win win)
@@ -57,11 +57,11 @@ CASE(E19, flush_of_the_wrong_rank, 2)
     read_after_news(win);
 }
 
-/* --- receives that are cut: one that fails is complete, too, whatever waits for it --- */
+/* --- truncated receives: a failed receive is complete, for every function that waits for it --- */
 
 static int room;
 
-/* MPICH raises what fails while requests are awaited there, and not at their communicator. */
+/* MPICH raises errors of awaited requests at another handler than that of their communicator. */
 static void set_handlers(MPI_Errhandler handler)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
@@ -119,7 +119,7 @@ CASE(C4, put_of_what_a_tested_receive_will_cut, 2)
     end_of_receive(win, &comm, &request);
 }
 
-/* One that persists is over, too, and stays. */
+/* A truncated persistent receive is complete, too, and its request stays valid. */
 CASE(C4, put_of_what_a_persistent_receive_will_cut, 2)
 {
     enum { WAYS = 4 };
@@ -142,10 +142,12 @@ CASE(C4, put_of_what_a_persistent_receive_will_cut, 2)
             MPI_Wait(&requests[way], MPI_STATUS_IGNORE);
         if (right && way == 1)
             MPI_Waitany(1, &requests[way], &at, MPI_STATUS_IGNORE);
-        while (right && way == 2 && !flag && MPI_Test(&requests[way], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        while (right && way == 2 && !flag &&
+               MPI_Test(&requests[way], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
             continue;
         flag = 0;
-        while (right && way == 3 && !flag && MPI_Testany(1, &requests[way], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        while (right && way == 3 && !flag &&
+               MPI_Testany(1, &requests[way], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
             continue;
         MPI_Put(&rooms[way], 1, MPI_INT, 1, way, 1, MPI_INT, win); /* FINDS C4 here */
     }

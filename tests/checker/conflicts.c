@@ -1,4 +1,4 @@
-/* Operations on the same bytes with nothing between them, and with what is needed between them. */
+/* Operations on the same bytes, without and with the necessary synchronisation between them. */
 #include "offenders.h"
 
 CASE(C1, two_puts_in_one_fence_epoch, 2)
@@ -12,7 +12,7 @@ CASE(C1, two_puts_in_one_fence_epoch, 2)
     fence_and_free(win);
 }
 
-/* The target names more than there is at the origin: what does not come is not written. */
+/* The target range is longer than the origin data. The put does not write the rest. */
 CASE(C1, put_of_less_than_the_target_names, 2)
 {
     int values[2] = {1, 2};
@@ -27,7 +27,7 @@ CASE(C1, put_of_less_than_the_target_names, 2)
     fence_and_free(win);
 }
 
-/* What comes ends inside an item, whose elements lie beside each other or apart. */
+/* The data ends inside an item. Its elements are contiguous or have gaps. */
 CASE(C1, put_of_less_than_an_item, 2)
 {
     int value = 1;
@@ -54,7 +54,7 @@ CASE(C1, put_of_less_than_an_item, 2)
     fence_and_free(win);
 }
 
-/* Of two pairs with padding come one and the value of the second. */
+/* The origin data covers one pair and the value of the second. The pairs have padding. */
 CASE(C1, put_of_less_than_two_pairs, 2)
 {
     struct pair {
@@ -96,7 +96,7 @@ CASE(C1, put_and_get_in_one_fence_epoch, 2)
     fence_and_free(win);
 }
 
-/* Memory of the window is an origin's buffer: it is free for others when the epoch has ended. */
+/* Window memory serves as an origin buffer. Other ranks may access it after the epoch. */
 CASE(C1, put_from_the_window_in_one_fence_epoch, 2)
 {
     int *base, found;
@@ -131,7 +131,8 @@ CASE(C1, get_into_the_window_in_one_fence_epoch, 2)
     fence_and_free(win);
 }
 
-/* Memory that comes and goes does not end what other memory of the window is still needed for, nor keep it from ending. */
+/* Attaching and detaching memory must neither end nor prolong the accesses to the window's other
+ * memory. */
 CASE(C1, put_from_a_dynamic_window_beside_a_detach, 2)
 {
     static int memory[64], other[4];
@@ -164,8 +165,8 @@ CASE(C1, put_from_a_dynamic_window_beside_a_detach, 2)
     MPI_Win_free(&win);
 }
 
-/* What a rank's buffers and its own loads and stores do to memory of two windows counts in both; operations of the one and of the
- * other are not compared, nor blamed. */
+/* A rank's origin buffers and its own loads and stores in the memory of two windows count in both
+ * windows. The checker does not compare operations of one window with operations of the other. */
 CASE(C1, put_from_memory_of_two_windows, 2)
 {
     static int memory[64];
@@ -263,7 +264,7 @@ CASE(C1, flush_without_a_message, 2)
     MPI_Win_free(&win);
 }
 
-/* A message through a third rank orders as well, if it goes the right way. */
+/* A message through a third rank also orders, if it flows in the right direction. */
 CASE(C1, message_in_the_wrong_direction, 3)
 {
     MPI_Win win = ints_window(4);
@@ -292,7 +293,7 @@ CASE(C1, message_in_the_wrong_direction, 3)
     MPI_Win_free(&win);
 }
 
-/* What counts are the bytes: a column beside another column is none of its. */
+/* Conflicts are computed by bytes: adjacent columns do not overlap. */
 CASE(C1, columns_that_overlap, 2)
 {
     static const int values[4] = {1, 2, 3, 4};

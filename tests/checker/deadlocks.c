@@ -1,4 +1,4 @@
-/* Jobs that hang for good: the checker ends them. */
+/* Jobs that deadlock. The checker ends them. */
 #include "offenders.h"
 
 #include <stdlib.h>
@@ -143,6 +143,7 @@ CASE_ALONE(D1, requests_that_wait_for_each_other, 2)
 CASE_ALONE(D1, messages_of_anybody_that_nobody_sends, 2)
 {
     if (right)
-        MPI_Send(NULL, 0, MPI_BYTE, (rank + 1) % size, 7, MPI_COMM_WORLD); /* empty ones are buffered */
+        /* hosts buffer empty messages */
+        MPI_Send(NULL, 0, MPI_BYTE, (rank + 1) % size, 7, MPI_COMM_WORLD);
     MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here, saying 'any rank' */
 }

@@ -1,5 +1,6 @@
-/* Epochs that another kind of synchronisation, or the end of the window, ends in the program's place: what comes after goes on as
- * if the program had done it itself, and is told only once. */
+/* Epochs that another kind of synchronisation, or the end of the window, closes in the program's
+ * place. The program then continues as if it had closed them itself. The checker reports the error
+ * only once. */
 #include "offenders.h"
 
 CASE(E5, fence_inside_a_lock_all, 2)
@@ -51,7 +52,7 @@ CASE(E12, freed_inside_a_lock_all, 2)
     MPI_Win_free(&win); /* FINDS E12 here */
 }
 
-/* The other has completed, or will: the exposure ends with the window. */
+/* The other rank has completed, or will. The exposure ends with the window. */
 CASE(E12, freed_inside_a_post, 2)
 {
     MPI_Win win = ints_window(4);

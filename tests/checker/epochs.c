@@ -1,4 +1,4 @@
-/* Epochs of one process: opened, used, ended and mixed. */
+/* Epochs of one process: opened, used, closed and mixed. */
 #include "offenders.h"
 
 CASE(E1, put_before_any_epoch, 2)
@@ -25,8 +25,9 @@ static void count_error(MPI_Win *win, int *code, ...)
     errors++;
 }
 
-/* The program's own handler is told, and goes with its last use: else the host could not give out its handle again, which is
- * seen where memory that is given back is given out again at once. */
+/* The checker reports to the program's own handler and releases it after its last use. Otherwise
+ * the host could not reuse the handle. The case shows this where freed memory is reallocated
+ * immediately. */
 CASE(E1, put_under_handlers_of_its_own, 2)
 {
     enum { ROUNDS = 100 };
@@ -118,7 +119,8 @@ CASE(E4, unlock_of_another_rank, 2)
     MPI_Win_free(&win);
 }
 
-/* Rank 0 starts, and ends, an epoch of an operation on rank 1 for each time that rank 1 exposes its memory. */
+/* Rank 0 opens and closes an access epoch with one operation on rank 1, once per exposure by rank
+ * 1. */
 static void exposed(int times, MPI_Win win)
 {
     for (int i = 0; i < times && rank == 1; i++) {
@@ -142,7 +144,8 @@ CASE(E5, lock_inside_a_start, 2)
     MPI_Win_free(&win);
 }
 
-/* The fence that was told of is no fence: those that follow are the first, second and third of all ranks. */
+/* The reported fence does not count as a fence. The following fences are the first, second and
+ * third on all ranks. */
 CASE(E5, fence_inside_an_exposure, 2)
 {
     MPI_Win win = ints_window(4);
@@ -224,7 +227,7 @@ CASE(E9, waited_without_a_post, 2)
     MPI_Win_free(&win);
 }
 
-/* Who tests until there is nothing left to wait for goes on. */
+/* A rank that tests until nothing is left to wait for continues. */
 CASE(E9, tested_without_a_post, 2)
 {
     int done = 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A window whose ranks promise to agree in something. */
+/* A window with a promise that its ranks agree in one respect. */
 static void promised(const char *key, int ints, int unit)
 {
     static int memory[16];

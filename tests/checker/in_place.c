@@ -1,10 +1,23 @@
-/* Memory of a window that a collective takes its part from in place, or a message goes out of and comes back into: read before the
- * others' parts come, and so beside a put that nothing has ordered before the call. */
+/* Window memory as the in-place buffer of a collective, or as the buffer of a message that is sent
+ * and replaced. The call reads the memory before the others' data arrives. It conflicts with a
+ * concurrent put that nothing orders before the call. */
 #include "offenders.h"
 
-enum { OWN = 1 }; /* rank 1's part, where each rank has one int */
+enum { OWN = 1 }; /* rank 1's part of one int per rank */
 
-enum which { REDUCE, ALLREDUCE, SCAN, EXSCAN, SCATTER, SCATTER_BLOCK, GATHER, GATHERV, EXCHANGE, EXCHANGEV, EXCHANGEW };
+enum which {
+    REDUCE,
+    ALLREDUCE,
+    SCAN,
+    EXSCAN,
+    SCATTER,
+    SCATTER_BLOCK,
+    GATHER,
+    GATHERV,
+    EXCHANGE,
+    EXCHANGEV,
+    EXCHANGEW
+};
 
 static void call(enum which which, int *memory)
 {
@@ -20,7 +33,8 @@ static void call(enum which which, int *memory)
     }
     switch (which) {
     case REDUCE:
-        MPI_Reduce(rank == 1 ? in_place : memory, memory, size, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+        MPI_Reduce(rank == 1 ? in_place : memory, memory, size, MPI_INT, MPI_SUM, 1,
+                   MPI_COMM_WORLD);
         break;
     case ALLREDUCE:
         MPI_Allreduce(in_place, memory, size, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -41,13 +55,15 @@ static void call(enum which which, int *memory)
         MPI_Allgather(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
         break;
     case GATHERV:
-        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT, MPI_COMM_WORLD);
+        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT,
+                       MPI_COMM_WORLD);
         break;
     case EXCHANGE:
         MPI_Alltoall(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
         break;
     case EXCHANGEV:
-        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT, MPI_COMM_WORLD);
+        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT,
+                      MPI_COMM_WORLD);
         break;
     case EXCHANGEW:
         MPI_Alltoallw(in_place, NULL, NULL, NULL, memory, ones, bytes, types, MPI_COMM_WORLD);
@@ -55,7 +71,7 @@ static void call(enum which which, int *memory)
     }
 }
 
-/* All take part with memory of their own but rank 1, whose window it is. */
+/* All ranks use private memory, except rank 1, which uses window memory. */
 static void put_beside(enum which which, bool right)
 {
     int *base, found, memory[64] = {0};
@@ -87,7 +103,8 @@ CASE(C1, put_beside_an_alltoallv_in_place, 2) { put_beside(EXCHANGEV, right); }
 CASE(C1, put_beside_an_alltoallw_in_place, 2) { put_beside(EXCHANGEW, right); }
 
 #if MPI_VERSION >= 4
-/* What is sent and comes back is one buffer, no conflict; a get into it meanwhile is one. */
+/* A buffer that is sent and replaced by one call does not conflict with itself. A concurrent get
+ * into it does. */
 CASE(C4, get_into_what_is_sent_and_replaced, 2)
 {
     int value = rank, partner = rank == 0 ? 1 : 0;

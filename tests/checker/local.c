@@ -1,9 +1,10 @@
-/* The program's own loads and stores beside operations on the same memory.  Compiled with -fsanitize=thread. */
+/* The program's own loads and stores concurrent with operations on the same memory.  Compiled with
+ * -fsanitize=thread. */
 #include "offenders.h"
 
 #include <string.h>
 
-/* The calling rank's own part of the window. */
+/* The calling rank's part of the window. */
 static volatile int *own(MPI_Win win)
 {
     int *memory;
@@ -96,13 +97,14 @@ CASE(L1, load_of_what_a_get_has_not_brought_yet, 2)
     MPI_Win_free(&win);
 }
 
-/* The same memory, by a store of another process that shares it. */
+/* The same memory, stored to by another process that shares it. */
 CASE(L1, store_into_shared_memory_beside_a_get, 2)
 {
     int *memory, got = 0, unit;
     MPI_Aint bytes;
     MPI_Win win;
-    MPI_Win_allocate_shared(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate_shared(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD,
+                            &memory, &win);
     named(win);
     MPI_Win_lock_all(0, win);
     MPI_Win_shared_query(win, 0, &bytes, &unit, &memory);
@@ -124,13 +126,14 @@ static MPI_Win shared_ints(volatile int **memory)
     int *own_memory, unit;
     MPI_Aint bytes;
     MPI_Win win;
-    MPI_Win_allocate_shared(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &own_memory, &win);
+    MPI_Win_allocate_shared(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                            &own_memory, &win);
     memset(own_memory, 0, 4 * sizeof(int));
     MPI_Win_shared_query(win, 0, &bytes, &unit, (void *)memory);
     return named(win);
 }
 
-/* A flag of atomic instructions carries order. */
+/* A flag accessed by atomic instructions carries order. */
 CASE(L1, load_before_the_flag_in_shared_memory, 2)
 {
     volatile int *memory;
@@ -152,7 +155,7 @@ CASE(L1, load_before_the_flag_in_shared_memory, 2)
     MPI_Win_free(&win);
 }
 
-/* Likewise where an accumulate of several elements sets it. */
+/* The same where an accumulate of several elements sets the flag. */
 CASE(L1, load_before_the_accumulated_flag_in_shared_memory, 2)
 {
     static const int ones[] = {1, 1};

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check/access/cell_store.c to fail or to hang,
-or check_crowded.c, which has the tests of that name; and one step at a time of how the checkers of
-two machines know each other, of which check_proof.c has the tests.
+"""Removes one memory ordering of the checker's histories and words at a time and expects a test to
+fail or hang: tests/unit/check/access/cell_store.c, or the program in PROGRAMS for the test's
+name. Further mutants remove one step of the handshake by which the checkers of two nodes
+authenticate each other.
 
-All is built in a temporary folder.  Each row of MUTANTS says which file of src/ is changed and how (a text that is found
-once, and what stands in its place), which test must notice, and what is taken away.  The unchanged sources must pass.  The status
-is 0 when every mutant is noticed."""
+The script builds everything in a temporary folder.  Each row of MUTANTS names the file in src/,
+a text that occurs there once, and its replacement. It also names the test that must notice, and
+the removed property.  The unchanged sources must pass.  The status is 0 when the tests notice
+every mutant."""
 
 import argparse
 import concurrent.futures
@@ -19,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import mutation  # noqa: E402
 
 LIMIT_S = 120
-ATTEMPTS = 10  # the delays are random: a mutant may pass once
+ATTEMPTS = 10  # delays are random: a mutant may pass once
 
 SOURCES = [
     "check/shm/shm",
@@ -168,7 +170,7 @@ MUTANTS = [
 ]
 
 
-# The program in tests/unit/ of the tests whose names begin so.
+# Tests whose names begin with the first string are in the second program, in tests/unit/.
 PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth")]
 
 
@@ -187,7 +189,8 @@ class Builder:
                         "-I" + os.path.join(self.tree, "tests", "unit"), "-c", source, "-o", out], check=True)
 
     def objects(self, place, tests, first=None, changed=None):
-        """The program of these tests, of the sources, each from first where it has one."""
+        """Builds the program of these tests from the sources, taken from the folder first where it
+        has them."""
         names = []
         proves = tests == "check/remote/remote_auth"
         for source in [*(PROOF_SOURCES if proves else SOURCES), "unit/" + tests]:
@@ -256,7 +259,7 @@ def main():
             os.makedirs(place)
             if not passes(builder.objects(place, tests), "*"):
                 complaints.append(f"{tests}: the unchanged sources fail")
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:  # their tests wait for half of the time
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:  # their tests wait half of the time
             for row, complaint in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
                 print("not noticed" if complaint else "noticed", row[4], flush=True)
                 complaints += [complaint] if complaint else []

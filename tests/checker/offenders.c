@@ -1,5 +1,6 @@
-/* Runs the cases that its arguments name, or all that can be in one job: `offenders [--seed N] [--tolerant] [--innocent |
- * --guilty | CASE...]`.  `offenders --list` prints them, without MPI.  Started by run.py under `oriel check`. */
+/* Runs the cases in its arguments, or all that can share a job: `offenders [--seed N] [--tolerant]
+ * [--innocent | --guilty | CASE...]`.  `offenders --list` prints the cases without MPI.  run.py
+ * starts this program under `oriel check`. */
 #include "offenders.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static unsigned seed;
 static MPI_Group groups[GROUPS];
 static int groups_count;
 static char current[128];
-static bool tolerant; /* without the checker, to see that an offender comes to its end */
+static bool tolerant; /* without the checker, to see that an offender terminates */
 
 void offender_enter(struct offender_case *entry)
 {

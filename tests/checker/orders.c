@@ -1,5 +1,5 @@
-/* Order that has to be seen in locks, words and memory, whichever rank comes first, and completion that has to be seen in
- * requests and local flushes. */
+/* Order that the checker must derive from locks, words and memory, whichever rank arrives first;
+ * and completion that it must derive from requests and local flushes. */
 #include "offenders.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ CASE(C1, flag_of_two_elements, 2)
     MPI_Win_free(&win);
 }
 
-/* What it fetched may have been there only when its request was complete. */
+/* The fetched value may have arrived only with the completion of the request. */
 CASE(C1, flag_fetched_with_a_request, 2)
 {
     MPI_Win win = ints_window(4);
@@ -84,7 +84,8 @@ CASE(C1, flag_fetched_with_a_request, 2)
         }
         for (int got = 0; rank == 1 && got != round;) {
             MPI_Request request;
-            MPI_Rget_accumulate(NULL, 0, MPI_INT, &got, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win, &request);
+            MPI_Rget_accumulate(NULL, 0, MPI_INT, &got, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP,
+                                win, &request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         }
         if (rank == 1) {
@@ -97,8 +98,8 @@ CASE(C1, flag_fetched_with_a_request, 2)
     MPI_Win_free(&win);
 }
 
-/* The flag is a store, which nobody watches: MPI_Win_sync is what can be seen, and orders whatever has been completed.  So rank 0
- * completes nothing before it has heard. */
+/* The flag is an uninstrumented store. Only MPI_Win_sync is visible, and it orders everything
+ * completed before. Rank 0 therefore completes nothing before it has the message. */
 CASE(C1, flag_in_shared_memory, 2)
 {
     int *memory, *flag;
@@ -176,7 +177,7 @@ CASE(C1, get_that_is_not_flushed, 2)
     MPI_Win_free(&win);
 }
 
-/* Requests that are complete at once have one handle between them in the hosts. */
+/* Hosts use one shared handle for all requests that are complete at once. */
 CASE(C4, result_of_the_last_of_many_requests, 2)
 {
     MPI_Win win = ints_window(8);
@@ -239,7 +240,7 @@ CASE(C4, origin_of_a_request_that_is_open, 2)
     MPI_Win_free(&win);
 }
 
-/* Nothing of it is one-sided. */
+/* No operation here is one-sided. */
 CASE(C4, receive_into_the_buffer_of_a_send, 2)
 {
     int value = rank;

@@ -1,4 +1,5 @@
-/* Two windows over the same memory: operations through the one meet operations through the other. */
+/* Two windows over the same memory: operations through one conflict with operations through the
+ * other. */
 #include "offenders.h"
 
 #include <string.h>
@@ -7,13 +8,13 @@ enum { COUNT = 16, SHIFT = 2 };
 static int memory[COUNT];
 static MPI_Win first, second;
 
-/* The second begins so many ints behind the first. */
+/* The second window begins the given number of ints after the first. */
 static void open_two(void)
 {
     memset(memory, 0, sizeof memory);
     MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &first);
-    MPI_Win_create(memory + SHIFT, sizeof memory - SHIFT * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD,
-                   &second);
+    MPI_Win_create(memory + SHIFT, sizeof memory - SHIFT * sizeof *memory, sizeof *memory,
+                   MPI_INFO_NULL, MPI_COMM_WORLD, &second);
     named(first);
     named(second);
     MPI_Win_lock_all(0, first);
@@ -28,7 +29,7 @@ static void close_two(void)
     MPI_Win_free(&first);
 }
 
-/* Rank 0 is done, and the others know it. */
+/* Rank 0 is done, and the other ranks know it. */
 static void order(bool right)
 {
     if (right) {
@@ -51,7 +52,7 @@ CASE(C1, puts_through_two_windows, 2)
     close_two();
 }
 
-/* Where the second window begins the first one is not at its beginning: what is put there begins before the second. */
+/* The second window begins inside the first. The put begins before the second window. */
 CASE(C1, a_put_from_before_the_other_windows_beginning, 2)
 {
     int values[3] = {0};
@@ -66,7 +67,7 @@ CASE(C1, a_put_from_before_the_other_windows_beginning, 2)
     close_two();
 }
 
-/* Every second int: what lies between them is free. */
+/* Every second int: the gaps between them are free. */
 CASE(C1, a_vector_through_another_window, 2)
 {
     int values[COUNT] = {0};
@@ -97,7 +98,8 @@ CASE(C2, a_sum_beside_a_put_through_another_window, 2)
     close_two();
 }
 
-/* The same call again and again, flushed each time: its short way looks there, too. */
+/* The same call in a loop, with a flush each time. Its fast path checks the overlapping window,
+ * too. */
 CASE(C1, puts_again_beside_another_window, 2)
 {
     open_two();
@@ -113,7 +115,7 @@ CASE(C1, puts_again_beside_another_window, 2)
     close_two();
 }
 
-/* Memory that is attached to a dynamic window, and part of another. */
+/* Memory that is attached to a dynamic window and also part of another window. */
 CASE(C1, get_of_attached_memory_beside_a_put, 2)
 {
     int got = 0;

@@ -1,5 +1,6 @@
-/* Windows over two machines that are refused, one after the other and in many threads, since each is awaited for a while: what the
- * checker had made for them goes with them, or its memory, to which the row sets a limit, would be full in the end. */
+/* Windows over two nodes that are refused, one after the other and in many threads, since each
+ * refusal waits for a while. The checker must release its data for them. The row limits memory, and
+ * a leak would fill it. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The same operations from the same calls again and again, which the checker looks at in a shorter way than at first: what is
- * wrong with the last one must be found all the same. */
+/* The same operations from the same call sites in a loop, which the checker handles on faster paths
+ * than the first. It must still find the error in the last operation. */
 #include "offenders.h"
 
 enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300, LOOP = 16, ENDS = 2 * LOOP };
@@ -24,7 +24,7 @@ CASE(C1, repeated_puts_meet_in_the_end, 2)
     MPI_Win_free(&win);
 }
 
-/* What comes ends inside the item of the target. */
+/* The data ends inside the target's item. */
 CASE(C1, repeated_puts_of_less_than_an_item, 2)
 {
     MPI_Datatype pair;
@@ -58,7 +58,7 @@ CASE(C1, repeated_puts_without_a_flush_in_the_end, 2)
     MPI_Win_free(&win);
 }
 
-/* Those that were ordered until then are the same ones as those in the end. */
+/* The operations up to then are ordered, and equal to the last ones. */
 CASE(C1, repeated_gets_of_what_is_put_before_them, 2)
 {
     int got;
@@ -85,7 +85,7 @@ CASE(C1, repeated_gets_of_what_is_put_before_them, 2)
     MPI_Win_free(&win);
 }
 
-/* Gets of one place come again so often that nobody is met until a put comes there. */
+/* Repeated gets of one location no longer meet other accesses, until a put arrives there. */
 CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
 {
     int got;
@@ -110,7 +110,8 @@ CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
     MPI_Win_free(&win);
 }
 
-/* A loop that comes again to what it has put is complete with each of its flushes: each window has another end. */
+/* A loop that returns to the location of its puts completes them with each flush. Each window ends
+ * differently. */
 CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
 {
     MPI_Win wins[ENDS];
@@ -133,7 +134,7 @@ CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
         MPI_Win_free(&wins[more]);
 }
 
-/* The same of accumulates, to which all come, beside what is put through all of the memory. */
+/* The same with accumulates to shared locations, concurrent with a put over all of the memory. */
 CASE(C2, repeated_fetches_of_all_meet_a_long_put, 2)
 {
     static int many[1024];
@@ -209,7 +210,7 @@ CASE(C4, repeated_gets_into_one_buffer, 2)
     MPI_Win_free(&win);
 }
 
-/* Each has more room than comes, and the next one uses the rest. */
+/* Each buffer is larger than the data that arrives, and the next get uses the rest. */
 CASE(C4, repeated_gets_into_room_for_more, 2)
 {
     int got[TIMES + 1] = {0};
@@ -365,7 +366,7 @@ CASE(A4, repeated_puts_to_one_rank_too_many, 2)
     MPI_Win_free(&win);
 }
 
-/* What is pending in one window is not complete by a flush of another. */
+/* A flush of one window does not complete outstanding operations of another. */
 CASE(C1, repeated_puts_flushed_in_another_window, 2)
 {
     MPI_Win win = ints_window(2), other = ints_window(2);
@@ -389,7 +390,7 @@ CASE(C1, repeated_puts_flushed_in_another_window, 2)
     MPI_Win_free(&win);
 }
 
-/* A message between the operation and its flush says nothing of it. */
+/* A message between the operation and its flush does not order the operation. */
 CASE(C1, repeated_puts_before_the_message_that_precedes_their_flush, 2)
 {
     MPI_Win win = ints_window(2);
@@ -413,7 +414,8 @@ CASE(C1, repeated_puts_before_the_message_that_precedes_their_flush, 2)
     MPI_Win_free(&win);
 }
 
-/* Of the first rank's two elements the second one, which knows of them, covers one: the other is still there for the third. */
+/* The second rank knows the first rank's two elements and covers one of them. The third rank must
+ * still meet the other. */
 CASE(C1, repeated_puts_covered_in_part, 3)
 {
     int both[2] = {1, 2};
@@ -443,7 +445,8 @@ CASE(C1, repeated_puts_covered_in_part, 3)
     MPI_Win_free(&win);
 }
 
-/* All count in one word under a lock of their own making, which the word 0 is: who has it knows what all had done before. */
+/* All ranks count in one word under a lock of their own in word 0. The holder of the lock knows the
+ * accesses of all earlier holders. */
 CASE(C1, repeated_puts_under_a_lock_of_words, 2)
 {
     int one = 1, zero = 0, old;
@@ -467,8 +470,9 @@ CASE(C1, repeated_puts_under_a_lock_of_words, 2)
     MPI_Win_free(&win);
 }
 
-/* What rank 1 takes of rank 0 by MPI_Win_sync was before the flush, whose completion is to have a number of its own.  Nothing but
- * memory that nobody watches says when it may: any other call of rank 0 would end the shortest way. */
+/* Rank 1's MPI_Win_sync acquires the state of rank 0 from before the flush. The completion by the
+ * flush must have a tick of its own. Only uninstrumented memory signals when rank 1 may go on: any
+ * other call of rank 0 would leave the fastest path. */
 CASE(C1, repeated_puts_flushed_behind_what_was_taken_through_shared_memory, 2)
 {
     int *memory, *flag, unit;

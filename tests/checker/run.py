@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Runs offenders and their twins under `oriel check`, over and over with other delays and numbers of ranks.
+"""Runs offenders and their twins under `oriel check`, repeatedly with varying delays and numbers of
+ranks.
 
-Demanded in every run: each offender's rule is found, at the lines that its source marks ("FINDS C1 here"), and no other; no twin
-is blamed; the job's status is 86 with findings and 0 without. What failed is printed with the seed that repeats it."""
+Every run must find each offender's rule, at the lines that its source marks ("FINDS C1 here"),
+and no other rule. No twin may have findings. The job's status is 86 with findings and 0 without.
+The script prints each failure with the seed that reproduces it."""
 
 import argparse
 import collections
@@ -20,9 +22,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 STATUS = 86
 SKIP = 77
-ENDED = 128 + signal.SIGTERM  # by us
+ENDED = 128 + signal.SIGTERM  # by this script
 PATIENCE_S = 10
-TWIN = "_innocent"  # behind the offender's name
+TWIN = "_innocent"  # after the offender's name
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
 Case = collections.namedtuple("Case", "name rule file line ranks innocent alone apart end marks says")
@@ -46,7 +48,8 @@ def arguments():
 
 
 def marks_of(path):
-    """For each line of a source the rules that a finding must name there, and what it must say, or must not."""
+    """For each line of a source, the rules that a finding must name there, and the text that it
+    must or must not contain."""
     marks, says = {}, {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -72,7 +75,7 @@ def read_cases(program):
         end = min(later) if later else 1 << 30
         source, says = marks[path]
         own = {number for number, rules in source.items() if rule in rules and line <= number < end}
-        # Where the call at fault stands in a function that cases share, it is marked there, ahead of them.
+        # If the faulty call is in a function that cases share, its mark is there, before the cases.
         shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])}
         cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone != "together", alone == "apart", end,
                           set() if guilt == "innocent" else own or shared,
@@ -85,8 +88,8 @@ def sites_of(finding):
 
 
 def case_of(finding, cases):
-    """The case that a finding is about: its windows are named after it, its lines are its own; its twin has the same lines, and
-    is told by its windows alone."""
+    """The case of a finding. Window names and lines identify an offender. A twin has the same
+    lines, and its window names alone identify it."""
     for case in cases:
         if finding["window"] == case.name:
             return case
@@ -112,7 +115,7 @@ def words_of(finding):
 
 
 def findings_in(path):
-    """What a job has written there; None where it has not, or not all of it yet."""
+    """The findings that a job has written; None if it has written none, or not yet all."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)["findings"]
@@ -121,7 +124,8 @@ def findings_in(path):
 
 
 def job_ended(command, path):
-    """Status and text of a job that has ended, or is ended by us when findings have stood in path for a while."""
+    """Status and text of a job that has ended, or that this script ends when path has held findings
+    for a while."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         job = subprocess.Popen(command, stdout=output, stderr=output)
         while True:
@@ -137,8 +141,8 @@ def job_ended(command, path):
 
 
 def job_run(args, ranks, seed, threads, words):
-    """Status, text and findings of one job; findings are None when none were written."""
-    # A net's machines share the build with this one.
+    """Status, text and findings of one job; findings are None when the job wrote none."""
+    # The nodes of a net share the build folder.
     with tempfile.TemporaryDirectory(prefix="oriel-check.", dir=args.build if args.net else None) as folder:
         path = os.path.join(os.path.abspath(folder), "findings.json")
         machines = ["--net", str(args.net)] if args.net else []
@@ -146,7 +150,8 @@ def job_run(args, ranks, seed, threads, words):
         command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
                    str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
                    args.program, *(["--threads"] if threads else []), "--seed", str(seed), *words]
-        # Over TCP MPICH often hangs in MPI_Finalize by itself (tests/launch), when all this has been written.
+        # Over TCP, MPICH alone often hangs in MPI_Finalize (tests/launch), after all output is
+        # written.
         hangs = bool(args.net) and args.host == "mpich"
         status, text = job_ended(command, path if hangs else None)
         if args.net and status == SKIP:
@@ -193,9 +198,10 @@ def guilty_judge(status, findings, ran, cases):
 
 
 def jobs_of(args, chosen):
-    """The jobs of all runs, as seed, ranks, whether threads may call MPI, and cases: of each run all twins together that can be,
-    all offenders that can be, and those that need a job of their own.  In about half of the latter two threads may call, though none
-    does; twins run both ways."""
+    """The jobs of all runs, as seed, ranks, whether MPI_THREAD_MULTIPLE is in use, and cases. Each
+    run has one job for all combinable twins, one for all combinable offenders, and one for each
+    case that needs its own. About half of the latter use MPI_THREAD_MULTIPLE, though no case has
+    a second thread in MPI; twins run both ways."""
     least, _, most = args.ranks.partition("-")
     for seed in range(args.seed, args.seed + args.runs):
         ranks = random.Random(seed).randint(int(least), int(most or least))
@@ -211,7 +217,7 @@ def jobs_of(args, chosen):
 
 
 def run(args, seed, ranks, threads, job, cases):
-    """One job: whether it did what it should."""
+    """Runs one job; returns whether it behaved as expected."""
     status, text, findings = job_run(args, ranks, seed, threads, [case.name for case in job])
     judge = innocent_judge(status, findings, cases) if job[0].innocent else guilty_judge(status, findings, job, cases)
     complaints = [f"seed {seed}, {ranks} ranks{', threads' if threads else ''}: {complaint}" for complaint in judge]
@@ -229,9 +235,9 @@ def main():
     named = {*args.cases, *(name + TWIN for name in args.cases)}
     chosen = [case for case in cases if (not args.cases or case.name in named) and
               (not args.rules or case.rule in args.rules.split(","))]
-    if args.net or args.node_size:  # whose ranks share no memory
+    if args.net or args.node_size:  # ranks share no memory
         chosen = [case for case in chosen if "shared_memory" not in case.name]
-    if args.net and not args.rules:  # a job of its own for each would take long
+    if args.net and not args.rules:  # one job per case would take long
         chosen = [case for case in chosen if not case.alone]
     for case in chosen:
         if not case.innocent and not case.marks:

@@ -1,5 +1,7 @@
-"""Each rule of the table has an offender and an innocent twin, and docs/rules.md is what the table says.
-Arguments: oriel, the programs with the cases, the page, and the rules whose programs this build cannot make."""
+"""Each rule of the table has an offender and an innocent twin, and docs/rules.md matches the table.
+
+Arguments: oriel, the programs with the cases, the page, and the rules whose programs this build
+cannot make."""
 
 import subprocess
 import sys

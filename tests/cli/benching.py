@@ -1,6 +1,6 @@
 """Runs of `oriel bench` for its tests.
 
-A program of the tests' own stands in for the benchmark's where a host has to misbehave."""
+A stub replaces the benchmark's program where a host has to misbehave."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from command import BUILD, Case, HOSTS, ORIEL, environment
 SCRIPTS = os.path.join(BUILD, "lib", "oriel", "bench")
 sys.path.insert(0, SCRIPTS)
 
-# Rank 0 answers for the job. What it does follows from the pattern's name.
+# Rank 0 answers for the job. The pattern's name selects its behaviour.
 STAND_IN = """#!/bin/bash
 [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || exit 0
 echo "library MPICH Version: 9 Open MPI v9, %(library)s"
@@ -51,7 +51,7 @@ class BenchCase(Case):
         return {(entry["pattern"], entry["column"]): entry for entry in self.record["results"]}
 
     def stand_in(self, library="windows by Oriel"):
-        """An installation whose benchmark program is the stand-in, for the first host only."""
+        """An installation whose benchmark program is the stub, for the first host only."""
         oriel, host = self.tree(HOSTS[0]), HOSTS[0]
         shutil.copytree(SCRIPTS, self.path("tree/lib/oriel/bench"))
         self.write(f"tree/lib/oriel/{host}/rma", STAND_IN % {"library": library, "folder": self.folder})

@@ -1,6 +1,6 @@
-"""What the tests of the command line share: where things are, and starting `oriel` in a clean environment.
+"""Shared by the tests of the command line: paths, and starting `oriel` in a clean environment.
 
-Nothing of the caller's launcher, preload or options reaches the command under test."""
+The caller's launcher, preload and options do not reach the command under test."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def liboriel(host, build=BUILD):
 
 
 class Case(unittest.TestCase):
-    """A test with a folder of its own, gone at its end."""
+    """A test with a temporary folder."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="oriel-cli.")
@@ -63,7 +63,8 @@ class Case(unittest.TestCase):
         return self.path(name)
 
     def tree(self, *hosts):
-        """An installation of its own in which Oriel is built for these hosts only; the path of its command."""
+        """An installation in which Oriel is built for the given hosts only; returns the path of its
+        command."""
         os.makedirs(self.path("tree/bin"))
         shutil.copy(ORIEL, self.path("tree/bin/oriel"))
         for host in hosts:
@@ -72,7 +73,8 @@ class Case(unittest.TestCase):
         return self.path("tree/bin/oriel")
 
     def refused(self, result, *words):
-        """Status 2, nothing on stdout, and one line on stderr that begins with our name and has these words."""
+        """Status 2, nothing on stdout, and one line on stderr that begins with the command's name
+        and contains these words."""
         self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
         self.assertRegex(result.stderr, r"\Aoriel: [^\n]+\n\Z")
         for word in words:

@@ -1,7 +1,8 @@
-/* Rank 1 ends by a signal while it has windows of every flavour, and leaves a core file in the working directory.
+/* Rank 1 dies of a signal while it has windows of every flavour, and leaves a core file in the
+ * working directory.
  *
- * It prints a line for each piece of window memory: name, address, bytes, and the 64-bit word that the memory is full of.
- * The other ranks wait in a barrier until the launcher ends them. */
+ * It prints a line for each piece of window memory: name, address, bytes, and the 64-bit word that
+ * fills the memory. The other ranks wait in a barrier until the launcher ends them. */
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ static void fill(const char *name, int64_t *memory, int number)
         printf("%s %" PRIuPTR " %d %" PRId64 "\n", name, (uintptr_t)memory, BYTES, word);
 }
 
-/* What is private or of no file, which is the kernel's default. */
+/* Private memory, or memory without a file: the kernel's default. */
 static void choose_contents(void)
 {
     FILE *filter = fopen("/proc/self/coredump_filter", "w");

@@ -1,5 +1,5 @@
-/* A program of its host MPI that prints what it was given: its arguments and the preload it was started with.
- * It never initialises MPI, so it runs without a launcher and sees the environment as the loader did. */
+/* A program of its host MPI that prints its arguments and its initial preload. It never initialises
+ * MPI. It therefore runs without a launcher and sees the environment as the loader did. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 {
     int version = 0;
     int subversion = 0;
-    MPI_Get_version(&version, &subversion); /* so that the host's library is needed */
+    MPI_Get_version(&version, &subversion); /* makes the host's library necessary */
     for (int i = 0; i < argc; i++)
         printf("argv[%d]=%s\n", i, argv[i]);
     print_variable("LD_PRELOAD");

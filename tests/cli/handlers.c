@@ -1,4 +1,5 @@
-/* Each of many error handlers is given its call, though more functions are entered than the checker can keep apart. */
+/* Each of many error handlers receives its call, even with more active functions than the checker
+ * can distinguish. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

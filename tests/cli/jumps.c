@@ -36,7 +36,7 @@ static bool was_left = true;
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
 
-/* Of every communicator that a host may call it for. */
+/* Of every communicator whose handler a host may call. */
 static void handle(MPI_Comm_errhandler_function *function)
 {
     MPI_Errhandler handler;
@@ -53,7 +53,7 @@ static void jump(MPI_Comm *failed, int *code, ...)
     longjmp(back, 1);
 }
 
-/* Beyond those that the checker can keep apart. */
+/* Beyond the number that the checker can distinguish. */
 static void handle_without_room(MPI_Comm_errhandler_function *function)
 {
     static MPI_Comm_errhandler_function *const functions[HANDLERS] = {ALL(NAME)};
@@ -95,7 +95,7 @@ static void leave_a_wait(MPI_Request *request)
         MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/* Of too little, which is found when it is waited for. */
+/* Into a too small buffer: the wait for it fails. */
 static void receive(MPI_Request *request)
 {
     MPI_Irecv(&few, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, request);
@@ -223,7 +223,7 @@ static void send_from_there(void)
     MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }
 
-/* Until it returns. */
+/* Until the function returns. */
 static void run_on(char *stack, void (*function)(void))
 {
     /* cppcheck-suppress getcontextCalled; a thread of POSIX would be another thread */
@@ -240,7 +240,7 @@ static void run_on(char *stack, void (*function)(void))
 static int ask_from_there(void *stack, MPI_Status *status)
 {
     if (!has_asked) {
-        has_asked = true; /* hosts may ask twice */
+        has_asked = true; /* hosts may query twice */
         run_on(stack, send_from_there);
     }
     MPI_Status_set_elements(status, MPI_INT, 0);
@@ -277,7 +277,7 @@ static void call_on_another_stack(void)
     }
 }
 
-/* The buffer of the receive that has failed. */
+/* The buffer of the failed receive. */
 static void use(MPI_Comm *failed, int *code, ...)
 {
     (void)failed, (void)code;
@@ -296,7 +296,7 @@ static void wait_for_too_much(MPI_Comm_errhandler_function *function)
     }
 }
 
-/* Nothing is left. */
+/* No call is left. */
 static void use_in_the_handler(void)
 {
     was_left = false;

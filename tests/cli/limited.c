@@ -1,6 +1,5 @@
-/* Windows of 200 MiB for each rank, of which little is touched, and one of 20 MiB that is used in full: for a memory limit of
- * which the ranks together may not touch all.
- * Each rank prints "done". */
+/* Windows of 200 MiB per rank, of which the ranks touch little, and one of 20 MiB in full use: for
+ * a memory limit below the total size. Each rank prints "done". */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 
 static int rank, size;
 
-/* The last byte of the window takes a put from the left neighbour; returns whether it arrived. */
+/* The left neighbour puts into the last byte of the window; returns whether the data arrived. */
 static int put_at_end(MPI_Win win, const char *memory, MPI_Aint size_bytes)
 {
     char value = 7;

@@ -1,5 +1,6 @@
-/* A program of one rank with a mistake, which looks whether it is disturbed when that is told: `mistaken [right] [abort | exit
- * N | leave | chdir FOLDER | file | post | many N]...`.  Prints NAME=value lines. */
+/* A program of one rank with a mistake, which checks that the report has no effect on it: `mistaken
+ * [right] [abort | exit N | leave | chdir FOLDER | file | post | many N]...`.  Prints NAME=value
+ * lines. */
 #include <dirent.h>
 #include <mpi.h>
 #include <signal.h>
@@ -41,11 +42,11 @@ static void mistake(int right, MPI_Win win)
         MPI_Win_unlock(0, win);
 }
 
-/* Makes the mistake, and prints what of it can be noticed. */
+/* Makes the mistake, and prints its observable effects. */
 static void look(int right, MPI_Win win)
 {
     int before = descriptors();
-    pid_t child = waitpid(-1, NULL, WNOHANG); /* a host may have one that runs */
+    pid_t child = waitpid(-1, NULL, WNOHANG); /* a host may have a child of its own */
     mistake(right, win);
     printf("descriptors=%d\n", descriptors() - before);
     struct timespec some = {.tv_nsec = 200000000};
@@ -55,7 +56,7 @@ static void look(int right, MPI_Win win)
     fflush(stdout);
 }
 
-/* A finding each, since the window's name is another one. */
+/* One finding each, since the window's name changes. */
 static void repeat(MPI_Win win, int times)
 {
     char name[32];
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
             return 9;
     look(right, win);
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "post") == 0) { /* nobody starts: no host could free the window */
+        if (strcmp(argv[i], "post") == 0) { /* no rank starts: no host could free the window */
             MPI_Group group;
             MPI_Comm_group(MPI_COMM_WORLD, &group);
             MPI_Win_post(group, 0, win);
@@ -112,6 +113,6 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "exit") == 0)
             return atoi(argv[i + 1]);
-    printf("unfinished line=1"); /* which exit is to write */
+    printf("unfinished line=1"); /* unflushed output, which exit must write */
     return 0;
 }

@@ -1,4 +1,4 @@
-! A mistake in Fortran: the line that a finding names is the program's, not the binding's.
+! A mistake in Fortran: the finding must name the program's line, not the binding's.
 program mistaken_fortran
   use mpi
   implicit none

@@ -1,5 +1,6 @@
-/* The smallest job with a window: each process puts a number into its own memory; the status says whether it arrived.
- * Prints the number, the library's version, which names Oriel where it is active, and the preload that is left. */
+/* The smallest job with a window: each process puts a number into its own memory. The status is 0
+ * if it arrived. Prints the number, the library's version, which names Oriel where it is active,
+ * and the remaining preload. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

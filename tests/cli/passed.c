@@ -1,5 +1,6 @@
-/* A program of one rank whose calls the checker passes on without a finding: from a callback, for no window, with counts of
- * MPI_Count where the host has these functions (`passed callback | none | large`).  Status 1 if one did not do what it should. */
+/* A program of one rank whose calls the checker passes on without a finding: from a callback,
+ * without a window, with counts of MPI_Count where the host provides these functions (`passed
+ * callback | none | large`).  Status 1 if a call does not have its effect. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static void expect(int right, const char *what)
 #define EXPECT(condition) expect(condition, #condition)
 #define OK(call)          expect((call) == MPI_SUCCESS, #call)
 
-/* --- from a callback: inside a call of the program's, which alone is looked at --- */
+/* --- from a callback: the checker tracks only the outer call --- */
 
 static int in_callback(MPI_Comm comm, int keyval, void *value, void *more)
 {
@@ -107,7 +108,7 @@ static void callback(void)
     MPI_Comm_free_keyval(&keyval);
 }
 
-/* --- for no window: the host says what is wrong --- */
+/* --- without a window: the host reports the error --- */
 
 static void none(void)
 {
@@ -148,7 +149,7 @@ static void none(void)
 #define FIND(name, parameters) int(*name) parameters = dlsym(RTLD_DEFAULT, "MPI_" #name "_c")
 #define HERE                   1, MPI_INT, 0, 0, 1, MPI_INT
 
-/* Each brings what it should, and after the flush before the next. */
+/* Each function has its effect, and completes with the flush before the next one. */
 static void large(void)
 {
     FIND(Put, PLAIN);

@@ -1,5 +1,5 @@
-/* Starts itself once more by MPI_Comm_spawn, with an argument.  The child says whether Oriel is in front of its MPI.
- * Where the host cannot spawn the status is 77. */
+/* Spawns itself once by MPI_Comm_spawn, with an argument.  The child prints whether Oriel is in
+ * front of its MPI. If the host cannot spawn, the status is 77. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

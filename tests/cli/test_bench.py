@@ -1,4 +1,5 @@
-"""`oriel bench`: what it writes, what it says of hosts that crash, hang or are wrong, and what it refuses."""
+"""`oriel bench`: its output, its reports of hosts that crash, hang or corrupt data, and its
+refusals."""
 
 import json
 import os
@@ -14,7 +15,7 @@ from command import HOSTS, ORIEL, environment
 
 import catalogue  # in SCRIPTS
 
-# Ends a job that does not want to end, and gets an interruption meanwhile.
+# Ends a job that ignores signals, and is interrupted meanwhile.
 ENDED_TWICE = """
 import signal, subprocess, sys
 sys.path.insert(0, sys.argv[1])
@@ -27,7 +28,8 @@ except KeyboardInterrupt:
     sys.exit(42)
 """
 
-# Is stopped for longer than the job may be silent, while the job is not silent; then hears one that says nothing of use.
+# Stopped for longer than the job may be silent, while the job is not silent. Afterwards the job
+# prints only noise.
 STOPPED = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
@@ -128,13 +130,14 @@ class Misbehaviour(BenchCase):
             self.assertEqual(file.read(), "old\n")
 
     def test_interruption_while_results_are_written_loses_none(self):
-        has_page = os.path.exists(os.path.join(SCRIPTS, "page", "library.js"))  # not where there is nothing to bundle it
+        # absent without a bundler
+        has_page = os.path.exists(os.path.join(SCRIPTS, "page", "library.js"))
         page = ["--html", self.path("out.html")] if has_page else []
-        os.mkfifo(self.path("fifo"))  # writing waits for a reader
+        os.mkfifo(self.path("fifo"))  # the write blocks until a reader opens the pipe
         with self.start(self.stand_in(), "--patterns", "put,pscw-pair", "--json", self.path("fifo"), *page) as job:
             waits = self.wait_for(lambda: job.poll() is not None or self.waits_for_a_reader(job.pid))
             if not waits or job.poll() is not None:
-                job.kill()  # nobody would write what is read below
+                job.kill()  # otherwise nothing writes the expected data
                 self.fail(job.communicate())
             for _ in range(2):
                 job.send_signal(signal.SIGTERM)
@@ -227,7 +230,8 @@ class Files(BenchCase):
             self.skipTest("a machine with %d MiB" % room_mib)
         self.stand_in()
         os.remove(self.path("tree/lib/oriel/bench/raw"))
-        self.write("tree/lib/oriel/bench/raw", "#!/bin/sh\n")  # copies of that length are no matter of this test
+        # this test ignores copies of that length
+        self.write("tree/lib/oriel/bench/raw", "#!/bin/sh\n")
         result = self.run_stand_in("--patterns", "put", "--sizes", "8,256M", "--json", self.path("out.json"),
                                    stdout=subprocess.PIPE)
         told = "put, 268435456 B, 64 in flight: skipped, because it may need 65536 MiB of memory, and "

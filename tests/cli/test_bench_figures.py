@@ -1,6 +1,6 @@
-"""`oriel bench`: which patterns it measures, and that it notices operations that do not do what they should.
+"""`oriel bench`: the measured patterns, and its detection of operations that have no effect.
 
-Figures are never looked at."""
+The tests never compare timings."""
 
 import argparse
 import os
@@ -15,7 +15,8 @@ import catalogue  # in SCRIPTS
 import measure  # in SCRIPTS
 
 
-# Operations of which some do nothing, and say that they did; n counts them from the last barrier on, which begins a batch.
+# Some operations do nothing, and report success. n counts them from the last barrier, which begins
+# a batch.
 LOSING = """
 static long n;
 int PMPI_Barrier(long);
@@ -47,7 +48,7 @@ int PMPI_Win_lock(int, int, int, long);
 int MPI_Win_lock(int kind, int rank, int assertion, long win) { return PMPI_Win_lock(kind %s, rank, assertion, win); }
 """
 
-# Counts the operations before each flush, and says at the end which counts there were.
+# Counts the operations before each flush, and prints the distinct counts at the end.
 FLIGHTS = """
 #include <stdio.h>
 static long n, counts[1024];
@@ -67,7 +68,8 @@ int MPI_Finalize(void)
 }
 """
 
-# Says of each window where its memory begins and at which displacements rank 0 puts, both by what is left of a huge page.
+# Prints, for each window, the start of its memory and rank 0's put displacements, both modulo a
+# huge page.
 PUT_PLACES = """
 #include <stdio.h>
 enum { HUGE = 1 << 21 };
@@ -128,14 +130,14 @@ class Measuring(BenchCase):
         self.assertEqual(set(raw.stdout.split()), set(catalogue.RAW))
 
     def behind(self, library, *arguments):
-        """The program with two ranks on the bare host, with a library before the host's."""
+        """The program with two ranks on the bare host, with a library in front of the host's."""
         return subprocess.run([LAUNCH, "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--plain", "--env",
                                f"LD_PRELOAD={library}", "--timeout", "100",
                                os.path.join(BUILD, "lib", "oriel", HOSTS[0], "rma"), *arguments],
                               env=environment(), capture_output=True, text=True, timeout=120, check=False)
 
     def not_noticed(self, source, *limits, names=catalogue.PATTERNS):
-        """The patterns that call their data right on the bare host behind a library of this source."""
+        """The patterns that accept their data on the bare host with this library in front."""
         library = self.compile("losing.so", source, "-shared", "-fPIC")
         programs = {}
         for name in names:
@@ -159,7 +161,8 @@ class Measuring(BenchCase):
         self.assertEqual(self.not_noticed(LOSING % "n > 1", "--batches=1", "--budget=0.01"), once)
 
     def test_patterns_notice_that_every_tenth_operation_is_lost(self):
-        few = {"busy-target", "busy-target-again", "fence", "create-free"} | self.no_data  # two puts in a batch, or one
+        # two puts per batch, or one
+        few = {"busy-target", "busy-target-again", "fence", "create-free"} | self.no_data
         self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=2", "--budget=0.03", "--least=128"), few)
 
     def test_what_is_in_flight_together_is_a_whole_flight_at_every_size(self):

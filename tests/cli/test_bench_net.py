@@ -1,6 +1,7 @@
-"""`oriel bench --net`: what it writes of windows between machines, and what it leaves behind.
+"""`oriel bench --net`: its output for windows between nodes, and its clean-up.
 
-Machines are made out of this one; where they cannot be, that is what is tested. Figures are never looked at."""
+The nodes are network namespaces on this one; where these are impossible, the test covers the
+refusal. It never compares timings."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""`oriel check`: what it refuses and explains, what it writes where, its exit status, and that the program notices nothing."""
+"""`oriel check`: its refusals and explanations, its output and exit status, and that the program is
+unaffected."""
 
 import json
 import os
@@ -67,7 +68,8 @@ class Refusal(Case):
         self.refused(start(ORIEL, "check", "--json", self.path("none/found.json"), target), "none/found.json", "No such file")
         self.refused(start(ORIEL, "check", "--json", self.folder, target), "Is a directory")
         self.refused(start(ORIEL, "check", "--json", "", target), "--json: the file's name is empty")
-        with open(self.path("log"), "w+", encoding="utf-8") as log:  # what is there already, and what the program will say
+        # for existing text, and the program's output
+        with open(self.path("log"), "w+", encoding="utf-8") as log:
             log.write("precious\n")
             log.flush()
             job = subprocess.run([ORIEL, "check", "--json=/dev/stdout", target], stdout=log, stderr=subprocess.PIPE, text=True,
@@ -108,7 +110,7 @@ class Refusal(Case):
 
 
 class Unchecked(Case):
-    """Jobs that the checker leaves alone, though it is there."""
+    """Jobs that the checker does not check, though it is loaded."""
 
     def test_a_program_that_sets_bypass_for_itself(self):
         for host in HOSTS:
@@ -118,7 +120,7 @@ class Unchecked(Case):
             self.assertIn("unfinished line=1", result.stdout)
 
     def test_a_checker_that_gets_no_memory(self):
-        """It is a file; the hosts bear this limit."""
+        """The checker's memory is a file; the hosts work under this limit."""
         for host in HOSTS:
             result = start("prlimit", f"--fsize={32 << 20}", ORIEL, "check", "--host", host, program(host, "mistaken"), "right")
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
@@ -135,7 +137,7 @@ class Findings(Case):
 
     @staticmethod
     def options(words):
-        """How many of the words are for the command: those before the first that is none."""
+        """The number of words for the command: those before the first that is not its own."""
         count = 0
         while count < len(words) and words[count].startswith("--"):
             count += 2 if words[count] == "--json" else 1
@@ -259,7 +261,8 @@ class Findings(Case):
             oriel = self.tree(host)
             checker = os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so")
             shutil.copy(checker, self.path(f"tree/lib/oriel/{host}"))
-            # What stands there when the program runs: nothing, one that ends, one that says something else.
+            # The helper's file when the program runs: missing, a program that dies, a program that
+            # prints something else.
             for number, helper in enumerate(("rm -f", "install -m 755 dies", "install -m 755 talks")):
                 self.write("dies", "#!/bin/sh\nkill -9 $$\n")
                 self.write("talks", "#!/bin/sh\necho hello, this is somebody else\n")
@@ -271,8 +274,8 @@ class Findings(Case):
             shutil.rmtree(self.path("tree"))
 
     def helped(self, host, helper, findings, ranks=1):
-        """A job of so many findings, all told with their lines, in which a script is the helper (the command is `real`): how many
-        were started for that."""
+        """A job of the given number of findings, all reported with their lines, with a script as
+        the helper (the command is `real`). Returns how many helpers were started."""
         oriel, real = self.tree(host), self.path("tree/bin/real")
         shutil.copy(os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so"), self.path(f"tree/lib/oriel/{host}"))
         shutil.move(oriel, real)
@@ -459,14 +462,16 @@ class Json(Case):
         for host in HOSTS:
             with subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE, text=True) as reader:
                 result = start(ORIEL, "check", "--json", self.path("pipe"), program(host, "mistaken"))
-                os.close(os.open(self.path("pipe"), os.O_RDWR))  # ends a reader to whom nobody came
+                # ends a reader that still waits for a writer
+                os.close(os.open(self.path("pipe"), os.O_RDWR))
                 self.assertEqual(result.returncode, 86, result.stderr)
                 self.assertEqual(len(json.load(reader.stdout)["findings"]), 1)
 
     def test_a_pipe_without_a_reader_is_waited_for_and_then_told(self):
         os.mkfifo(self.path("pipe"))
         result = start(ORIEL, "check", "--json", self.path("pipe"), program(HOSTS[0], "mistaken"))
-        os.close(os.open(self.path("pipe"), os.O_RDWR | os.O_NONBLOCK))  # who still waits goes on
+        # a waiting reader continues
+        os.close(os.open(self.path("pipe"), os.O_RDWR | os.O_NONBLOCK))
         self.assertEqual(result.returncode, 86, result.stderr)
         self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command does not answer\n",
                       result.stderr)
@@ -487,9 +492,9 @@ class Json(Case):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can ask as another user")
 class Helper(Case):
-    """One that is kept, and found by a name that everybody on the machine can see."""
+    """A persistent helper, found by a name that is visible to all processes of the node."""
 
-    QUESTION = struct.pack("<II", 0x4f724831, 0)  # of no places; the answer is the same
+    QUESTION = struct.pack("<II", 0x4f724831, 0)  # zero addresses; the answer is the same
     NOBODY = 65534
 
     def setUp(self):
@@ -511,7 +516,7 @@ class Helper(Case):
         self.assertEqual(own.recv(100), self.QUESTION)
 
     def ask_as(self, user):
-        """The answer, by a process of that user."""
+        """The answer, to a process of that user."""
         code = ("import os, socket, sys\n"
                 "user, name, question = int(sys.argv[1]), '\\0' + sys.argv[2], bytes.fromhex(sys.argv[3])\n"
                 "os.setresuid(user, user, user)\n"

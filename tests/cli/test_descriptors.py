@@ -1,5 +1,6 @@
-"""Jobs whose processes have few descriptors from their beginning on, with statistics, traces, checker and agent: from the least
-number that the bare host bears on, the program works and ends as it does without a limit, and what could not be done is told."""
+"""Jobs whose processes have few descriptors, with statistics, traces, checker and agent. From the
+smallest number on which the bare host works, the program works and exits as without a limit. The
+library reports every feature that it had to leave out."""
 
 import os
 import unittest
@@ -21,7 +22,7 @@ class Few(Case):
                      f"--nofile={descriptors}:{descriptors}", *words)
 
     def least(self, host):
-        """The bare host bears this number and the next four."""
+        """The smallest number such that the bare host works with it and the next four."""
         good = 0
         for descriptors in range(8, MOST):
             job = self.launch(host, descriptors, observed(host, "traced"))
@@ -31,8 +32,8 @@ class Few(Case):
         self.fail(f"{host} does not work with {MOST} descriptors")
 
     def ways(self):
-        """Commands, what is asked for, and how many descriptors of their own they have in a process at the least: the memory file
-        is one, the checker's another."""
+        """Commands, their requested outputs, and the minimum number of descriptors of their own in
+        a process: the memory file is one, the checker's another."""
         return (("run", 1, {"ORIEL_STATS": self.path("statistics.json"), "ORIEL_TRACE": self.path("traces")}),
                 ("run", 1, {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}), ("run", 1, {"ORIEL_NODE_SIZE": "1"}),
                 ("check --no-fail", 2, {}))
@@ -53,7 +54,7 @@ class Few(Case):
                         self.told(job, variables.get("ORIEL_STATS"))
 
     def told(self, job, path):
-        """Nothing but what was asked for and cannot be, and each once in a rank."""
+        """Only the requested but impossible features are reported, each once per rank."""
         lines = [line for line in job.stderr.splitlines() if line.startswith("oriel[")]
         for words in ("the statistics are lost", "is not traced", "no UCX"):
             self.assertLessEqual(sum(words in line for line in lines), 2, job.stderr)

@@ -1,8 +1,9 @@
-"""Jobs and commands that have no room for what they write: a full file system, one without inodes, files that may not grow.
-The program's own results and status stay as they are, one line names the file, and nothing half-written is left behind.
+"""Jobs and commands without space for their output: a full file system, one without inodes, files
+with a size limit. The program's own results and status are unchanged, one line names the file,
+and no partial output stays.
 
-In a mount namespace of its own, which an ordinary user (--user) makes inside a user namespace; each test mounts a small file
-system there."""
+Each test mounts a small file system in a mount namespace of its own. An ordinary user (--user)
+creates it inside a user namespace."""
 
 import json
 import os
@@ -26,7 +27,7 @@ def observed(host, name):
 
 
 class Disk(Case):
-    """A disk that is small, and full but for what a test leaves."""
+    """A small disk, full except for the space that a test frees."""
 
     def mount(self, name="disk", options="size=1m"):
         place = self.path(name)
@@ -36,7 +37,7 @@ class Disk(Case):
         return place
 
     def fill(self, place, left_bytes=0):
-        """Nothing but so many bytes is free."""
+        """Leaves only the given number of bytes free."""
         path = os.path.join(place, "filler")
         with open(path, "wb", buffering=0) as filler:
             try:
@@ -52,9 +53,10 @@ class Disk(Case):
         return place
 
     def run_words(self, *words, limit=None, **changes):
-        """limit: bytes that a file may have; the signal of it does what it does to everybody."""
+        """limit: maximum file size in bytes; its signal keeps the default action."""
         before = [] if limit is None else ["prlimit", f"--fsize={limit}"]
-        env = environment(**{"OMPI_MCA_orte_tmpdir_base": self.folder, **changes})  # another user's may be in the usual place
+        # the default location may contain another user's folder
+        env = environment(**{"OMPI_MCA_orte_tmpdir_base": self.folder, **changes})
         return subprocess.run([*before, *map(str, words)], env=env, capture_output=True, text=True, timeout=120,
                               stdin=subprocess.DEVNULL, check=False)
 
@@ -72,7 +74,7 @@ class Disk(Case):
 
 class TemporaryFiles(Disk):
     def test_oriel_has_none(self):
-        """A host may have some in TMPDIR: Open MPI does, unless it is told where else."""
+        """A host may have files in TMPDIR: Open MPI does, unless configured otherwise."""
         for host in HOSTS:
             with self.subTest(host=host):
                 place = self.full()
@@ -235,7 +237,8 @@ class Benchmark(Disk):
             self.assertTrue(json.load(file)["complete"])
 
     def test_where_temporary_files_go_is_no_room_either(self):
-        """What python3 believes to be a good place for them, after it has written four bytes there, takes some of the results."""
+        """After a write of four bytes, python3 accepts a folder for temporary files. It then loses
+        part of the results."""
         place = self.full(4 * KIB)
         path = os.path.join(place, "results.json")
         result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=place)

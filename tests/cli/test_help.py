@@ -1,4 +1,4 @@
-"""Help and version texts, word for word, and how wrong use of the command is answered."""
+"""Help and version texts, word for word, and the replies to wrong usage."""
 
 import os
 import unittest

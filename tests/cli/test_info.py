@@ -1,4 +1,4 @@
-"""`oriel info`: both forms say the same, every option is there, and it works for anybody."""
+"""`oriel info`: both forms agree, every option is listed, and it works for every user."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def info(oriel=ORIEL, **changes):
 
 
 def mechanisms_by(*command):
-    """What `oriel info`, the end of this command, says of each mechanism."""
+    """The mechanisms in the output of `oriel info`, the end of this command."""
     value = json.loads(start(*command, "info", "--json").stdout)
     return {mechanism["name"]: mechanism for mechanism in value["mechanisms"]}
 
@@ -167,7 +167,7 @@ class Info(Case):
         found = mechanisms_by("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=0:0", oriel)
         self.assertFalse(found["agent"]["available"])
         self.assertIn("no thread for the agent: Resource temporarily unavailable", found["agent"]["detail"])
-        self.assertFalse(found["network"]["available"])  # UCX by itself would end the process
+        self.assertFalse(found["network"]["available"])  # UCX alone would end the process
 
     def test_full_device_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -177,7 +177,8 @@ class Info(Case):
                 self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"), words)
 
     def test_closed_output_is_an_error(self):
-        for words in (["info"], ["info", "--json"], ["check", "--rules"], ["--version"], ["run", "--help"]):  # and not a file that is opened at that number
+        # rather than a file opened with that number
+        for words in (["info"], ["info", "--json"], ["check", "--rules"], ["--version"], ["run", "--help"]):
             result = subprocess.run([ORIEL, *words], stderr=subprocess.PIPE, text=True, timeout=60, check=False,
                                     preexec_fn=lambda: os.close(1))
             self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: Bad file descriptor\n"), words)

@@ -1,4 +1,5 @@
-"""The tests' own launcher: it passes on what a job says and how it ends, and leaves nothing of it running."""
+"""The tests' own launcher: it forwards a job's output and exit status, and leaves no process of the
+job running."""
 
 import os
 import subprocess
@@ -53,7 +54,7 @@ class Launch(Case):
             self.assertEqual(self.running(stamp), [])
 
     def running(self, stamp):
-        """Processes with the stamp on their command line, given a moment to go."""
+        """Processes with the stamp on their command line, after time to exit."""
         for _ in range(50):
             found = subprocess.run(["pgrep", "-f", stamp], capture_output=True, text=True, check=False).stdout.split()
             if not found:

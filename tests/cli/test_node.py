@@ -1,5 +1,5 @@
-"""Jobs that crash, run in a memory limit or run under valgrind do not take the node's time, disk or memory for the reserve of
-memory that Oriel has for windows."""
+"""Jobs that crash, run under a memory limit or run under valgrind. Oriel's reserve of memory for
+windows costs the node no time, disk or memory."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ KINDS = ["MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Alloc_mem", "malloc
 
 
 def launch(host, *command, inside=(), folder=None):
-    """A job of two ranks in the folder, started by what the command inside becomes."""
+    """A job of two ranks in the folder, started through the command in inside."""
     return subprocess.run([*inside, LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--", *command],
                           env=environment(), cwd=folder, capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=120)
@@ -30,7 +30,7 @@ def read(path):
 
 
 def segments(core):
-    """The pieces of memory that an ELF core file of 64 bits has, by address: address, bytes, offset in the file."""
+    """The memory segments of a 64-bit ELF core file: address, bytes, offset in the file."""
     header = struct.unpack("<16sHHIQQQIHHHHHH", core.read(64))
     assert header[0][:5] == b"\x7fELF\x02"
     start, size, number = header[5], header[9], header[10]
@@ -44,7 +44,7 @@ def segments(core):
 
 
 def dumped(core, address, wanted):
-    """The bytes at the address; what the core file does not have is left out."""
+    """The bytes at the address, without those that the core file omits."""
     data = b""
     core.seek(0)
     for first, in_file, offset in segments(core):
@@ -84,7 +84,7 @@ class CoreFiles(Case):
 
 
 class MemoryLimit(Case):
-    """The job is in a group inside the group that has the limit."""
+    """The job runs in a cgroup inside the cgroup with the limit."""
 
     def setUp(self):
         super().setUp()
@@ -99,7 +99,7 @@ class MemoryLimit(Case):
             self.skipTest(f"a memory cgroup takes no limit here: {error}")
 
     def make_group(self):
-        """A group of either version, and its file for the limit."""
+        """A cgroup of either version, and its limit file."""
         if os.geteuid() != 0:
             self.skipTest("only root makes cgroups")
         for line in read("/proc/self/mountinfo").splitlines():
@@ -124,7 +124,7 @@ class MemoryLimit(Case):
 
     @staticmethod
     def remove(outer):
-        """What is left of the job is gone a moment after it."""
+        """The job's last processes exit shortly after the job."""
         for group in (os.path.join(outer, "inner"), outer):
             for _ in range(50):
                 try:

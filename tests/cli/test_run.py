@@ -1,4 +1,4 @@
-"""`oriel run`: which host it finds, what it preloads in which order, and what it refuses."""
+"""`oriel run`: host detection, the order of its preload, and its refusals."""
 
 import os
 import re
@@ -26,13 +26,14 @@ def other(host):
 
 
 def callers_are_known():
-    """Exported functions jump to what they stand for, so that it sees who has called, but not in all builds."""
+    """In most builds, exported functions jump to their implementations, which keeps the caller
+    visible; not in all."""
     with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
         return not SANITIZE and not {"CMAKE_BUILD_TYPE:STRING=Debug\n", "COVERAGE:BOOL=ON\n"} & set(file)
 
 
 def listed(text):
-    """A preload without the runtime that this build's own programs need in front, where it is sanitised."""
+    """A preload without the sanitiser runtime that this build's own programs need first."""
     return re.sub(r"(?m)[^:=\n]*/lib(asan\.so|clang_rt\.asan)[^:\n]*(:|$)", "", text) if "address" in SANITIZE else text
 
 
@@ -44,11 +45,12 @@ def values(text):
 
 class RunCase(Case):
     def library(self, soname, source=""):
-        """A shared library under that name, in the test's folder."""
+        """A shared library with that name, in the test's folder."""
         return self.compile(soname, source, "-shared", "-fPIC", f"-Wl,-soname,{soname}")
 
     def stand_in(self):
-        """An installation whose libraries stand in for Oriel's beside fake hosts, which lack most of a real one."""
+        """An installation of stub libraries in place of Oriel's, next to fake hosts with few
+        functions."""
         oriel = self.tree()
         for host in HOSTS:
             os.makedirs(self.path(f"tree/lib/oriel/{host}"))
@@ -60,7 +62,7 @@ class RunCase(Case):
         return liboriel(host, os.path.realpath(self.path("tree"))) + "\n"
 
     def using(self, *libraries):
-        """A program without MPI that needs these libraries, and finds them where they are."""
+        """A program without MPI that needs these libraries, and finds them in place."""
         return self.compile("fake", SHOW, "-Wl,--no-as-needed", f"-Wl,-rpath,{self.folder}", *libraries)
 
 
@@ -180,7 +182,8 @@ class Start(RunCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces of process numbers everywhere")
     def test_shared_memory_of_the_host_across_containers_is_left_to_it(self):
-        """MPICH's processes there talk by TCP, which in the end its MPI_Finalize does not always bear."""
+        """Across containers MPICH's processes use TCP, and its MPI_Finalize sometimes fails over
+        it."""
         if "mpich" not in HOSTS:
             self.skipTest("Open MPI's ranks crash in different namespaces of process numbers")
         job = subprocess.run([LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", "--env", "TEST_NO_FINALIZE=1",
@@ -238,7 +241,7 @@ class Start(RunCase):
 
 
 class Launcher(RunCase):
-    """A launcher of the other host makes each process a job of its own."""
+    """Under the other host's launcher, each process is a job of its own."""
 
     ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
@@ -282,7 +285,7 @@ class Launcher(RunCase):
         self.assertEqual(job.stdout, self.stood_in("mpich") * 2)
         self.assertNotIn("launcher has started", job.stderr)
 
-    # The checker stands where ThreadSanitizer's runtime would.
+    # The checker's runtime would replace ThreadSanitizer's.
     COMMANDS = ("run",) if SANITIZE == "thread" else ("check", "run")
 
     def test_programs_own_launcher_inside_of_another_is_right(self):
@@ -290,12 +293,14 @@ class Launcher(RunCase):
             for command in self.COMMANDS:
                 job = self.job(other(host), 2, shutil.which(f"mpiexec.{host}"), "-n", "2", ORIEL, command,
                                program(host, "one_put"), **self.ROOT)
-                self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 4), job.stderr)  # two jobs
+                # two jobs
+                self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 4), job.stderr)
                 self.assertNotIn("launcher", job.stderr)
 
     @unittest.skipIf(SANITIZE == "thread", "the checker stands where ThreadSanitizer's runtime would")
     def test_what_may_be_meant_so_is_left_alone(self):
-        """One process; a script of the other host's job, which starts programs by themselves; variables that somebody has left."""
+        """A single process; a script in the other host's job that starts programs itself; leftover
+        variables."""
         left = {"mpich": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
                 "openmpi": {"PMI_RANK": "0", "PMI_SIZE": "2", "PMI_FD": "0", "HYDI_CONTROL_FD": "0", "MPI_LOCALNRANKS": "2"}}
         for host in HOSTS:
@@ -316,7 +321,7 @@ class OtherHost(RunCase):
             self.skipTest("needs both hosts")
 
     def ended(self, result, host, where=BUILD):
-        """By the one line, before MPI said anything."""
+        """One line ends it, before any message of MPI."""
         self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
         title = {"mpich": "MPICH", "openmpi": "Open MPI"}
         self.assertRegex(result.stderr, rf"\Aoriel\[\d+\]: this is Oriel for {title[other(host)]} "
@@ -440,7 +445,8 @@ class Preload(RunCase):
             self.assertIn("tool: MPI_Put of 1", lines)
             self.assertIn("memory=42", lines)
             self.assertIn("Oriel", result.stdout)
-            # Seen after MPI_Init, which takes the entries out again; seen by the loader they were in this order.
+            # The test reads it after MPI_Init, which removes the entries. The loader saw them in
+            # this order.
             seen = start(ORIEL, "run", self.tooled_environment(host, tool))
             self.assertEqual(listed(seen.stdout), f"{tool}:{liboriel(host)}\n", seen.stderr)
 
@@ -458,7 +464,7 @@ class Preload(RunCase):
         oriel, fake = self.stand_in(), self.using(*tools, self.library(SONAMES[self.host]))
         ours = self.stood_in(self.host)
         self.assertEqual(start(oriel, "run", fake).stdout, f"{tools[0]}:{tools[1]}:{ours}")
-        # A tool that the user preloads already stays where the user has it.
+        # A tool in the user's own preload keeps its position.
         self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=tools[1]).stdout, f"{tools[1]}:{tools[0]}:{ours}")
 
     def test_init_takes_the_entries_out_again(self):
@@ -487,10 +493,11 @@ class Preload(RunCase):
 
 
 class Sanitised(RunCase):
-    """Programs compiled with -fsanitize=address, whose runtime ends them where another library comes before it."""
+    """Programs compiled with -fsanitize=address. Their runtime aborts if another library precedes
+    it."""
 
     def build(self, host, compiler, *flags):
-        """one_put, or None where it cannot be compiled so."""
+        """one_put, or None where it does not compile with these flags."""
         if shutil.which(f"mpicc.{host}") is None or shutil.which(compiler) is None:
             return None
         path = self.path(f"{host}-{compiler}")
@@ -514,7 +521,7 @@ class Sanitised(RunCase):
                     self.assertEqual(result.returncode, 0, f"{command} {host} {compiler} {flags}: {result.stderr}")
                     self.assertIn("memory=42", result.stdout)
                     self.assertIn("Oriel", result.stdout)
-                    # What MPI_Init leaves for the program's children is the user's.
+                    # After MPI_Init, the program's children get the user's own values.
                     self.assertEqual((values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]),
                                      (first, "(unset)"))
         self.assertGreater(tried, 0)
@@ -601,7 +608,8 @@ class Refusal(RunCase):
         if start(*user, ORIEL, "--version").returncode != 0:
             self.skipTest(f"another user cannot start {ORIEL}")
         self.refused(start(*user, ORIEL, "run", path), "unreadable", "the file cannot be read")
-        if "address" not in SANITIZE:  # which reads /proc/self/maps: root's, of such a program
+        # it reads /proc/self/maps, which belongs to root in such a program
+        if "address" not in SANITIZE:
             self.assertEqual(start(*user, ORIEL, "run", "--host", HOSTS[0], path).returncode, 7)
 
     def test_long_names_leave_room_for_the_reason(self):
@@ -652,7 +660,7 @@ class Refusal(RunCase):
             os.chmod(path, 0o755)
             result = start(ORIEL, "run", "--host", HOSTS[0], path)
             try:
-                alone = start(path).returncode  # some are whole enough to start, and crash
+                alone = start(path).returncode  # some are complete enough to start, and crash
             except OSError:
                 alone = 126
             self.assertNotEqual(result.returncode, 0)

@@ -1,4 +1,5 @@
-/* A profiling tool as many programs link one: it takes MPI_Put, says so, and passes the call on by PMPI_Put. */
+/* A typical linked profiling tool: it intercepts MPI_Put, prints a line, and forwards the call to
+ * PMPI_Put. */
 #include <mpi.h>
 #include <stdio.h>
 

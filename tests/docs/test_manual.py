@@ -1,5 +1,5 @@
-"""The manual's pages: groff has nothing to complain of, and all commands, options, variables, info keys, rules and functions
-are in them."""
+"""The manual's pages: groff reports no warnings, and the pages contain all commands, options,
+variables, info keys, rules and functions."""
 
 import glob
 import json
@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 from command import BUILD, ORIEL, start  # noqa: E402
 
 PAGES = sorted(glob.glob(os.path.join(BUILD, "share", "man", "man?", "*.?")))
-ELSEWHERE = {("gcore", "1"), ("python3", "1")}  # pages of others that ours lead to
+ELSEWHERE = {("gcore", "1"), ("python3", "1")}  # pages of other projects that ours refer to
 
 
 def read(*names):
@@ -30,7 +30,7 @@ def man(page, *options, width="200"):
 
 
 def shown(name):
-    """What a reader sees of a page, on one line."""
+    """A page's rendered text, on one line."""
     return " ".join(man(next(page for page in PAGES if page.endswith("/" + name))).stdout.split())
 
 

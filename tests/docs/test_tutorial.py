@@ -1,11 +1,13 @@
-"""docs/tutorial.md, as a reader goes through it: its program is written, its changes made, its commands run, and their output
-compared.
+"""Executes docs/tutorial.md like a reader: writes its program, makes its changes, runs its
+commands, and compares their output.
 
-The block of C is histogram.c, a diff is applied to it, a line that begins with "$ " is run, what it exports is there for all that
-follow; below that stand the lines of its output that matter, in any order. Numbers and folders may differ, but not the numbers of
-lines; and so may which of two operations a run saw first. As root the reader is nobody, since the page tells what an ordinary user
-sees.
-Called by the test rows: test_tutorial.py HOST"""
+The C block is histogram.c. A diff block is applied to it. A line that begins with "$ " is run,
+and its exports persist. The lines below it must appear in its output, in any order. Numbers and
+folders may differ, except for line numbers; and either of two conflicting operations may be the
+first. If the test runs as root, the reader is the user nobody, since the page shows an ordinary
+user's view.
+
+The test rows run `test_tutorial.py HOST`."""
 
 import json
 import os
@@ -25,13 +27,13 @@ NOBODY = 65534
 
 
 def blocks():
-    """The fenced blocks: what they are and their text."""
+    """The fenced blocks, as (kind, text)."""
     with open(os.path.join(ROOT, "docs", "tutorial.md"), encoding="utf-8") as file:
         return re.findall(r"^```(\w*)\n(.*?)^```\n", file.read(), re.M | re.S)
 
 
 def steps(text):
-    """A block's commands, each with the lines that it must print."""
+    """A block's commands, each with its required lines of output."""
     found = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -42,7 +44,7 @@ def steps(text):
 
 
 def essence(line):
-    """A line without what may differ from run to run and from machine to machine."""
+    """A line without the parts that may differ between runs and nodes."""
     line = re.sub(r"0x[0-9a-f]+", "#", line)
     line = re.sub(r"(?<=[ (])/\S*/", "", line)
     line = re.sub(r", before it$", "", line)
@@ -51,7 +53,8 @@ def essence(line):
 
 
 def row_name(line):
-    """What a row of figures is of, its first two cells: which columns follow depends on what is installed."""
+    """The subject of a row of figures, its first two cells. The following columns depend on the
+    installation."""
     return [cell.strip() for cell in line.split("|")][1:3] if line.startswith("| ") else None
 
 

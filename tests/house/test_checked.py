@@ -1,6 +1,7 @@
-"""bench/checked and its program: every row has figures, and wrong data and findings are noticed.
+"""bench/checked and its program: every row has figures, and the script notices wrong data and
+findings.
 
-Figures are looked at nowhere but by the row house.checked; what is said of them is tried on made-up ones."""
+Only the row house.checked compares figures. These tests use made-up ones."""
 
 import importlib.machinery
 import importlib.util
@@ -20,7 +21,7 @@ CC = os.environ["TESTS_CC"]
 HOSTS = os.environ["TESTS_HOSTS"].split(",")
 TOOL = str(ROOT / "bench" / "checked")
 
-# Operations of which some do nothing, and say that they did.
+# Some operations do nothing, and report success.
 LOSING = """
 static long n;
 static int is_lost(void) { n++; return %s; }
@@ -36,7 +37,7 @@ static long n;
 int PMPI_Get(LIST(long));
 int MPI_Get(LIST(long)) { return ++n % 10 == 0 ? 0 : PMPI_Get(a, b, c, d, e, f, g, h); }
 """
-# The data come right all the same, where memory is shared.
+# The data is nevertheless correct in shared memory.
 NOT_FLUSHING = """
 int MPI_Win_flush(int rank, long win) { (void)rank; (void)win; return 0; }
 """
@@ -74,7 +75,7 @@ class Checked(unittest.TestCase):
         return result, rows
 
     def wrong(self, source):
-        """The patterns that call their data wrong behind a library of this source."""
+        """The patterns that report wrong data with a library of this source in front."""
         result = subprocess.run([str(ROOT / "tests" / "launch"), "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--env",
                                  "LD_PRELOAD=" + self.library(source), os.path.join(BUILD, "bench", HOSTS[0], "checked"), "10"],
                                 capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, check=False)

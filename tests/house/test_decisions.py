@@ -29,7 +29,7 @@ def faults_of_text(text):
 
 
 def faults_of_record(number, text, numbers):
-    """What is wrong with a record, and its title and status (None where they are missing)."""
+    """The faults of a record, and its title and status (None where they are missing)."""
     found = list(faults_of_text(text))
     head = re.match(r"# (\d{3})\. (\S.*)\n\nStatus: (.+)\n\n", text)
     if head is None or head.group(1) != number:

@@ -1,4 +1,5 @@
-"""scripts/install-deps against stand-ins for the package tools: quiet when all is there, clear when it cannot help."""
+"""scripts/install-deps against stubs for the package tools: silent when everything is installed,
+clear when it cannot help."""
 
 import os
 import shutil
@@ -32,7 +33,8 @@ class InstallDeps(unittest.TestCase):
         os.chmod(path, 0o755)
 
     def apt(self, user, missing=""):
-        """A machine with apt, where one package may be missing; what is run as root or not is written to a file."""
+        """A system with apt, where one package may be missing; a file records the commands that run
+        as root or not."""
         self.tool("dpkg-query", f'for word; do :; done; [ "$word" = "{missing}" ] || echo installed')
         self.tool("apt-get", f'echo "$*" >> {self.folder}/calls')
         self.tool("id", f"echo {user}")

@@ -1,4 +1,5 @@
-"""scripts/readme-figures: a run's figures arrive in the rows of the marked tables, and nothing else of a text is touched."""
+"""scripts/readme-figures: a run's figures arrive in the rows of the marked tables, and the rest of
+the text is unchanged."""
 
 import json
 import os
@@ -31,7 +32,7 @@ def results():
              ("compare-and-swap", "oriel-mpich"): 10, ("compare-and-swap", "oriel-openmpi"): 8}
     listed = [{"pattern": pattern, "memory": "allocate", "ranks": 2, "bytes": 8, "in_flight": 1, "column": column,
                "best": best, "status": "ok" if best else "crash"} for (pattern, column), best in times.items()]
-    for result in list(listed):  # neither of another memory, nor of many in flight
+    for result in list(listed):  # neither of other memory, nor of several operations in flight
         listed.append(dict(result, memory="create", best=9999, status="ok"))
         listed.append(dict(result, in_flight=64, best=9999, status="ok"))
     listed.append({"pattern": "raw-store-fence", "memory": "local", "ranks": 1, "bytes": 8, "in_flight": 1, "column": "raw",

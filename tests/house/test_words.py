@@ -1,7 +1,8 @@
-"""The house's words: columns, phrases that the glossary refuses, file names, static names, file headers.
+"""The house's words: columns, phrases that the glossary refuses, file names, static names, file
+headers.
 
-Each check is a generator of faults.  The tree has none; small texts that are wrong on purpose have
-the expected ones."""
+Each check is a generator of faults.  The tree has none; small texts that are wrong on purpose
+have the expected ones."""
 
 import collections
 import pathlib
@@ -15,9 +16,10 @@ STATIC_FILES_MOST = 4
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 STATIC = re.compile(r"^static [^=;({]*?\b(\w+)\((?!\()", re.M)
-# A header that names its callers goes out of date; scripts/check-layers holds what may call what.
+# Headers that name their callers go out of date; scripts/check-layers enforces the calls between
+# layers.
 CALLERS = re.compile(r"\bsays who\b|\bmay call\b|(?:^|[.;:]\s)[^.;:]*\bcalls?(?: (?:it|them))?\.?$")
-# The build chooses one of these for each host.
+# The build selects one of these for each host.
 VARIANTS = {"mpich", "openmpi"}
 
 
@@ -32,18 +34,19 @@ def text_of(path):
 
 
 def plain(comment):
-    """A comment as one line, without its frame."""
+    """A comment as one line, without its delimiters."""
     return " ".join(re.sub(r"^\s*\*( |$)", "", line) for line in comment.strip("/*").splitlines()).strip()
 
 
 def refused_phrases():
-    """The code spans of the glossary's section on phrases that this test refuses."""
+    """The code spans in the glossary's section of refused phrases."""
     section = text_of("docs/glossary.md").split("## Refused phrases", 1)[1].split("\n## ", 1)[0]
     return re.findall(r"`([^`]+)`", section)
 
 
 def long_lines(path, text):
-    """Lines of code and of Markdown; tables, links, code blocks and tables of rows (.def) are as long as they are."""
+    """Lines over the limit in code and Markdown, except for tables, links, code blocks and tables
+    of rows (.def)."""
     is_block = False
     for number, line in enumerate(text.splitlines(), 1):
         if path.suffix == ".md":

@@ -1,5 +1,6 @@
-/* Puts to the next rank, for those who look at it from outside: argv[1] puts of 64 bytes of each rank, "done", then nothing until
- * it is ended; or "busy", as many as pauses for the sake of other tests let it until there is a file argv[2], and "done". */
+/* Puts to the next rank, for observation from outside. With one argument: argv[1] puts of 64 bytes
+ * per rank, "done", then idle until killed. With two arguments: "busy", then continuous puts until
+ * the file argv[2] exists, with pauses for the sake of other tests, then "done". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

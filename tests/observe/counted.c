@@ -1,5 +1,5 @@
-/* Programs whose statistics are known: which operations each rank does, who comes late by how much.  test_statistics.py runs
- * them, one scenario each, and compares. */
+/* Programs with known statistics: the operations of each rank, and which rank is late by how much.
+ * test_statistics.py runs one scenario each, and compares. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void nap(void)
 
 /* --- counts --- */
 
-/* All of the operations in all of their forms, to the next rank. */
+/* All operations in all their forms, to the next rank. */
 static void operate(MPI_Win win)
 {
     int next = (rank + 1) % ranks;
@@ -41,7 +41,7 @@ static void operate(MPI_Win win)
     MPI_Put(in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);
     MPI_Put(in, 2, MPI_LONG, next, 0, 1, every_second, win);
     MPI_Put(in, 0, MPI_LONG, next, 0, 0, MPI_LONG, win);
-    MPI_Put(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win); /* nothing, and not counted */
+    MPI_Put(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win); /* no effect, and not counted */
     MPI_Put(in, 1, MPI_LONG, next, 1000, 1, MPI_LONG, win);       /* refused, and not counted */
     MPI_Get(out, 4, MPI_LONG, next, 0, 4, MPI_LONG, win);
     MPI_Accumulate(in, 3, MPI_LONG, next, 0, 3, MPI_LONG, MPI_SUM, win);
@@ -79,9 +79,9 @@ static void counts(void)
     MPI_Win_free(&win);
 }
 
-/* --- who is waited for --- */
+/* --- waiting --- */
 
-/* These two ranks, whatever the others do. */
+/* Synchronises these two ranks, independent of the others. */
 static void meet(int a, int b)
 {
     int other = rank == a ? b : a;
@@ -124,7 +124,7 @@ static void late(void)
             MPI_Win_complete(win);
         }
     }
-    for (int i = 0; i < TIMES; i++) { /* rank 0 holds what the last wants */
+    for (int i = 0; i < TIMES; i++) { /* rank 0 holds the lock that the last rank requests */
         if (rank == 0)
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
         meet(0, last);
@@ -137,7 +137,7 @@ static void late(void)
         }
         meet(0, last);
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* for MPI_Win_free nobody is late */
+    MPI_Barrier(MPI_COMM_WORLD); /* no rank is late for MPI_Win_free */
     MPI_Group_free(&world);
     MPI_Group_free(&others);
     MPI_Group_free(&last_one);
@@ -162,7 +162,8 @@ static void *put_often(void *own)
     return NULL;
 }
 
-/* More of them than have a record of their own, each of each rank with a place of its own. */
+/* More threads than there are records for threads; each thread of each rank has an offset of its
+ * own. */
 static void threads(void)
 {
     pthread_t ids[THREADS];
@@ -254,7 +255,7 @@ static void served(void)
     free(on_heap);
 }
 
-/* Copies that somebody must be asked for. */
+/* Copies that need another process's help. */
 static void asked(void)
 {
     MPI_Win win;
@@ -272,7 +273,7 @@ static void asked(void)
     free(on_heap);
 }
 
-/* --- more windows than have records; and one that is left open --- */
+/* --- more windows than records; and one that stays open --- */
 
 static void many(void)
 {
@@ -291,7 +292,8 @@ static void many(void)
 
 /* --- ending --- */
 
-/* The last rank comes late to MPI_Win_free, leaves it first, and writes all over the memory that is free again. */
+/* The last rank is late for MPI_Win_free, leaves it first, and overwrites all the memory that is
+ * free again. */
 static void ending(void)
 {
     enum { BLOCKS = 200, LEAST_BYTES = 64, SIZES = 8 };

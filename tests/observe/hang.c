@@ -1,15 +1,19 @@
-/* Hangs in one way, for those who look at it from outside; the test ends it.  argv[1] is the way:
- *   post       rank 0 starts an access epoch to the last rank, which never posts
- *   self       rank 0 starts an access epoch to itself, which it never posts
- *   complete   rank 0 posts to the last rank, which never completes
- *   lock       rank 0 holds the lock of the last rank and sleeps; all others want it
- *   lock_all   rank 0 holds an exclusive lock and sleeps; all others want lock_all
- *   fence      all but the last rank are in a fence of "halo"
- *   free       all but the last rank free the window
- *   create     all but the last rank make a second window; first: the first one
- *   cycle      each rank holds its own lock and wants the next one's
- *   mixed      rank 0 holds a lock and is in a fence of another window, which the last rank enters only behind that lock
- * argv[2] is a name for "halo".  Who sleeps does so outside MPI.  "ready" comes from rank 0 before the hang. */
+/* Hangs in one way, for observation from outside, until the test ends it.  argv[1] selects the way:
+ *
+ *     post       rank 0 starts an access epoch to the last rank, which never posts
+ *     self       rank 0 starts an access epoch to itself, which it never posts
+ *     complete   rank 0 posts to the last rank, which never completes
+ *     lock       rank 0 holds the lock of the last rank and sleeps; all others request it
+ *     lock_all   rank 0 holds an exclusive lock and sleeps; all others request lock_all
+ *     fence      all ranks except the last are in a fence of "halo"
+ *     free       all ranks except the last free the window
+ *     create     all ranks except the last create a second window; first: the first one
+ *     cycle      each rank holds its own lock and requests the next rank's
+ *     mixed      rank 0 holds a lock and is in a fence of another window; the last rank requests
+ *                that lock before it enters the fence
+ *
+ * argv[2] is a name for "halo".  Sleeping ranks are outside MPI.  Rank 0 prints "ready" before the
+ * hang. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
-# Statistics: a program whose figures are known, and what is written of them.
+# Statistics: a program with known figures, and the reports about it.
 oriel_mpi_program(NAME counted SOURCES counted.c)
 set(counted /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_statistics.py" --build "${CMAKE_BINARY_DIR}")
 list(GET ORIEL_HOSTS 0 first)
 foreach(host IN LISTS ORIEL_HOSTS)
-  set(full FULL) # most of a minute: one host's is quick
+  set(full FULL) # most of a minute: one host's row is quick
   if(host STREQUAL first)
     set(full "")
   endif()
   oriel_program_target(counted ${host} target)
-  target_compile_options(${target} PRIVATE -g -O0) # its lines are compared
+  target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines
   target_link_libraries(${target} PRIVATE Threads::Threads)
   oriel_script_test(NAME statistics.${host} ${full} TIMEOUT 300
                     COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 2)

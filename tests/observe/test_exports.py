@@ -1,7 +1,8 @@
-"""oriel report on trace files of known content: the summary, the events for Perfetto against the rules of its format, the OTF2
-archive as its own tools read it, and files that are not what they should be.
+"""oriel report on trace files of known content: the summary, the events for Perfetto against the
+rules of its format, the OTF2 archive as its own tools read it, and invalid files.
 
-The files are made by tests/page/traces.py.  TESTS_OTF2 says whether the command was built with that library."""
+tests/page/traces.py makes the files.  TESTS_OTF2 states whether the command was built with that
+library."""
 
 import collections
 import json
@@ -19,7 +20,7 @@ from command import Case, ORIEL, start  # noqa: E402
 
 HAS_OTF2 = os.environ["TESTS_OTF2"] == "1"
 RANKS = traces.KNOWN_RANKS
-# All ranks put and fence; three of them are in the second window too.
+# All ranks put and fence; three of them are also in the second window.
 CALLS = {"create": 4, "fence": 44, "put": 40, "free": 7, "lock": 3, "get": 9, "unlock": 3}
 
 
@@ -82,7 +83,7 @@ class Summary(Known):
 
 
 class Bad(Known):
-    """What is wrong is said in one line each, with the file's name, and the rest is shown."""
+    """The command reports each error in one line with the file's name, and shows the rest."""
 
     def expect(self, line, ranks_left):
         result = self.report(self.traces)
@@ -130,7 +131,7 @@ class Bad(Known):
         name = os.path.join(self.traces, "rank-0.oriel")
         os.unlink(name)
         os.mkfifo(name)
-        waiting = subprocess.Popen(["sh", "-c", 'exec > "$0"', name])  # until somebody opens it
+        waiting = subprocess.Popen(["sh", "-c", 'exec > "$0"', name])  # until a reader opens it
         self.addCleanup(waiting.wait)
         self.addCleanup(waiting.kill)
         with self.assertRaises(subprocess.TimeoutExpired):
@@ -186,7 +187,7 @@ class Perfetto(Known):
         self.assertTrue(any(event["args"].get("labels") == "/opt/app/r?ng" for event in events))
 
     def check_nesting(self, track):
-        """Slices of a track contain each other or are apart; a wait is in the call before it."""
+        """Slices of a track are nested or disjoint; a wait is nested in its call."""
         open_until = []
         for event in sorted(track, key=lambda event: (event["ts"], -event["dur"])):
             begin, end = round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)

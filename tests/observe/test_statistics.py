@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Runs the programs of counted.c with ORIEL_STATS and compares what is written with what they did.
+"""Runs the programs of counted.c with ORIEL_STATS and compares the statistics with the programs'
+actions.
 
-test_statistics.py --build FOLDER --host HOST --program PROGRAM --ranks N,N... [--net] [UNITTEST ARGUMENT...]"""
+test_statistics.py --build FOLDER --host HOST --program PROGRAM --ranks N,N... [--net] [UNITTEST
+ARGUMENT...]"""
 
 import argparse
 import json
@@ -24,7 +26,7 @@ given = None
 
 
 class Case(unittest.TestCase):
-    """A folder of its own that every user can write to."""
+    """A temporary folder that every user can write to."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="oriel-statistics.")
@@ -106,7 +108,7 @@ class Counts(Case):
     def test_windows_of_the_host_are_counted(self):
         for ranks in given.ranks:
             if ranks == 1:
-                continue  # one of the hosts cannot make them for one rank
+                continue  # one of the hosts cannot create them for one rank
             with self.subTest(ranks=ranks):
                 windows = self.statistics("sorts", ranks, ORIEL_BYPASS="1")
                 self.assertEqual([window["name"] for window in windows], ["stack", "heap", "dynamic"])
@@ -118,13 +120,14 @@ class Counts(Case):
 
 class Paths(Case):
     def ways(self, window, copied="cma"):
-        """Copies that a waiting target happened to do itself are copies."""
+        """Copies, including those that a waiting target made itself."""
         ways = {name: sums["count"] for name, sums in window["paths"].items() if sums["count"]}
         served = ways.pop("polled", 0)
         return {**ways, copied: ways.get(copied, 0) + served} if served else ways
 
     def are_served(self, ranks, cma, copied):
-        """A target that waits serves only while it has a processor, which is not in each run on a busy machine."""
+        """A waiting target serves only while it has a processor. On a busy node some runs lack
+        one."""
         windows = self.statistics("served", ranks, ORIEL_PROMOTE="never", ORIEL_CMA=cma)
         host, fence = (window for window in windows if window["name"] in ("host", "fence"))
         for window in host, fence:
@@ -180,7 +183,8 @@ class Waiting(Case):
 
     def late_is_named(self, ranks):
         [window] = self.statistics("late", ranks)
-        last, slept = ranks - 1, 0.25 * TIMES * LATE_NS  # where processors are scarce those who wait come late, too
+        # where processors are scarce, waiting ranks arrive late, too
+        last, slept = ranks - 1, 0.25 * TIMES * LATE_NS
         self.assertGreater(self.caused(window, "late_fence", last), slept * (ranks - 1))
         self.assertGreater(self.caused(window, "late_post", last), slept)
         self.assertGreater(self.caused(window, "late_complete", 0), slept)
@@ -198,7 +202,8 @@ class Waiting(Case):
             if ranks == 1:
                 continue
             with self.subTest(ranks=ranks):
-                for tries_left in (2, 1, 0):  # a rank that the machine itself has held up is late as well, and rightly named
+                # a rank delayed by the node is late as well, and correctly named
+                for tries_left in (2, 1, 0):
                     try:
                         self.late_is_named(ranks)
                         break
@@ -244,7 +249,7 @@ class Table(Case):
         measure = {"operations": "count", "paths": "count", "calls": "count", "causes": "caused_ns"}
         silent = {name for kind, rows in self.rows().items() for name in rows
                   if not any(window[kind][name][measure[kind]] for window in windows)}
-        # Targets that wait have a test of their own, which makes them wait; networks are for Machines.
+        # A separate test covers waiting targets; the Machines tests cover networks.
         self.assertEqual(silent | {"polled"}, {"ucx", "polled"})
 
     def test_the_keys_of_json_are_those_of_the_table(self):
@@ -259,7 +264,7 @@ class Table(Case):
 
 
 class Machines(Case):
-    """Two ranks each, which on one machine believe to be alone, or of machines that the launcher makes."""
+    """Two ranks each, on simulated nodes, or on nodes that the launcher makes."""
 
     def check(self, table):
         self.assertIn('window 1 "counted" of MPI_Win_allocate, 4 ranks, 64 B to 256 B each', table)
@@ -319,7 +324,7 @@ class End(Case):
             try:
                 self.launch("counts", 2, stats=path, timeout=60)
             finally:
-                os.close(os.open(path, os.O_RDWR))  # ends a reader to whom nobody came
+                os.close(os.open(path, os.O_RDWR))  # ends a reader that still waits for a writer
             self.assertEqual(json.load(reader.stdout)["ranks"], 2)
 
     def test_contended_locks_are_told(self):
@@ -350,7 +355,8 @@ class End(Case):
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertIn("oriel: no statistics from rank 2: ", job.stderr)
-        self.assertIn("within 10 s: statistics so far of rank 1\n", job.stderr)  # it waits as well: all are read
+        # it waits as well: all reports are read
+        self.assertIn("within 10 s: statistics so far of rank 1\n", job.stderr)
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
         self.assertIn("statistics of 1 of its ranks are missing", job.stderr)
         job = subprocess.run([jobs.launcher(given.host), *without, ":", *with_it], capture_output=True, text=True, env=env,

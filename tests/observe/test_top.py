@@ -1,4 +1,4 @@
-"""What `oriel top` says of jobs that hang and of jobs that are busy."""
+"""The output of `oriel top` for jobs that hang and jobs that are busy."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ import unittest
 from watched import HOST, RANKS, Case, top, until
 
 LAST = RANKS - 1
-WAITERS = range(LAST)  # all but the last one
+WAITERS = range(LAST)  # all ranks except the last
 
 
 def waits(call, ranks, window="halo"):
     return (call, window, ranks)
 
 
-# Of each way to hang: what each rank that waits is seen to wait in and for, and who waits for each other.
+# For each kind of hang: each waiting rank's call and reason, and which ranks wait for each other.
 WAYS = {
     "post": ({0: waits("MPI_Win_start", [LAST])}, []),
     "self": ({0: waits("MPI_Win_start", [0])}, []),
@@ -64,7 +64,7 @@ class Hangs(Case):
     def test_rank_that_waits_for_itself(self):
         job = self.job("hang", "self")
         until(lambda: self.look(job) == WAYS["self"])
-        for _ in range(15):  # a ring is told after a second
+        for _ in range(15):  # a cycle is reported after a second
             self.assertEqual(self.look(job), WAYS["self"])
             time.sleep(0.2)
 
@@ -131,7 +131,7 @@ class Counts(Case):
     def test_rates_while_busy(self):
         job = self.job("busy", 0, self.end, env=["ORIEL_WATCH=1"])
         self.assertEqual(job.first, "busy")
-        # Where processors are scarce some begin late, and stand still between two looks.
+        # Where processors are scarce, some ranks start late, and pause between two snapshots.
         rates = {}
 
         def all_put():

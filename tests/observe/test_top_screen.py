@@ -1,4 +1,4 @@
-"""`oriel top` on a terminal, what it refuses, and files that only look like a job's."""
+"""`oriel top` on a terminal, its refusals, and files that only resemble a job's."""
 
 import contextlib
 import json
@@ -100,7 +100,8 @@ class Refusals(Case):
     def test_killed_job_is_told(self):
         job = self.job("hang", "fence")
         for rank in until(job.ranks).values():
-            with contextlib.suppress(ProcessLookupError):  # the launcher ends the others when the first has died
+            # the launcher ends the others when the first has died
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(rank["process"], signal.SIGKILL)
         job.process.wait(60)
         self.refused(top("--once", job.pid), "no job or process")
@@ -111,7 +112,8 @@ class Refusals(Case):
             self.assertEqual((result.returncode, result.stdout), (2, ""))
 
 
-# With a file system of its own, in which a pipe has a memory file's name: tells when somebody opens that.
+# Mounts a file system of its own, in which a pipe has a memory file's name; reports when a process
+# opens the pipe.
 DISGUISED = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -132,7 +134,7 @@ print("opened", flush=True)
 
 
 class Files(Case):
-    """Memory files that this process makes up, of its own identity or of another one."""
+    """Memory files that this process forges, with its own identity or another one's."""
 
     PAGE = 4096
     MAGIC = 0x314c4549524f0a1a
@@ -204,7 +206,8 @@ class Files(Case):
         self.addCleanup(os.kill, holder, signal.SIGKILL)
         os.read(begun, 1)
         self.file(state=self.state())
-        told = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]  # the holder is a child of this process
+        # the lock's holder is a child of this process
+        told = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]
         self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in told), sorted([[os.getpid()], [holder]]))
 
     def test_what_only_has_the_name_of_a_memory_file_is_not_opened(self):

@@ -1,7 +1,7 @@
-"""oriel run --trace on real jobs: what stands in the files, whatever ends the job, the disk or the folder, and however many
-machines there are.  The program is traced.c, which does what is known.
+"""oriel run --trace on real jobs: the contents of the files, for any end of the job, disk or
+folder, and for any number of nodes.  The program is traced.c, whose actions are known.
 
-TESTS_HOST says which host's launcher."""
+TESTS_HOST selects the host's launcher."""
 
 import os
 import re
@@ -47,7 +47,7 @@ class Traces(Case):
         return result
 
     def done(self, result, ranks):
-        """The program has done its work, and said so."""
+        """The program has completed its work, and printed so."""
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertEqual(len(re.findall(r"^rank \d+ is done$", result.stdout, re.M)), ranks, result.stdout)
 
@@ -58,7 +58,8 @@ class Traces(Case):
         return run(ORIEL, "report", *words)
 
     def check(self, ranks, **more):
-        """All files are there, of one run, with what the program is known to do; more of some kinds, in each rank."""
+        """All files are there, of one run, with the program's known events; more of some kinds, per
+        rank."""
         files = trace_files.read_folder(self.traces)
         self.assertEqual([file.rank for file in files], list(range(ranks)))
         self.assertEqual(len({file.job for file in files}), 1)
@@ -74,7 +75,7 @@ class Traces(Case):
                 self.assertLessEqual(event.waiting_ns, event.duration_ns)
         return files
 
-    # --- what the files hold ---
+    # --- contents of the files ---
 
     def test_every_call_of_every_rank(self):
         for ranks in (1, 2, 4, 8):
@@ -87,7 +88,8 @@ class Traces(Case):
                 self.assertEqual(len({file.machine for file in files}), 1)
                 self.assertEqual([(own, error) for file in files for own, zero, error in file.clocks if own == zero],
                                  [(file.clocks[0][0], 0) for file in files])
-                # most of the time in fences is waiting for the rank that is late; it is late by 20 ms, the test by less than half
+                # fences mostly wait for the late rank, which is 20 ms late; measuring error is
+                # below half of that
                 fences = [event for file in files[:-1] for event in file.events if event.kind == "fence"]
                 late = [event for event in fences if event.cause == "late_fence" and event.cause_rank == ranks - 1]
                 if ranks > 1:
@@ -216,8 +218,9 @@ class Traces(Case):
     # --- clocks ---
 
     def check_clocks(self, files, shift_ns):
-        """Each other machine's clock is found, where it is known to be: shift_ns of its first rank ahead of rank 0's.  Whether one
-        is known at the end, too, for which a busy machine may have no time."""
+        """Finds each other node's clock offset, if known: its first rank is shift_ns ahead of rank
+        0.  Returns whether one is known at the end, too; a busy node may have no time to measure
+        it."""
         leaders = [file for file in files[1:] if file.machine != files[0].machine]
         self.assertGreater(len(leaders), 0)
         for file in leaders:
@@ -248,7 +251,7 @@ class Traces(Case):
                 self.assertRegex(self.report(self.traces).stdout, r"clocks, aligned to within \d")
 
     def test_machine_with_another_clock(self):
-        """Rank 1 runs where the monotonic clock is 5000 s ahead."""
+        """Rank 1's monotonic clock is 5000 s ahead."""
         if run("unshare", "-T", "--monotonic", "5000", "--fork", "true").returncode:
             self.skipTest("no other clock can be made here")
         wrapper = self.write("wrapper", "#!/bin/sh\n"
@@ -268,7 +271,8 @@ class Traces(Case):
         self.assertLess(float(took.group(1)), 1000)
 
     def test_over_a_network(self):
-        self.traces = tempfile.mkdtemp(prefix="traces.", dir=os.path.dirname(TRACED))  # which all machines see
+        # visible on all nodes
+        self.traces = tempfile.mkdtemp(prefix="traces.", dir=os.path.dirname(TRACED))
         self.addCleanup(shutil.rmtree, self.traces)
         self.done(self.launch(4, options=["--net", "2"]), 4)
         files = self.check(4)

@@ -1,4 +1,5 @@
-"""`oriel run --watch`: what it shows, where, and that nothing of it stays or gets into the program's way."""
+"""`oriel run --watch`: its display and the display's location; it leaves nothing behind and does
+not disturb the program."""
 
 import os
 import re
@@ -13,7 +14,7 @@ TITLE = rf"oriel: {RANKS} ranks?(, [0-9.]+( [kMGTP])? operations/s, [0-9.]+ [kMG
 
 
 def watchers(token):
-    """The watchers of jobs that have this in their environment."""
+    """The watchers of jobs with this token in their environment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -26,7 +27,7 @@ def watchers(token):
 
 
 class Lines(Case):
-    """Where standard error is no terminal."""
+    """Where standard error is not a terminal."""
 
     def start(self, *arguments):
         self.token = f"WATCHED_BY=test{os.getpid()}.{self.id()}"

@@ -1,4 +1,5 @@
-"""Reads trace files as src/observe/trace/trace_format.h has them: the tests' own reader, beside the command's."""
+"""Reads trace files in the format of src/observe/trace/trace_format.h: an implementation
+independent of the command's."""
 
 import glob
 import os
@@ -31,7 +32,7 @@ class Event:
 
 
 class File:
-    """One rank's file, which must be right to its last byte."""
+    """One rank's file, which must be valid to its last byte."""
 
     def __init__(self, path):
         with open(path, "rb") as file:

@@ -1,6 +1,6 @@
-/* A program whose trace is known: each rank puts ROUNDS times to the next one in a fence epoch that the last rank comes late to,
- * then gets ROUNDS times from rank 0 under a lock.  How it ends, and what it does besides, its argument says.
- * test_traces.py starts it. */
+/* A program with a known trace: each rank puts ROUNDS times to the next one in a fence epoch, for
+ * which the last rank is late. It then gets ROUNDS times from rank 0 under a lock.  The argument
+ * selects how it ends, and additional actions. */
 #include <mpi.h>
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ static void get_under_lock(MPI_Win win)
     MPI_Win_unlock(0, win);
 }
 
-/* What the program's children do is none of the trace's. */
+/* The actions of the program's children are not in the trace. */
 static void fork_and_put(MPI_Win win)
 {
     int64_t value = 0;
@@ -84,7 +84,7 @@ static void use_threads(MPI_Win win)
     MPI_Win_unlock_all(win);
 }
 
-/* More than the disk takes. */
+/* More than fits on the disk. */
 static void flood(MPI_Win win)
 {
     int64_t value = rank;
@@ -94,7 +94,8 @@ static void flood(MPI_Win win)
     MPI_Win_unlock(rank, win);
 }
 
-/* Rank 0 waits for two posts: first long for the one of rank 1, then for some milliseconds for the one of rank 2. */
+/* Rank 0 waits for two posts: first long for that of rank 1, then for some milliseconds for that of
+ * rank 2. */
 static void post_late(MPI_Win win)
 {
     MPI_Group all;
@@ -140,7 +141,7 @@ int main(int argc, char **argv)
         flood(win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(what, "kill") == 0) {
-        sleep_ms(1000); /* ten times as long as events may wait */
+        sleep_ms(1000); /* ten times the maximum delay of events */
         printf("rank %d is there\n", rank);
         fflush(stdout);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -151,7 +152,7 @@ int main(int argc, char **argv)
     MPI_Win_free(&win);
     printf("rank %d is done\n", rank);
     if (getenv("TEST_NO_FINALIZE") != NULL)
-        sleep_ms(1000); /* what has not been written yet would be lost */
+        sleep_ms(1000); /* events not yet written would be lost */
     leave_without_finalize(0);
     MPI_Finalize();
     return 0;

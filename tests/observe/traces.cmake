@@ -1,4 +1,5 @@
-# Traces: a program that does what is known, on each host, and what stands in its files; what the command makes of files.
+# Traces: a program with known actions, on each host, and the contents of its files; and the command
+# on trace files.
 
 oriel_mpi_program(NAME traced SOURCES traced.c)
 

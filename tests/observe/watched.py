@@ -1,6 +1,7 @@
-"""What the tests of `oriel top` and `oriel run --watch` share: jobs to look at, terminals to look on.
+"""Shared by the tests of `oriel top` and `oriel run --watch`: jobs to observe, and terminals to
+display them.
 
-Other jobs may run on the machine: each look names the job by its launcher's process."""
+Other jobs may run on the node: each snapshot names the job by its launcher's process."""
 
 import fcntl
 import json
@@ -22,7 +23,7 @@ HOST = os.environ.get("TESTS_HOST", "mpich")
 RANKS = int(os.environ.get("TESTS_RANKS", "4"))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORIEL = os.path.join(BUILD, "bin", "oriel")
-PATIENCE_S = 40  # a busy machine
+PATIENCE_S = 40  # for a busy node
 FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
 
 
@@ -42,7 +43,7 @@ def top(*arguments, before=()):
 
 
 def until(condition):
-    """What condition returns, once that is true, or at the end of patience."""
+    """Waits until the condition is true or time is over; returns its last value."""
     end = time.monotonic() + PATIENCE_S
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(0.2)
@@ -50,7 +51,7 @@ def until(condition):
 
 
 class Job:
-    """A job of tests/launch; ready when rank 0 has said so."""
+    """A job of tests/launch; ready after rank 0's line."""
 
     def __init__(self, name, *arguments, ranks=RANKS, launch=(), command=(), env=()):
         words = [word for pair in env for word in ("--env", pair)]
@@ -65,7 +66,7 @@ class Job:
             raise unittest.SkipTest(self.first)
 
     def look(self):
-        """The job as JSON; None where there is none yet."""
+        """The job as JSON; None if it does not exist yet."""
         result = top("--once", "--json", self.pid)
         if result.returncode != 0:
             return None
@@ -83,7 +84,7 @@ class Job:
 
 
 class Ended(unittest.TestCase):
-    """Jobs that go on until they are told to end."""
+    """Jobs that run until the test ends them."""
 
     def setUp(self):
         self.end = os.path.join(tempfile.gettempdir(), f"oriel-busy.{os.getpid()}.{self.id()}")
@@ -106,7 +107,7 @@ class Case(Ended):
 
 
 class Terminal:
-    """A command on a terminal of its own, whose foreground it has."""
+    """A command on a terminal of its own, in its foreground process group."""
 
     def __init__(self, command, rows=24, columns=120, **changes):
         self.text = b""
@@ -131,7 +132,7 @@ class Terminal:
         return True
 
     def until(self, words):
-        """Whether these bytes come."""
+        """Whether these bytes appear."""
         until(lambda: words in self.text or not self.read(0.3) or words in self.text)
         return words in self.text
 
@@ -166,7 +167,7 @@ class Terminal:
 
 
 def launcher(*command, ranks=RANKS):
-    """Words and environment of the host's own launcher, for a terminal that it shall have."""
+    """Command and environment of the host's own launcher, for use on a terminal."""
     mpiexec = shutil.which(f"mpiexec.{HOST}") or shutil.which("mpiexec")
     extra = {}
     if HOST == "openmpi":

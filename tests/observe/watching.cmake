@@ -1,15 +1,16 @@
-# `oriel top` and `oriel run --watch`: jobs that hang or are busy, looked at from outside.
+# `oriel top` and `oriel run --watch`: jobs that hang or are busy, observed from outside.
 oriel_mpi_program(NAME hang SOURCES hang.c)
 oriel_mpi_program(NAME busy SOURCES busy.c)
 
-# Jobs that hang do so asleep.
+# The ranks of hanging jobs sleep.
 function(watching_row name host ranks script)
   oriel_script_test(NAME ${name} ${ARGN} TIMEOUT 400
     COMMAND "${CMAKE_COMMAND}" -E env "TESTS_BUILD=${CMAKE_BINARY_DIR}" "TESTS_HOST=${host}"
             "TESTS_RANKS=${ranks}" /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}.py")
 endfunction()
 
-# They take up to half a minute each, most of it waiting: the quick ones look at one host from outside and watch the other.
+# These take up to half a minute each, most of it waiting. The quick rows run `top` on one host and
+# `--watch` on the other.
 list(GET ORIEL_HOSTS 0 seen)
 list(GET ORIEL_HOSTS -1 watched)
 foreach(host IN LISTS ORIEL_HOSTS)

@@ -1,6 +1,6 @@
 """A clean Debian system in a folder, made by debootstrap, and commands in it.
 
-Commands run in mount and process namespaces of their own, so nothing of them is left, whatever happens."""
+Commands run in mount and process namespaces of their own, and none of their processes survives."""
 
 import os
 import shutil
@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 SKIP = 77
-AUTHORITIES = "/usr/local/share/ca-certificates"  # that this machine's network has for itself, where it has any
+# local certificate authorities of this machine's network, if any
+AUTHORITIES = "/usr/local/share/ca-certificates"
 SETTLE = """
 set -e
 mount -t proc proc "$1/proc"
@@ -31,7 +32,7 @@ def release():
 
 
 def mirror():
-    """The site that this system's own packages of the release come from."""
+    """The mirror from which this system's own packages of the release come."""
     asked = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"],
                            capture_output=True, text=True, check=False)
     for line in asked.stdout.splitlines():
@@ -42,7 +43,7 @@ def mirror():
 
 
 class Root:
-    """The system; with `with`, it is gone at the end."""
+    """The system; as a context manager, it is removed at the end."""
 
     def __enter__(self):
         if os.geteuid() != 0:
@@ -51,7 +52,7 @@ class Root:
             skip("no debootstrap")
         self.folder = tempfile.mkdtemp(prefix="oriel-clean.", dir=os.environ.get("TMPDIR", "/var/tmp"))
         os.chmod(self.folder, 0o755)
-        for _ in range(3):  # it goes on where a download has failed
+        for _ in range(3):  # continues after a failed download
             made = subprocess.run(["debootstrap", "--variant=minbase", release(), self.folder, mirror()], capture_output=True,
                                   text=True, check=False)
             if made.returncode == 0:
@@ -73,7 +74,7 @@ class Root:
         return os.path.join(self.folder, name)
 
     def run(self, script, user=None, limit_s=600):
-        """A shell's script in the system: its status and all that it prints."""
+        """Runs a shell script in the system: its status and all its output."""
         words = ["/bin/sh", "-ec", script]
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
@@ -88,7 +89,7 @@ class Root:
                               stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False)
 
     def must(self, script, *words, **ways):
-        """The same for what must end well and say these words."""
+        """The same for a script that must succeed and print these words."""
         result = self.run(script, **ways)
         lacking = [word for word in words if word not in result.stdout]
         if result.returncode or lacking:

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""The Debian packages on a clean system: they install with what they declare and nothing else, work, and go without a trace.
-Called by the test rows: debian.py BUILD HOST[,HOST]"""
+"""The Debian packages on a clean system: they install with exactly their declared dependencies,
+work, and leave no trace when removed.
+
+The test rows run `debian.py BUILD HOST[,HOST]`."""
 
 import glob
 import os
@@ -11,13 +13,15 @@ import sys
 from clean import Root
 
 NOBODY = 65534
-# Whose address it is, only who builds packages for others can say (DEBEMAIL); one library folder serves all prefixes.
+# Only the builder of published packages knows the maintainer's address (DEBEMAIL); one library
+# folder serves all prefixes.
 ALLOWED = ("bogus-mail-host", "bogus-mail-host-in-debian-changelog", "root-in-contact",
            "pkg-config-unavailable-for-cross-compilation")
 
 
 def packages(build, into):
-    # Under a umask that closes all to others, as some build under: what is packed is open all the same (check_policy).
+    # Under a restrictive umask, as on some build systems: the packages' files are readable all the
+    # same (check_policy).
     subprocess.run(["cpack", "-B", into], cwd=build, check=True, stdout=subprocess.DEVNULL, umask=0o077)
     os.chmod(into, 0o755)
     return glob.glob(os.path.join(into, "*.deb"))

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""scripts/install-deps on a clean system: with what it installs, all is built and runs.
-Called by the test rows: dependencies.py"""
+"""scripts/install-deps on a clean system: everything builds and runs with its packages."""
 
 import os
 import shutil
@@ -12,7 +11,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def sources():
-    """The files of the sources: git knows them; without git, all but build folders."""
+    """The files of the sources: those that git lists; without git, all except build folders."""
     asked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                            capture_output=True, text=True, check=False)
     if asked.returncode == 0:
@@ -31,7 +30,7 @@ def main():
         told = root.must("cd /srv/oriel && make -s", limit_s=3 * 3600)
         assert "warning" not in told, told[-4000:]
         lacking = [line for line in told.splitlines() if line.startswith("-- No ")]
-        assert not lacking, lacking  # of what the build can do without
+        assert not lacking, lacking  # optional parts of the build
         root.must("cd /srv/oriel && ctest --test-dir build -R '^(mpi.lock.*[.]2[.]oriel|unit.options|cli.info)$'",
                   "100% tests passed", limit_s=1800)
 

@@ -1,6 +1,7 @@
-"""What the tests of installations share: an installation of their own from the build folder, and jobs in it.
+"""Shared by the tests of installations: an installation from the build folder, and jobs in it.
 
-Components are installed one by one, which leaves the build folder's record of `make install` alone."""
+Components are installed one by one, which leaves the build folder's record of `make install`
+unchanged."""
 
 import os
 import re
@@ -20,7 +21,8 @@ RANKS = (1, 2, 4, 8)
 with open(os.path.join(ROOT, "include", "oriel", "oriel.h"), encoding="utf-8") as header:
     VERSION = ".".join(re.findall(r"#define ORIEL_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header.read()))
 
-# Says whether Oriel serves its window, how many of its libraries the process has, and whether a put arrived.
+# Prints whether Oriel serves its window, how many of its libraries the process has, and whether a
+# put arrived.
 PROGRAM = r"""
 #include <mpi.h>
 #include <oriel/mpi_rma.h>
@@ -73,13 +75,13 @@ def launch(host, ranks, *words, user=False, through=None, **changes):
 
 
 class Case(unittest.TestCase):
-    """A test with an installation of its own at self.prefix, gone at its end."""
+    """A test with an installation of its own at self.prefix, removed at its end."""
 
     maxDiff = None
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="oriel-install.")
-        os.chmod(self.folder, 0o755)  # an ordinary user runs what is in it
+        os.chmod(self.folder, 0o755)  # an ordinary user runs its programs
         self.addCleanup(shutil.rmtree, self.folder)
         self.prefix = self.path("prefix")
 
@@ -92,7 +94,7 @@ class Case(unittest.TestCase):
         return self.path(name)
 
     def good(self, *words, **changes):
-        """The output of what must end well."""
+        """The output of a command that must succeed."""
         result = run(*words, **changes)
         self.assertEqual(result.returncode, 0, f"{words}\n{result.stdout}\n{result.stderr}")
         return result.stdout

@@ -1,6 +1,6 @@
-"""What a build is configured for. MPIs: of one host the installation whose mpicc comes first in PATH, or those that ORIEL_MPICC
-names alone. UCX: where it is, unless ORIEL_UCX says otherwise.
-The installation of these tests is a wrapper and a header."""
+"""The configuration of a build. MPIs: per host, the installation whose mpicc is first in PATH, or
+only those in ORIEL_MPICC. UCX: where it is installed, unless ORIEL_UCX selects otherwise. The
+installation of these tests is a wrapper and a header."""
 
 import os
 import re
@@ -27,7 +27,7 @@ class Hosts(Case):
                    "-DBUILD_TESTING=OFF", *words, **changes)
 
     def found(self, *words, **changes):
-        """Versions by host, and what the build is for."""
+        """Versions by host, and the configured parts."""
         result = self.configure(*words, **changes)
         self.assertEqual(result.returncode, 0, result.stderr)
         return dict(re.findall(r"^-- Host MPI: (\w+) (\S+)", result.stdout, re.M)), \
@@ -42,7 +42,7 @@ class Hosts(Case):
         self.assertEqual((versions, hosts), ({"mpich": "4.9.9"}, ["mpich"]))
 
     def built(self):
-        """The sources of what carries windows over machines."""
+        """The sources of the internode transport."""
         with open(self.path("build", "build.ninja"), encoding="utf-8") as file:
             return set(re.findall(r"/src/transport/ucx/(\w+\.c)\b", file.read()))
 

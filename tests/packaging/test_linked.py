@@ -1,5 +1,5 @@
-"""Programs that are built against an installation by pkg-config, by CMake and by hand, as the README and oriel(7) say it, are
-served by it, without `oriel run` and with it."""
+"""Programs built against an installation by pkg-config, by CMake and by hand, with the commands of
+the README and oriel(7). Oriel serves them with and without `oriel run`."""
 
 import os
 import re
@@ -20,7 +20,7 @@ target_include_directories(turned PRIVATE ${{MPI_C_INCLUDE_DIRS}})
 target_link_libraries(turned PRIVATE ${{MPI_C_LIBRARIES}} oriel::{host})
 """
 
-# The host's Fortran bindings make its calls: of Oriel's library it names nothing.
+# The host's Fortran bindings make its calls: it refers to no symbol of Oriel's library.
 FORTRAN = """
 program app
   use mpi
@@ -87,7 +87,7 @@ class Linked(Case):
             self.assertEqual(version, VERSION + "\n")
 
     def test_as_the_pages_say_it(self):
-        """Each command of the README and of oriel(7) that compiles app.c, as a reader would copy it."""
+        """Each command of the README and of oriel(7) that compiles app.c, copied literally."""
         commands = []
         for page in ("README.md", "docs/man/oriel.7.in"):
             with open(os.path.join(ROOT, page), encoding="utf-8") as file:

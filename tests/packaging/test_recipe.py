@@ -1,5 +1,5 @@
-"""The Spack recipe, by a stand-in for Spack's own modules: what it says is what the build knows.
-Whether Spack itself takes it is not tested: it is in no distribution."""
+"""The Spack recipe, against a stub of Spack's own modules: its options are those of the build.
+Whether Spack itself accepts it is not tested: no distribution contains Spack."""
 
 import os
 import re
@@ -13,7 +13,7 @@ RECIPE = os.path.join(ROOT, "packaging", "spack", "spack_repo", "oriel", "packag
 
 
 class Spack(types.ModuleType):
-    """spack.package and the build system of CMake in one: directives note what they are given."""
+    """spack.package and its CMake build system in one: directives record their arguments."""
 
     def __init__(self):
         super().__init__("spack.package")
@@ -45,7 +45,8 @@ class Recipe(unittest.TestCase):
         sys.modules["spack.package"] = sys.modules["spack_repo.builtin.build_systems.cmake"] = self.spack
         self.names = {}
         with open(RECIPE, encoding="utf-8") as file:
-            exec(compile(file.read(), RECIPE, "exec"), self.names)  # a recipe is Python that Spack executes
+            # a recipe is Python that Spack executes
+            exec(compile(file.read(), RECIPE, "exec"), self.names)
 
     def test_version_is_that_of_the_header(self):
         self.assertEqual([words for name, words, _ in self.spack.said if name == "version"], [(VERSION,)])

@@ -1,4 +1,5 @@
-"""What an installation has, that its command finds its libraries wherever it lies, and that it can be taken away."""
+"""The contents of an installation; its command finds its libraries at any location; and removal
+works."""
 
 import json
 import os
@@ -24,7 +25,8 @@ def files_of(folder):
 
 class Tree(Case):
     def check_works(self, prefix, oriel):
-        """The command of an installation finds its libraries, runs and checks programs, and finds its benchmark."""
+        """The command of an installation finds its libraries, runs and checks programs, and finds
+        its benchmark."""
         told = json.loads(self.good(oriel, "info", "--json"))
         for host in told["hosts"]:
             if host["name"] in HOSTS:
@@ -34,16 +36,18 @@ class Tree(Case):
             result = launch(host, 2, oriel, "run", program)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("windows by Oriel", result.stdout)
-            if SANITIZE == "thread":  # in whose runtime's place the checker stands
+            if SANITIZE == "thread":  # the checker replaces its runtime
                 continue
             result = launch(host, 2, oriel, "check", program)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("windows by Oriel", result.stdout)
             self.assertIn("oriel: check: no findings on 2 ranks", result.stderr)
             mistaken = launch(host, 2, oriel, "check", os.path.join(BUILD, "tests", "cli", host, "mistaken"))
-            self.assertIn("mistaken.c:", mistaken.stderr)  # the checker has found the command, which knows lines
+            # the checker has found the command, which resolves lines
+            self.assertIn("mistaken.c:", mistaken.stderr)
         self.assertIn("fetch-and-op", self.good(oriel, "bench", "--list"))
-        if os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):  # pages can be built on this machine
+        # pages can be built on this system
+        if os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):
             traces = tempfile.mkdtemp(dir=self.folder)
             launch(HOSTS[0], 2, oriel, "run", f"--trace={traces}/traces", os.path.join(BUILD, "tests", "cli", HOSTS[0], "one_put"))
             self.good(oriel, "report", "-o", f"{traces}/page.html", f"{traces}/traces")
@@ -90,7 +94,8 @@ class Tree(Case):
 
 
 class Make(Case):
-    """`make install` and `make uninstall` themselves; the build folder's record of an earlier installation is kept."""
+    """`make install` and `make uninstall` themselves; the build folder's record of an earlier
+    installation is preserved."""
 
     def setUp(self):
         super().setUp()
@@ -105,7 +110,7 @@ class Make(Case):
                    f"DESTDIR={destination}")
 
     def test_missing_pages_are_told(self):
-        """By the last step of the installation, which `make deb` takes as well."""
+        """By the last step of the installation, which `make deb` runs as well."""
         with open(os.path.join(BUILD, "cmake_install.cmake"), encoding="utf-8") as file:
             last = re.findall(r"include\(\"(.*?)\"\)", file.read())[-1]
         self.assertEqual(last, os.path.join(ROOT, "packaging", "after.cmake"))
@@ -135,7 +140,7 @@ class Make(Case):
             result = self.make("uninstall", self.path("dest"), prefix)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(os.listdir(self.path("dest")), [])
-        for prefix in ("/opt/oriel", "/"):  # into a folder that is not there yet
+        for prefix in ("/opt/oriel", "/"):  # into a folder that does not exist yet
             self.assertEqual(self.make("install", self.path("dest", "new"), prefix).returncode, 0)
             self.assertIn("bin/oriel", files_of(self.path("dest", "new") + prefix))
             self.assertEqual(self.make("uninstall", self.path("dest", "new"), prefix).returncode, 0)

@@ -1,8 +1,8 @@
-"""Pages in a browser, for the tests of all pages: a headless Chromium with a profile that is gone afterwards, a hand that uses a
-page, a reader of HTML.
+"""Pages in a browser, for the tests of all pages: a headless Chromium with a temporary profile,
+scripted use of a page, an HTML reader.
 
-A page to be used by hand is opened inside another one, which does what the hand would do and writes down what it found.
-Imported by pages.py, test_browser.py and test_report.py."""
+A page for scripted use opens inside another page, which simulates the user and records the
+results."""
 
 import html.parser
 import http.server
@@ -21,8 +21,8 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 LIMIT_S = 90
 PROFILE = tempfile.TemporaryDirectory(prefix="oriel-browser.", ignore_cleanup_errors=True)
 
-# Opens a page in a frame, hands it to `use`, and sends what that returns. The picture comes when that has arrived: until then the
-# browser holds the page for unfinished, and its clock and its frames go on.
+# Opens a page in a frame, passes it to `use`, and sends the result. The image arrives after that.
+# Until then the browser treats the page as loading, and its clock and its frames continue.
 HAND = """<!doctype html><meta charset="utf-8"><iframe src="page.html" width="%d" height="900" %s></iframe><img src="held">
 <script>
 "use strict";
@@ -47,7 +47,7 @@ frame.onload = async () => {
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves a folder to this machine's browser, and takes what the hand found."""
+    """Serves a folder to this machine's browser, and receives the results of the scripted use."""
 
     daemon_threads = True
 
@@ -80,7 +80,7 @@ class Requests(http.server.SimpleHTTPRequestHandler):
 
 
 class Folder(unittest.TestCase):
-    """A test with a folder of its own, gone at its end."""
+    """A test with a temporary folder."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="oriel-page.")
@@ -92,7 +92,8 @@ class Folder(unittest.TestCase):
 
 class Browser(Folder):
     def open(self, address=None, flags=(), allowed="\n"):
-        """The page's elements after its scripts have run; nothing else than what is allowed may stand on the console."""
+        """The page's elements after its scripts have run; the console may contain only the allowed
+        text."""
         command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + PROFILE.name, "--no-first-run",
                    "--disable-background-networking", "--no-proxy-server", "--enable-logging=stderr", "--v=0",
                    "--window-size=1400,1200", *flags, "--dump-dom", address or "file://" + self.path()]
@@ -108,7 +109,8 @@ class Browser(Folder):
         return Page(output)
 
     def use(self, hand, frame="", flags=(), allowed="\n"):
-        """What this script finds when it uses the page: `page` is its document, all(selector) its visible parts."""
+        """The results of this script's use of the page: `page` is its document, all(selector) its
+        visible parts."""
         with open(self.path("hand.html"), "w", encoding="utf-8") as file:
             file.write(HAND % (1200, frame, hand))
         with Server(self.folder) as server:
@@ -123,7 +125,8 @@ class Browser(Folder):
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page: (tag, attributes) in order, the text outside of scripts and styles, and what those hold."""
+    """The elements of a page: (tag, attributes) in order, the text outside scripts and styles, and
+    the contents of those."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -155,7 +158,7 @@ class Page(html.parser.HTMLParser):
                 and all(attributes.get(key.rstrip("_")) == value for key, value in wanted.items())]
 
     def count(self, kind):
-        """Elements of a class, among others."""
+        """The number of elements with a class, among others."""
         return sum(kind in (attributes.get("class") or "").split() for _, attributes in self.elements)
 
     def shown(self):

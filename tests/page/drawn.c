@@ -1,5 +1,6 @@
-/* Does what test_report_run.py then looks for in a page: puts of known sizes around a ring in fence epochs, and, in a second
- * window of all ranks but the last, atomics under a lock.  No word of its own unless something fails. */
+/* The program whose page test_report_run.py checks: puts of known sizes around a ring in fence
+ * epochs, and, in a second window of all ranks except the last, atomics under a lock.  Silent
+ * unless something fails. */
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     ring(rank, ranks);
-    /* backwards, so that ranks of the window are not those of the world */
+    /* reversed, to make ranks of the window differ from those of the world */
     MPI_Comm_split(MPI_COMM_WORLD, rank < ranks - 1 ? 0 : MPI_UNDEFINED, -rank, &most);
     if (most != MPI_COMM_NULL) {
         counter(most);

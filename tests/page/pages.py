@@ -1,7 +1,7 @@
-"""What the tests of the page of `oriel bench` share: the example's results, the page's writer as the build has laid it out.
+"""Shared by the tests of the page of `oriel bench`: the example's results, and the page's writer as
+the build has laid it out.
 
-The example's figures are made up; each outcome that a cell can have occurs in it.
-Imported by test_write.py and test_browser.py."""
+The example's figures are made up; it contains each possible outcome of a cell."""
 
 import copy
 import json
@@ -23,14 +23,14 @@ with open(os.path.join(HERE, "example.json"), encoding="utf-8") as file:
 
 
 def example(keep=lambda result: True):
-    """The example with some of its results only, to be changed freely."""
+    """The example with a selection of its results, as a modifiable copy."""
     results = copy.deepcopy(EXAMPLE)
     results["results"] = [result for result in results["results"] if keep(result)]
     return results
 
 
 def hostile(value, names=("column", "status", "pattern", "limit", "name")):
-    """The same results where every text says something that no page must obey, but for the keys in names."""
+    """The same results with hostile markup in every text, except for the keys in names."""
     if isinstance(value, dict):
         return {key: part if key in names and isinstance(part, str) else hostile(part, names) for key, part in value.items()}
     if isinstance(value, list):
@@ -46,7 +46,7 @@ class Case(Folder):
 
 
 def main():
-    """Runs the caller's tests, or says why they cannot run."""
+    """Runs the caller's tests, or prints why they cannot run."""
     try:
         skeleton.library()
     except skeleton.MissingLibrary as reason:

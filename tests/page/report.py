@@ -1,6 +1,5 @@
-"""What the tests of the page of `oriel report` share: pages of runs and findings that are known, and the command that makes them.
-
-Imported by the tests that are called test_report*.py."""
+"""Shared by the tests of the page of `oriel report`: pages of known runs and findings, and the
+command that makes them."""
 
 import copy
 import json
@@ -15,7 +14,7 @@ BUILD = os.environ.get("TESTS_BUILD", os.path.join(traces.ROOT, "build"))
 ORIEL = os.path.join(BUILD, "bin", "oriel")
 HOSTILE = "</script x></script><!-- <script><img src=x onerror=hostile()>\u2028\"'&"
 
-# What the hand does with the page: tells what the box at the pointer says, goes over cells, presses keys.
+# Functions for scripted use: read the tooltip at the pointer, move over cells, press keys.
 TOOLS = """
     const view = frame.contentWindow, told = () => all(".box").map(box => box.innerText.replace(/\\s+/g, " ").trim()).join();
     const point = (part, x, y, kind = "pointermove", more = {}) => {
@@ -107,7 +106,7 @@ class Reports(browser.Browser):
         return self.path(name)
 
     def report(self, *sources):
-        """The page of these, and its data."""
+        """The page of these sources, and its data."""
         result = oriel(*sources, "-o", self.path())
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         with open(self.path(), encoding="utf-8") as file:

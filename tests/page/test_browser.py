@@ -1,4 +1,5 @@
-"""The HTML page of `oriel bench` in a browser: plots are drawn, filters and the pointer work, nothing in the results is run.
+"""The HTML page of `oriel bench` in a browser: plots are drawn, filters and the pointer work, and
+no text in the results is executed.
 
 Skipped (77) where there is no Chromium."""
 
@@ -29,7 +30,8 @@ class Drawn(Browser):
         dots = sum(len(row["items"]) for plot in plots if plot["kind"] == "ratios" for row in plot["rows"])
         self.assertTrue(points and bars and dots)
         self.assertEqual(len(read.all("path", class_="point")), points)
-        self.assertEqual(len([1 for bar in read.all("rect", class_="bar") if "y" not in bar]), bars)  # legends' have a y
+        # bars in legends have a y
+        self.assertEqual(len([1 for bar in read.all("rect", class_="bar") if "y" not in bar]), bars)
         self.assertEqual(read.count("dot"), dots + 2)  # and one for each memory in the legend
         for _, attributes in read.elements:
             for name in ("d", "x", "y", "width", "height", "transform", "x1", "x2", "y1", "y2"):

@@ -1,5 +1,5 @@
-"""The page of `oriel report` for a known program, in a browser: the heat map has its cells, zoom and the choice of a window
-work, the pointer and the keyboard are told what is there."""
+"""The page of `oriel report` for a known program, in a browser: the heat map has its cells, zoom
+and the choice of a window work, and the pointer and the keyboard show the values."""
 
 import unittest
 
@@ -17,7 +17,7 @@ class Known(report.Reports):
         return self.use(TOOLS + script, **more)
 
     def test_it_loads_without_a_word_on_the_console(self):
-        read = self.open()  # which looks at the console
+        read = self.open()  # which checks the console
         self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
         shown = read.shown()
         for text in ("ring: one-sided communication", "Machines 2", "MPICH", "within 200 ns",
@@ -91,7 +91,7 @@ class Known(report.Reports):
         self.assertEqual([everything[key] for key in ("chosen", "cells", "list", "middle")], [[], 16, "-1", late])
         self.assertEqual((table["chosen"], table["cells"], table["list"], table["pressed"]), (["1"], 9, "1", 1))
         self.assertTrue(table["first"].startswith("rank 1 → rank 1 bytes 24 B"), table)
-        self.assertIn("nothing", table["put"])  # from rank 2 to 3: the other window's
+        self.assertIn("nothing", table["put"])  # from rank 2 to 3: in the other window
         self.assertIn("nothing", halo["first"])
         self.assertIn("19.5 KiB", halo["put"])
         self.assertNotEqual(table["middle"], late)

@@ -1,5 +1,5 @@
-"""`oriel report` with findings and with -o, as a command: what it prints, what it refuses, what it adds up, and that a page which
-cannot be written whole is not left behind."""
+"""`oriel report` with findings and with -o, as a command: its output, its refusals, its sums, and
+the removal of a page that it cannot write completely."""
 
 import copy
 import json
@@ -42,7 +42,7 @@ Not looked at: calls of MPI_Test (3)
 
 class Command(report.Reports):
     def refused(self, *arguments, **more):
-        """The line that it says; nothing else, and status 2."""
+        """The line that it prints; nothing else, and status 2."""
         result = oriel(*arguments, **more)
         self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
         self.assertRegex(result.stderr, r"\Aoriel: [^\n]*\n\Z")
@@ -122,7 +122,7 @@ class Command(report.Reports):
             self.assertEqual([open(path, "rb").read() for path in (findings, trace)], before)
 
     def test_half_a_page_is_none(self):
-        """A file that may not grow: what was written of it goes."""
+        """A file with a size limit: the partial page is removed."""
         folder = self.traces(traces.known)
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -157,7 +157,7 @@ class Command(report.Reports):
 
 
 class Sums(report.Reports):
-    """What the command adds up for the page."""
+    """The command's sums for the page."""
 
     def test_shares_of_bins_add_up_to_the_times(self):
         data = self.known()
@@ -184,7 +184,8 @@ class Sums(report.Reports):
         self.assertEqual([(row[0], row[3:]) for row in self.epochs(data, "lock")], [(rank, (1, 3, 24)) for rank in (1, 2, 3)])
 
     def test_epochs_of_every_kind(self):
-        """Two locks at once, an exposure epoch that MPI_Win_test ends, and one that is open when the file ends."""
+        """Two locks at once, an exposure epoch that MPI_Win_test ends, and one that is open when
+        the file ends."""
         def write(folder):
             traces.Rank(folder, 1, 2).close(9000)
             file = traces.Rank(folder, 0, 2)

@@ -1,5 +1,5 @@
-"""The page of `oriel report` for what is not ordinary, in a browser: a million operations, hundreds of ranks, hostile texts,
-traces with something missing, findings."""
+"""The page of `oriel report` for unusual runs, in a browser: a million operations, hundreds of
+ranks, hostile texts, incomplete traces, findings."""
 
 import os
 import unittest
@@ -19,7 +19,8 @@ class Large(report.Reports):
         self.assertEqual(operations, sum(sum(window["pairs"]["operations"]) for window in data["windows"]))
         self.assertEqual(operations, sum(sum(window["bins"]["operations"]) for window in data["windows"]))
         self.assertEqual(len(data["events"]["kind"]) + data["events"]["left_out"], data["run"]["events"])
-        self.assertGreater(min(data["events"]["duration"]), data["events"]["longest_left_out"])  # of ties none: ranks are alike
+        # no omitted event is as long: the ranks are alike
+        self.assertGreater(min(data["events"]["duration"]), data["events"]["longest_left_out"])
         self.assertEqual(set(data["events"]["rank"]), set(range(64)))
         found = self.use(TOOLS + """
             const x = share => 46 + (rows.clientWidth - 52) * share;

@@ -1,5 +1,5 @@
-"""Pages of a program that did run: on each host, at several rank counts and as an ordinary user, the heat maps have the cells
-that drawn.c says, and the page opens without a word on the console."""
+"""Pages of a program that did run, on each host, at several rank counts and as an ordinary user.
+The heat maps have the cells of drawn.c, and the page opens without console output."""
 
 import os
 import subprocess

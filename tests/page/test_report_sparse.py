@@ -1,4 +1,4 @@
-"""`oriel report` of runs that are not ordinary, without a browser: much, little, nothing, and what does not go together."""
+"""`oriel report` of unusual runs, without a browser: large, small, empty and contradictory ones."""
 
 import os
 import random
@@ -15,7 +15,7 @@ PUT = traces.operation("put")
 
 
 class Unclocked(traces.Rank):
-    """One whose clock nobody has compared."""
+    """One whose clock was not compared."""
 
     def clock(self, at_ns):
         pass
@@ -119,7 +119,7 @@ class Text(report.Reports):
 
 class Page(report.Reports):
     def test_many_windows_and_pairs_are_taken_together(self):
-        """The heaviest windows have a place of their own."""
+        """The heaviest windows have rows of their own."""
         def write(folder):
             file = traces.Rank(folder, 0, 300)
             for window in range(40):
@@ -153,7 +153,7 @@ class Page(report.Reports):
         self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[kept])
 
     def test_ways_of_a_window_stand_by_how_common_they_are(self):
-        """Also where there are more than are told."""
+        """Also where there are more than the report lists."""
         def write(folder):
             for rank in range(80):
                 file = traces.Rank(folder, rank, 80)

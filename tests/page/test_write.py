@@ -1,4 +1,5 @@
-"""The HTML page of `oriel bench` as it is written: figures, failures, ratios, and that nothing in the results is obeyed."""
+"""The HTML page of `oriel bench` as written: figures, failures, ratios, and that no markup in the
+results takes effect."""
 
 import base64
 import copy
@@ -60,7 +61,7 @@ class Figures(unittest.TestCase):
     def test_a_failure_has_no_figure_even_if_the_file_has_one(self):
         results = example(lambda result: result["pattern"] == "fetch-and-op")
         for result in results["results"]:
-            result["status"] = "wrong"  # its best is left in place
+            result["status"] = "wrong"  # its best value stays
         for cell in cells(results).values():
             self.assertEqual({figure.text() for figure in cell.figures.values()}, {"wrong"})
 
@@ -157,7 +158,8 @@ class Written(Case):
     def test_one_size_alone_is_a_page_that_says_so(self):
         read = Page(self.write(example(lambda result: result["bytes"] in (0, 8))))
         self.assertIn("No operation was measured with more than one size", read.shown())
-        self.assertEqual({plot["kind"] for plot in read.data()["plots"]}, {"ratios", "bars", "lines"})  # lines: over ranks
+        # lines: over ranks
+        self.assertEqual({plot["kind"] for plot in read.data()["plots"]}, {"ratios", "bars", "lines"})
 
     def test_a_memory_with_one_size_of_an_operation_has_no_plot_over_sizes(self):
         read = Page(self.write(example(lambda result: result["memory"] != "create" or result["bytes"] == 8)))

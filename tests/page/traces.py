@@ -1,7 +1,8 @@
-"""Writes trace files as src/observe/trace/trace_format.h has them, for programs that never ran: what is in them is known exactly.
+"""Writes trace files in the format of src/observe/trace/trace_format.h, for programs that never
+ran: their contents are known exactly.
 
-The kinds, paths and causes are the rows of src/observe/stats/counters.def.
-Imported by the tests of the page of `oriel report`; by hand: traces.py known|busy FOLDER."""
+The kinds, paths and causes are the rows of src/observe/stats/counters.def. By hand: `traces.py
+known|busy FOLDER`."""
 
 import os
 import re
@@ -35,7 +36,8 @@ def call(name):
 
 
 class Rank:
-    """One process's file. Times are given since the run began, and written as its own clock shows them."""
+    """One process's file. Times are relative to the start of the run, and written by its own
+    clock."""
 
     def __init__(self, folder, rank, size, machine=(1, 2), shift_ns=0, program="/opt/app/ring", host="mpich", job=(7, 9)):
         self.rank, self.shift_ns, self.events, self.written = rank, shift_ns, [], 0
@@ -92,9 +94,10 @@ KNOWN_RANKS, KNOWN_STEPS = 4, 10
 
 
 def known(folder, **changes):
-    """Four ranks. In the window "halo" each puts 1000 (rank + 1) bytes to the next one in each of ten steps of a millisecond,
-    with fences that rank 3 comes late to by 400 us. In "table", of the ranks 1 to 3, the ranks in turn lock rank 1 (the window's
-    0) and get 8 bytes three times; each waits 50 us for the one before. Both are made and freed."""
+    """Four ranks. In the window "halo" each puts 1000 (rank + 1) bytes to the next one in each of
+    ten steps of a millisecond. Rank 3 is 400 us late for the fences. In "table", a window of
+    ranks 1 to 3, the ranks in turn lock rank 1 (the window's 0) and get 8 bytes three times.
+    Each waits 50 us for the one before. Both windows are created and freed."""
     for rank in range(KNOWN_RANKS):
         file = Rank(folder, rank, KNOWN_RANKS, machine=(1 + rank // 2, 3), shift_ns=rank // 2 * 1_000_000_000, **changes)
         file.window(0, range(KNOWN_RANKS), rank, "halo", size_bytes=65536, site="main at halo.c:42")
@@ -125,8 +128,9 @@ def known(folder, **changes):
 
 
 def busy(folder, ranks=64, events=1_200_000, windows=3):
-    """Many ranks that put, get and accumulate, to neighbours and now and then to any other, with a fence after each hundred; in
-    the middle third of the run one rank of each eight is slow and the seven others wait for it. Random, and always the same."""
+    """Many ranks that put, get and accumulate, to neighbours and sometimes to any other, with a
+    fence after each hundred operations. In the middle third of the run, one rank of each eight
+    is slow and the seven others wait for it. Pseudo-random with a fixed seed."""
     draw = numpy.random.default_rng(8)
     each, step = events // ranks, 100
     part = each // 3
@@ -152,7 +156,7 @@ def busy(folder, ranks=64, events=1_200_000, windows=3):
         new["kind"][fences], new["bytes"][fences], new["target"][fences] = call("fence"), 0, -1
         new["waiting_ns"][fences], new["duration_ns"][fences] = waits, waits + 3000
         new["cause_rank"][fences] = (rank + 1) % ranks
-        if rank % 8 != 7:  # comes to the fences of the middle with half of the time still to go, and waits
+        if rank % 8 != 7:  # in the middle, reaches the fences with half of the time left, and waits
             places = numpy.arange(each)
             waiting = (new["window"] == 1) & (places % step >= step // 2)
             ends = waiting & (places % step == step - 1)

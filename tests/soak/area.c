@@ -1,7 +1,7 @@
-/* Areas: elements of one type on which accumulates of several actors may meet, with the reason why the result is known: one
- * operator that commutes, one actor in its order, tickets whose set is known, contests whose winner the memory names.
- * An area is laid out here, and filled by its owner before the first phase; it keeps its mode for the step.
- * Called by plan.c. */
+/* Areas: elements of one type on which accumulates of several actors may overlap, with a reason why
+ * the result is known. The reasons: one commutative operator; one actor in its own order; tickets
+ * whose set is known; contests whose winner the memory shows. This file chooses an area's layout.
+ * The owner fills the area before the first phase, and its mode lasts for the step. */
 #include "step.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ uint64_t area_load(const struct area *area, const unsigned char *element)
     return value;
 }
 
-/* All of the type's elements at whole elements' distances, no one twice. */
+/* All of the type's elements are at distinct multiples of the element size. */
 static bool is_on_grid(const struct random_type *type, const struct random_leaf *leaf)
 {
     int extent = (int)leaf->model->extent_bytes,
@@ -64,7 +64,7 @@ static bool mode_suits(const struct plan *plan, enum area_mode mode)
     return mode != AREA_CAS_ADD || epoch_is_passive(plan->epoch);
 }
 
-/* A free stretch of the region at which displacements can point. */
+/* A free stretch of the region that displacements can address. */
 static bool stretch_find(struct plan *plan, struct area *area, size_t len_bytes)
 {
     struct region *region = &plan->window->regions[area->rank][area->segment];
@@ -91,7 +91,7 @@ static void fill(struct plan *plan, struct area *area)
             type_fill(type, element, &plan->random, PADDING);
         else if (i == 0)
             type_set(type, element, below(&plan->random, 50));
-        else /* guarded ones are equal; data behind a flag may be anything */
+        else /* guarded elements are equal; data after a flag may be anything */
             memcpy(element, element - type->extent_bytes, type->extent_bytes);
     }
     area->start = area->mode < AREA_TICKET ? 0 : area_load(area, region->model + area->offset);

@@ -1,5 +1,5 @@
-/* What happens to windows that live: memory is attached to dynamic ones and detached; names and hints change.
- * Called by main.c, between two steps, and by window.c for what a dynamic window begins with. */
+/* Changes to existing windows: attaching and detaching memory of dynamic windows, and changes of
+ * names and hints. */
 #include "soak.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ void window_attach_random(struct soak_window *window)
             window->regions[i][k].first = first[i][k];
 }
 
-/* Hints that promise nothing, and what is no hint. */
+/* Hints without a promise, and values that are no hints. */
 static void info_change(struct soak_window *window)
 {
     static const char *const granularities[] = {"0", "1", "8", "64", "4096"};
@@ -74,7 +74,7 @@ static void info_change(struct soak_window *window)
     count_one(COUNT_INFO_SET);
 }
 
-/* What may be changed in a window and must not matter. */
+/* Changes to a window that must have no effect. */
 void window_change_random(struct soak_window *window)
 {
     char name[MPI_MAX_OBJECT_NAME], got[MPI_MAX_OBJECT_NAME] = "";

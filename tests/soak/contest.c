@@ -1,7 +1,7 @@
-/* Contests: operations of several actors on one element, each of whose results depends on who comes first, while all together are
- * known: tickets, replaces, one swap that wins, sums made by loops of swaps or under exclusive locks; and data told by a flag.
- * Who came where is in what the operations fetched; the ranks add that up at the end of the step.
- * Called by update.c, and by run.c at the end. */
+/* Contests: operations of several actors on one element. The order of arrival decides each single
+ * result, but the set of results is known: tickets, replaces, one winning swap, sums by loops of
+ * swaps or under exclusive locks; and data published by a flag. The fetched values show the order
+ * of arrival. The ranks add them up at the end of the step. */
 #include "step.h"
 
 #include "../mpi/forms.h"
@@ -19,7 +19,7 @@ static void element_note(struct plan *plan, const struct area *area, uint64_t va
         region->writers[area->offset + i] = (uint16_t)(plan->op_count + 1);
 }
 
-/* A single element of an area: where, and in which datatype. */
+/* A single element of an area: its location and datatype. */
 static void single_draw(struct plan *plan, struct op *op, uint64_t value)
 {
     const struct area *area = &plan->areas[op->area];
@@ -60,7 +60,7 @@ static void elect_draw(struct plan *plan, struct op *op)
     element_note(plan, area, op->value, area->leaf->model->extent_bytes);
 }
 
-/* Loops that the executing actor runs by itself. */
+/* Loops that the executing actor runs alone. */
 static void add_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
@@ -72,7 +72,7 @@ static void add_draw(struct plan *plan, struct op *op)
     element_note(plan, area, area->start + area->sum, area->leaf->model->extent_bytes);
 }
 
-/* Two elements that whoever has the lock finds equal; those that have it exclusively add to both. */
+/* Two elements that every holder of the lock finds equal. Exclusive holders add to both. */
 static void guarded_draw(struct plan *plan, struct op *op, bool exclusive)
 {
     struct area *area = &plan->areas[op->area];
@@ -88,7 +88,8 @@ static void guarded_draw(struct plan *plan, struct op *op, bool exclusive)
     memcpy(first + extent, first, extent);
 }
 
-/* The first writes the elements behind the flag and then the flag; later ones wait for that and read them. */
+/* The first operation writes the elements after the flag and then the flag. Later ones wait for the
+ * flag and read the elements. */
 static void signal_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
@@ -135,7 +136,8 @@ bool contest_draw(struct plan *plan, struct op *op, bool exclusive)
     return true;
 }
 
-/* Tickets as bits: as many powers of two as there are tickets add up to all of them only if no two are the same. */
+/* Tickets as bits: powers of two, one per ticket, add up to all bits only if no two tickets are
+ * equal. */
 static uint64_t share_of(const struct area *area, const struct op *op)
 {
     uint64_t fetched = area_load(area, (const unsigned char *)&op->fetched);
@@ -154,7 +156,7 @@ static void contest_judge(struct plan *plan, struct area *area, uint64_t shares,
              cut = UINT64_MAX;
     if (area->joined == 0)
         return;
-    if (area->mode == AREA_SWAP) { /* each value is fetched once, or there at the end */
+    if (area->mode == AREA_SWAP) { /* each value is fetched once, or is there at the end */
         shares += last;
         cut = area->leaf->model->value_bytes == 4 ? UINT32_MAX : UINT64_MAX;
         wanted = area->start + area->sum;

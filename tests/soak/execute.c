@@ -1,6 +1,5 @@
-/* The calls of a phase: each thread of this rank takes its actor's operations in the plans' order, those of two windows in any
- * mix.
- * What an operation leaves outstanding goes to settle.c.  Called by step.c. */
+/* Executes a phase: each thread of this rank makes its actor's calls in the plans' order, with
+ * those of two windows in any interleaving. Outstanding operations go to settle.c. */
 #include "step.h"
 
 #include "../mpi/forms.h"
@@ -20,7 +19,7 @@ struct worker {
     int thread;
     struct random random;
     struct pending pendings[TRACKS_MOST];
-    int locks[TRACKS_MOST]; /* that it has now */
+    int locks[TRACKS_MOST]; /* number of locks held */
     pid_t children[CHILDREN_MOST];
     int child_count;
     pthread_t id;
@@ -119,7 +118,7 @@ static void area_count(const struct plan *plan, const struct op *op)
         count_one(COUNT_STORE_PEER);
 }
 
-/* A datatype that is the operation's own and goes before it is complete. */
+/* A datatype of this operation alone, freed before the operation completes. */
 static MPI_Datatype lend(const struct op *op, const struct side *side, MPI_Datatype *lent,
                          int *count)
 {
@@ -189,7 +188,8 @@ static void cas_add(struct pending *pending, const struct op *op)
     pending_flushed(pending, op->target);
 }
 
-/* What makes this right is the lock, which has been taken: exclusively where there is something to add. */
+/* The lock makes the update atomic: the caller holds it, exclusively if there is something to
+ * add. */
 static void guarded_add(struct worker *worker, struct pending *pending, const struct op *op)
 {
     const struct plan *plan = pending->plan;
@@ -212,10 +212,10 @@ static void guarded_add(struct worker *worker, struct pending *pending, const st
     memcpy(two, &sum, bytes);
     memcpy(two + bytes, &sum, bytes);
     MPI_Put(two, 2, type, op->target, disp_of(plan, op), 2, type, win);
-    MPI_Win_flush(op->target, win); /* the buffer ends here */
+    MPI_Win_flush(op->target, win); /* the buffer's lifetime ends here */
 }
 
-/* The elements behind the flag. */
+/* The elements after the flag. */
 static MPI_Datatype behind_flag(const struct op *op)
 {
     MPI_Datatype type;
@@ -287,7 +287,7 @@ static void children_await(struct worker *worker)
     }
 }
 
-/* A child that does nothing; operations and flushes of its parent go on meanwhile. */
+/* An idle child process; operations and flushes of its parent continue meanwhile. */
 static void fork_child(struct worker *worker)
 {
     unsigned lives_us = one_in(&worker->random, 2) ? 0 : (unsigned)below(&worker->random, 5000);
@@ -305,7 +305,7 @@ static void fork_child(struct worker *worker)
         children_await(worker);
 }
 
-/* Memory that nobody accesses comes and goes while others are accessed. */
+/* Attaches and detaches memory that no operation accesses, during accesses to other memory. */
 static void attach(const struct plan *plan, struct random *random)
 {
     int len_bytes = between(random, 1, one_in(random, 4) ? 20000 : 500);
@@ -369,7 +369,7 @@ static void op_do(struct worker *worker, struct pending *pending, struct op *op)
         pending_flushed(pending, PENDING_ALL);
 }
 
-/* The actor's next operation from a place on, or the end. */
+/* The actor's next operation from an index on, or the end. */
 static int next_of(const struct execution *execution, int plan, int thread, int from)
 {
     const struct plan *in = execution->plans[plan];
@@ -379,10 +379,12 @@ static int next_of(const struct execution *execution, int plan, int thread, int 
     return from;
 }
 
-/* Locks of two windows: who has one of the second takes none of the first, as who has one of a target takes none of a lower one in
- * the same window.  So each waits only for one who has a lock that comes later, in an order of all (window, target) that is the
- * same for everybody, and who has the last of those that are had waits for nobody.  There are always operations that may come
- * next, since the second window's end with its locks given back.  Nothing else that a thread does in a phase waits for others. */
+/* Locks of two windows: the holder of a lock in the second window acquires none in the first. The
+ * holder of a target's lock acquires none of a lower target in the same window.  Each lock request
+ * therefore waits only for holders of later locks, in one order of all (window, target) that is the
+ * same for all ranks. The holder of the last lock waits for no other.  Some operation is always
+ * eligible, since operations of the second window end with all its locks released.  Nothing else in
+ * a phase waits for others. */
 static bool may_be_next(const struct worker *worker, int plan, const struct op *op)
 {
     for (int later = plan + 1; later < worker->execution->plan_count && op->kind == OP_LOCK;

@@ -1,5 +1,5 @@
-/* The groups of ranks that windows are made over, and what the test says by messages of its own: sums, counts.
- * The groups are made once, by all ranks; their communicators are never windows' own. */
+/* The groups of ranks for windows, and the test's own messages: sums, counts. All ranks create the
+ * groups once; no window uses their communicators directly. */
 #include "soak.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void machines_add(const int *machine_of)
     }
 }
 
-/* Whoever believes to share a machine: each rank knows the lowest rank of its own. */
+/* The ranks that share a node: each rank learns the lowest rank of its node. */
 static void machines_learn(int *machine_of)
 {
     MPI_Comm machine = machine_comm();

@@ -1,7 +1,7 @@
-/* A random RMA program with a known result: soak --seed S [--steps N].
- * Windows of all flavours come and go; between that, steps: epochs of every kind with operations whose results a model knows
- * (plan.c), carried out and compared (run.c).  Ends with 0 or, after one line that says what was not as it must be, 1; rank 0
- * tells how often each kind of thing was done.  Run by run.py and by the rows. */
+/* A random RMA program with a known result: soak --seed S [--steps N]. It creates and frees windows
+ * of all flavours. In between it runs steps: epochs of every kind with operations whose results a
+ * model knows (plan.c), executed and compared (run.c).  The exit status is 0, or 1 after one line
+ * that describes the error. Rank 0 prints how often each kind of action was done. */
 #include "step.h"
 
 #include "../mpi/leave.h"
@@ -70,7 +70,7 @@ void fail(const char *format, ...)
     memcpy(text + used, "\n", 2);
     fflush(stdout);
     say(text);
-    sleep_us(300000); /* for the launcher to pass it on, and for others' */
+    sleep_us(300000); /* time for the launcher to forward it, and for the other ranks' output */
     MPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
 }
@@ -87,7 +87,7 @@ void doing(const char *format, ...)
 
 static volatile sig_atomic_t alarms; /* of this step, still to come */
 
-/* In pieces: a virtual machine that stands still for longer than a step may take is no hang. */
+/* In slices: a virtual machine that stops for longer than a step may run is not a hang. */
 static void begin_step_time(void)
 {
     alarms = STEP_SECONDS / ALARM_SECONDS;
@@ -116,7 +116,7 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     fail("unexpected error: %s: %s", soak.doing, text);
 }
 
-/* What happens next is drawn alike by everybody, also by those whom it does not concern. */
+/* All ranks draw the next action alike, including ranks outside it. */
 static void act(struct random *shared)
 {
     int choice = below(shared, 20), live = 0;
@@ -138,7 +138,7 @@ static void act(struct random *shared)
 
 static void program(void)
 {
-    unsigned char stack[STACK_BYTES]; /* of which windows are made, too */
+    unsigned char stack[STACK_BYTES]; /* windows use it as memory, too */
     struct random shared = stream(1, 0);
     memory_start(stack, sizeof stack);
     for (soak.step = 1; soak.step <= soak.steps; soak.step++) {
@@ -165,7 +165,7 @@ static bool arguments_take(int argc, char **argv)
     return seeded && soak.steps > 0 && argc % 2 == 1;
 }
 
-/* Half of the programs have threads, if the host has. */
+/* Half of the programs use threads, if the host supports them. */
 static void begin(int *argc, char ***argv)
 {
     struct random random = stream(0, 0);

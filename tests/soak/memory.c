@@ -1,6 +1,6 @@
-/* Memory of the program that windows are made of: from the heap, the main stack, static variables, MPI_Alloc_mem and mmap.
- * The stack and the static variables have places of one size; where none is free or large enough, the heap serves.
- * Called by window.c, by one thread. */
+/* Memory of the program for windows: from the heap, the main stack, static variables, MPI_Alloc_mem
+ * and mmap. The stack and the static variables have slots of one size; if none is free or large
+ * enough, the heap serves. One thread uses this file. */
 #include "soak.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void place_give(bool variable, const unsigned char *place)
         false;
 }
 
-/* Not always at the beginning of what was got. */
+/* Often at an offset inside the allocation. */
 void memory_take(struct memory *memory, size_t len_bytes, struct random *random)
 {
     size_t shift = one_in(random, 2) ? 0 : (size_t)below(random, 9) * (one_in(random, 4) ? 1 : 8);

@@ -1,6 +1,6 @@
-/* What a step will do, drawn alike by all members of the window: who may access whom, and the operations in an order in which
- * each actor's are its program, and which leads from every flag that is awaited back to the one who raises it.
- * Called by step.c. */
+/* Plans a step, drawn alike by all members of the window: the access permissions, and the
+ * operations in one global order. In this order, each actor's operations form its program, and each
+ * awaited flag comes after the operation that sets it. */
 #include "step.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ int actor_rank(const struct plan *plan, int actor)
     return -1;
 }
 
-/* All ranks draw the contents, since what is put comes from them. */
+/* All ranks draw the contents, since the data of puts comes from them. */
 void buffer_make(struct buffer *buffer, const struct side *side, struct random *random, bool here)
 {
     MPI_Aint low, high;
@@ -101,7 +101,7 @@ static void type_draw(struct random_type *type, const struct random_signature *s
     }
 }
 
-/* The last one is of integers: only with these any bytes may be computed with. */
+/* The last one is of integers: operators can compute on arbitrary bytes only with these. */
 static void pools_make(struct plan *plan)
 {
     for (int i = 0; i < SIGNATURES; i++) {
@@ -117,14 +117,14 @@ static void pools_make(struct plan *plan)
     }
 }
 
-/* What is stored by the owners before the first epoch. */
+/* The owners' stores before the first epoch. */
 static void stores_draw(struct plan *plan)
 {
     struct random *random = &plan->random;
     for (int i = 0; i < plan->window->group->n; i++) {
         for (int k = 0; k < plan->window->segments; k++) {
             struct region *region = &plan->window->regions[i][k];
-            if (region->size > 0) { /* else there are none of either */
+            if (region->size > 0) { /* else there are no bytes to compare or store */
                 memset(region->claims, 0, region->size * sizeof *region->claims);
                 memset(region->writers, 0, region->size * sizeof *region->writers);
             }
@@ -148,7 +148,7 @@ void store_note(struct plan *plan, struct region *region, size_t offset, size_t 
     memcpy(store->bytes, region->model + offset, len_bytes);
 }
 
-/* Claims of a phase go with it; areas stay. */
+/* A phase's claims end with it; areas stay. */
 static void phase_begin(struct plan *plan)
 {
     struct soak_window *window = plan->window;
@@ -175,7 +175,7 @@ static int target_draw(struct plan *plan, int actor)
     return count == 0 ? MPI_PROC_NULL : targets[below(&plan->random, count)];
 }
 
-/* Flushes, pauses and their like, which need no target of their own. */
+/* Flushes, pauses and similar calls without a target of their own. */
 static void between_draw(struct plan *plan, int actor, int target)
 {
     static const enum op_kind passive[] = {OP_FLUSH, OP_FLUSH_ALL, OP_FLUSH_LOCAL,
@@ -210,8 +210,8 @@ static void any_draw(struct plan *plan, int actor, int target, bool exclusive)
         raw_draw(plan, actor, target);
 }
 
-/* A message of the host's from each rank to the next, which arrives while the phase's operations are on their way.  All receives
- * come first, then all sends, and nobody waits between (execute.c), so that no two wait for each other. */
+/* A host message from each rank to the next, which arrives during the phase's operations.  All
+ * receives precede all sends without a wait in between (execute.c). No cycle of waits can form. */
 static void messages_draw(struct plan *plan)
 {
     const struct group *group = plan->window->group;
@@ -241,7 +241,7 @@ static int actor_draw(struct plan *plan)
     return actor_of(plan, rank, plan->thread + below(&plan->random, plan->threads));
 }
 
-/* Now and then very many, as far as all of them together stay bearable. */
+/* Sometimes very many, limited by their total size. */
 static void flat_draw(struct plan *plan)
 {
     const struct group *group = plan->window->group;
@@ -255,9 +255,9 @@ static void flat_draw(struct plan *plan)
     }
 }
 
-/* Locks of one target or two, or of as many as come, in rising order, so that nobody waits for one who waits for him (execute.c:
- * in which order locks of two windows come).  The threads of a rank lock targets of their own: MPI knows one lock of a target for
- * each process. */
+/* Locks of one or two targets, or of several in rising order, which excludes cycles of waits
+ * (execute.c gives the order of locks in two windows).  The threads of a rank lock disjoint
+ * targets: MPI permits one lock of a target per process. */
 static void section_draw(struct plan *plan, int actor)
 {
     int n = plan->window->group->n, targets[RANKS_MOST], count = 0;
@@ -292,7 +292,7 @@ static void section_draw(struct plan *plan, int actor)
     }
 }
 
-/* Nobody's lock of this target can meet another's with which it conflicts. */
+/* No lock of this target can conflict with another. */
 static bool nobody_conflicts(const struct plan *plan, int target)
 {
     int owner = -1;
@@ -325,7 +325,8 @@ static void sections_draw(struct plan *plan)
     }
 }
 
-/* Assertions that hold, now that the operations are known.  A fence stands before its phase; the last one behind all. */
+/* True assertions, now that the operations are known.  A fence precedes its phase; the last one
+ * follows all phases. */
 static void asserts_draw(struct plan *plan)
 {
     struct random *random = &plan->random;

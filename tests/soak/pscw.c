@@ -1,20 +1,26 @@
-/* Post, start, complete and wait: in which order each rank calls them, and the calls.
- * Invariant: no rank waits in a circle, even if MPI_Win_start waits for all its posts, and MPI_Win_complete too.
- * Called by plan.c, which draws the orders alike at all members, and by run.c.
+/* Post, start, complete and wait: the order in which each rank calls them, and the calls.
+ * Invariant: no cycle of waiting ranks, even if MPI_Win_start waits for all its posts, and
+ * MPI_Win_complete too.
  *
- * Argument.  P, S, C and W are post, start, complete and wait of a rank in a phase.  P waits for nobody, S and C for P of the
- * targets, W for C of the origins, each in the same phase; besides, each waits for what its rank does before.  Usually that is
- * P S, then the operations, then C W.  Other orders:
- * O1  S before P, where each target is another rank that has P first, or that comes earlier in an order of the ranks.  So every P
- *     is reached: the first rank that has S first waits only for those that have P first, and so on.
- * O2  W (or a test until it says yes) before C, where each origin is another rank that has C first, or comes earlier in an order
- *     of the ranks.  The same, of C.
- * O3  P of the next phase between W and C.  It waits for nobody, so C comes as it did, and who needs this P has it earlier.  The
- *     next phase's operations meet none of this phase's in the memory: W is over, and no origin buffer of the rank lies there.
- * O4  W only after S of the next phase, which comes before P there (O1).  Nobody but the rank itself waits for its W, and what
- *     comes behind is that P, which O1 lets be late.  W waits for C of this phase, which no S of the next one holds up.
- * No step of a phase waits for one of a later phase, nor, of two windows, for one of the window that is opened or closed later.
- * With MPI_MODE_NOCHECK all have P first, and a barrier follows. */
+ * Argument.  P, S, C and W are post, start, complete and wait of a rank in a phase.  P waits for no
+ * rank, S and C for P of the targets, W for C of the origins, each in the same phase. Each also
+ * waits for the earlier calls of its rank.  The usual order is P S, then the operations, then C W.
+ * Other orders:
+ * O1. S before P, if each target is another rank that has P first, or that precedes this rank in an
+ *     order of the ranks.  Every P is reached: the first rank with S first waits only for ranks
+ *     with P first, and so on.
+ * O2. W (or repeated tests) before C, if each origin is another rank that has C first, or that
+ *     precedes this rank in an order of the ranks.  The argument is that of O1, for C.
+ * O3. P of the next phase between W and C.  It waits for no rank. C is reached as before, and ranks
+ *     that need this P have it earlier.  The next phase's operations do not conflict with this
+ *     phase's: W is over, and no origin buffer of the rank is in the memory.
+ * O4. W only after S of the next phase, which precedes P there (O1).  No other rank waits for this
+ *     rank's W. The call after it is that P, which O1 permits to be late.  W waits for C of this
+ *     phase, which no S of the next one delays.
+ *
+ * No step of a phase waits for a step of a later phase. With two windows, no step waits for the
+ * window that opens or closes later. With MPI_MODE_NOCHECK, all ranks have P first, and a barrier
+ * follows. */
 #include "step.h"
 
 #include <sched.h>
@@ -26,7 +32,7 @@ static int own_rank(const struct plan *plan)
     return plan->window->group->me;
 }
 
-/* Whether the first rank exposes its memory to the other one in the phase, or accesses the other's. */
+/* Whether, in the phase, rank exposes its memory to other, or accesses other's memory. */
 static bool is_partner(const struct plan *plan, int phase, int rank, int other, bool exposes)
 {
     return exposes ? plan->access[phase][other][rank] : plan->access[phase][rank][other];
@@ -40,7 +46,7 @@ static bool has_partners(const struct plan *plan, int phase, bool exposes)
     return has;
 }
 
-/* O1 and O2: who of those that want to wait first may, by an order of the ranks. */
+/* O1 and O2: picks the ranks that may wait first, by an order of the ranks. */
 static void firsts_draw(struct plan *plan, int phase, int first, bool exposes)
 {
     int n = plan->window->group->n, ranks[RANKS_MOST];
@@ -81,7 +87,7 @@ void orders_draw(struct plan *plan)
     }
 }
 
-/* The ranks that this one exposes its memory to, or accesses, in any order. */
+/* The ranks to which this rank exposes its memory, or whose memory it accesses, in any order. */
 static MPI_Group partners(struct plan *plan, int phase, bool exposes)
 {
     const struct soak_window *window = plan->window;

@@ -1,7 +1,7 @@
-/* Operations on bytes that are no area's: puts, gets, and accumulates that replace or only fetch, between any two datatypes of
- * one signature; stores by the owner, or by a peer that shares the memory; operations on nothing.
- * A byte that an operation writes is its actor's for the phase; where the actor comes back to it, a flush stands between.
- * Called by plan.c. */
+/* Operations on bytes outside areas: puts, gets, and accumulates that replace or only fetch,
+ * between any two datatypes of one signature; stores by the owner, or by a peer that shares the
+ * memory; operations on nothing. A byte that an operation writes belongs to its actor for the
+ * phase. Between two accesses by that actor there is a flush. */
 #include "step.h"
 
 #include "../mpi/forms.h"
@@ -19,10 +19,10 @@ enum {
 };
 enum answer { GRANTED, AFTER_FLUSH, REFUSED };
 
-/* The bytes of the region that the operation in hand touches, in the order in which they move. */
+/* The region's bytes that the current operation touches, in transfer order. */
 static struct {
     uint32_t places[PLAIN_MOST_BYTES];
-    uint32_t inside[PLAIN_MOST_BYTES]; /* and of the region that the origin buffer is in */
+    uint32_t inside[PLAIN_MOST_BYTES]; /* and of the region that contains the origin buffer */
     unsigned char packed[PLAIN_MOST_BYTES];
     size_t count;
     const struct test_type *element; /* of an accumulate that computes, else NULL */
@@ -65,7 +65,7 @@ static void claims_take(struct region *region, int actor, bool writes, uint16_t 
     }
 }
 
-/* Asks for the bytes in hand, with a flush before the operation if that is what it takes. */
+/* Claims the current bytes, with a flush before the operation if necessary. */
 static bool claims_win(struct plan *plan, struct region *region, int actor, int target, bool writes)
 {
     enum answer answer =
@@ -83,7 +83,8 @@ static bool is_plain(const struct random_type *type)
     return !type->derived && type->extent == type->size_bytes;
 }
 
-/* Items that are further apart than one is long do not meet: as many as reach from one to the next but so many tell of all. */
+/* Items that are further apart than one item's length do not overlap. Checking a bounded number of
+ * neighbours suffices for all items. */
 static bool is_disjoint(const struct side *side)
 {
     const struct random_type *type = side->type;
@@ -97,8 +98,8 @@ static int greatest_divisor(int a, int b)
     return b == 0 ? a : greatest_divisor(b, a % b);
 }
 
-/* How often the types' common length is moved, where it may be often: any number, or as many as come to a length at which some
- * part of the way to memory is another one, or one less or more. */
+/* The repeat count of the types' common length, which may be large: any number, or one whose total
+ * length is at or next to a length where the library changes paths. */
 static int times_wide(struct plan *plan, size_t length, size_t most)
 {
     static const size_t edges[] = {16 << 10, 63 << 10, 64 << 10, 256 << 10,
@@ -110,7 +111,8 @@ static int times_wide(struct plan *plan, size_t length, size_t most)
     return times > most / length + 1 ? 1 : (int)times;
 }
 
-/* One that computes, where any bytes are elements and what it leaves is the same whoever computes; else NULL. */
+/* An operator that computes, if the elements accept any bytes and the result is bitwise the same
+ * everywhere; else NULL. */
 static const struct test_op *operator_draw(const struct test_type *type, struct random *random)
 {
     bool known = type->group == GROUP_BYTE || type_is_integer(type);
@@ -124,7 +126,7 @@ static const struct test_op *operator_draw(const struct test_type *type, struct 
     return NULL;
 }
 
-/* Two types of one signature in numbers that match; many elements now and then, as long as that stays bearable. */
+/* Two types of one signature with matching counts; sometimes many elements, within limits. */
 static bool sides_draw(struct plan *plan, struct op *op, const struct region *region)
 {
     struct random *random = &plan->random;
@@ -162,7 +164,7 @@ static bool sides_draw(struct plan *plan, struct op *op, const struct region *re
            (op->kind == OP_PUT || op->kind == OP_ACCUMULATE || is_disjoint(&op->origin));
 }
 
-/* The bytes that the side's items touch from a byte on. */
+/* Offsets of the bytes that the side's items touch, from a given byte on. */
 static void places_list(uint32_t *places, const struct side *side, MPI_Aint from)
 {
     const struct random_type *type = side->type;
@@ -202,7 +204,8 @@ static bool kind_draw(struct plan *plan, struct op *op)
     return op->kind != OP_GET;
 }
 
-/* The origin buffer of a put or get in the window's own memory, where nobody writes and, in the second case, nobody reads. */
+/* The origin buffer of a put or get in the window's own memory, in bytes that no operation writes
+ * and, in the second case, none reads. */
 static struct region *inside_draw(struct plan *plan, struct op *op)
 {
     int me = actor_rank(plan, op->actor);
@@ -229,7 +232,7 @@ static struct region *inside_draw(struct plan *plan, struct op *op)
     return own;
 }
 
-/* What comes out of the window's own memory, or into it. */
+/* Data that leaves the window's own memory, or arrives there. */
 static void inside_apply(struct plan *plan, const struct op *op, struct region *own)
 {
     for (size_t i = 0; i < hand.count; i++) {
@@ -242,7 +245,7 @@ static void inside_apply(struct plan *plan, const struct op *op, struct region *
     }
 }
 
-/* What the target's elements become by the operands in hand. */
+/* Applies the current operands to the target's elements. */
 static void compute(const struct op *op, const struct region *region)
 {
     const size_t size_bytes = hand.element->extent_bytes;
@@ -255,7 +258,7 @@ static void compute(const struct op *op, const struct region *region)
     }
 }
 
-/* The buffers, what comes back, and what the target holds then. */
+/* Updates the model: the buffers, the returned data, and the target's contents. */
 static void model_apply(struct plan *plan, struct op *op, struct region *region, bool writes)
 {
     bool here = actor_is_here(op->actor);
@@ -364,7 +367,7 @@ void null_draw(struct plan *plan, int actor)
     op_push(plan, &op);
 }
 
-/* The actor looks at the bytes and writes others. */
+/* The actor checks the bytes and writes new ones. */
 bool store_draw(struct plan *plan, int actor, int target)
 {
     struct op op = {.kind = OP_STORE, .actor = actor, .target = target, .area = -1};
@@ -385,7 +388,7 @@ bool store_draw(struct plan *plan, int actor, int target)
     if (!claims_win(plan, region, actor, target, true))
         return false;
     claims_take(region, actor, true,
-                (uint16_t)(plan->flushes[actor][target] - 1)); /* it is done at once */
+                (uint16_t)(plan->flushes[actor][target] - 1)); /* it is complete at once */
     unsigned char *model = region->model + op.disp;
     op.from = (struct buffer){
         .bytes = malloc(op.len_bytes), .wanted = malloc(op.len_bytes), .len_bytes = op.len_bytes};

@@ -1,6 +1,6 @@
-/* How a plan's epochs begin and end, what the owners store before them, and the comparison behind them.
- * Memory is stored to and looked at by its owner where MPI says that this is sound: between fences, outside exposures, or under
- * a lock of its own.  Called by step.c. */
+/* Begins and ends a plan's epochs, makes the owners' stores before them, and compares memory
+ * afterwards. Owners access their memory only where MPI permits it: between fences, outside
+ * exposures, or under a lock of their own. */
 #include "step.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ void plan_open(struct plan *plan, int phase)
         lock_all(plan);
 }
 
-/* What one phase wrote is the next one's: in the same epoch, or in a new one. */
+/* The next phase reads what one phase wrote: in the same epoch, or in a new one. */
 static void lock_all_close(struct plan *plan, bool last)
 {
     MPI_Win win = plan->window->win;

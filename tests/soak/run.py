@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""Runs random programs with known results on both hosts until the time is over, or so many have run, or one fails.
+"""Runs random programs with known results on both hosts until the time is over, a given number have
+run, or one fails.
 
-Each run is drawn: the program (soak, which is another whole program for each seed, or now and then one of the suite's with random
-operations), its seed, the host, the number of ranks, and where they are: one machine with each mechanism, ranks that believe to
-be on several, machines made by scripts/testnet, an ordinary user, under statistics, traces or the checker, which must find nothing.
-A failure is printed with its output and the command that repeats it.  At the end stands what the programs did; what none of them
-did is a failure too, if enough have run.  The status is 0 when nothing has failed."""
+Each run is drawn at random. First the program: soak, which is another whole program for each
+seed, or sometimes a random test of the suite. Then the seed, the host, the number of ranks, and
+the configuration: one node with each mechanism, simulated nodes, nodes made by scripts/testnet,
+an ordinary user, statistics, traces or the checker, which must find nothing. The script prints a
+failure with its output and the command that reproduces it.  At the end it prints what the
+programs did. After enough runs, an action that none did is a failure too.  The status is 0 when
+nothing has failed."""
 
 import argparse
 import collections
@@ -18,15 +21,15 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LIMIT_S = 300  # of one run
+LIMIT_S = 300  # per run
 SKIPPED = 77
-ENOUGH = 100  # runs of soak, after which each kind of thing must have happened
+ENOUGH = 100  # runs of soak after which each kind of action must have happened
 SOAK = "soak/soak"
 OTHERS = ("fuzz/fuzz", "mpi/accumulate_mix", "mpi/accumulate_order", "mpi/atomicity", "mpi/derived", "mpi/derived_accumulate",
           "mpi/dynamic", "mpi/litmus", "mpi/lock", "mpi/pscw", "mpi/put_get", "mpi/request_storm",
           "mpi/thread_epochs", "mpi/thread_objects", "mpi/threads")
-# What tests/launch is told, and how many ranks it may have; "check" stands for `oriel check` in the place of `oriel run`,
-# @TRACES for a folder of the build.
+# Arguments of tests/launch, and the maximum number of ranks. "check" selects `oriel check` instead
+# of `oriel run`; @TRACES is a folder in the build.
 PLACES = (("", 16), ("--user", 16), ("--env ORIEL_PROMOTE=always", 8), ("--user --env ORIEL_PROMOTE=always", 8),
           ("--env ORIEL_PROMOTE=never", 8), ("--env ORIEL_PROMOTE=never --env ORIEL_CMA=never", 8),
           ("--deny --env ORIEL_PROMOTE=never", 8), ("--deny --env ORIEL_PROMOTE=always", 4), ("--env ORIEL_STATS=1", 8),
@@ -42,7 +45,8 @@ def hosts_of(build):
 
 
 def choose(chance, arguments):
-    """Host, program and place, and how many ranks there may be: whatever the arguments leave to be drawn."""
+    """Draws everything that the arguments leave open: host, program, configuration and maximum
+    number of ranks."""
     wanted = lambda host, name, place: (arguments.host in (None, host) and arguments.only in name and arguments.place in place
                                         and (name == SOAK or "check" not in place))
     hosts = hosts_of(arguments.build)
@@ -57,7 +61,7 @@ def choose(chance, arguments):
 
 
 def draw(chance, arguments):
-    """The command, and what it is called in the sum."""
+    """The command, and its name in the summary."""
     host, name, place, most = choose(chance, arguments)
     seed = chance.randrange(1, 1 << 31)
     ranks = chance.choice([count for count in (1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 12, 16) if count <= most])
@@ -72,11 +76,13 @@ def draw(chance, arguments):
         ranks = max(2, ranks)
     label = f"{host} {'soak' if name == SOAK else 'others'} {place}"
     if "check" in place:
-        watched = os.path.join(os.path.dirname(words[0]), "watched")  # its loads and stores, too
+        # with its loads and stores, too
+        watched = os.path.join(os.path.dirname(words[0]), "watched")
         words[0] = watched if os.path.exists(watched) else words[0]
         words = [os.path.join(arguments.build, "bin", "oriel"), "check", *words]
         place = place.replace("check", "--plain")
-    if host == "mpich" and "--net" in place:  # over whose own network a machine has one rank (tests/net says why)
+    # over its own network, MPICH has one rank per node (tests/net explains why)
+    if host == "mpich" and "--net" in place:
         ranks = int(re.search(r"--net (\d+)", place).group(1))
     settings = [word for setting in settings for word in ("--env", setting)]
     place = place.replace("@TRACES", os.path.join(arguments.build, "tests", "soak", "traces"))
@@ -85,7 +91,7 @@ def draw(chance, arguments):
 
 
 class Sum:
-    """What has run, and what the programs say they did."""
+    """Statistics of the runs, and the programs' own counts."""
 
     def __init__(self):
         self.runs = 0
@@ -113,13 +119,13 @@ class Sum:
 
 
 def run(command, label, done):
-    """Whether it has not failed."""
+    """Runs one command; returns whether it succeeded."""
     begin = time.monotonic()
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if result.returncode == SKIPPED:
         done.skipped[label] += 1
         return True
-    # What the library does not understand makes another place of it than is said.
+    # An option that the library does not understand would change the configuration.
     misread = re.search(r"^oriel.*\bORIEL_\S+ is (not|neither) .*$", result.stderr, re.MULTILINE)
     if result.returncode != 0 or misread:
         output = "\n".join(line for line in result.stdout.splitlines() if not line.startswith("count "))

@@ -1,6 +1,6 @@
-/* Operations on their way: their buffers are compared and overwritten as soon as MPI says that they are complete, by a flush, by
- * the end of the epoch, or by one of the functions that complete requests.
- * Each thread has its own list for each plan.  Called by execute.c. */
+/* Outstanding operations: compares and overwrites their buffers as soon as MPI reports completion.
+ * A flush, the end of the epoch, or a function that completes requests reports it. Each thread has
+ * its own list for each plan. */
 #include "step.h"
 
 #include <stdlib.h>
@@ -11,13 +11,14 @@ static bool is_fetch(const struct op *op)
     return op->kind == OP_GET_ACCUMULATE || op->kind == OP_FETCH || op->kind == OP_SWAP;
 }
 
-/* Which no flush completes. */
+/* No flush completes a message. */
 static bool is_message(const struct op *op)
 {
     return op->kind == OP_SEND || op->kind == OP_RECEIVE;
 }
 
-/* Of a result that only the memory knows: what came counts as wanted; the rest of the buffer is compared. */
+/* For a result that only the memory determines, the received bytes count as expected. The rest of
+ * the buffer is compared. */
 static void result_take(const struct plan *plan, struct op *op)
 {
     unsigned char packed[MAP_MOST_BYTES];
@@ -44,7 +45,7 @@ static void settle(const struct plan *plan, struct op *op)
                  op->kind == OP_GET ? "what was got"
                  : is_message(op)   ? "the message"
                                     : "the origin buffer");
-    memset(op->from.bytes, 0xEE, op->from.len_bytes); /* too late to be read */
+    memset(op->from.bytes, 0xEE, op->from.len_bytes); /* too late for the library to read it */
 }
 
 void pending_add(struct pending *pending, struct op *op, MPI_Request request)
@@ -82,7 +83,7 @@ void pending_flushed(struct pending *pending, int target)
     pending_shrink(pending);
 }
 
-/* One call for some of the requests, among which may be empty places. */
+/* One call for some of the requests, with empty entries among them. */
 static void call_some(struct pending *pending, int first, int count)
 {
     static const enum count kinds[] = {COUNT_WAIT,     COUNT_TEST,    COUNT_WAITALL,

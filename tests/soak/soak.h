@@ -1,7 +1,7 @@
-/* What the sources of the generator share: a random program is a list of steps, each a plan that all ranks draw alike from the
- * seed, the model of what every byte must be afterwards, and the calls of this rank.
- * Invariant: whatever is drawn from a plan's numbers depends on the seed and on who shares a machine with whom, and on nothing
- * that a rank has seen.  Called by the sources of this folder. */
+/* Shared by the sources of the generator. A random program is a list of steps. Each step is a plan
+ * that all ranks draw alike from the seed, a model of every byte afterwards, and the calls of this
+ * rank. Invariant: draws from a plan's numbers depend only on the seed and on the placement of
+ * ranks on nodes, never on values that a rank has observed. */
 #ifndef ORIEL_TESTS_SOAK_H
 #define ORIEL_TESTS_SOAK_H
 
@@ -21,7 +21,7 @@ enum {
     PLAIN_MOST_BYTES = 18 << 20
 };
 
-/* How often each kind of thing was done by this rank; counts.def has the rows. */
+/* How often this rank did each kind of action; the rows are in counts.def. */
 enum count {
 #define COUNT(name, text) COUNT_##name,
 #include "counts.def"
@@ -32,16 +32,16 @@ enum count {
 struct soak {
     uint64_t seed;
     int steps, step;
-    int threads; /* of each rank, the main one included */
+    int threads; /* of each rank, the main thread included */
     long counts[COUNTS];
-    char doing[160]; /* for the deadline's message */
+    char doing[160]; /* for the message when time is over */
 };
 extern struct soak soak;
 
 void count_one(enum count count);
 void counts_tell(void); /* collective */
 
-/* Numbers of their own for each purpose, the same on all ranks. */
+/* Random numbers by purpose, the same on all ranks. */
 struct random stream(uint64_t purpose, uint64_t number);
 static inline int below(struct random *random, int limit)
 {
@@ -54,15 +54,15 @@ static inline bool one_in(struct random *random, int chances)
 int between(struct random *random, int least, int most);
 void bytes_draw(unsigned char *bytes, size_t len_bytes, struct random *random);
 
-/* Ends the job: something is not as it must be. */
+/* Prints an error and ends the job. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void doing(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Some ranks of MPI_COMM_WORLD in an order of their own. */
+/* Some ranks of MPI_COMM_WORLD in an arbitrary order. */
 struct group {
     int n, world[RANKS_MOST];
     int me;        /* this process's rank in it, or -1 */
-    MPI_Comm comm; /* for what the test itself has to say; MPI_COMM_NULL outside */
+    MPI_Comm comm; /* for the test's own messages; MPI_COMM_NULL outside */
     bool one_machine;
     enum count count;
 };
@@ -71,50 +71,52 @@ extern int group_count;
 void groups_start(void);
 void groups_stop(void);
 
-/* Where the bytes of a window may come from. */
+/* The sources of a window's memory. */
 enum source { SOURCE_HEAP, SOURCE_STACK, SOURCE_STATIC, SOURCE_ALLOC_MEM, SOURCE_MMAP, SOURCES };
 struct memory {
     enum source source;
     unsigned char *at;
     size_t len_bytes;
-    void *whole; /* what is given back */
+    void *whole; /* the whole allocation, to be freed */
     size_t whole_bytes;
 };
 void memory_start(unsigned char *stack, size_t stack_bytes);
 void memory_take(struct memory *memory, size_t len_bytes, struct random *random);
 void memory_give(struct memory *memory);
 
-/* What a phase's operations have to do with a byte. */
+/* A phase's claim on a byte. */
 enum claim_kind { CLAIM_NONE, CLAIM_READ, CLAIM_OWNED, CLAIM_RESERVED };
 enum { ACTOR_MANY = 255, ACTOR_NOBODY = 254 };
 struct claim {
     uint8_t kind;
     uint8_t
-        actor; /* who owns it or, of reads, who alone reads it, or ACTOR_MANY; ACTOR_NOBODY: not again in this phase */
-    uint16_t flush; /* the actor's flushes of the target before its last access */
+        /* the owner or, for reads, the only reader, or ACTOR_MANY; ACTOR_NOBODY: not again in this
+         * phase */
+        actor;
+    uint16_t flush; /* number of the actor's flushes of the target before its last access */
 };
 
-/* Bytes of one rank in a window: all of them or, in a dynamic window, one of those attached. */
+/* Bytes of one rank in a window: all of them or, in a dynamic window, one attached region. */
 struct region {
     size_t size;
     int unit;
     MPI_Aint first;       /* displacement of the first byte, in units */
     unsigned char *at;    /* own bytes, and in shared windows the peers', else NULL */
-    unsigned char *model; /* what must be there */
+    unsigned char *model; /* expected bytes */
     struct claim *claims;
-    uint16_t *writers;    /* the step's operation that wrote the byte last, from 1 on */
-    struct memory memory; /* own, where the program gave it */
+    uint16_t *writers;    /* the step's last operation that wrote the byte, from 1 on */
+    struct memory memory; /* own memory, where the program supplied it */
 };
 
 enum flavour { FLAVOUR_CREATE, FLAVOUR_ALLOCATE, FLAVOUR_SHARED, FLAVOUR_DYNAMIC };
 struct soak_window {
     bool live;
-    int number, parent, children; /* parent: whose memory it lies over, or -1 */
+    int number, parent, children; /* parent: the window whose memory it overlays, or -1 */
     enum flavour flavour;
     struct group *group;
     MPI_Win win;
-    MPI_Comm comm;                    /* for what the test has to say of it, by whichever thread */
-    bool locks, ordered, mixes_no_op; /* what the hints have left */
+    MPI_Comm comm;                    /* for the test's own messages about it, from any thread */
+    bool locks, ordered, mixes_no_op; /* what the hints permit */
     bool unified;
     int segments;
     struct region regions[RANKS_MOST][SEGMENTS_MOST];
@@ -126,7 +128,8 @@ void windows_free(void);
 /* change.c */
 void window_attach_random(struct soak_window *window);
 void window_change_random(struct soak_window *window);
-/* window.c: a region's size, in a window of so many ranks, its model with random contents, and the end of it all but the model. */
+/* window.c: a region's size, in a window of the given number of ranks; its model with random
+ * contents; and its release, except for the model. */
 size_t size_draw(struct random *random, int ranks);
 void region_fill(struct region *region, struct random *random);
 void region_stop(struct region *region);

@@ -1,7 +1,8 @@
-/* One step: the windows that it is about, what kind of epoch each sees, and the order in which plans of two windows are nested.
- * Whoever takes part in both passes their collective calls in the same order, and takes single locks in an order of all targets of
- * both (execute.c), so nobody waits in a circle.  Or a thread has each window to itself: no thread waits for the other, and of two
- * windows no calls meet on one communicator.  Called by main.c. */
+/* One step: the choice of its windows, the kind of epoch of each, and the nesting of plans of two
+ * windows. Members of both windows make their collective calls in the same order. They acquire
+ * single locks in one order of all targets of both windows (execute.c). Both rules exclude cycles
+ * of waits.  Alternatively each window has a thread of its own. No thread then waits for the other,
+ * and calls of the two windows never share a communicator. */
 #include "step.h"
 
 #include <pthread.h>

@@ -1,7 +1,9 @@
-/* A step: epochs of one window, or of two at once, planned by all members alike (plan.c, raw.c, area.c) and carried out (run.c,
- * pscw.c, execute.c, settle.c).  A plan has phases; what is written in one is known in the next.
- * Invariant of a phase: each byte that an operation touches is read only, or one actor's, or part of an area whose operations
- * may meet in any order.  An actor is one thread of one rank; its operations stand in the plan in its order. */
+/* A step: epochs of one window, or of two at once, planned by all members alike (plan.c, raw.c,
+ * area.c) and executed (run.c, pscw.c, execute.c, settle.c).  A plan has phases; a later phase
+ * knows everything written in an earlier one. Invariant of a phase: each byte that an operation
+ * touches is in one of three classes. It is read only, or it belongs to one actor, or it is part of
+ * an area whose operations may run in any order.  An actor is one thread of one rank; the plan
+ * contains its operations in program order. */
 #ifndef ORIEL_TESTS_SOAK_STEP_H
 #define ORIEL_TESTS_SOAK_STEP_H
 
@@ -9,7 +11,8 @@
 
 enum epoch { EPOCH_FENCE, EPOCH_PSCW, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
-/* Of a step's plans: one, two that all threads go through in any mix, or two with a thread each. */
+/* The plans of a step: one, two that all threads execute in any interleaving, or two with a thread
+ * each. */
 enum company { COMPANY_NONE, COMPANY_MIXED, COMPANY_APART };
 
 enum op_kind {
@@ -44,13 +47,14 @@ struct side {
     int count;
 };
 
-/* One argument's memory in the program, with guards; nothing may change in it but what is in wanted. */
+/* One argument's memory in the program, with guards. Only the bytes in wanted may change in it. */
 struct buffer {
     unsigned char *bytes, *wanted;
     size_t len_bytes;
-    MPI_Aint at; /* of displacement 0 */
+    MPI_Aint at; /* address of displacement 0 */
     bool alloc_mem;
-    bool inside; /* a window, which compares it; nothing else here counts then but the place */
+    /* in a window, which compares it; of the other members only the address is valid then */
+    bool inside;
 };
 
 struct op {
@@ -65,9 +69,9 @@ struct op {
     int assert;                     /* of a lock; its kind is in lock */
     int lock;
     size_t len_bytes; /* of stores */
-    uint64_t value;   /* what a contest's operation brings */
+    uint64_t value;   /* the operand of a contest's operation */
     bool free_types, result_open;
-    /* this rank's: */
+    /* of this rank: */
     struct buffer from, into, compare;
     bool settled;
     uint64_t fetched;
@@ -85,7 +89,8 @@ enum area_mode {
     AREA_MODES
 };
 
-/* Elements of one type that only accumulates touch, but for guarded ones and data behind a flag. */
+/* Elements of one type that only accumulates touch, except for guarded ones and data after a
+ * flag. */
 struct area {
     enum area_mode mode;
     const struct random_leaf *leaf;
@@ -93,14 +98,14 @@ struct area {
     size_t offset;
     struct random_type
         variants[VARIANTS]; /* of the leaf, all elements on the grid; the first is the leaf */
-    int phase;              /* of those below, or -1 */
-    const struct test_op *operator; /* of all, in AREA_SHARED */
+    int phase;              /* of the members below, or -1 */
+    const struct test_op *operator; /* of all actors, in AREA_SHARED */
     int actor;                      /* of AREA_CHAIN; the producer of AREA_SIGNAL */
     const struct test_op *last;     /* of AREA_CHAIN: the operator since the last flush */
     bool touched, swapped;          /* since then */
     int flush;
-    int joined;          /* operations of contests, all phases */
-    uint64_t start, sum; /* of them: the first value, and the sum of what they bring */
+    int joined;          /* number of operations of contests, all phases */
+    uint64_t start, sum; /* of those: the first value, and the sum of their operands */
 };
 
 struct store {
@@ -119,9 +124,9 @@ struct plan {
     struct soak_window *window;
     enum epoch epoch;
     int phases, phase;
-    bool alone;          /* the only one of the threads that work at it */
-    int thread, threads; /* of each rank: the first of them, and how many */
-    int hot;             /* the target that many lock */
+    bool alone;          /* the only thread on it */
+    int thread, threads; /* of each rank: the first of them, and their number */
+    int hot;             /* the target that many actors lock */
     struct random random;
     struct op *ops;
     int op_count, op_room;
@@ -140,7 +145,7 @@ struct plan {
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
     size_t wide_bytes; /* moved by transfers that may be long, by all actors */
     size_t
-        tried_bytes; /* and of such ones that found no place as well: each takes the time of its length */
+        tried_bytes; /* with those that found no location, which cost the same time */
 };
 
 static inline bool epoch_is_passive(enum epoch epoch)
@@ -168,13 +173,14 @@ int op_push(struct plan *plan, const struct op *op); /* its number, from 1 on */
 struct region *op_region(const struct plan *plan, const struct op *op);
 void op_flush(struct plan *plan, int actor, int target);
 void store_note(struct plan *plan, struct region *region, size_t offset, size_t len_bytes);
-/* Whether accumulates of the type leave the same bytes everywhere: of long doubles, the padding is open. */
+/* Whether accumulates of the type have bitwise the same result everywhere: the padding of long
+ * doubles is undefined. */
 bool type_is_computed(const struct test_type *type);
 void buffer_make(struct buffer *buffer, const struct side *side, struct random *random, bool here);
 void buffer_free(struct buffer *buffer);
 void buffer_want(struct buffer *buffer, const struct side *side, const unsigned char *packed);
 
-/* raw.c: operations on bytes that are no area's; false when none was found. */
+/* raw.c: operations on bytes outside areas; false when none was found. */
 bool raw_draw(struct plan *plan, int actor, int target);
 bool store_draw(struct plan *plan, int actor, int target);
 void null_draw(struct plan *plan, int actor);
@@ -196,7 +202,7 @@ void area_buffers(struct plan *plan, struct op *op, const unsigned char *operand
                   const unsigned char *fetched);
 enum count operator_count(const struct test_op *operator);
 
-/* contest.c: operations whose results are known together only. */
+/* contest.c: operations whose results are known only as a set. */
 bool contest_draw(struct plan *plan, struct op *op, bool exclusive);
 void contests_settle(struct plan *plan);
 
@@ -206,7 +212,7 @@ void plan_open(struct plan *plan, int phase);
 void plan_close(struct plan *plan, int phase);
 void plan_compare(struct plan *plan);
 
-/* pscw.c: the order of calls, when everything else is drawn, and the calls. */
+/* pscw.c: the order of calls, drawn last, and the calls. */
 void orders_draw(struct plan *plan);
 void pscw_open(struct plan *plan, int phase);
 void pscw_close(struct plan *plan, int phase);
@@ -215,12 +221,12 @@ void pscw_close(struct plan *plan, int phase);
 struct execution *execution_run(struct plan **plans, int plan_count, int phase);
 void execution_end(struct execution *execution); /* the epochs have ended, or all is flushed */
 
-/* settle.c: what outstanding operations have done, and their requests. */
+/* settle.c: outstanding operations and their requests. */
 struct pending {
     struct plan *plan;
     struct random random;
     struct op **ops;
-    MPI_Request *requests; /* in step with ops */
+    MPI_Request *requests; /* parallel to ops */
     int count, room;
 };
 void pending_add(struct pending *pending, struct op *op, MPI_Request request);

@@ -1,6 +1,6 @@
-/* Comparisons, and what is told when one fails: the operation with its datatypes and places, the first byte that differs, how
- * many do, and what wrote it last as far as the model knows.
- * Called by all who compare. */
+/* Comparisons, and the message when one fails: the operation with its datatypes and offsets, and
+ * the first byte that differs. It also contains the number of such bytes, and their last writer as
+ * far as the model knows. */
 #include "step.h"
 
 #include "../mpi/forms.h"

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
-"""Tests that run.py notices a library that does one thing wrong, says with which seed, and that its command repeats the failure.
+"""Tests that run.py notices a faulty library and prints the seed, and that its command reproduces
+the failure.
 
-Before the library stands the breaker of tests/conformance, which loses one put in seven, lets swaps always swap, and so on.
-Called by the test rows: test_notices.py --build FOLDER --host HOST [--all]"""
+The breaker of tests/conformance is loaded in front of the library. It loses one put in seven,
+makes all swaps succeed, and so on.
+
+The test rows run `test_notices.py --build FOLDER --host HOST [--all]`."""
 
 import argparse
 import os
@@ -16,24 +19,24 @@ FAULTS = ["loses_some"]
 ALL_FAULTS = FAULTS + ["swap_always", "swap_compares_one_byte", "sums_are_not_atomic", "accumulates_overtake", "no_op_replaces",
                        "padding_of_pairs_moves", "exclusive_locks_are_shared", "rget_completes_too_early",
                        "rput_reads_its_buffer_late", "derived_types_do_nothing", "the_origins_unit_scales"]
-ATTEMPTS = 30  # of a command whose failure may need a race: one comes once in six times
-PLACE = "--env ORIEL_STATS=1"  # one of one machine, where the breaker is alone with the library
+ATTEMPTS = 30  # of a command whose failure may need a race: the rarest appears once in six runs
+PLACE = "--env ORIEL_STATS=1"  # a single node, with the breaker as the only addition
 
 
 def run(command):
-    # Open MPI gives the other ranks of a failed job two seconds to end by themselves.
+    # Open MPI gives the other ranks of a failed job two seconds to end.
     environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")
     return subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
 
 
 def complaint(output):
-    """The seed of the first failure that a program tells."""
+    """The seed of the first failure in a program's output."""
     found = re.search(r"^not ok.*?seed (\d+)", output, re.MULTILINE)
     return found.group(1) if found else None
 
 
 def tried(arguments, fault):
-    """What is wrong with how run.py takes the fault, or None."""
+    """Returns the error in run.py's handling of the fault, or None."""
     breaker = os.path.join(arguments.build, "tests", "conformance", arguments.host, "libbreaker.so")
     result = run([os.path.join(HERE, "run.py"), "--build", arguments.build, "--host", arguments.host, "--only", "soak",
                   "--place", PLACE, "--seed", "3", "--minutes", "2", "--env", f"LD_PRELOAD={breaker}",
@@ -53,7 +56,7 @@ def tried(arguments, fault):
 
 
 def misread(arguments):
-    """What is wrong with how run.py takes a place that is none, or None."""
+    """Returns the error in run.py's handling of an invalid configuration, or None."""
     result = run([os.path.join(HERE, "run.py"), "--build", arguments.build, "--host", arguments.host, "--only", "soak",
                   "--place", PLACE, "--seed", "3", "--runs", "1", "--env", "ORIEL_SPIN=fast"])
     if result.returncode != 1 or "ORIEL_SPIN=fast is not a whole number" not in result.stdout:

@@ -1,6 +1,5 @@
-/* Accumulates on the elements of areas, with any datatype of these at either side: those of all actors, of one operator, and
- * those of one actor, in its order.
- * Called by plan.c, and by contest.c for what both draw. */
+/* Accumulates on the elements of areas, with any of the area's datatypes on either side: those of
+ * all actors with one operator, and those of one actor, in its order. */
 #include "step.h"
 
 #include "../mpi/forms.h"
@@ -25,7 +24,7 @@ enum count operator_count(const struct test_op *operator)
     return COUNT_OP_NO_OP;
 }
 
-/* Operands that stay exact in any order and number. */
+/* Operands whose results are exact in any order and number. */
 static void operand_draw(const struct area *area, MPI_Op op, unsigned char *element,
                          struct random *random)
 {
@@ -35,7 +34,7 @@ static void operand_draw(const struct area *area, MPI_Op op, unsigned char *elem
         area->mode == AREA_SHARED && (type->group == GROUP_FLOATING || type->group == GROUP_QUAD);
     if (op == MPI_PROD &&
         !type_is_integer(
-            type)) /* elsewhere zeros of both signs would arise, and which one is open */
+            type)) /* otherwise both signed zeros could result */
         type_set(type, element, one_in(random, 2) && turns ? -1 : 1);
     else if (op == MPI_PROD)
         element[0] |= 1;
@@ -56,7 +55,7 @@ static const struct test_op *operator_draw(const struct test_type *type, struct 
     return operator;
 }
 
-/* Where elements of the side lie, in elements from the displacement. */
+/* Position of the side's element i, in elements from the displacement. */
 static int element_of(const struct area *area, const struct side *side, int i)
 {
     int size_bytes = area->variants[0].size_bytes, each = side->type->size_bytes / size_bytes;
@@ -64,7 +63,8 @@ static int element_of(const struct area *area, const struct side *side, int i)
     return (int)(at / (MPI_Aint)area->leaf->model->extent_bytes);
 }
 
-/* A displacement from which all of the side's elements are in the area; the first such from a random one on. */
+/* A displacement that keeps all of the side's elements in the area: the first from a random one
+ * on. */
 static bool side_place(const struct plan *plan, struct op *op, struct random *random, int *first)
 {
     const struct area *area = &plan->areas[op->area];
@@ -89,7 +89,7 @@ static bool side_place(const struct plan *plan, struct op *op, struct random *ra
     return false;
 }
 
-/* Another type for as many elements. */
+/* Another type with as many elements. */
 static struct side side_match(const struct area *area, int elements, struct random *random)
 {
     const struct random_type *type = &area->variants[below(random, VARIANTS)];
@@ -105,13 +105,13 @@ void area_single(const struct plan *plan, struct op *op, struct random *random, 
     const struct area *area = &plan->areas[op->area];
     op->to = (struct side){&area->variants[0], 1};
     if (!side_place(plan, op, random, first)) {
-        *first = 0; /* an area begins where a displacement can point */
+        *first = 0; /* an area begins at an addressable displacement */
         op->disp = (MPI_Aint)area->offset / area_region(plan, area)->unit;
     }
     op->origin = op->result = op->to;
 }
 
-/* The elements that leave the buffer for the target, and those that come back. */
+/* The elements sent to the target, and those returned. */
 static void shape_draw(struct plan *plan, struct op *op, int *first)
 {
     struct area *area = &plan->areas[op->area];
@@ -152,8 +152,8 @@ static void buffers_end(struct op *op)
     buffer_free(&op->compare);
 }
 
-/* Element by element: the operand, what was there, what is there then.  Packed forms have no padding: a pair's fields follow each
- * other in the map. */
+/* Per element: the operand, the old value, the new value.  Packed forms have no padding: a pair's
+ * fields are adjacent in the map. */
 static void update_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
@@ -213,7 +213,7 @@ static bool shared_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
     bool first =
-        area->phase < 0; /* reals keep theirs: sums and products in turn would not stay exact */
+        area->phase < 0; /* reals keep theirs: alternating sums and products would not be exact */
     if (first || (area->phase != plan->phase &&
                   (type_is_integer(area->leaf->model) || area->leaf->model->group == GROUP_PAIR)))
         area->operator= operator_draw(area->leaf->model, &plan->random, false);
@@ -229,7 +229,8 @@ static bool shared_draw(struct plan *plan, struct op *op)
     return true;
 }
 
-/* Without a flush between them only accumulates of one operator, and fetches without any, are ordered. */
+/* Without a flush in between, MPI orders only accumulates with one operator, and fetches without
+ * one. */
 static bool chain_draw(struct plan *plan, struct op *op)
 {
     struct area *area = &plan->areas[op->area];
@@ -247,7 +248,7 @@ static bool chain_draw(struct plan *plan, struct op *op)
     if (accumulate_draw(plan, op) != OP_ACCUMULATE && one_in(&plan->random, 4))
         op->operator= NULL;
     if (!flushed && !area->swapped && plan->window->ordered && !one_in(&plan->random, 3)) {
-        swaps = false; /* goes on without a flush */
+        swaps = false; /* continues without a flush */
         op->operator= op->operator!= NULL || !plan->window->mixes_no_op || op->kind == OP_ACCUMULATE
             ? area->last
             : NULL;

@@ -1,6 +1,6 @@
-/* Windows of all flavours, made and freed at random: sizes, displacement units, hints, memory and groups are drawn.
- * Every rank knows what every window is; its members know besides what each of its bytes must be.
- * Called by main.c, between two steps. */
+/* Windows of all flavours, created and freed at random, with random sizes, displacement units,
+ * hints, memory and groups. Every rank knows each window's kind; members also know its expected
+ * bytes. */
 #include "soak.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ static bool all_same(const struct soak_window *window, bool unit)
     return true;
 }
 
-/* Hints that hold, and what they leave to be done. */
+/* True hints, and the remaining freedom under them. */
 static MPI_Info hints_draw(struct soak_window *window, struct random *random)
 {
     static const char *const orders[] = {"none", "rar", "raw,war", "rar,raw,war,waw"};
@@ -84,7 +84,7 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
     return info;
 }
 
-/* Of few ranks also one that is larger than what moves at once on any way. */
+/* With few ranks, sometimes larger than the largest single transfer on any path. */
 static size_t large_draw(struct random *random, int ranks)
 {
     if (ranks > LARGEST_RANKS_MOST || one_in(random, 2))
@@ -200,7 +200,8 @@ static void call_allocate(struct soak_window *window, struct region *own, MPI_In
         MPI_Win_allocate((MPI_Aint)own->size, own->unit, info, comm, &own->at, &window->win);
 }
 
-/* MPI_PROC_NULL stands for the lowest rank with memory.  Where none has any, only that there are no bytes is said. */
+/* MPI_PROC_NULL means the lowest rank with memory.  If none has any, the answer only reports zero
+ * bytes. */
 static void lowest_ask(const struct soak_window *window)
 {
     unsigned char *at = NULL;
@@ -235,7 +236,7 @@ static void peers_ask(struct soak_window *window)
     lowest_ask(window);
 }
 
-/* The alignment that the window says its own part has; a host alone may say nothing. */
+/* The alignment that the window reports for its own part; a host alone may report nothing. */
 static void alignment_check(const struct soak_window *window, const void *at, MPI_Info asked)
 {
     char wanted[24] = "", used[24] = "";
@@ -254,7 +255,7 @@ static void alignment_check(const struct soak_window *window, const void *at, MP
         count_one(COUNT_ALIGNED);
 }
 
-/* The call, and what the memory must hold then. */
+/* The call, and the expected contents of the memory afterwards. */
 static void window_call(struct soak_window *window, MPI_Info info, struct random *random)
 {
     struct region *own = &window->regions[window->group->me][0];
@@ -321,7 +322,7 @@ static void parent_draw(struct soak_window *window, struct random *random)
     parent->children++;
 }
 
-/* What its members alone draw. */
+/* Drawn by the members alone. */
 static void members_make(struct soak_window *window)
 {
     static const enum count flavours[] = {COUNT_WIN_CREATE, COUNT_WIN_ALLOCATE, COUNT_WIN_SHARED,
@@ -399,7 +400,7 @@ static void window_end(struct soak_window *window)
     doing("frees window %d", window->number);
     struct region *own = window->regions[window->group->me];
     for (int k = 0; k < window->segments && window->flavour == FLAVOUR_DYNAMIC; k++)
-        if (own[k].memory.whole != NULL && k % 2 == 0) /* the others go with the window */
+        if (own[k].memory.whole != NULL && k % 2 == 0) /* the others end with the window */
             MPI_Win_detach(window->win, own[k].at);
     MPI_Win_free(&window->win);
     MPI_Comm_free(&window->comm);

@@ -1,6 +1,5 @@
-// The MPI::Win of <oriel/mpi_win.hpp>: the members of MPI-2.2, those of MPI-3, and errors as exceptions.
-// The host's own class, if it has one, is switched off as the header says.
-// A plain MPI program, run by the test rows.
+// The MPI::Win of <oriel/mpi_win.hpp>: the members of MPI-2.2, those of MPI-3, and errors as
+// exceptions. The macros of the header disable the host's own class, if it has one.
 #define MPICH_SKIP_MPICXX 1
 #define OMPI_SKIP_MPICXX 1
 #include "mpi2_cases.hpp"
@@ -11,7 +10,8 @@
 
 static MPI::Win allocated(long **memory)
 {
-    MPI::Win win = MPI::Win::Allocate(4 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, memory);
+    MPI::Win win =
+        MPI::Win::Allocate(4 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, memory);
     win.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
     std::memset(*memory, 0, 4 * sizeof(long));
     barrier(MPI_COMM_WORLD);
@@ -24,7 +24,8 @@ static void allocated_memory_is_the_windows_base()
     int *flavour = nullptr, *model = nullptr;
     MPI::Win win = allocated(&memory);
     CHECK(win.Get_attr(MPI::WIN_BASE, &base) && base == memory, "WIN_BASE");
-    CHECK(win.Get_attr(MPI::WIN_CREATE_FLAVOR, &flavour) && *flavour == MPI::WIN_FLAVOR_ALLOCATE, "WIN_CREATE_FLAVOR");
+    CHECK(win.Get_attr(MPI::WIN_CREATE_FLAVOR, &flavour) && *flavour == MPI::WIN_FLAVOR_ALLOCATE,
+          "WIN_CREATE_FLAVOR");
     CHECK(win.Get_attr(MPI::WIN_MODEL, &model) && *model == MPI::WIN_UNIFIED, "WIN_MODEL");
     win.Free();
 }
@@ -61,7 +62,7 @@ static void atomics_return_what_was_there()
     const long one = 1, expected = 4, swapped = 9;
     long old = -1, result = -1;
     MPI::Win win = allocated(&memory);
-    const int right = right_of_me(); // nobody else works there
+    const int right = right_of_me(); // no other rank accesses it
     win.Lock(MPI::LOCK_SHARED, right, 0);
     win.Fetch_and_op(&one, &old, MPI_LONG, right, 2, MPI_SUM);
     win.Flush(right);
@@ -98,7 +99,8 @@ static void requests_complete()
     win.Flush(right);
     complete(win.Raccumulate(&one, 1, MPI_LONG, right, 3, 1, MPI_LONG, MPI_SUM));
     win.Flush(right);
-    complete(win.Rget_accumulate(&one, 1, MPI_LONG, &seen, 1, MPI_LONG, right, 3, 1, MPI_LONG, MPI_SUM));
+    complete(
+        win.Rget_accumulate(&one, 1, MPI_LONG, &seen, 1, MPI_LONG, right, 3, 1, MPI_LONG, MPI_SUM));
     CHECK_EQUAL(seen, value + 1);
     win.Flush(right);
     complete(win.Rget(&seen, 1, MPI_LONG, right, 3, 1, MPI_LONG));
@@ -115,7 +117,8 @@ static void shared_memory_is_queried()
     MPI_Comm_rank(machine, &here);
     MPI_Comm_size(machine, &next);
     next = (here + 1) % next;
-    MPI::Win win = MPI::Win::Allocate_shared(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, machine, &mine);
+    MPI::Win win =
+        MPI::Win::Allocate_shared(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, machine, &mine);
     MPI_Comm_free(&machine);
     win.Fence(0);
     mine[1] = 40 + here;
@@ -157,21 +160,23 @@ static void attached_memory_is_reached_by_its_address()
     MPI_Allgather(&address, 1, MPI_AINT, addresses.data(), 1, MPI_AINT, MPI_COMM_WORLD);
     const long value = 80 + world_rank;
     win.Fence(0);
-    win.Put(&value, 1, MPI_LONG, right_of_me(), addresses[static_cast<unsigned>(right_of_me())], 1, MPI_LONG);
+    win.Put(&value, 1, MPI_LONG, right_of_me(), addresses[static_cast<unsigned>(right_of_me())], 1,
+            MPI_LONG);
     win.Fence(0);
     CHECK_EQUAL(memory[2], 80 + left_of_me());
     win.Detach(memory.data());
     win.Free();
 }
 
-// The class of what the call throws, MPI_SUCCESS where it returns.
+// The error class of the exception from the call; MPI_SUCCESS if it returns.
 template <class Call> static int thrown(const Call &call)
 {
     try {
         call();
     } catch (const MPI::Exception &error) {
         CHECK(error.Get_error_string()[0] != '\0', "an exception without words");
-        CHECK(std::strcmp(error.what(), error.Get_error_string()) == 0, "what() differs from Get_error_string()");
+        CHECK(std::strcmp(error.what(), error.Get_error_string()) == 0,
+              "what() differs from Get_error_string()");
         int error_class = MPI_SUCCESS;
         MPI_Error_class(error.Get_error_code(), &error_class);
         CHECK_EQUAL(error_class, error.Get_error_class());
@@ -180,7 +185,7 @@ template <class Call> static int thrown(const Call &call)
     return MPI_SUCCESS;
 }
 
-// What the harness compares is evaluated twice, the call once.
+// The harness evaluates its operands twice; this macro evaluates the call once.
 #define CHECK_THROWN(wanted, call)                     \
     do {                                               \
         const int got_class = thrown([&] { call; });   \
@@ -224,8 +229,9 @@ static void the_handler_is_called_before_the_exception()
     CHECK_THROWN(MPI::ERR_RMA_SYNC, win.Wait());
     int last_class = MPI_SUCCESS;
     MPI_Error_class(last_code, &last_class);
-    CHECK(first_calls == 1 && last_class == MPI_ERR_RMA_SYNC, "%d calls, class %d", first_calls, last_class);
-    CHECK_THROWN(MPI_SUCCESS, win.Call_errhandler(MPI_ERR_OTHER)); // it came back: nothing failed
+    CHECK(first_calls == 1 && last_class == MPI_ERR_RMA_SYNC, "%d calls, class %d", first_calls,
+          last_class);
+    CHECK_THROWN(MPI_SUCCESS, win.Call_errhandler(MPI_ERR_OTHER)); // it returned: no error
     CHECK_EQUAL(first_calls, 2);
     win.Free();
 }
@@ -278,7 +284,8 @@ static void callbacks_may_be_functions_of_c()
         win.Set_attr(key, &extra);
     for (int key : { keyval, other, third })
         win.Delete_attr(key);
-    CHECK(removed.calls == 1 && removed.value == &extra && removed.extra_state == &extra, "%d calls", removed.calls);
+    CHECK(removed.calls == 1 && removed.value == &extra && removed.extra_state == &extra,
+          "%d calls", removed.calls);
     MPI::Win::Free_keyval(keyval);
     MPI::Win::Free_keyval(other);
     MPI::Win::Free_keyval(third);
@@ -307,4 +314,7 @@ static const struct test_case cases[] = {
     GUARDED(callbacks_may_be_functions_of_c),
 };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}

@@ -1,5 +1,5 @@
-// The MPI::Win that a host's mpi.h brings itself: <oriel/mpi_win.hpp> must leave it alone, and its windows are Oriel's too.
-// A plain MPI program, run by the test rows; skipped where the host has no such class.
+// The MPI::Win in a host's own mpi.h: <oriel/mpi_win.hpp> must not replace it, and Oriel serves its
+// windows, too. Skipped where the host has no such class.
 #include "mpi2_cases.hpp"
 
 #include <cstdio>
@@ -13,5 +13,8 @@ int main()
 #else
 static const struct test_case cases[] = { MPI2_CASES };
 
-int main(int argc, char **argv) { return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases)); }
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
+}
 #endif

@@ -1,6 +1,6 @@
-// The members of MPI::Win that MPI-2.2 had, called with C handles: they fit the class of <oriel/mpi_win.hpp> and a host's own.
-// Every case leaves no window behind; an exception that escapes from one is a failure of it.
-// Included once by each of the programs in this folder that run these cases.
+// Cases for the members of MPI::Win in MPI-2.2, called with C handles. They compile with the class
+// of <oriel/mpi_win.hpp> and with a host's own. Every case frees its windows; an escaping exception
+// is a failure. Each program includes this header once.
 #ifndef ORIEL_TESTS_MPI2_CASES_HPP
 #define ORIEL_TESTS_MPI2_CASES_HPP
 
@@ -16,7 +16,7 @@ extern "C" {
 static int right_of_me() { return (world_rank + 1) % world_size; }
 static int left_of_me() { return (world_rank + world_size - 1) % world_size; }
 
-// A case as the harness wants it, with what it throws.
+// Adapts a case to the harness and reports its exceptions.
 template <void (*body)()> static void guarded(enum window_kind)
 {
     try {
@@ -29,8 +29,9 @@ template <void (*body)()> static void guarded(enum window_kind)
 
 static MPI::Win window_over(std::vector<int> &memory)
 {
-    MPI::Win win = MPI::Win::Create(memory.data(), static_cast<MPI_Aint>(memory.size() * sizeof(int)), sizeof(int),
-                                    MPI_INFO_NULL, MPI_COMM_WORLD);
+    MPI::Win win =
+        MPI::Win::Create(memory.data(), static_cast<MPI_Aint>(memory.size() * sizeof(int)),
+                         sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD);
     win.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
     return win;
 }
@@ -83,7 +84,8 @@ static void lock_and_unlock_with_both_types()
 {
     int *memory = static_cast<int *>(MPI::Alloc_mem(sizeof(int), MPI_INFO_NULL));
     *memory = 0;
-    MPI::Win win = MPI::Win::Create(memory, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD);
+    MPI::Win win =
+        MPI::Win::Create(memory, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD);
     win.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
     barrier(MPI_COMM_WORLD);
     const int one = 1;
@@ -185,14 +187,16 @@ static void user_attributes_call_back()
     win.Set_attr(keyval, &first);
     CHECK(win.Get_attr(keyval, &seen) && seen == &first, "another attribute than was set");
     win.Delete_attr(keyval);
-    CHECK(removed.calls == 1 && removed.value == &first && removed.extra_state == &extra && removed.win == handle,
+    CHECK(removed.calls == 1 && removed.value == &first && removed.extra_state == &extra &&
+              removed.win == handle,
           "the callback of Delete_attr: %d calls", removed.calls);
     CHECK(!win.Get_attr(keyval, &seen), "an attribute after it was deleted");
     win.Set_attr(keyval, &second);
     MPI::Win::Free_keyval(keyval);
     CHECK(keyval == MPI::KEYVAL_INVALID, "Free_keyval leaves a key");
     win.Free();
-    CHECK(removed.calls == 2 && removed.value == &second, "the callback of Free: %d calls", removed.calls);
+    CHECK(removed.calls == 2 && removed.value == &second, "the callback of Free: %d calls",
+          removed.calls);
 }
 
 static int first_calls, second_calls, last_code;
@@ -215,7 +219,8 @@ static void each_window_calls_its_own_handler()
 {
     std::vector<int> memory(1), other_memory(1);
     MPI::Win one = window_over(memory), two = window_over(other_memory);
-    MPI_Errhandler first = MPI::Win::Create_errhandler(first_handler), second = MPI::Win::Create_errhandler(second_handler);
+    MPI_Errhandler first = MPI::Win::Create_errhandler(first_handler),
+                   second = MPI::Win::Create_errhandler(second_handler);
     one.Set_errhandler(first);
     two.Set_errhandler(second);
     MPI_Errhandler got = one.Get_errhandler();
@@ -225,19 +230,21 @@ static void each_window_calls_its_own_handler()
     MPI_Win handle = one;
     first_calls = second_calls = 0;
     one.Call_errhandler(MPI_ERR_OTHER);
-    CHECK(first_calls == 1 && second_calls == 0 && last_code == MPI_ERR_OTHER, "%d and %d calls", first_calls, second_calls);
+    CHECK(first_calls == 1 && second_calls == 0 && last_code == MPI_ERR_OTHER, "%d and %d calls",
+          first_calls, second_calls);
     CHECK(last_win == handle, "the handler got another window");
     two.Call_errhandler(MPI_ERR_ARG);
-    CHECK(first_calls == 1 && second_calls == 1 && last_code == MPI_ERR_ARG, "%d and %d calls", first_calls, second_calls);
+    CHECK(first_calls == 1 && second_calls == 1 && last_code == MPI_ERR_ARG, "%d and %d calls",
+          first_calls, second_calls);
     MPI_Errhandler_free(&second);
     one.Free();
     two.Free();
 }
 
-#define MPI2_CASES                                                                                       \
-    GUARDED(put_get_accumulate_between_fences), GUARDED(post_start_complete_wait_or_test),               \
-        GUARDED(lock_and_unlock_with_both_types), GUARDED(names_and_groups_are_the_windows),             \
-        GUARDED(a_copy_is_the_same_window), GUARDED(predefined_attributes_of_the_window),                \
+#define MPI2_CASES                                                                                 \
+    GUARDED(put_get_accumulate_between_fences), GUARDED(post_start_complete_wait_or_test),         \
+        GUARDED(lock_and_unlock_with_both_types), GUARDED(names_and_groups_are_the_windows),       \
+        GUARDED(a_copy_is_the_same_window), GUARDED(predefined_attributes_of_the_window),          \
         GUARDED(user_attributes_call_back), GUARDED(each_window_calls_its_own_handler)
 
 #endif

@@ -1,4 +1,4 @@
-// A C++ program that passes a ring of numbers through windows over std::vector and allocated memory.
+// Passes numbers around a ring of ranks, through windows over std::vector and allocated memory.
 #include "../../mpi/leave.h"
 
 #include <cstdio>
@@ -16,7 +16,7 @@ static int ring(MPI_Win win, const long *mine)
     int wrong = 0;
     for (int i = 0; i < 100; i++)
         wrong += mine[i] != (rank + size - 1) % size + 1;
-    MPI_Barrier(MPI_COMM_WORLD); // rank 0 has looked before the others count there
+    MPI_Barrier(MPI_COMM_WORLD); // rank 0 reads it before the others count there
     const long one = 1;
     long before = 0;
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
@@ -35,11 +35,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Win win;
     std::vector<long> vector(100);
-    MPI_Win_create(vector.data(), 100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create(vector.data(), 100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &win);
     int wrong = ring(win, vector.data());
     MPI_Win_free(&win);
     long *memory = nullptr;
-    MPI_Win_allocate(100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_allocate(100 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+                     &win);
     wrong += ring(win, memory);
     MPI_Win_free(&win);
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
-! Windows from Fortran 90 through the module mpi: memory from the library as TYPE(C_PTR) in all its forms.
-! Each rank writes its own array through the pointer and reads its neighbours' by get; a wrong value ends the job with status 1.
-! Run by the test rows.
+! Windows from Fortran 90 through the module mpi: memory from the library as TYPE(C_PTR), in all its
+! forms. Each rank writes its own array through the pointer and gets its neighbours'. A wrong value
+! ends the job with status 1.
 program allocated
   use mpi
   use, intrinsic :: iso_c_binding

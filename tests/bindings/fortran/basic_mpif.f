@@ -1,6 +1,6 @@
-C     Windows from Fortran 77 through mpif.h: create, put, get, fetch_and_op, fence, lock and the predefined attributes.
-C     Every rank puts into its right neighbour; rank 0 counts all ranks; a wrong value ends the job with status 1.
-C     Run by the test rows.
+C     Windows from Fortran 77 through mpif.h: create, put, get, fetch_and_op, fence, lock and the
+C     predefined attributes. Every rank puts into its right neighbour; rank 0 counts all ranks; a
+C     wrong value ends the job with status 1.
       PROGRAM BASIC
       IMPLICIT NONE
       INCLUDE 'mpif.h'

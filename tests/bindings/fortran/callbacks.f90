@@ -1,6 +1,5 @@
-! Attribute callbacks and an error handler in Fortran with integer handles, as mpif.h and the module mpi have them.
-! They note what they were called with; a program looks at that after the call that should have called them.
-! Used by the test programs of this folder.
+! Attribute callbacks and an error handler in Fortran with integer handles, for mpif.h and the
+! module mpi. They record their arguments, which a program checks after the call that invokes them.
 module callbacks
   use mpi, only: MPI_ADDRESS_KIND, MPI_SUCCESS
   implicit none

@@ -1,6 +1,5 @@
-! Attribute callbacks and an error handler in Fortran with typed handles, as the module mpi_f08 has them.
-! They note what they were called with; a program looks at that after the call that should have called them.
-! Used by the test programs of this folder.
+! Attribute callbacks and an error handler in Fortran with typed handles, for the module mpi_f08.
+! They record their arguments, which a program checks after the call that invokes them.
 module callbacks_f08
   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_SUCCESS, MPI_Win
   implicit none

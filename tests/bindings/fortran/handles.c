@@ -1,10 +1,10 @@
-/* What C makes of a Fortran window handle: its size and its base, and the handle that comes back.
- * The handle is the same window in both languages: this changes nothing of it.
- * Called by the Fortran test programs. */
+/* A Fortran window handle in C: the window's size and base, and the handle converted back. The
+ * handle denotes the same window in both languages, and the functions do not change the window. */
 #include <mpi.h>
 #include <stddef.h>
 
-/* Stores the window's size and the first int of its memory; returns the Fortran handle of what C took it for. */
+/* Stores the window's size and the first int of its memory; returns the Fortran handle of the
+ * converted window. */
 MPI_Fint look_at_window(MPI_Fint handle, MPI_Aint *size, int *first);
 
 MPI_Fint look_at_window(MPI_Fint handle, MPI_Aint *size, int *first)

@@ -1,6 +1,6 @@
-! Windows from Fortran 2008 through the module mpi_f08: typed handles, C pointers, every sort of operation and epoch.
-! Each rank works with its neighbours and with rank 0; a wrong value ends the job with status 1.
-! Run by the test rows.
+! Windows from Fortran 2008 through the module mpi_f08: typed handles, C pointers, every kind of
+! operation and epoch. Each rank works with its neighbours and with rank 0. A wrong value ends the
+! job with status 1.
 program typed
   use mpi_f08
   use, intrinsic :: iso_c_binding

@@ -1,6 +1,6 @@
-! What the Fortran tests say: a check that fails is printed by its rank, a case's verdict is that of all ranks.
-! Every rank runs the same cases in one order, and each ends with a verdict, which is collective.
-! Used by the test programs of this folder, whichever interface of MPI they are written for.
+! The verdicts of the Fortran tests: a rank prints its failed checks, and a case's verdict is that
+! of all ranks. Every rank runs the same cases in one order; the verdict at the end of each is
+! collective. The module works with every Fortran interface of MPI.
 module verdicts
   use mpi
   use, intrinsic :: iso_c_binding, only: c_int
@@ -9,8 +9,10 @@ module verdicts
   private
   public :: verdicts_start, check, verdict, verdicts_end, look_at_window
   integer, public, protected :: rank, nranks, right, left
-  integer, public, protected :: machine, here, next_here ! the ranks of this machine, the own place among them and the next one
-  logical, public, protected :: on_openmpi ! whose Fortran interface has defects of its own, named where a check allows for them
+  ! communicator of the ranks on this node, this rank in it, and the next one
+  integer, public, protected :: machine, here, next_here
+  ! Open MPI's Fortran interface has defects; each check that allows for one names it
+  logical, public, protected :: on_openmpi
   logical :: failed = .false., any_failed = .false.
 
   interface

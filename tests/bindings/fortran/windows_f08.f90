@@ -1,6 +1,5 @@
-! Windows from Fortran 2008 through the module mpi_f08, with typed handles, addresses as TYPE(C_PTR) and sections of arrays.
-! The cases are the same for every interface, in the files that are included.
-! Run by the test rows.
+! Windows from Fortran 2008 through the module mpi_f08, with typed handles, addresses as TYPE(C_PTR)
+! and array sections. The included files contain the cases, which are the same for every interface.
 program windows_f08
   use mpi_f08
   use verdicts
@@ -37,7 +36,7 @@ program windows_f08
 
 contains
 
-  ! Every second element, where the host takes sections as they are.
+  ! Every second element, where the host accepts array sections.
   subroutine sections_of_arrays_move()
     integer, pointer, asynchronous :: memory(:)
     integer, asynchronous :: words(10), seen(10)

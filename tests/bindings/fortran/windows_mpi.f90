@@ -1,6 +1,5 @@
-! Windows from Fortran through the module mpi, with addresses as integers (allocated_mpi.f90 has those as TYPE(C_PTR)).
-! The cases are the same for every interface, in the files that are included.
-! Run by the test rows.
+! Windows from Fortran through the module mpi, with addresses as integers (allocated_mpi.f90 covers
+! TYPE(C_PTR)). The included files contain the cases, which are the same for every interface.
 program windows_mpi
   use mpi
   use verdicts

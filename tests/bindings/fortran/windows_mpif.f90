@@ -1,6 +1,5 @@
-! Windows from Fortran through mpif.h, which has addresses as integers only.
-! The cases are the same for every interface, in the files that are included.
-! Run by the test rows.
+! Windows from Fortran through mpif.h, which has addresses as integers only. The included files
+! contain the cases, which are the same for every interface.
 program windows_mpif
   use verdicts
   use callbacks

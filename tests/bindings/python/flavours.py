@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Windows of every flavour from mpi4py: their memory as NumPy arrays, what each says of itself, and errors as exceptions.
+"""Windows of every flavour from mpi4py: their memory as NumPy arrays, their attributes, and errors
+as exceptions.
 
-Every rank works with its neighbours; each case makes and frees its own windows.
-Run by the test rows as an argument of the interpreter; skipped (77) under a host that mpi4py was not built for."""
+Every rank works with its neighbours; each case creates and frees its own windows. Under a host
+for which mpi4py was not built, the test is skipped (77)."""
 
 from job import MPI, left, machine, rank, right, run, size, world
 
@@ -16,7 +17,7 @@ def put_by_fence(window, disp):
 
 
 def attributes(window):
-    """By the properties of mpi4py and by the calls under them, which must agree."""
+    """From the properties of mpi4py and from the underlying calls, which must agree."""
     base, nbytes, unit = window.attrs
     assert (nbytes, unit) == (window.Get_attr(MPI.WIN_SIZE), window.Get_attr(MPI.WIN_DISP_UNIT))
     assert base == window.Get_attr(MPI.WIN_BASE)
@@ -71,7 +72,7 @@ def shared_views_of_all_ranks():
         assert (len(memory), unit) == ((other + 1) * 8, 8)
         views.append(numpy.frombuffer(memory, dtype=numpy.int64))
     assert attributes(window)[0] == views[rank].ctypes.data
-    for other in range(1, size):  # one after the other, as no hint asks for gaps
+    for other in range(1, size):  # contiguous, as no hint asks for gaps
         assert views[other].ctypes.data == views[other - 1].ctypes.data + 8 * other
     window.Fence()
     views[rank][:] = 10 * rank
@@ -123,7 +124,7 @@ def memory_that_is_not_attached_is_an_error():
 
     def put_outside():
         window.Put(numpy.ones(1), right, target=(addresses[right], 1, MPI.DOUBLE))
-        window.Flush(right)  # a target on another machine tells it only now
+        window.Flush(right)  # a target on another node reports it only now
 
     window.Lock(right)
     expect(MPI.ERR_RMA_RANGE, put_outside)

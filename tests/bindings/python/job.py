@@ -1,7 +1,7 @@
-"""What the mpi4py tests share: skips before MPI starts, the ranks, and a runner of cases.
+"""Shared by the mpi4py tests: skips before MPI starts, the ranks, and a runner of cases.
 
-Every rank runs the same cases in one order; an exception in one ends the job, so that no other rank waits for it.
-Imported by the test programs in this folder, before anything else of MPI."""
+Every rank runs the same cases in one order. An exception in one ends the job, to leave no rank
+waiting. Imported before anything else of MPI."""
 
 import importlib.util
 import os
@@ -17,7 +17,8 @@ def skip(reason):
 
 
 def built_for_mpich():
-    """The host that mpi4py's extension needs, by the library's name in the file: importing it would start MPI."""
+    """The host of mpi4py's extension, by the library's name in the file: an import would start
+    MPI."""
     with open(importlib.util.find_spec("mpi4py.MPI").origin, "rb") as extension:
         return b"libmpich.so" in extension.read()
 
@@ -40,7 +41,7 @@ machine = world.Split_type(MPI.COMM_TYPE_SHARED)  # the ranks that share memory 
 
 
 def run(*cases):
-    """Runs the cases; with names as the program's arguments only those."""
+    """Runs the cases; with names as the program's arguments, only those."""
     for case in cases:
         if sys.argv[1:] and case.__name__ not in sys.argv[1:]:
             continue

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""All operations and all synchronisation from mpi4py, on NumPy arrays of several types and on sections of them.
+"""All operations and all synchronisation from mpi4py, on NumPy arrays of several types and on
+sections of them.
 
-Every rank works on its right neighbour's memory, where no other rank does, or counts together with all.
-Run by the test rows as an argument of the interpreter; skipped (77) under a host that mpi4py was not built for."""
+Every rank works on its right neighbour's memory, where no other rank does, or counts together
+with all. Under a host for which mpi4py was not built, the test is skipped (77)."""
 
 from job import MPI, left, rank, right, run, size, world
 
@@ -115,7 +116,8 @@ def pairs_keep_the_place_of_the_largest():
 
 
 def columns_go_to_rows():
-    """A column of one matrix into a row of another: derived datatypes at the origin, then at the target."""
+    """A column of one matrix into a row of another: derived datatypes at the origin, then at the
+    target."""
     rows, columns = 5, 4
     mine = numpy.arange(rows * columns, dtype="f8").reshape(rows, columns) + 100 * rank
     column = MPI.DOUBLE.Create_vector(rows, 1, columns).Commit()
@@ -125,7 +127,7 @@ def columns_go_to_rows():
     window.Fence()
     assert words[10:15].tolist() == (numpy.arange(rows) * columns + 1 + 100 * left).tolist(), words
     assert not words[:10].any() and not words[15:].any()
-    world.Barrier()  # the neighbour has looked too
+    world.Barrier()  # the neighbour has read it, too
     seen = numpy.zeros(rows)
     window.Get([seen, rows, MPI.DOUBLE], right, target=(2, 1, column))
     window.Accumulate([numpy.full(rows, 0.5), rows, MPI.DOUBLE], right, target=(3, 1, column), op=MPI.SUM)
@@ -199,7 +201,7 @@ def a_word_is_polled_with_sync():
     if rank == 0:
         window.Put(numpy.array([1]), right)
         window.Flush(right)
-    while words[0] == 0:  # the token comes from the left
+    while words[0] == 0:  # the token arrives from the left
         window.Sync()
     if rank != 0:
         window.Put(words + 1, right)

@@ -1,9 +1,10 @@
-"""Draws programs: loops of small operations from few call sites, in epochs of all kinds, mostly so that nothing conflicts, and
-here and there not.  Each program has one order in which its steps can be taken; in turns it has that order, and else the ranks
-are let loose.
+"""Generates programs: loops of small operations from few call sites, in epochs of all kinds. Most
+programs are free of conflicts; some are not.  Each program has one valid order of its steps. In
+turns, the ranks follow that order; otherwise they run freely.
 
-Most operations keep to a plan: in each phase each place of 8 bytes is one rank's to put and get, or everybody's to read, or
-everybody's to accumulate with one operator and type. A careless program goes beside it now and then."""
+Most operations follow a plan. In each phase, each slot of 8 bytes has one role: put and get by
+one rank, read by all, or accumulate by all with one operator and type. A careless program
+deviates from the plan now and then."""
 
 import collections
 import random
@@ -13,23 +14,24 @@ import promises
 from loops import PLACE, Loop
 
 ARENA_OF_WINDOWS = 1 << 14
-BUFFER = 128  # bytes of each
+BUFFER = 128  # bytes of each buffer
 BUFFERS = 96
-FIRST_PHASE = 100000  # among the numbers in windows' names; those below are lines
+FIRST_PHASE = 100000  # phase numbers in window names; smaller numbers are lines
 
 
 class Rank:
-    """What a rank is about to do: a list of chunks, each a list of steps that hold no lock at its ends."""
+    """The outstanding steps of one rank: a list of chunks. Each chunk is a list of steps that holds
+    no lock at its ends."""
 
     def __init__(self):
         self.chunks = collections.deque()
         self.buffer = 0
         self.last_buffers = collections.deque(maxlen=5)
-        self.pending = set()  # places of unflushed operations
+        self.pending = set()  # slots with unflushed operations
         self.requests = 0
 
     def buffer_for(self, random_, mistaken):
-        """The next one, or one of the last, which may still be needed."""
+        """The next buffer, or one of the most recent, which may still be in use."""
         if mistaken and self.last_buffers:
             return random_.choice(self.last_buffers) + 4 * random_.choice([0, 0, 1, 2])
         self.buffer = (self.buffer + 1) % BUFFERS
@@ -44,8 +46,8 @@ class Drawer:
         draw = self.random
         self.in_turns = draw.random() < 0.6
         self.careless = draw.choice([0, 0.003, 0.01, 0.01, 0.03, 0.1])
-        self.mistaken = draw.choice([0, 0, 0.01, 0.04])  # in buffers
-        self.forgetful = draw.choice([0, 0.003, 0.01, 0.03])  # of flushes
+        self.mistaken = draw.choice([0, 0, 0.01, 0.04])  # probability of a buffer in use
+        self.forgetful = draw.choice([0, 0.003, 0.01, 0.03])  # probability of a missing flush
         self.fine = draw.random() < 0.5 and self.careless < 0.02
         self.sites = {kind: draw.sample(range(p.SITES), draw.randint(1, 3)) for kind in p.KINDS}
         self.fixed_buffer = draw.random() < 0.6
@@ -57,7 +59,7 @@ class Drawer:
         self.windows, self.makings = {}, collections.Counter()
         self.types = [{} for _ in range(ranks)]
         self.held = {}      # (window, target) -> {rank: exclusive}
-        self.regimes = {}   # window -> what the phase does with it
+        self.regimes = {}   # window -> synchronisation of the phase
         self.plans = {}
         delays = draw.choice([0, 10, 60]) if not self.in_turns else 0
         self.collective("program", int(self.in_turns), delays, seed % 100000)
@@ -92,7 +94,7 @@ class Drawer:
     # --- a chunk ---
 
     def chunk(self, rank):
-        """One thing that a rank does next."""
+        """The next chunk of a rank."""
         draw = self.random
         roll = draw.random()
         if roll < 0.1 and self.ranks > 1:
@@ -119,7 +121,7 @@ class Drawer:
     # --- phases ---
 
     def draw_plan(self, window):
-        """Of each place what it is for, and how far places are for the same."""
+        """Assigns a role to each slot, and the end of the run of slots with the same role."""
         draw = self.random
         plan = {}
         for target in range(self.ranks):
@@ -191,7 +193,7 @@ class Drawer:
         self.emit(rank, what, *fields, window=window, types=types or (None, None))
 
     def work(self):
-        """The ranks' chunks, one step after the other, now this rank's and now that one's."""
+        """Runs the ranks' chunks one step at a time, in an interleaving drawn at random."""
         draw = self.random
         left = {rank: draw.randint(1, 5) for rank in range(self.ranks)}
         keep = draw.choice([0.3, 0.8, 0.97])
@@ -290,5 +292,5 @@ def mask_of(mask):
 
 
 def draw(seed, ranks, index, together=True):
-    """together: all ranks are on one machine."""
+    """together: all ranks are on one node."""
     return Drawer(seed, ranks, index, together).draw_program()

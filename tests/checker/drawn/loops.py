@@ -1,5 +1,5 @@
-"""Loops of drawn programs: one operation from one or two call sites, again and again, on places that the plan of the phase gives
-the rank for it, or now and then not.  draw.py asks."""
+"""Loops in generated programs: one operation from one or two call sites, repeated on slots that the
+phase's plan assigns to the rank, with occasional deviations."""
 
 import program as p
 
@@ -8,7 +8,7 @@ MOST_REQUESTS = 60
 
 
 class Loop:
-    """One of a rank, on a window, to some of these targets."""
+    """One loop of a rank on a window, to some of the given targets."""
 
     def __init__(self, drawer, rank, window, targets):
         self.drawer, self.rank, self.window, self.targets = drawer, rank, window, targets
@@ -34,7 +34,7 @@ class Loop:
         self.found.extend(self.waits)
         return self.found
 
-    # --- what is drawn for one turn ---
+    # --- one iteration ---
 
     def allows(self, place):
         what, whose = self.plan[place][:2]
@@ -45,13 +45,13 @@ class Loop:
         return what == "accumulate"
 
     def draw_place(self, careless):
-        """Target and place; None: there is none."""
+        """Target and slot, or None if no slot fits."""
         fits = [(target, place) for target in self.targets for place in range(self.window.size // PLACE)
                 if careless or self.allows((target, place))]
         return self.random.choice(fits) if fits else None
 
     def draw_types(self, plan, room, careless):
-        """Number, Type and count at the target, which take so many bytes at most."""
+        """Number, Type and count at the target, within the given number of bytes."""
         draw = self.random
         if self.kind in p.PUTS | p.GETS:
             drawn = [number for number, made in self.drawer.types[self.rank].items() if made.extent <= room]
@@ -82,7 +82,7 @@ class Loop:
         return operator
 
     def draw_origin(self, number, made, count):
-        """The same at the origin, or bytes."""
+        """The same data at the origin, in the same type or as bytes."""
         if self.kind in p.PUTS | p.GETS and self.random.random() < 0.15:
             return p.BYTE, p.basic_type(p.BYTE), count * made.size()
         return number, made, count
@@ -107,7 +107,8 @@ class Loop:
             self.queue.pending = {key for key in self.queue.pending if key[0] != self.window}
 
     def flush_pending(self, keys):
-        """Whether the operation may come now: what it would meet of its own rank is flushed, mostly."""
+        """Flushes earlier operations of the same rank that would conflict, in most cases. Returns
+        whether the operation may run now."""
         draw, pending = self.random, self.queue.pending
         if not keys & pending:
             return True

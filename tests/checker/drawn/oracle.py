@@ -1,10 +1,11 @@
-"""What is wrong with a drawn program, by the plainest means: each step knows those that happen before it, each operation is
-compared with each other one, byte by byte.
+"""Computes the errors in a generated program by brute force. Each step knows the steps that happen
+before it; each operation is compared with each other operation, byte by byte.
 
-Some order depends on time: who came first to a lock, what a fetch could have read. In a program taken in turns all of it is
-known, but for fetches that may read as late as at their flush. Otherwise there are two answers: with the least order that there
-is in any case, and with the most that there can be; what is a conflict with the most must be found, what is none with the least
-must not be."""
+Some orders depend on timing: which rank acquires a lock first, or which value a fetch reads. In
+a program that runs in turns, all orders are known, except for fetches that may read as late as
+their flush. Otherwise there are two answers. The least order holds in every run; the most order
+is the maximum that a run can have. A conflict under the most order must be found. A pair without
+conflict under the least order must not be found."""
 
 import collections
 import dataclasses
@@ -13,19 +14,21 @@ import program as p
 
 INFINITE = 1 << 60
 MESSAGE_SITES = {"send": "send_from", "recv": "receive_into"}
-LATE_WORDS = 16  # that a window remembers to take from later
-LETS_GO = {"fence", "complete"}  # completions that may wait: their turn ends when they begin (steps.c)
+LATE_WORDS = 16  # late words that a window records at most
+# completing calls that may wait: their turn ends when they start (steps.c)
+LETS_GO = {"fence", "complete"}
 COMPLETIONS = {"flush", "flush_all", "flush_local", "flush_local_all", "unlock", "unlock_all", "fence", "complete"}
-MISTAKES = {"E17", "E18", "E19"}  # what a conflict is told as when the first origin seems to have taken something for a flush
+# rules that report a conflict whose first origin seems to have mistaken a call for a flush
+MISTAKES = {"E17", "E18", "E19"}
 
 
 @dataclasses.dataclass
 class Access:
-    """An operation at its target, or a buffer of it: local is true then."""
+    """An access to a target, or to an origin buffer (local is then true)."""
     step: p.Step
     kind: str        # put, get, accumulate, load, store
     places: frozenset
-    done: float      # the line at which it is complete
+    done: float      # the line that completes it
     op: int = None
     basic: int = None
     site: str = None
@@ -60,7 +63,7 @@ class Oracle:
         self.first = self.steps[0].line
         self.accesses, self.buffers = [], []
         self.make_accesses()
-        self.until = {}  # a line's turn is over before this one
+        self.until = {}  # line -> the line before which its turn ends
         coming = {}
         for step in reversed(self.steps):
             self.until[step.line] = coming.get(step.rank, INFINITE) if step.what in LETS_GO else step.line
@@ -72,8 +75,10 @@ class Oracle:
     # --- operations ---
 
     def make_accesses(self):
-        """When each is complete at the target and, for its buffers, at the origin."""
-        pending = collections.defaultdict(list)  # of a rank: (window, target, request, access, ends locally)
+        """Sets the lines that complete each access at the target and, for its buffers, at the
+        origin."""
+        # per rank: (window, target, request, access, completes locally)
+        pending = collections.defaultdict(list)
         opened, windows = {}, {}
         for step in self.steps:
             rank, what = step.rank, step.what
@@ -116,7 +121,7 @@ class Oracle:
 
     @staticmethod
     def counting(places, windows):
-        """Of a buffer that lies partly in memory of windows the part that does."""
+        """For a buffer partly in window memory, the part in window memory."""
         inside = frozenset(place for place in places
                            if any(window.is_in_arena() and window.at <= place[2] < window.at + window.size for window in windows))
         return inside or places
@@ -134,7 +139,7 @@ class Oracle:
         self.accesses.append(access)
         pending.append((window, target, request, access, general == "get" or kind in p.FETCHES))
         if general == "accumulate" and op == p.NO_OP and kind != "compare_and_swap":
-            origin = -1  # of no account
+            origin = -1  # not used
         for address, writes, items, made in ((origin, general == "get", origin_count, step.origin),
                                              (compare, False, 1, step.type), (result, True, count, step.type)):
             if address < 0:
@@ -147,9 +152,9 @@ class Oracle:
     # --- order ---
 
     def edges(self, most):
-        """Pairs of lines: what is done until the first is known behind the second."""
+        """Pairs of lines (a, b): the steps complete before a happen before b."""
         found = []
-        together = collections.defaultdict(list)  # collectives: the n-th of each rank
+        together = collections.defaultdict(list)  # collectives: the n-th of each rank match
         counts = collections.Counter()
         messages = collections.defaultdict(list)
         for step in self.steps:
@@ -172,7 +177,7 @@ class Oracle:
         return found
 
     def active_edges(self):
-        """Posts to starts, completes to waits: the n-th of each pair."""
+        """Posts to starts and completes to waits: the n-th of each pair match."""
         found = []
         given, taken = collections.defaultdict(list), collections.Counter()
         started, posted = {}, {}
@@ -197,7 +202,7 @@ class Oracle:
         return found
 
     def lock_edges(self, found, most):
-        """From each unlock to the later locks that it keeps out."""
+        """From each unlock to the later locks that it excludes."""
         epochs, opened = [], {}
         for step in self.steps:
             if step.what in ("lock", "lock_all"):
@@ -219,7 +224,8 @@ class Oracle:
         return [(a[5], b[4]) for a, b in pairs if not self.reaches(knows, b[4], a[4])] if most else sure
 
     def word_edges(self, found, most):
-        """From accumulates that write to those that fetch: of one element at its place, of several in one for all."""
+        """From accumulates that write to accumulates that fetch. Single elements match by address.
+        All accumulates of several elements at a target share one word."""
         givers, takers = collections.defaultdict(list), collections.defaultdict(list)
         for access in self.accesses:
             if access.kind != "accumulate":
@@ -247,8 +253,10 @@ class Oracle:
         return [(a, b) for a, b in pairs if not self.reaches(knows, b, a)]
 
     def late_pairs(self, givers, takers):
-        """The same at what completes the fetch, where it may have read then."""
-        taking = collections.defaultdict(set)  # of a rank and window, by the fetch: its words
+        """The same pairs at the call that completes the fetch, where the fetch may have read
+        then."""
+        # per rank and window: the words that each fetch reads
+        taking = collections.defaultdict(set)
         for word, steps in takers.items():
             for step in steps:
                 if not self.program.is_prompt(step.window):
@@ -260,13 +268,14 @@ class Oracle:
                 if step.rank != rank or step.window != window or step.what not in COMPLETIONS:
                     continue
                 late = [word for line, word in words if line < step.line <= done[line]]
-                if len(late) > LATE_WORDS:  # all that anybody has done
+                if len(late) > LATE_WORDS:  # all steps of all ranks
                     pairs += [(other.line, step.line) for other in self.steps if other.rank != rank]
                 pairs += [(a.line, step.line) for word in late for a in givers.get(word, ()) if a.rank != rank]
         return pairs
 
     def knowledge(self, edges):
-        """Of each line which lines happen before what it issues, as bits.  What a line takes it has behind itself only."""
+        """For each line, the lines that happen before its operations, as a bit set. Order that a
+        line acquires holds only after the line."""
         first, count = self.first, len(self.steps)
         taken = collections.defaultdict(list)
         for giver, taker in edges:
@@ -290,11 +299,12 @@ class Oracle:
         return before
 
     def reaches(self, knows, line, other):
-        """Whether what is done at a line's beginning is known to what the other line issues."""
+        """Whether everything complete at the start of line happens before the operations of
+        other."""
         return knows[other - self.first] >> (line - self.first) & 1 == 1
 
     def is_ordered(self, knows, a, b):
-        """Whether a is complete before b is issued."""
+        """Whether a is complete before b starts."""
         if a.done == INFINITE:
             return False
         if a.rank == b.rank:
@@ -316,7 +326,7 @@ def same_element(a, b):
 
 
 def conflicts(a, b):
-    """Whether two that touch the same bytes must be ordered (docs/rules.md, C1 to C3)."""
+    """Whether two accesses to the same bytes must be ordered (docs/rules.md, C1 to C3)."""
     if only_reads(a) and only_reads(b):
         return False
     if a.kind != "accumulate" or b.kind != "accumulate":
@@ -334,7 +344,8 @@ def conflicts(a, b):
 
 
 def supersedes(later, earlier):
-    """Whether all that is in conflict with the earlier one, which is ordered before the later one, is so with the later one."""
+    """Whether later, ordered after earlier, conflicts with everything that earlier conflicts
+    with."""
     if later.kind in ("put", "store"):
         return True
     if later.kind != "accumulate":
@@ -343,7 +354,7 @@ def supersedes(later, earlier):
 
 
 def rules(a, b):
-    """What the two can be told as."""
+    """The rules that may report the pair."""
     if a.local and b.local:
         return {"C4"}
     kinds = {a.kind, b.kind}

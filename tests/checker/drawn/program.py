@@ -1,36 +1,38 @@
-"""What a drawn program is: its steps, one a line of its table, of which each is one rank's.  draw.py draws them, oracle.py says
-what is wrong with them."""
+"""A generated program: its steps, one per line of a table. Each step belongs to one rank. draw.py
+generates programs; oracle.py computes their errors."""
 
 import dataclasses
 
-# Types by their number in the table: bytes, whether they are plain integers (which are updated alike when of one size).
+# Types by their number in the table: bytes, and whether they are plain integers. Updates of plain
+# integers of equal size are compatible.
 INT, UNSIGNED, LONG, DOUBLE, FLOAT, SHORT, BYTE, LONG_LONG = range(8)
 BASIC_BYTES = {INT: 4, UNSIGNED: 4, LONG: 8, DOUBLE: 8, FLOAT: 4, SHORT: 2, BYTE: 1, LONG_LONG: 8}
 REALS = {DOUBLE, FLOAT}
 FIRST_DRAWN_TYPE = 8
 
 OPERATORS = SUM, REPLACE, NO_OP, MAX, MIN = range(5)
-SWAP = 5  # compare_and_swap's own
+SWAP = 5  # the operator of compare_and_swap
 
 KINDS = ["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "rput", "rget", "raccumulate"]
 PUTS, GETS = {"put", "rput"}, {"get", "rget"}
 FETCHES = {"get_accumulate", "fetch_and_op", "compare_and_swap"}
 SITES = 16
 
-ALLOCATED, IN_ARENA, SHARED, DYNAMIC = range(4)  # windows
-NOPRECEDE, NOSUCCEED, NOPUT, NOSTORE = 1, 2, 4, 8  # what fences and posts promise
+ALLOCATED, IN_ARENA, SHARED, DYNAMIC = range(4)  # window flavours
+NOPRECEDE, NOSUCCEED, NOPUT, NOSTORE = 1, 2, 4, 8  # assertions of fences and posts
 
 
 @dataclasses.dataclass(frozen=True)
 class Type:
-    """A datatype as it is when a step uses it: blocks of (offset, bytes) of one item, its extent, its basic type."""
+    """A datatype at the time a step uses it: blocks of (offset, bytes) of one item, its extent, its
+    basic type."""
     basic: int
     blocks: tuple
     extent: int
     elements: int
 
     def runs(self, at, count):
-        """Byte ranges of so many items from at on."""
+        """Byte ranges of count items from offset at."""
         return [(at + i * self.extent + low, at + i * self.extent + low + length)
                 for i in range(count) for low, length in self.blocks]
 
@@ -43,7 +45,7 @@ def basic_type(number):
 
 
 def drawn_type(shape, count, basic):
-    """As steps.c makes them: contiguous, or every other one."""
+    """The types of steps.c: contiguous, or every second element."""
     size = BASIC_BYTES[basic]
     if shape == 0:
         return Type(basic, ((0, size * count),), size * count, count)
@@ -52,7 +54,8 @@ def drawn_type(shape, count, basic):
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """One that was made: its number in the table, which making of it this is, and where its memory is."""
+    """One created window: its number in the table, how often that number has been created, and the
+    location of its memory."""
     number: int
     making: int
     kind: int
@@ -65,7 +68,7 @@ class Window:
         return self.kind in (IN_ARENA, DYNAMIC)
 
     def place(self, target, offset):
-        """A byte, the same through all windows that have it."""
+        """Identity of a byte, the same through all windows that share it."""
         return (target, "arena", self.at + offset) if self.is_in_arena() else (target, (self.number, self.making), offset)
 
 
@@ -74,10 +77,10 @@ class Step:
     rank: int
     what: str
     fields: tuple = ()
-    window: Window = None  # of operations and of what synchronises windows
+    window: Window = None  # of operations and synchronisation calls
     type: Type = None      # of operations, at the target
     origin: Type = None    # at the origin
-    name: str = None       # the window's when the step is made
+    name: str = None       # the window's name at this step
     line: int = None       # in the table
 
     def text(self):
@@ -90,15 +93,16 @@ class Program:
     ranks: int
     in_turns: bool
     delays: int
-    together: bool  # all ranks are on one machine
+    together: bool  # all ranks are on one node
     steps: list
 
     def is_prompt(self, window):
-        """Whether its operations are done when they return, and the checker can be sure of it."""
+        """Whether operations of the window are complete when they return, and the checker can rely
+        on that."""
         return self.together and window.kind != DYNAMIC
 
     def table(self, first_line):
-        """Its lines; numbers of lines are those of the whole table."""
+        """The program's lines, numbered by their position in the whole table."""
         for number, step in enumerate(self.steps):
             step.line = first_line + number
         return [step.text() for step in self.steps]

@@ -1,5 +1,5 @@
-"""Assertions of fences and posts, which a drawn program keeps: what it does until the next ones is known once it is drawn.
-draw.py asks."""
+"""Assertions of fences and posts in a generated program. The generator adds them last, when all
+steps up to the next synchronisation are known, and adds only true ones."""
 
 import collections
 
@@ -7,7 +7,7 @@ import program as p
 
 
 def draw(random, ranks, steps):
-    """Gives the program's fences and posts some of the promises that it keeps."""
+    """Adds some true assertions to the program's fences and posts."""
     put = puts(steps)
     stored = stores(steps)
     fences, counts, used = collections.Counter(), collections.Counter(), set()
@@ -20,14 +20,15 @@ def draw(random, ranks, steps):
         counts[key] += 1
         may = 0
         if step.what == "fence":
-            # One begins and the next ends a phase: nothing is open before the first, or behind the second.
+            # Odd fences begin a phase and even fences end it: no access is outstanding before a
+            # phase or after it.
             alike = p.NOPRECEDE if counts[key] % 2 == 1 else p.NOSUCCEED
             if (window, counts[key]) not in together:
                 together[window, counts[key]] = alike if random.random() < 0.5 else 0
             may |= together[window, counts[key]]
         if (window, step.what, rank, counts[key]) not in put and random.random() < 0.5:
             may |= p.NOPUT
-        # What the window was filled with when it was made is a store.
+        # The initialisation of the window's memory is a store.
         if (window, rank) in used and (window, rank) not in stored and random.random() < 0.5:
             may |= p.NOSTORE
         used.add((window, rank))
@@ -35,20 +36,21 @@ def draw(random, ranks, steps):
 
 
 def puts(steps):
-    """Of which targets' fences and posts, by their numbers, something is put until the next."""
+    """The fences and posts, by target and number, whose epochs contain a put."""
     found, counts = set(), collections.Counter()
     for step in steps:
         if step.what in ("fence", "post"):
             counts[step.window, step.what, step.rank] += 1
         elif step.what == "op" and p.KINDS[step.fields[0]] not in p.GETS:
             for what in ("fence", "post"):
-                # Fences are everybody's at once, and posts come before whoever uses them.
+                # A fence applies to all ranks. A post precedes the accesses that it permits.
                 found.add((step.window, what, step.fields[3], counts[step.window, what, step.fields[3]]))
     return found
 
 
 def stores(steps):
-    """Into whose memory of which windows a buffer of their own is written, at any time."""
+    """The (window, rank) pairs whose memory some operation writes as a local buffer, at any
+    time."""
     windows = {step.window for step in steps if step.what == "window"}
     found = set()
     for step in steps:

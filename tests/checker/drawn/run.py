@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""Draws one-sided programs, runs them under `oriel check` and compares what is found with what is wrong with them.
+"""Generates one-sided programs, runs them under `oriel check` and compares the findings with the
+oracle's errors.
 
-Demanded: each pair of operations that conflicts is told, by its call sites, and nothing else is.  What goes first with one pair
-of sites stands for all of them that it makes superfluous (src/check/access/history.c): so a pair counts as told too when it is told of a
-later operation that covers the first one's byte, is ordered behind it and conflicts with all that it conflicts with.  What fails
-is printed with the command that repeats it."""
+Each conflicting pair of operations must be reported, by its call sites, and nothing else.  The
+first access of a pair of call sites represents later ones that it makes superfluous
+(src/check/access/history.c). A pair therefore also counts as reported through a later operation
+that covers the first one's byte and is ordered after it. That operation must conflict with
+everything the first conflicts with.  The script prints each failure with the command that
+reproduces it."""
 
 import argparse
 import bisect
@@ -45,7 +48,8 @@ def arguments():
 
 
 def run_job(args, ranks, table, folder):
-    """Its status, its text, its findings, or None, and where the ranks' arenas were."""
+    """Runs one job. Returns its status, text, findings (or None) and the addresses of the ranks'
+    arenas."""
     steps, turns, found = (os.path.join(folder, name) for name in ("steps", "turns", "found.json"))
     with open(steps, "w", encoding="utf-8") as file:
         file.write("\n".join(table) + "\n")
@@ -68,7 +72,7 @@ def run_job(args, ranks, table, folder):
 
 
 def name_functions(report, program):
-    """Findings whose lines were not found in time have addresses all the same."""
+    """Resolves addresses in findings whose line lookup ran out of time."""
     symbols = []
     for line in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines():
         address, _, name = line.partition(" ")
@@ -82,13 +86,13 @@ def name_functions(report, program):
 
 
 class Judge:
-    """One program's oracle, its conflicts, and whether they are those that were told."""
+    """One program's oracle and conflicts, and whether the findings match them."""
 
     def __init__(self, program, index, arenas):
         self.index, self.program, self.arenas = index, program, arenas
         self.oracle = o.Oracle(program)
         self.all = self.oracle.accesses + self.oracle.buffers
-        self.at = collections.defaultdict(list)  # who touches a byte
+        self.at = collections.defaultdict(list)  # accesses by byte
         for access in self.all:
             for place in access.places:
                 self.at[place].append(access)
@@ -96,7 +100,7 @@ class Judge:
         self.find_conflicts()
 
     def made_names(self):
-        """Of each access the names of the windows that it can be told of."""
+        """The window names under which each access may be reported."""
         names, making = {}, {}
         now = {}
         for step in self.program.steps:
@@ -112,7 +116,7 @@ class Judge:
         self.windows_named = names
 
     def names_of(self, access, place):
-        """Windows of a place that the access may be told of."""
+        """The windows of a byte under which the access may be reported."""
         return [name for name, window in self.windows_named[access.line].items()
                 if (access.local or window == access.step.window) and self.offset_in(window, place) is not None]
 
@@ -124,7 +128,8 @@ class Judge:
         return at if memory == (window.number, window.making) else None
 
     def find_conflicts(self):
-        """Pairs that the least order leaves open, each with its places, by their call sites; and those that the most does."""
+        """Pairs that the least order leaves unordered, each with its bytes, by call sites; and the
+        pairs that the most order leaves unordered."""
         self.open, self.sure = {}, {}
         self.by_sites = collections.defaultdict(list)
         for place, touching in self.at.items():
@@ -142,10 +147,10 @@ class Judge:
                     if self.oracle.is_unordered(self.oracle.most, a, b):
                         self.sure[key] = self.open[key]
 
-    # --- nothing else is told ---
+    # --- no other finding ---
 
     def explains(self, finding):
-        """Whether a finding is one of the program's conflicts, with all that it says."""
+        """Whether a finding matches one of the program's conflicts in every detail."""
         later, earlier = finding["call"], finding["other"]
         if earlier is None:
             return False
@@ -174,10 +179,10 @@ class Judge:
                 return True
         return False
 
-    # --- all is told ---
+    # --- every conflict has a finding ---
 
     def behind(self, access, place):
-        """It, and what stands for it at this place."""
+        """The access and those that represent it at this byte."""
         found, open_ = [access], [access]
         while open_:
             earlier = open_.pop()
@@ -189,7 +194,8 @@ class Judge:
         return found
 
     def is_told(self, a, b, place, told):
-        """Each pair of sites is told once: if it is one for several reasons (an operation and its buffer), by one rule."""
+        """Whether the pair has a finding. Each pair of sites has one finding, by one rule, even
+        where several rules apply (an operation and its buffer)."""
         for x in self.behind(a, place):
             for y in self.behind(b, place):
                 sites = tuple(sorted((x.site, y.site)))
@@ -217,7 +223,7 @@ def words(access):
 
 
 def judge_job(programs, status, text, report, arenas):
-    """What is wrong with a job, as lines; and how many pairs there were."""
+    """The errors of a job, as lines, and the number of conflicting pairs."""
     if report is None or not report["complete"]:
         return [f"did not come to its end; status {status}\n{text[-3000:]}"], 0
     complaints = []

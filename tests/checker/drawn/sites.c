@@ -1,5 +1,6 @@
-/* The calls of operations: SITES of each kind, each in a function of its own, by whose name findings are told apart.  The loops
- * are those of the table: whoever repeats a row's site repeats the call.  steps.c calls. */
+/* The call sites of operations: SITES of each kind, each in a function of its own, whose name
+ * identifies findings.  The loops are those of the table: a row that repeats a site repeats the
+ * call. */
 #include "steps.h"
 
 #define O const struct operation *o

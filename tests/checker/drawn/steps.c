@@ -1,8 +1,9 @@
-/* Performs drawn programs: a table of steps, one a line, of which each rank does its own in their order.  A program is taken in
- * turns (each line waits for the one before it, by memory that the checker does not know: nothing is ordered by it that it could
- * see) or runs freely, with delays.  draw.py writes the tables; run.py starts this: steps TABLE TURNS [THREADS], of which TURNS
- * is an empty file for the turns, and for where each rank's arena is.  Of so many threads each does some of its rank's steps, one
- * after the other as they stand there. */
+/* Executes generated programs: a table of steps, one per line, of which each rank executes its own
+ * in order.  The program runs in turns or freely with random delays. In turns, each line waits for
+ * the line before it through memory that the checker does not see, and no order results from it.
+ * draw.py writes the tables; run.py starts this program as `steps TABLE TURNS [THREADS]`. TURNS is
+ * an empty file for the turns and for the addresses of the ranks' arenas. Each of THREADS threads
+ * executes some of its rank's steps, one at a time in table order. */
 #define _GNU_SOURCE
 #include "steps.h"
 
@@ -23,14 +24,14 @@ enum kind { ALLOCATED, IN_ARENA, SHARED, DYNAMIC };
 
 static int rank, size;
 static MPI_Win windows[WINDOWS];
-static MPI_Aint attached_at[WINDOWS]; /* in everybody's arena; -1: it is no dynamic window */
+static MPI_Aint attached_at[WINDOWS]; /* in each rank's arena; -1: not a dynamic window */
 static MPI_Aint arenas[MOST_RANKS];
 static MPI_Datatype types[TYPES];
 static MPI_Request requests[REQUESTS];
 static _Alignas(64) char arena[ARENA_BYTES];
 static _Atomic int *turn;
 static bool in_turns;
-static unsigned delays; /* in so many of 256 steps of a free program */
+static unsigned delays; /* delays per 256 steps of a free program */
 static unsigned chance;
 
 static void fail(const char *what, const char *line)
@@ -90,7 +91,7 @@ static MPI_Datatype type_of(int which)
     return which < 8 ? basic_types()[which] : types[which - 8];
 }
 
-/* shape 0: contiguous; 1: every other one */
+/* shape 0: contiguous; 1: every second element */
 static void make_type(int which, int shape, int count, int of)
 {
     if (shape == 0)
@@ -166,7 +167,7 @@ static void with_group(char what, int which, int mask, int promises)
     MPI_Group_free(&group);
 }
 
-/* Number of bytes of the arena that a row's field names; -1: none. */
+/* Address in the arena of the byte offset in a row's field; -1: none. */
 static char *memory(int at)
 {
     return at < 0 ? NULL : arena + at;
@@ -250,7 +251,7 @@ static void perform(const char *what, const int f[FIELDS], const char *line)
         fail("no such step", line);
 }
 
-/* A step that may wait for others lets them go on first. */
+/* Whether a step may wait for others and must let them proceed first. */
 static bool is_waiting(const char *what)
 {
     const char *const waiting[] = {"fence", "barrier", "allreduce", "bcast",      "window",
@@ -261,7 +262,7 @@ static bool is_waiting(const char *what)
     return false;
 }
 
-/* The first field: whose it is. */
+/* The first field is the rank of the step. */
 static void read_line(const char *line, int number)
 {
     char what[32];
@@ -272,13 +273,13 @@ static void read_line(const char *line, int number)
         at += more;
     if (whose != rank)
         return;
-    if (strcmp(what, "program") == 0) { /* in turns, how often it is delayed, seed */
+    if (strcmp(what, "program") == 0) { /* in turns, delays, seed */
         in_turns = f[0] != 0;
         delays = (unsigned)f[1];
         chance = (unsigned)f[2] * 2654435761U + (unsigned)rank;
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0)
-            atomic_store(turn, number + size); /* behind the lines of this step */
+            atomic_store(turn, number + size); /* past the lines of this step */
         MPI_Barrier(MPI_COMM_WORLD);
         return;
     }
@@ -306,7 +307,7 @@ static struct {
     bool ended;
 } shared = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* Whoever's turn the next line is performs it: the others wait. */
+/* The thread whose turn the next line is executes it. The others wait. */
 static void *perform_table(void *which)
 {
     char line[256];

@@ -1,4 +1,5 @@
-/* One step of a drawn program, as a line of its table says it; steps.c reads and performs them, sites.c has the operations. */
+/* One step of a generated program, as in its line of the table. steps.c reads and executes steps;
+ * sites.c contains the operations. */
 #ifndef ORIEL_TESTS_DRAWN_STEPS_H
 #define ORIEL_TESTS_DRAWN_STEPS_H
 
@@ -6,7 +7,7 @@
 
 enum { SITES = 16, WINDOWS = 8, TYPES = 16, REQUESTS = 64, ARENA_BYTES = 1 << 16 };
 
-/* What an operation's row says: which, from which of its call sites, on what. */
+/* The row of an operation: kind, call site and arguments. */
 struct operation {
     int kind; /* enum operation_kind */
     int site;
@@ -37,10 +38,11 @@ enum operation_kind {
     KINDS
 };
 
-/* From the call site of this number: each has its own, put_0, put_1 and so on by the function's name. */
+/* Executes the operation from the call site of its number. Each site is in a function of its own:
+ * put_0, put_1 and so on. */
 void operate(const struct operation *operation);
 
-/* A message of one int, from functions of their own too. */
+/* Messages of one int, also from functions of their own. */
 void send_from(const void *buffer, int whom);
 void receive_into(void *buffer, int whom);
 

@@ -1,4 +1,5 @@
-/* The checker's collectives: order goes as the data flows, and calls that are not modelled order all. */
+/* The checker's collectives: order follows the data, and a collective without a model orders all
+ * ranks. */
 #include "order.h"
 
 #include <stdlib.h>
@@ -55,7 +56,8 @@ static void all_2(int which, MPI_Comm comm)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* In a row, so that a fast rank is in the next one while a slow one is in the last; then one whose end is looked at. */
+/* Several calls in a row: a fast rank is in the next call while a slow rank is in the last. The
+ * test then examines the end of one call. */
 static void all_of(void (*call)(int which, MPI_Comm comm), MPI_Comm comm)
 {
     for (int which = 0; which < 9; which++) {
@@ -178,7 +180,7 @@ static void several_requests_end_in_any_order(void)
 
 /* --- neighbours, files, nothing --- */
 
-/* The others; two from each rank, its own number. */
+/* The remaining collectives; two elements from each rank, its own number. */
 static void beside(int which, MPI_Comm ring)
 {
     MPI_Request request = MPI_REQUEST_NULL;

@@ -1,11 +1,12 @@
-/* The checker's communicators: order goes on each by itself, however it was made, and an intercommunicator orders all. */
+/* The checker's communicators: each orders independently, however it was created. An
+ * intercommunicator orders all its ranks. */
 #include "order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static MPI_Status *volatile no_statuses =
-    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+    MPI_STATUSES_IGNORE; /* gcc warns that MPICH's constant is a too short array */
 
 static MPI_Comm make(int which)
 {
@@ -51,7 +52,7 @@ static MPI_Comm make(int which)
 
 enum { MAKERS = 11 };
 
-/* A message on each, with the tag of messages on others that come later. */
+/* A message on each communicator, with the tag of later messages on others. */
 static void message_on(MPI_Comm comm)
 {
     int my, other, word = 0;
@@ -93,7 +94,8 @@ static void communicators_of_all_kinds_carry_order(void)
     EXPECT(unknown_calls() == 0);
 }
 
-/* One tag, one pair, one message on each: what was given on one is nobody's on another. */
+/* One message per communicator, with one tag and one pair of ranks. A message sent on one
+ * communicator never matches on another. */
 static void communicators_are_told_apart(void)
 {
     MPI_Comm comms[MAKERS];
@@ -128,7 +130,7 @@ static void communicators_are_told_apart(void)
         MPI_Comm_free(&comms[which]);
 }
 
-/* Handles come up again for other members. */
+/* The host reuses handles for communicators with other members. */
 static void freed_handles_are_forgotten(void)
 {
     for (int i = 0; i < 200; i++) {

@@ -1,5 +1,5 @@
-/* Functions of files, which the checker passes on as they are and does not model: each does in the file what the program asked
- * for, and orders what came before it. */
+/* File functions, which the checker passes on without a model. Each has the requested effect on the
+ * file, and orders earlier accesses. */
 #include "order.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@ enum { INTS = 2, BYTES = INTS * (int)sizeof(int) };
 
 static MPI_File file;
 static int out[INTS], in[INTS];
-static int mine; /* where this rank's part begins, in elements of the view */
+static int mine; /* start of this rank's part, in elements of the view */
 
-/* Each call gets its own values: what an earlier one has left is no answer. */
+/* Each call uses its own values. The results of an earlier call cannot pass for its own. */
 static void fill(void)
 {
     static int calls;
@@ -30,7 +30,7 @@ static void expect_read(const char *call)
         complain(call, in[0], "the value that was read");
 }
 
-/* The next access of this rank is at its own part again. */
+/* Moves the file pointer back to this rank's own part. */
 static void rewind_own(void)
 {
     EXPECT(MPI_File_seek(file, mine, MPI_SEEK_SET) == MPI_SUCCESS);
@@ -60,7 +60,7 @@ static bool open_file(void)
     return true;
 }
 
-/* --- each pair writes, and reads what it wrote --- */
+/* --- each pair writes, and reads the data back --- */
 
 static void by_offsets(void)
 {
@@ -142,7 +142,7 @@ static void by_requests(void)
     expect_read("MPI_File_iread_all");
 }
 
-/* Who comes first gets which part is open: rank 0 alone. */
+/* The order of the ranks at the shared pointer is open. Only rank 0 accesses the file. */
 static void by_the_shared_pointer(void)
 {
     MPI_Request request;
@@ -207,10 +207,10 @@ static void each_call_does_what_it_is_asked_for(void)
     by_the_shared_pointer();
     in_the_order_of_ranks();
     MPI_File_close(&file);
-    EXPECT(unknown_calls() == (rank == 0 ? 52 : 46)); /* each but MPI_File_seek */
+    EXPECT(unknown_calls() == (rank == 0 ? 52 : 46)); /* all except MPI_File_seek */
 }
 
-/* Nobody knows what ordered it: the mark that was made before is taken. */
+/* The source of the order is unknown. The mark from before the request counts. */
 static void a_request_orders_when_it_is_complete(void)
 {
     MPI_Request request;
@@ -228,7 +228,7 @@ static void a_request_orders_when_it_is_complete(void)
     MPI_File_close(&file);
 }
 
-/* It is no request that could be complete, and the next call is as before. */
+/* A refused request cannot complete, and the next call behaves as before. */
 static void a_refused_request_leaves_nothing(void)
 {
     MPI_Request request = MPI_REQUEST_NULL;

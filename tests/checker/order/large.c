@@ -1,5 +1,6 @@
-/* The functions that hosts of MPI-4 have beyond the others: counts of MPI_Count, both halves with one request, persistent
- * collectives. They are looked up, so that the program is one for all hosts; a host without them has nothing to test. */
+/* Functions that only MPI-4 hosts provide: counts of MPI_Count, both halves of an exchange with one
+ * request, persistent collectives. The test looks them up at run time, and one program serves all
+ * hosts. A host without them skips the test. */
 #include "order.h"
 
 #include <dlfcn.h>

@@ -1,12 +1,13 @@
-/* The checker's point-to-point messages: who receives knows what the sender had completed when it sent, whatever way the two
- * went, and no more than that unless two orders were possible. */
+/* The checker's point-to-point messages: after a receive, the receiver knows everything that the
+ * sender had completed before the send, for all kinds of sends and receives. It knows more only
+ * where two matchings were possible. */
 #include "order.h"
 
 #include <string.h>
 
 static int word;
 static MPI_Status *volatile no_statuses =
-    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+    MPI_STATUSES_IGNORE; /* gcc warns that MPICH's constant is a too short array */
 
 static void send_to(int to, int tag)
 {
@@ -73,7 +74,7 @@ static void send_once(int kind, int way)
     }
 }
 
-/* The receiver's posts come first, for ready sends. */
+/* Ready sends need the receiver's posts first. */
 static void sends_of_all_kinds_order(void)
 {
     char room[4096];
@@ -335,7 +336,7 @@ static void wildcard_posted_before_a_named_receive(void)
     }
 }
 
-/* --- probes, both ways, nobody --- */
+/* --- probes, both directions, null processes --- */
 
 static void probes_order(void)
 {
@@ -458,7 +459,7 @@ static void persistent_requests_order_each_start(void)
     MPI_Request_free(&requests[1]);
 }
 
-/* Many small messages leave nothing behind: the board is small. */
+/* Many small messages leave no entries in the checker's shared memory, which is small. */
 static void messages_do_not_pile_up(void)
 {
     for (int i = 0; i < 20000; i++) {

@@ -1,5 +1,6 @@
-/* The frame of the tests of the checker's messages: start and end of the checker as its library has them, marks and steps in the
- * board, and stand-ins for the parts that messages only tell something.  Each case begins in order: all ranks know all. */
+/* The harness for the tests of the checker's messages: start and end of the checker as in its
+ * library, marks and steps in shared memory, and stubs for the parts that messages only notify.
+ * Each case begins in order: all ranks know all earlier events. */
 #include "order.h"
 
 #include <sched.h>
@@ -26,7 +27,7 @@ static struct shared {
 
 static int unknown, doubts;
 
-/* --- stand-ins --- */
+/* --- stubs --- */
 
 void oriel_finding_count(const char *what)
 {
@@ -71,7 +72,7 @@ void oriel_local_complete(oriel_local_group group)
 
 /* --- marks --- */
 
-/* Who waits lets the host go on, unseen by the checker. */
+/* Waits and lets the host make progress, unseen by the checker. */
 static void wait_a_little(void)
 {
     int flag;
@@ -98,7 +99,7 @@ void mark(int number)
     atomic_store(&shared->marks[rank][number], oriel_order_now());
 }
 
-/* The other has made its mark before, or makes it soon. */
+/* The other rank has made its mark, or makes it soon. */
 bool knows(int of, int number)
 {
     uint64_t tick;
@@ -130,7 +131,7 @@ void complain(const char *file, int line, const char *what)
     atomic_fetch_add(&shared->failed, 1);
 }
 
-/* --- the frame --- */
+/* --- harness --- */
 
 static void start_checker(uint64_t board_bytes)
 {

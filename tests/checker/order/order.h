@@ -1,6 +1,7 @@
-/* What the tests of the checker's messages share: a program that the checker's sources are linked into, so that it is checked by
- * them and can ask for its own clock.  A mark says that something was complete; who must come after it must know the mark.
- * Steps are told through the board, beside MPI, so that they order nothing. */
+/* Shared by the tests of the checker's messages. Each test program links the checker's sources, is
+ * checked by them, and queries its own clock.  A mark records that an event was complete; a rank
+ * that is ordered after it must know the mark. Steps travel through shared memory instead of MPI,
+ * and therefore order nothing. */
 #ifndef ORIEL_TESTS_ORDER_H
 #define ORIEL_TESTS_ORDER_H
 
@@ -12,13 +13,14 @@ enum { MARKS = 64, RANKS_MOST = 16, ROOM = 8 };
 
 extern int rank, size;
 
-/* What this process does before is complete now: under the mark's number, for the others to see. */
+/* Everything that this process did so far is complete. The mark makes that visible to the
+ * others. */
 void mark(int number);
-/* The mark's tick itself, to be carried in messages; and what this process knows of another. */
+/* The mark's tick, for use in messages; and this process's knowledge of another process. */
 uint64_t tick_now(void);
 uint64_t tick_known(int of);
 
-/* All have come here; no order. */
+/* Waits until all ranks are here; creates no order. */
 void meet(void);
 
 void complain(const char *file, int line, const char *what);
@@ -28,10 +30,10 @@ bool knows(int of, int number);
 #define EXPECT_KNOWS(of, number)  EXPECT(knows(of, number))
 #define EXPECT_MISSES(of, number) EXPECT(!knows(of, number))
 
-/* How many calls were not modelled. */
+/* The number of calls without a model. */
 int unknown_calls(void);
 
-/* Whether this process has said that messages cannot be told apart. */
+/* Whether this process has reported that messages are indistinguishable. */
 bool is_in_doubt(void);
 
 struct order_case {

@@ -1,6 +1,7 @@
-/* Persistent collectives, messages in parts and communicators made of groups, which hosts of MPI-4 have and the checker does
- * not model: each does what its request was made for, and orders.  They are looked up, so that the program is one for all hosts;
- * a host without them has nothing to test. */
+/* Persistent collectives, partitioned messages and communicators from groups, which MPI-4 hosts
+ * provide and the checker does not model. Each has the effect of its request, and orders.  The test
+ * looks them up at run time, and one program serves all hosts. A host without them skips the test.
+ */
 #include "order.h"
 
 #include <dlfcn.h>
@@ -17,7 +18,8 @@ static void *function(const char *name)
     return dlsym(RTLD_DEFAULT, name);
 }
 
-/* --- what must have come: rank r sends 100 r + 1, 100 r + 2 and so on, the number being of who gets it --- */
+/* --- expected data: rank r sends 100 r + 1, 100 r + 2 and so on, by the number of the receiver
+ * --- */
 
 enum outcome {
     NOTHING,
@@ -50,7 +52,7 @@ static bool came(enum outcome outcome)
     int before = (rank + size - 1) % size, next = (rank + 1) % size;
     switch (outcome) {
     case NOTHING: return true;
-    case GATHERED: /* MPICH 4.0 copies a rank's own part when the request is made */
+    case GATHERED: /* MPICH 4.0 copies a rank's own part when it creates the request */
     case TURNED:
         for (int i = 0; i < size; i++)
             if (i != rank && in[i] != sent(i, outcome == TURNED ? rank : 0))
@@ -62,12 +64,13 @@ static bool came(enum outcome outcome)
     case SCATTERED_SUM: return in[0] == sum_of(0, size, rank);
     case SCATTERED: return in[0] == sent(root, rank);
     case BROADCAST: return broadcast == 77;
-    default: /* which of two messages, where both are from the same one, is the host's affair */
+    default: /* if both messages have one source, the host chooses between them */
         return in[0] / 100 == before && in[1] / 100 == next;
     }
 }
 
-/* Once: MPICH 4.0 by itself ends some in an error when they are started again, with three ranks. */
+/* Runs the request once. With three ranks, MPICH 4.0 alone fails when some of these requests start
+ * again. */
 static void run(const char *name, MPI_Request *request, enum outcome outcome, bool here)
 {
     memset(in, -1, sizeof in);
@@ -104,7 +107,7 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
 #define V(C, D)  const C *, const D *, MPI_Datatype
 #define W(C, D)  const C *, const D *, const MPI_Datatype *
 
-/* All of them, for counts and displacements of these types. */
+/* All collectives, for counts and displacements of these types. */
 #define COLLECTIVES(suffix, C, D)                                                                  \
     static void collectives##suffix(MPI_Comm ring)                                                 \
     {                                                                                              \
@@ -181,7 +184,7 @@ static void each_does_what_it_was_made_for(void)
     MPI_Comm_free(&ring);
 }
 
-/* --- in parts --- */
+/* --- partitioned messages --- */
 
 enum { PARTS = 6 };
 

@@ -1,5 +1,6 @@
-/* Random traffic: each message carries its sender's tick, and who has received it by whatever way must know that; with threads
- * that send and receive at once too.  The seed is of the clock and is printed. */
+/* Random traffic: each message carries its sender's tick, and the receiver must know that tick,
+ * whatever call receives. Also with threads that send and receive concurrently.  The seed comes
+ * from the clock and is printed. */
 #include "order.h"
 
 #include <pthread.h>
@@ -39,13 +40,14 @@ static void expect_order(const MPI_Status *status, uint64_t tick)
     EXPECT(tick != 0 && tick_known(status->MPI_SOURCE) >= tick);
 }
 
-/* --- posted receives that end in any order --- */
+/* --- posted receives that complete in any order --- */
 
 static void post_some(uint64_t *own, const int *expected, MPI_Request *requests, uint64_t *ticks)
 {
     int count = 0, left[RANKS_MOST * TAGS];
     memcpy(left, expected, sizeof left);
-    /* Named ones first, as many as surely come, so that wildcards cannot take what they need; or all with wildcards. */
+    /* Named receives first, as many as surely arrive: wildcards then cannot consume their messages.
+     * Or all with wildcards. */
     bool wild = chance(own, 2) == 0;
     for (int source = 0; source < size; source++)
         for (int tag = 0; tag < TAGS; tag++)
@@ -90,7 +92,7 @@ static void receives_of_all_kinds_know_their_message(void)
     uint64_t common, own;
     begin(&common, &own);
     for (int round = 0; round < ROUNDS; round++) {
-        int plan[RANKS_MOST][RANKS_MOST * TAGS] = {{0}}; /* to whom, from whom with which tag */
+        int plan[RANKS_MOST][RANKS_MOST * TAGS] = {{0}}; /* destination, source and tag */
         int total = 0;
         MPI_Request requests[RANKS_MOST * BATCH], sends[RANKS_MOST * BATCH];
         uint64_t ticks[RANKS_MOST * BATCH] = {0}, given[RANKS_MOST * BATCH];
@@ -117,11 +119,11 @@ static void receives_of_all_kinds_know_their_message(void)
         end_some(&own, requests, ticks, total);
         for (int i = 0; i < sent; i++)
             MPI_Wait(&sends[i], MPI_STATUS_IGNORE);
-        meet(); /* wildcards of a round get its messages only */
+        meet(); /* wildcards of a round match its messages only */
     }
 }
 
-/* So many tags are under way that their table grows; each still finds its message. */
+/* Enough outstanding tags to grow their table; each receive still finds its message. */
 static void many_tags_are_told_apart(void)
 {
     enum { MANY = 400 };

@@ -1,5 +1,6 @@
-/* What the checker has not seen or what the host refuses: communicators that were made while it did not look are not modelled,
- * and order all; a refused call orders nothing, and leaves nothing that would mislead the next. */
+/* Communicators that the checker has not seen, and calls that the host refuses. A communicator
+ * created while the checker did not look has no model and orders all ranks. A refused call orders
+ * nothing and leaves no state that would mislead the next call. */
 #include "order.h"
 
 #include <stddef.h>
@@ -8,7 +9,7 @@
 
 static int word, room;
 static MPI_Status *volatile no_statuses =
-    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
+    MPI_STATUSES_IGNORE; /* gcc warns that MPICH's constant is a too short array */
 
 /* --- unseen --- */
 
@@ -37,7 +38,7 @@ static void message(int way, MPI_Comm comm)
     MPI_Status status;
     int flag = 0;
     if (rank == 0) {
-        meet(); /* who receives finds no message first */
+        meet(); /* the receiver finds no message yet */
         if (way == 0)
             MPI_Ssend(&word, 1, MPI_INT, 1, 0, comm);
         else if (way == 1)
@@ -115,7 +116,8 @@ static void collectives_on_an_unseen_communicator_order(void)
     MPI_Comm_free(&comm);
 }
 
-/* It waits for what is under way between the members; its handle is nobody's afterwards. */
+/* MPI_Comm_disconnect waits for outstanding messages between the members. Its handle is invalid
+ * afterwards. */
 static void disconnecting_orders_all(void)
 {
     for (int unseen = 0; unseen < 2; unseen++) {
@@ -169,7 +171,8 @@ static void strict(MPI_Comm *comm)
     MPI_Comm_free(comm);
 }
 
-/* One message with an answer: each is counted, so that one that is counted wrongly would be taken for another. */
+/* One message with an answer. The checker counts each message, and a miscount would match a wrong
+ * one. */
 static void expect_order(int number, MPI_Comm comm)
 {
     meet();
@@ -205,7 +208,7 @@ static void refused_messages_leave_nothing(void)
     strict(&comm);
 }
 
-/* The receiver has got as much as there was room for, and what came before it. */
+/* A truncated receive completes, and orders what the sender did before. */
 static void a_message_that_was_cut_orders(void)
 {
     MPI_Comm comm = lenient();
@@ -251,7 +254,8 @@ static void refused_collectives_leave_nothing(void)
     strict(&comm);
 }
 
-/* The communicator's own handler is told of it: that of the others would end the program. */
+/* The error goes to the communicator's own handler. That of the other communicators would abort the
+ * program. */
 static void a_collective_without_a_datatype_is_refused_by_the_host(void)
 {
     MPI_Comm comm;
@@ -297,7 +301,7 @@ static void many_requests_end_together(void)
     EXPECT(unknown_calls() == 0);
 }
 
-/* Requests of nobody, while there are others. */
+/* Requests that the checker does not know, among requests that it knows. */
 static void unknown_requests_are_waited_for(void)
 {
     MPI_Request known, grequests[MANY];
@@ -317,7 +321,7 @@ static void unknown_requests_are_waited_for(void)
     EXPECT_KNOWS(before, 0);
 }
 
-/* Of requests, too: each function finishes what it is given, though nobody knows it. */
+/* The same for requests: each function completes its requests, including unknown ones. */
 static void calls_that_are_not_looked_at_pass(void)
 {
     MPI_Request requests[2];
@@ -366,7 +370,8 @@ static void calls_that_are_not_looked_at_pass(void)
     EXPECT(unknown_calls() == 0);
 }
 
-/* What the receiver has counted may never come; from then on every message orders all that its sender did. */
+/* The receiver may wait for a counted message that never arrives. From then on, every message
+ * orders everything that its sender did. */
 static void a_cancelled_send_is_told(void)
 {
     int mine = rank, got = -1, cancelled = 0;
@@ -400,7 +405,7 @@ static const struct order_case cases[] = {
     CASE(unknown_requests_are_waited_for, 2),
     CASE(calls_that_are_not_looked_at_pass, 2),
     CASE(a_cancelled_send_is_told,
-         2), /* from here on there is doubt: others may not have been refused alike */
+         2), /* from here on the checker is in doubt: other ranks may not have been refused alike */
     CASE(refused_collectives_leave_nothing, 2),
     CASE(a_collective_without_a_datatype_is_refused_by_the_host, 2),
 };

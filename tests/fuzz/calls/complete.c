@@ -1,10 +1,10 @@
-/* The functions that complete requests, in turn, each given arrays with places that are empty.
- * Called by operate.c with what request-based operations give. */
+/* The functions that complete requests, in rotation, each with arrays that contain empty
+ * entries. */
 #include "fuzz.h"
 
 enum { PLACES = 4 };
 
-/* One turn of one function; whether the request at the place is complete. */
+/* One call of one function; returns whether it completed the request at the given place. */
 static bool turn(int way, MPI_Request requests[PLACES], int place, int *code)
 {
     MPI_Status statuses[PLACES];

@@ -1,12 +1,12 @@
-/* Creation with bad arguments on no, one or all ranks: every rank gets the same class, one of those that some rank's arguments
- * deserve, and no window; nobody waits for ever.  The communicator works as before.
- * Called by main.c. */
+/* Window creation with bad arguments on no, one or all ranks. Every rank gets the same error class,
+ * one that some rank's arguments deserve, and no window. No rank waits forever.  The communicator
+ * works as before. */
 #include "fuzz.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { HUGE_SHIFT = 52 }; /* nobody has that much memory */
+enum { HUGE_SHIFT = 52 }; /* more memory than any node has */
 
 struct request {
     enum fuzz_function function;
@@ -15,7 +15,7 @@ struct request {
     MPI_Info info;
 };
 
-/* The last two where all ranks share memory: creator_count. */
+/* The last two only where all ranks share memory: creator_count. */
 static const enum fuzz_function creators[] = {FUZZ_Win_create,           FUZZ_Win_create_c,
                                               FUZZ_Win_allocate,         FUZZ_Win_allocate_c,
                                               FUZZ_Win_create_dynamic,   FUZZ_Win_allocate_shared,
@@ -38,7 +38,7 @@ static bool is_wide(enum fuzz_function function)
            function == FUZZ_Win_allocate_shared_c;
 }
 
-/* Keys that creation reads, with values that mean something or nothing. */
+/* Keys that creation reads, with valid and invalid values. */
 static void draw_info(struct request *request, struct random *random)
 {
     static const char *const keys[] = {"alloc_shared_noncontig",
@@ -86,7 +86,7 @@ static void draw_good(struct request *request, struct random *random)
         request->unit = ((MPI_Aint)1 << 40) + 1;
 }
 
-/* Returns what is wrong. */
+/* Returns the fault that it introduces. */
 static unsigned spoil(struct request *request, struct random *random)
 {
     unsigned faults = 0;
@@ -152,7 +152,7 @@ static bool agree(MPI_Comm comm, unsigned fault)
                  fuzz_description());
 }
 
-/* A window that was made has the size and unit that were asked for, and memory that takes a byte at each end. */
+/* A new window has the requested size and unit, and its first and last bytes are writable. */
 static void look_at(const struct request *request, MPI_Win win, unsigned char *base)
 {
     void *value;
@@ -176,7 +176,7 @@ static void create_once(MPI_Comm comm, struct random *shared, struct random *own
     MPI_Comm_rank(comm, &me);
     int who = one_in(shared, 2)   ? below(shared, n)
               : one_in(shared, 2) ? n
-                                  : -1; /* one, all, nobody */
+                                  : -1; /* one, all or no ranks */
     draw_info(&request, own);
     draw_good(&request, own);
     if ((who == me || who == n) && request.function != FUZZ_Win_create_dynamic)
@@ -194,7 +194,7 @@ static void create_once(MPI_Comm comm, struct random *shared, struct random *own
         MPI_Info_free(&request.info);
 }
 
-/* What a rank notices by itself. */
+/* Faults that a rank detects alone. */
 static void create_alone(MPI_Comm comm, struct random *own)
 {
     struct request request = {.function = creators[random_below(own, creator_count())],
@@ -208,7 +208,7 @@ static void create_alone(MPI_Comm comm, struct random *own)
           fuzz_description());
 }
 
-/* Between the even and the odd ranks; MPI_COMM_NULL with one rank alone. */
+/* Between the even and the odd ranks; MPI_COMM_NULL with a single rank. */
 static MPI_Comm make_intercomm(void)
 {
     MPI_Comm half, inter = MPI_COMM_NULL;

@@ -1,7 +1,7 @@
-/* Regions of a dynamic window: attached and detached at random, side by side, over each other, empty, or where no memory can be;
- * and what is attached, byte by byte.  A region that ends behind the program's memory without passing the end of addresses is not
- * tried: whether it is refused is open, and an access to it would be the program's own fault.
- * Called by turns.c. */
+/* Regions of a dynamic window: attached and detached at random, adjacent, overlapping, empty, or at
+ * impossible addresses. The model tracks attached memory byte by byte.  It omits regions that end
+ * past the program's memory but within the address space. Their refusal is optional, and an access
+ * to them would be an error of the program. */
 #include "field.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ void field_make_dynamic(struct field *field)
     field->attached = attached;
 }
 
-/* Whatever is attached still. */
+/* Detaches everything that is still attached. */
 void field_end_dynamic(struct field *field)
 {
     CHECK_OK(FUZZ(Win_free, &field->win));
@@ -63,7 +63,7 @@ static void attach(struct field *field, struct random *random)
     struct region *region = &field->regions[field->me];
     int end = (int)region->len_bytes;
     int from = below(random, end);
-    if (attached->count > 0 && one_in(random, 2)) /* right behind another, or all but */
+    if (attached->count > 0 && one_in(random, 2)) /* directly after another region, or nearly */
         from = attached->to[below(random, attached->count)] + below(random, 2);
     int to = from + 1 + below(random, one_in(random, 3) ? 200 : 60);
     from = from < end ? from : end - 1;
@@ -95,7 +95,8 @@ static void attach_wrongly(struct field *field, struct random *random)
         fuzz_judge((struct verdict){FAULT_ATTACH, 0}, FUZZ(Win_attach, field->win, top, size));
 }
 
-/* Nothing becomes accessible, and several may be at one address; addresses are none of a region's. */
+/* An empty region makes nothing accessible. Several may share an address, and the address may be
+ * outside all regions. */
 static void attach_empty(struct field *field, struct random *random)
 {
     struct attached *attached = field->attached;

@@ -1,6 +1,6 @@
-/* The rules of MPI-4.1, 13.5 on which epoch may follow which, as a model of this rank's calls.  What the standard leaves open,
- * or forbids without asking for an error, may go either way, and the model follows what happened.
- * Called by the cases of this folder. */
+/* The rules of MPI-4.1, 13.5 on the sequence of epochs, as a model of this rank's calls.  Where the
+ * standard leaves the result open, or forbids a call without requiring an error, the model accepts
+ * both results and follows the actual one. */
 #include "epochs.h"
 
 static int locks_held(const struct epochs *epochs)
@@ -24,7 +24,7 @@ void epochs_note_operation(struct epochs *epochs, int rank)
         epochs->used = true;
 }
 
-/* A fence epoch that was used is not left by another kind of epoch. */
+/* A fence epoch with accesses does not end by opening another kind of epoch. */
 static struct verdict leave_fence(const struct epochs *epochs)
 {
     return (struct verdict){epochs->used ? FAULT_SYNC : 0, 0};
@@ -141,7 +141,7 @@ static void call_flush(struct epochs *epochs, MPI_Win win, struct random *random
                        : epochs->lock_all || epochs->locked[rank] ? 0
                                                                   : FAULT_SYNC;
     else if (which == 4)
-        verdict = (struct verdict){0, 0}; /* sync is taken anywhere */
+        verdict = (struct verdict){0, 0}; /* sync is valid anywhere */
     if (errors_only && verdict.must == 0)
         return;
     fuzz_describe("flush of kind %d to rank %d", which, rank);
@@ -154,7 +154,8 @@ static void call_flush(struct epochs *epochs, MPI_Win win, struct random *random
     }
 }
 
-/* A group: of nobody, of this rank, of nothing at all, or with a process that is not in the window.  Returns what is wrong. */
+/* Makes a group: empty, of this rank, invalid, or with a process outside the window. Returns the
+ * fault. */
 static unsigned make_group(const struct epochs *epochs, struct random *random, MPI_Group *group,
                            bool *self)
 {
@@ -196,7 +197,8 @@ static void call_post(struct epochs *epochs, MPI_Win win, struct random *random,
     struct verdict verdict = {make_group(epochs, random, &group, &self), 0};
     add(&verdict, (known ? 0 : FAULT_ASSERT) | (epochs->exposed ? FAULT_SYNC : 0), 0);
     add(&verdict, 0, epochs->used || locks_held(epochs) || epochs->lock_all ? FAULT_SYNC : 0);
-    bool stuck = self && epochs->fence; /* neither a start nor a fence could follow an operation */
+    /* after an operation, neither a start nor a fence could follow */
+    bool stuck = self && epochs->fence;
     if (verdict.must != 0 || (!errors_only && !stuck)) {
         fuzz_describe("Win_post(%s, assert %d)",
                       group == MPI_GROUP_NULL ? "null"
@@ -278,7 +280,7 @@ static void call_fence(struct epochs *epochs, MPI_Win win, struct random *random
     bool inside = epochs->lock_all || epochs->started || locks_held(epochs) || epochs->exposed;
     struct verdict verdict = {(known ? 0 : FAULT_ASSERT) | (inside ? FAULT_SYNC : 0), 0};
     if (verdict.must == 0 && (errors_only || epochs->n > 1))
-        return; /* all ranks would have to call it */
+        return; /* the call is collective */
     fuzz_describe("Win_fence(assert %d)", assert);
     if (!fuzz_judge(verdict, FUZZ(Win_fence, assert, win)))
         return;

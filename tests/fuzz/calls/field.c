@@ -1,7 +1,6 @@
-/* Memory of every kind with guards around it.  KIND_ARENA lies in the middle of memory that Oriel shares, KIND_HEAP in the
- * middle of a file that the test itself shares, which Oriel reaches by the kernel as it does memory of malloc; the other kinds
- * have small windows for neighbours.
- * Called by the cases of this folder. */
+/* Memory of every kind with guards around it.  KIND_ARENA is in the middle of memory that Oriel
+ * shares. KIND_HEAP is in the middle of a file that the test shares itself; Oriel reaches it
+ * through the kernel, like memory of malloc. The other kinds have small windows as neighbours. */
 #define _GNU_SOURCE
 #include "field.h"
 
@@ -31,7 +30,7 @@ static void draw(struct field *field, struct random *shared)
     }
 }
 
-/* The memory of rank i of a window that was made by Oriel, as this process sees it; none of others between machines. */
+/* This process's mapping of rank i's memory in a window of Oriel; none of ranks on other nodes. */
 static void region_share(struct field *field, MPI_Win win, int i, size_t len_bytes)
 {
     MPI_Aint size, unit;
@@ -66,7 +65,7 @@ static void make_allocated(struct field *field, MPI_Info info, bool wide)
         region_share(field, field->guards[i % 2], i / 2, 64);
 }
 
-/* A file of this process that the others map by its name in /proc. */
+/* A file of this process, which the others map through its name in /proc. */
 static unsigned char *map_file(struct field *field, int owner, const int *pids, const int *files)
 {
     char path[64];

@@ -1,6 +1,6 @@
-/* A window whose every byte can be seen: this rank looks at all ranks' memory, and at guards before and behind it, and keeps a
- * copy of what must be there.  Only one rank makes calls at a time, so that a difference is the last call's.
- * Called by the cases of this folder. */
+/* A window whose every byte is observable: this rank compares all ranks' memory and the guards
+ * around it with a copy of the expected bytes.  Only one rank makes calls at a time. A difference
+ * is therefore an effect of the last call. */
 #ifndef ORIEL_TESTS_FUZZ_FIELD_H
 #define ORIEL_TESTS_FUZZ_FIELD_H
 
@@ -10,8 +10,8 @@ enum { FIELD_REGIONS = 3 * FUZZ_RANKS, FIELD_GUARD_BYTES = 256, FIELD_MOST_BYTES
 enum { FIELD_SPAN_BYTES = FIELD_MOST_BYTES + 2 * FIELD_GUARD_BYTES };
 
 struct region {
-    unsigned char *at;   /* as this process sees it */
-    unsigned char *kept; /* what must be there */
+    unsigned char *at;   /* in this process's address space */
+    unsigned char *kept; /* expected bytes */
     size_t len_bytes;
 };
 
@@ -21,20 +21,20 @@ struct field {
     MPI_Comm comm;
     int n, me;
     MPI_Aint size[FUZZ_RANKS], unit[FUZZ_RANKS];
-    struct region regions
-        [FIELD_REGIONS]; /* the first n: windows, with their guards where the kind lets them touch */
+    /* the first n: windows, with their guards where the kind lets them touch */
+    struct region regions[FIELD_REGIONS];
     int region_count;
-    size_t before[FUZZ_RANKS]; /* of the guard, in the region */
+    size_t before[FUZZ_RANKS]; /* bytes of guard before the window's memory */
     struct epochs epochs;
     struct attached *attached; /* of a dynamic window, else NULL */
-    /* where the memory comes from */
+    /* owners of the memory */
     MPI_Win backing, guards[2];
     int file;
 };
 
-/* What is attached to a dynamic window, byte by byte of the regions above. */
+/* The attached memory of a dynamic window, byte by byte of the regions above. */
 struct attached {
-    MPI_Win fixed;                /* the window that the memory came with */
+    MPI_Win fixed;                /* the window that supplied the memory */
     MPI_Aint address[FUZZ_RANKS]; /* of field_memory in each rank's own address space */
     unsigned char bytes[FUZZ_RANKS][FIELD_SPAN_BYTES];
     int count, empty_count; /* of this rank */
@@ -46,28 +46,29 @@ struct attached {
 void field_open(struct field *field, enum window_kind kind, MPI_Comm comm, struct random *shared);
 void field_close(struct field *field);
 
-/* Puts a dynamic window in the place of a field's window, over the same memory. */
+/* Replaces a field's window by a dynamic window over the same memory. */
 void field_make_dynamic(struct field *field);
 void field_end_dynamic(struct field *field);
 
-/* One attach or detach of this rank, right or wrong; and all ranks tell each other what is attached now. */
+/* One valid or invalid attach or detach by this rank; and the exchange of attached regions between
+ * all ranks. */
 void field_attach_once(struct field *field, struct random *random);
 void field_tell_attached(struct field *field);
 
-/* Where an access lies, in bytes from field_memory. */
+/* Start of an access, in bytes from field_memory. */
 static inline __int128 field_offset(const struct field *field, int rank, MPI_Aint disp)
 {
     return field->attached != NULL ? (__int128)disp - field->attached->address[rank]
                                    : (__int128)disp * field->unit[rank];
 }
 
-/* Whether the len_bytes from there are attached. */
+/* Whether len_bytes from offset are attached. */
 bool field_is_attached(const struct field *field, int rank, __int128 offset, __int128 len_bytes);
 
-/* Before a turn: what is there now must stay. */
+/* Before a turn: records the current bytes as expected. */
 void field_keep(struct field *field);
 
-/* After each call: nothing is there but what is kept. */
+/* After each call: all bytes are as expected. */
 void field_check(struct field *field);
 
 static inline unsigned char *field_memory(const struct field *field, int rank)

@@ -1,6 +1,5 @@
-/* The counts of calls by function, and the judgement of answers.  Every row of functions.def has to be called often enough, but
- * for those that are named here with the reason.
- * Called by the cases of this folder. */
+/* Counts calls by function and checks answers against verdicts.  Each row of functions.def needs a
+ * minimum number of calls, except the ones listed here with a reason. */
 #include "fuzz.h"
 
 #include <limits.h>
@@ -27,7 +26,7 @@ static const int classes[] = {
 #undef FAULT
 };
 
-/* Called seldom, or not at all. */
+/* Functions called rarely, or never. */
 static const struct {
     enum fuzz_function function;
     const char *reason;
@@ -42,7 +41,8 @@ static const struct {
     {FUZZ_Comm_spawn_multiple, "as Comm_spawn"},
 };
 
-/* Of each function, on this rank: calls, and of those that were judged the answers of success and of error. */
+/* Per function, on this rank: calls, and the numbers of checked answers with success and with an
+ * error. */
 enum { CALLED, SUCCEEDED, REFUSED, COUNTS };
 static long long counts[COUNTS][FUZZ_FUNCTIONS];
 static enum fuzz_function last;
@@ -51,7 +51,7 @@ static char description[400];
 void fuzz_count(enum fuzz_function function)
 {
     if (function < FUZZ_Wait ||
-        function > FUZZ_Request_get_status) /* what is judged is the operation that was completed */
+        function > FUZZ_Request_get_status) /* the check applies to the completed operation */
         last = function;
     counts[CALLED][function]++;
 }
@@ -100,7 +100,7 @@ void every_function_of_the_table_was_called(enum window_kind kind)
     }
     for (int i = 0; i < FUZZ_FUNCTIONS; i++) {
         bool enough = sums[CALLED][i] >= CALLS_LEAST;
-        if (is_operation(i)) /* both ways, or the model is of no use */
+        if (is_operation(i)) /* both results, or the model is useless */
             enough = sums[SUCCEEDED][i] >= CALLS_LEAST && sums[REFUSED][i] >= CALLS_LEAST;
         CHECK(is_left_out(i) || enough, "MPI_%s was called %lld times: %lld successes, %lld errors",
               names[i], sums[CALLED][i], sums[SUCCEEDED][i], sums[REFUSED][i]);
@@ -134,7 +134,7 @@ unsigned fuzz_fault_of(int code)
     for (unsigned i = 0; i < FUZZ_FAULTS; i++)
         if (classes[i] == class)
             return 1u << i;
-    return 1u << FUZZ_FAULTS; /* none that any model allows */
+    return 1u << FUZZ_FAULTS; /* a class that no model allows */
 }
 
 static const char *faults_text(unsigned faults, char *text, size_t len_bytes)
@@ -159,7 +159,7 @@ bool fuzz_judge(struct verdict verdict, int code)
     char got[80], must[80], may[80];
     unsigned fault = fuzz_fault_of(code);
     bool right = fault == 0 ? verdict.must == 0 : (fault & (verdict.must | verdict.may)) != 0;
-    if (!right && !harness_failed()) /* at once: the ranks may not come to a verdict any more */
+    if (!right && !harness_failed()) /* at once: the ranks may never reach a verdict otherwise */
         fprintf(stderr, "rank %d: %s: the answer is %s\n", world_rank, description,
                 faults_text(fault, got, sizeof got));
     CHECK(right, "%.230s: got %s, must be %s%s%s", description, faults_text(fault, got, sizeof got),
@@ -180,7 +180,8 @@ int fuzz_calls(void)
 struct random fuzz_own(uint64_t stream)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD,
-                            MPI_ERRORS_RETURN); /* errors of no window are raised on one of these */
+                            /* errors without a window go to one of these communicators */
+                            MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     return random_start(stream * 1000 + 1 + (uint64_t)world_rank);
 }

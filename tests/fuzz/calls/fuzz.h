@@ -1,6 +1,6 @@
-/* What the fuzzing tests share: calls that are counted by function, and verdicts on what a call may answer.
- * A verdict is made by a model from the arguments alone, before the call; what the call answers is held against it.
- * Called by the sources of this folder. */
+/* Shared by the fuzzing tests: calls counted by function, and verdicts on their answers. A model
+ * computes a verdict from the arguments alone, before the call. The test then compares the call's
+ * answer with the verdict. */
 #ifndef ORIEL_TESTS_FUZZ_H
 #define ORIEL_TESTS_FUZZ_H
 
@@ -8,7 +8,7 @@
 
 #include "../../../include/oriel/mpi_rma.h"
 
-/* One for each row of functions.def. */
+/* One per row of functions.def. */
 enum fuzz_function {
 #define FUNCTION(name, parameters, arguments) FUZZ_##name,
 #define FORWARD                               FUNCTION
@@ -23,13 +23,13 @@ enum fuzz_function {
 void fuzz_count(enum fuzz_function function);
 const char *fuzz_name(enum fuzz_function function);
 
-/* Every call of a function under test. */
+/* Every call of a function under test uses this macro. */
 #define FUZZ(name, ...) (fuzz_count(FUZZ_##name), MPI_##name(__VA_ARGS__))
 
-/* Completes a request that is there, by one of the functions in turn; false when that fails. */
+/* Completes an active request by one of the functions in rotation; false when that fails. */
 bool fuzz_complete(MPI_Request request);
 
-/* The case that wants every function to have been called. */
+/* The case that requires a call of every function. */
 void every_function_of_the_table_was_called(enum window_kind kind);
 
 /* Error classes as bits. */
@@ -46,26 +46,29 @@ enum {
     FAULT_ANY = (1 << FUZZ_FAULTS) - 1
 };
 
-/* With a bit in must the call has to fail, with a class of must or may; with bits in may only, it may. */
+/* With a bit in must, the call has to fail with a class of must or may. With bits only in may, it
+ * is allowed to. */
 struct verdict {
     unsigned must;
     unsigned may;
 };
 
-/* What the next call is, for messages; FUZZ_TRACE=1 prints each before it is made, which shows what crashes. */
+/* Describes the next call, for messages. FUZZ_TRACE=1 prints each call before it is made, which
+ * identifies a crash. */
 void fuzz_describe(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *fuzz_description(void);
 
-/* Holds the answer against the verdict; true for success. */
+/* Compares the answer with the verdict; true for success. */
 bool fuzz_judge(struct verdict verdict, int code);
 
-/* The bit of the class of an answer, 0 for success. */
+/* The bit of an answer's class, 0 for success. */
 unsigned fuzz_fault_of(int code);
 
-/* How many calls each case makes: FUZZ_CALLS. */
+/* The number of calls per case: FUZZ_CALLS. */
 int fuzz_calls(void);
 
-/* This rank's own random numbers; random_start gives those that all ranks draw alike.  Every case begins with it. */
+/* This rank's own random numbers; random_start gives the numbers common to all ranks.  Every case
+ * begins with it. */
 struct random fuzz_own(uint64_t stream);
 
 static inline bool one_in(struct random *random, uint64_t chances)
@@ -77,13 +80,13 @@ static inline int below(struct random *random, int limit)
     return (int)random_below(random, (uint64_t)limit);
 }
 
-/* Numbers that break things. */
+/* Values that typically break code. */
 int fuzz_bad_int(struct random *random);
 MPI_Aint fuzz_bad_aint(struct random *random);
 
-/* A rank that is neither of the n nor MPI_PROC_NULL. */
+/* A rank that is neither in 0 to n - 1 nor MPI_PROC_NULL. */
 int fuzz_bad_rank(struct random *random, int n);
-/* Assertions: all bits among those that the call takes, or some that are another call's or none. */
+/* Assertions: a subset of the bits that the call accepts, or bits of other calls or of none. */
 int fuzz_assert(struct random *random, int taken, bool *known);
 
 void operations_with_random_arguments(enum window_kind kind);

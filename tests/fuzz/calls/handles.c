@@ -1,7 +1,8 @@
-/* Handles that are no window, given to every function that takes one: MPI_WIN_NULL, freed ones, and any number or pointer.  What
- * Oriel looks up itself gets all of them; what it hands to the host gets MPI_WIN_NULL only, since Open MPI follows any other
- * pointer.  For the same reason there are no such datatypes, communicators, groups, operators, or info objects in these tests.
- * Called by main.c. */
+/* Invalid window handles for every function that takes one: MPI_WIN_NULL, freed handles, and
+ * arbitrary numbers or pointers.  Functions that Oriel resolves itself get all of them. Functions
+ * that it forwards to the host get MPI_WIN_NULL only, since Open MPI dereferences any other
+ * pointer.  For the same reason the tests use no invalid datatypes, communicators, groups,
+ * operators or info objects. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -153,7 +154,7 @@ static int call(enum fuzz_function function, MPI_Win win)
     return call_object(function, win);
 }
 
-/* Bits of any kind that are no handle of these windows. */
+/* Arbitrary bits that are no handle of these windows. */
 static MPI_Win draw_handle(struct random *random, const MPI_Win *freed, MPI_Win live)
 {
     for (;;) {
@@ -170,7 +171,7 @@ static MPI_Win draw_handle(struct random *random, const MPI_Win *freed, MPI_Win 
             bits = UINT64_C(0xffffffff00000000) + random_below(random, 2);
             memcpy(&win, &bits, sizeof win);
             break;
-        case 4: /* a neighbour of a real one */
+        case 4: /* a neighbour of a valid handle */
             win = live;
             ((unsigned char *)&win)[random_below(random, sizeof win)] ^=
                 (unsigned char)(1u << random_below(random, 8));
@@ -203,7 +204,7 @@ void handles_that_are_no_window(enum window_kind kind)
         MPI_Win win = host ? MPI_WIN_NULL : draw_handle(&own, freed, live);
         fuzz_describe("%s on a handle that is no window", fuzz_name(function));
         fuzz_judge((struct verdict){FAULT_WIN, host ? FAULT_ARG : 0}, call(function, win));
-        if (one_in(&own, 8)) { /* what a thread used last is remembered */
+        if (one_in(&own, 8)) { /* threads cache their last window */
             CHECK_OK(FUZZ(Put, FROM, INTO, live));
             memset(buffer, 0, 4);
         }

@@ -1,12 +1,12 @@
-/* Random arguments for every function of the table: each call must get an error class that its arguments deserve, or do what it
- * says; nothing else may change, and nothing may crash.  FUZZ_SEED repeats a run (the number is printed), FUZZ_CALLS says how
- * many calls a case makes, FUZZ_TRACE=1 names each call before it is made.
- * Run by the test rows, with and without sanitisers. */
+/* Random arguments for every function of the table. Each call must return an error class that its
+ * arguments deserve, or have its specified effect. Nothing else may change, and nothing may crash.
+ * FUZZ_SEED repeats a run (the program prints the number), FUZZ_CALLS sets the number of calls per
+ * case, FUZZ_TRACE=1 prints each call before it is made. */
 #include "fuzz.h"
 
 #include <stdlib.h>
 
-/* Where operations meet others' memory the model looks at that memory after each call. */
+/* For operations, the model compares the targets' memory after each call. */
 static const struct test_case cases[] = {
     CASE(handles_that_are_no_window, KIND_ANY, 1),
     CASE(creation_with_random_arguments, KIND_ANY, 1),

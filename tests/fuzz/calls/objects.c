@@ -1,7 +1,7 @@
-/* A window as an object, and memory: queries, info, attributes, names, error handlers, MPI_Alloc_mem and MPI_Free_mem, attach and
- * detach where they do not belong.  Pointers that MPI_Free_mem was never given go to the host, which may crash: they are left
- * out, as are info objects, keyvals and handlers that were never made.
- * Called by main.c. */
+/* A window as an object, and memory: queries, info, attributes, names, error handlers,
+ * MPI_Alloc_mem and MPI_Free_mem, attach and detach on the wrong windows.  The tests omit pointers
+ * that MPI_Alloc_mem did not return: they go to the host, which may crash. They also omit invalid
+ * info objects, keyvals and handlers. */
 #include "field.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static bool is_reached(const struct field *field, int rank)
     return field->kind != KIND_HEAP || rank == field->me;
 }
 
-/* The lowest rank with memory that this one reaches. */
+/* The lowest rank whose memory this rank can load from. */
 static int lowest(const struct field *field)
 {
     for (int i = 0; i < field->n; i++)
@@ -163,7 +163,7 @@ static void handler(const struct field *field, struct random *random)
     handled_class = MPI_SUCCESS;
     FUZZ(Win_call_errhandler, field->win, class);
     CHECK(handled_class == class, "the handler saw class %d, not %d", handled_class, class);
-    handled_class = MPI_SUCCESS; /* with a name of any length the message must still fit */
+    handled_class = MPI_SUCCESS; /* the message must fit with a window name of any length */
     CHECK_CLASS(MPI_ERR_RANK, FUZZ(Win_flush, field->n, field->win));
     CHECK(handled_class == MPI_ERR_RANK, "the handler saw class %d", handled_class);
     MPI_Win_set_errhandler(field->win, MPI_ERRORS_RETURN);
@@ -206,7 +206,8 @@ struct block {
     unsigned char byte;
 };
 
-/* Blocks that live together keep their bytes; what was freed, or lies inside of a block, is refused. */
+/* Blocks in use at the same time keep their bytes. A freed pointer, or one inside a block, is
+ * refused. */
 static void block(struct block *blocks, struct random *random)
 {
     struct block *chosen = &blocks[random_below(random, BLOCKS)];
@@ -215,7 +216,7 @@ static void block(struct block *blocks, struct random *random)
         MPI_Aint size = one_in(random, 3) ? fuzz_bad_aint(random)
                                           : below(random, one_in(random, 4) ? 200000 : 500);
         if (size > 200000 && size < (MPI_Aint)1 << 52)
-            return; /* there may be so much, or none */
+            return; /* an allocation of this size may succeed or fail */
         fuzz_describe("Alloc_mem(%ld)", (long)size);
         struct verdict verdict = {size < 0        ? FAULT_SIZE | FAULT_ARG
                                   : size > 200000 ? FAULT_NO_MEM

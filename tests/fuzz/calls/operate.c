@@ -1,6 +1,5 @@
-/* Random operations: drawn so that half should succeed, called in one of their forms, and followed byte by byte where the
- * arguments alone say what must come out.
- * Called by turns.c. */
+/* Random operations. About half should succeed. Each uses one of its call forms, and the test
+ * compares the result byte by byte wherever the arguments alone determine it. */
 #include "operate.h"
 
 #include <stdio.h>
@@ -63,7 +62,7 @@ static MPI_Aint draw_disp(const struct field *field, int rank, struct random *ra
         return INT64_MAX / (rank >= 0 && rank < field->n ? field->unit[rank] : 2) - 3 +
                below(random, 4);
     if (one_in(random, 16) && rank >= 0 &&
-        rank < field->n) /* a small one again, should the product overflow unnoticed */
+        rank < field->n) /* a small one again, to catch an unnoticed overflow of the product */
         return (MPI_Aint)((UINT64_C(1) << 63) / (uint64_t)field->unit[rank] * 2) + below(random, 4);
     if (one_in(random, 8))
         return items - 2 + below(random, 5);
@@ -72,7 +71,7 @@ static MPI_Aint draw_disp(const struct field *field, int rank, struct random *ra
                : 0;
 }
 
-/* The other sides of most accumulates are made to match. */
+/* Makes the other sides of most accumulates match. */
 static void match(struct operation *operation, struct side *side, const struct sides *sides, int b,
                   struct random *random)
 {
@@ -98,7 +97,8 @@ static void match(struct operation *operation, struct side *side, const struct s
         side->addr = side->origin = (unsigned char *)sides->buffers[b] + SIDE_BYTES / 2;
 }
 
-/* NULL where there should be a buffer.  With a type that leaves displacement 0 alone it might be MPI_BOTTOM, and is not tried. */
+/* NULL instead of a necessary buffer.  With a type whose displacement 0 is unused, NULL may be
+ * MPI_BOTTOM and is not tried. */
 static void drop_buffers(struct operation *operation, struct random *random)
 {
     struct side *sides[] = {&operation->origin, &operation->result};
@@ -125,7 +125,7 @@ static void draw(struct operation *operation, const struct field *field, struct 
     operation->disp = draw_disp(field, operation->rank, random);
     side_draw(sides, &operation->target, -1, wide, random);
     if (sides->recent != NULL &&
-        one_in(random, 3)) /* what a thread used last may take another way */
+        one_in(random, 3)) /* threads cache their last transfer and may take another path */
         operation->target.type = sides->recent;
     sides->recent = operation->target.type;
     side_draw(sides, &operation->origin, 0, wide, random);
@@ -211,7 +211,7 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     return code;
 }
 
-/* Takes over what may have changed in len_bytes of a side. */
+/* Accepts changes in len_bytes of a side as the new expected bytes. */
 static void accept(const struct side *side, unsigned char *kept, const unsigned char *at,
                    MPI_Aint len_bytes)
 {
@@ -232,7 +232,8 @@ static bool is_exact(const struct side *side, MPI_Aint len_bytes)
                                    (int)((len_bytes - 1) / side->type->map.size_bytes + 1));
 }
 
-/* A put or accumulate may wait in the origin until something follows it on the same target: here a get of its first byte. */
+/* The origin may delay a put or accumulate until another operation on the same target follows: here
+ * a get of its first byte. */
 static void complete(const struct operation *operation, MPI_Win win)
 {
     unsigned char byte;
@@ -246,7 +247,7 @@ static void complete(const struct operation *operation, MPI_Win win)
     MPI_Type_free(&first);
 }
 
-/* After success: the origin's bytes are at the target, or the target's old ones in the buffer. */
+/* After success: the origin's bytes are at the target, or the target's old bytes in the buffer. */
 static void follow(const struct operation *operation, struct field *field, struct sides *sides)
 {
     unsigned char old[SIDE_BYTES], packed[SIDE_BYTES], now[SIDE_BYTES];
@@ -283,7 +284,7 @@ static void follow(const struct operation *operation, struct field *field, struc
     }
 }
 
-/* Whether buffers and descriptions suffice for what a success would touch. */
+/* Whether buffers and descriptions cover everything that a successful call would access. */
 static bool can_follow(const struct operation *operation, const struct sides *sides)
 {
     const struct side *origin = &operation->origin;
@@ -300,7 +301,7 @@ void operate_once(struct field *field, struct sides *sides, struct random *rando
 {
     struct operation operation;
     struct verdict verdict;
-    int tries = one_in(random, 2) ? 1 : 20; /* for one that must succeed */
+    int tries = one_in(random, 2) ? 1 : 20; /* until one must succeed */
     do {
         draw(&operation, field, sides, random);
         verdict = operation_judge(&operation, field);

@@ -1,5 +1,5 @@
-/* One random operation: its arguments, the verdict that a model gives on them, the call, and what may have changed after it.
- * Called by the cases of turns.c. */
+/* One random operation: its arguments, the model's verdict on them, the call, and its permitted
+ * effects. */
 #ifndef ORIEL_TESTS_FUZZ_OPERATE_H
 #define ORIEL_TESTS_FUZZ_OPERATE_H
 
@@ -7,24 +7,24 @@
 #include "sides.h"
 
 struct operation {
-    enum fuzz_function function; /* the narrow form, or the wide one of it */
+    enum fuzz_function function; /* the int form, or its MPI_Count form */
     bool accumulates, fetches, single;
     struct side origin, result, target;
     int rank;
     MPI_Aint disp;
     MPI_Op op;
-    bool no_compare;      /* buffer, for compare_and_swap */
-    MPI_Aint moved_bytes; /* when it succeeds */
-    bool nothing;         /* is accessed */
+    bool no_compare;      /* no compare buffer, for compare_and_swap */
+    MPI_Aint moved_bytes; /* on success */
+    bool nothing;         /* no byte is accessed */
 };
 
 void operate_start(void);
 void operate_stop(void);
 
-/* Draws one, calls it, judges it. */
+/* Draws one operation, calls it and checks the answer. */
 void operate_once(struct field *field, struct sides *sides, struct random *random);
 
-/* The model, in verdicts.c: moved_bytes and nothing are filled in. */
+/* The model, in verdicts.c, which also sets moved_bytes and nothing. */
 struct verdict operation_judge(struct operation *operation, const struct field *field);
 bool operation_is(const struct operation *operation, enum fuzz_function narrow,
                   enum fuzz_function wide);

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Builds the library and the fuzzing program for one host with the address and undefined-behaviour sanitisers, and runs the
-program with a new seed again and again until the time is over.
+"""Builds the library and the fuzzing program for one host with the address and undefined-behaviour
+sanitisers. Then runs the program with new seeds until the time is over.
 
-The build folder is kept: a second run builds only what has changed.  Any report ends the row; the seed that leads to it is
-in the output.  The status is 0, 1, or 77 where nothing can be sanitised."""
+The build folder stays: a second run rebuilds only changes.  Any sanitiser report ends the row,
+and the output names its seed.  The status is 0, 1, or 77 where sanitisers are unavailable."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ import tempfile
 import time
 
 SANITIZERS = "address,undefined"
-LIMIT_S = 240  # of one job
+LIMIT_S = 240  # per job
 SETTINGS = ("ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", "UBSAN_OPTIONS=print_stacktrace=1")
 
 
@@ -32,12 +32,13 @@ def can_sanitise(cc):
 
 
 def build(arguments):
-    """None, or what went wrong."""
+    """Returns None, or the error."""
     commands = [["cmake", "-S", arguments.tree, "-B", arguments.build, "-G", "Ninja", f"-DSANITIZE={SANITIZERS}",
                  f"-DCMAKE_C_COMPILER={arguments.cc}"],
                 ["cmake", "--build", arguments.build, "-j2", "--target", "oriel", f"oriel_{arguments.host}",
                  f"tests_fuzz_fuzz_{arguments.host}"]]
-    # CMake forgets every other setting when the compiler of a folder changes: such a folder is made anew.
+    # When the compiler of a build folder changes, CMake drops every other setting. Such a folder is
+    # created anew.
     marker = os.path.join(arguments.build, "configured-as")
     wanted = " ".join(commands[0])
     if not os.path.exists(marker) or open(marker, encoding="utf-8").read() != wanted:

@@ -1,7 +1,6 @@
-/* The pool of datatypes of a case, and buffers for them.  A type's map is kept small, so that several items fit a window.
- * Vast types have a bound that overflows when it is multiplied or added up, or nearly; they are for targets, which must refuse
- * them, the type itself or its range.
- * Called by operate.c. */
+/* The pool of datatypes of a case, and buffers for them.  Type maps are small, and several items
+ * fit into a window. Vast types have a bound that overflows, or nearly does, in a product or sum.
+ * They are for targets, which must refuse the type itself or its range. */
 #include "sides.h"
 
 #include <stdio.h>
@@ -162,7 +161,8 @@ static MPI_Count draw_count(bool wide, struct random *random)
     }
 }
 
-/* Which types a side may have: bad ones are rare, absolute ones belong to their buffer, vast ones to targets. */
+/* The types that a side may have: bad ones are rare, absolute ones belong to their buffer, vast
+ * ones to targets. */
 static const struct side_type *draw_type(struct sides *sides, int b, struct random *random)
 {
     for (;;) {

@@ -1,6 +1,6 @@
-/* Turns: the ranks open an epoch together, or none, and then one of them alone makes random calls, right and wrong, until it
- * closes what it opened.  The others wait outside of the window's calls, so that every changed byte is the caller's.
- * Called by main.c. */
+/* Turns: the ranks open an epoch together, or none. One rank then makes random valid and invalid
+ * calls alone, until it closes the epochs that it opened.  The others wait outside the window's
+ * calls, and every changed byte is the caller's. */
 #include "operate.h"
 
 #include <string.h>
@@ -9,9 +9,9 @@ enum { CALLS_PER_TURN = 120, TURNS_PER_WINDOW = 6 };
 
 enum prelude { PRELUDE_NONE, PRELUDE_FENCE, PRELUDE_POST, PRELUDES };
 
-static struct sides pool; /* large, and of one case at a time */
+static struct sides pool; /* large, and used by one case at a time */
 
-/* Everybody posts to the caller, which starts to some of them: the same ones for all. */
+/* All ranks post to the caller, which starts to some of them: the same subset on all ranks. */
 static void open_post(struct field *field, int caller, unsigned long chosen)
 {
     MPI_Group all, group;

@@ -1,6 +1,6 @@
-/* What MPI-4.1, 13.3 and the table of error classes in 13.6 ask of an operation with these arguments.  A call with several faults
- * may report any of them.  Where nothing is accessed, faults of what would be accessed may pass.
- * Called by operate.c. */
+/* The requirements of MPI-4.1, 13.3 and of the error classes in 13.6 on an operation with these
+ * arguments.  A call with several faults may report any of them.  Where an operation accesses
+ * nothing, faults of the unused arguments may pass. */
 #include "operate.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static bool is_usable(const struct side *side)
     return side_faults(side) == 0;
 }
 
-/* Of items whose number may be anything. */
+/* Of items with any number. */
 static wide bytes_of(const struct side *side)
 {
     return is_usable(side) ? (wide)side->count * side->type->map.size_bytes : 0;
@@ -37,7 +37,7 @@ static wide elements_of(const struct side *side)
     return is_usable(side) ? (wide)side->count * side->type->elements : 0;
 }
 
-/* Byte by byte; a library may ask for what lies between the bytes, too. */
+/* Byte by byte; a library may also require the gaps between the bytes to be attached. */
 static struct verdict attached_verdict(const struct operation *operation, const struct field *field,
                                        wide low, wide high)
 {
@@ -57,7 +57,7 @@ static struct verdict attached_verdict(const struct operation *operation, const 
     return (struct verdict){0, FAULT_RANGE};
 }
 
-/* The element of pairs may be taken with its padding, or without. */
+/* A pair may count with its padding, or without. */
 static struct verdict range_verdict(const struct operation *operation, const struct field *field)
 {
     const struct side *target = &operation->target;
@@ -87,7 +87,8 @@ static bool copies(const struct operation *operation)
     return operation->op == MPI_REPLACE || (operation->op == MPI_NO_OP && operation->fetches);
 }
 
-/* Two sides of an accumulate, which differ as they like where nothing moves, or where elements without padding are copied. */
+/* The two sides of an accumulate. They may differ where no data moves, or where elements without
+ * padding are copied. */
 static struct verdict match_verdict(const struct side *side, const struct side *target, bool copied)
 {
     int alike = sides_alike(side->type->model, target->type->model);
@@ -114,7 +115,7 @@ static struct verdict op_verdict(const struct operation *operation)
         return verdict;
     bool moves = operation->single || operation->moved_bytes > 0;
     if (moves && operation->target.type->mixed && operation->op != MPI_REPLACE)
-        return (struct verdict){verdict.must, FAULT_OP}; /* there is no one type to ask about */
+        return (struct verdict){verdict.must, FAULT_OP}; /* there is no single type to check */
     for (size_t i = 0; i < test_op_count; i++) {
         if (test_ops[i].op != operation->op)
             continue;
@@ -124,7 +125,7 @@ static struct verdict op_verdict(const struct operation *operation)
             verdict.may = FAULT_OP;
         return verdict;
     }
-    return (struct verdict){FAULT_OP, 0}; /* the user's, or none */
+    return (struct verdict){FAULT_OP, 0}; /* user-defined, or none */
 }
 
 static void join(struct verdict *verdict, struct verdict other)
@@ -195,7 +196,7 @@ static struct verdict accumulate_verdict(struct operation *operation)
     return verdict;
 }
 
-/* A buffer that is not there, and is to be read or written. */
+/* A missing buffer that the operation reads or writes. */
 static struct verdict buffer_verdict(const struct side *side, bool needed)
 {
     const wide most = INT64_MAX / 2;
@@ -204,7 +205,8 @@ static struct verdict buffer_verdict(const struct side *side, bool needed)
         return (struct verdict){0, 0};
     if (side->addr != NULL ||
         side->type
-            ->absolute) /* one that no memory can hold may be refused, though little of it is used */
+            /* a library may refuse a side larger than any memory, even if little of it is used */
+            ->absolute)
         return (struct verdict){
             0, reach > most || reach < -most || bytes_of(side) > most ? FAULT_BUFFER : 0};
     return needed ? (struct verdict){FAULT_BUFFER, 0} : (struct verdict){0, FAULT_BUFFER};

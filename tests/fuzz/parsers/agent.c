@@ -1,6 +1,6 @@
-/* Requests to the agent: any slots, as other processes may have written them.  What is executed reads and writes the bytes that
- * the runs name, and of the area the slot's data and the stage: all else, and of a request that is refused everything, stays as
- * it was.  Memory that is gone is an error.  libFuzzer calls. */
+/* Requests to the agent: arbitrary slots, as a faulty process may write them.  An accepted request
+ * reads and writes only the bytes in its runs and, in the shared area, the slot's data and the
+ * stage. A refused request changes nothing.  Unmapped memory is an error. */
 #include "fuzzer.h"
 
 #include "transport/agent/agent.h"
@@ -13,7 +13,7 @@ enum { USER_BYTES = 4096, AREA_OFFSET = 4096, REQUESTS = 4, SLOT = 3 };
 
 static struct oriel_agent *area;
 static int fd = -1;
-static unsigned char *user; /* one page, with nothing behind it */
+static unsigned char *user; /* one page, with nothing mapped after it */
 static char before_slots[sizeof area->slots];
 static unsigned char before_user[USER_BYTES];
 static bool may_change[USER_BYTES];
@@ -31,7 +31,7 @@ static void start(void)
     area = (struct oriel_agent *)(base + AREA_OFFSET);
 }
 
-/* In the page, over its end, or nowhere. */
+/* In the page, across its end, or nowhere. */
 static struct oriel_agent_run draw_run(struct input *input)
 {
     const uint8_t how = input_byte(input);
@@ -40,7 +40,7 @@ static struct oriel_agent_run draw_run(struct input *input)
     if (how % 32 == 0)
         run.address += USER_BYTES - run.len_bytes;
     if (how % 32 == 1)
-        run.address = input_word(input) & 4095; /* the first page is nobody's */
+        run.address = input_word(input) & 4095; /* the first page is unmapped */
     if (how % 16 == 2)
         run.len_bytes = input_word(input);
     if (how % 4 == 3)
@@ -72,7 +72,7 @@ static void draw_slot(struct input *input, struct oriel_agent_slot *slot)
     input_take(input, slot->data, 64);
 }
 
-/* Whether its runs are as many and as long as it says. */
+/* Whether its runs have the stated number and lengths. */
 static bool is_request(const struct oriel_agent_slot *slot)
 {
     uint64_t sum = 0;
@@ -101,7 +101,8 @@ static void check_untouched(const struct oriel_agent_slot *slot, int error)
             memcmp(slot->data, before_slots + data_at, ORIEL_AGENT_DATA_BYTES) == 0);
 }
 
-/* Nothing of the input before, so that one that fails fails by itself, too; the other slots are as they were. */
+/* Clears all traces of earlier inputs, to make each failure reproducible alone; the other slots are
+ * unchanged. */
 static void forget(struct oriel_agent_slot *slot)
 {
     memset(slot, 0, sizeof *slot);

@@ -1,6 +1,6 @@
-/* What other machines' checkers answer to this process: any answers, to all that it asks.  Nothing is read or written outside of
- * what an answer is for, no look at who waits for whom reads what is not there, and each question ends.  This process is rank 2's
- * of five, on the second of three machines.  libFuzzer calls. */
+/* Answers of other nodes' checkers to this process: arbitrary answers to all its questions.  No
+ * answer reads or writes outside its purpose, deadlock snapshots read only valid data, and each
+ * question ends.  This process is rank 2 of five, on the second of three nodes. */
 #include "checker_board.h"
 
 #include "check/remote/remote_socket.h"
@@ -25,20 +25,21 @@ static struct input input;
 static struct {
     uint64_t kind;
     int machine;
-    bool headed; /* the answer's head has been read */
+    bool headed; /* the answer's header has been read */
 } wire;
 
 enum { FDS = 1024, REPORTS_MOST_BYTES = 8 * sizeof(struct oriel_wait_report) };
 static int machine_by_fd[FDS];
 
-/* What each machine says of its waits, again and again while somebody looks: who is stuck stays so. */
+/* Each node's report of its waiting ranks, repeated while a snapshot reads it: a stuck rank stays
+ * stuck. */
 static struct {
     bool repeats;
     size_t len_bytes[MACHINES];
     char reports[MACHINES][REPORTS_MOST_BYTES];
 } said;
 
-/* --- in the place of the rest of the checker --- */
+/* --- stubs for the rest of the checker --- */
 
 void oriel_finding_count(const char *what)
 {
@@ -259,7 +260,7 @@ bool oriel_check_remote_read(int fd, void *data, size_t len_bytes)
     return input_byte(&input) % 128 != 0;
 }
 
-/* --- what this process asks --- */
+/* --- questions of this process --- */
 
 static uint64_t ticket;
 

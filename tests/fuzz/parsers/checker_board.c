@@ -1,4 +1,5 @@
-/* In the place of shm_heap.c: from the bottom up, each block with a watched one behind it.  checker_*.c call. */
+/* Replaces shm_heap.c: allocates from the bottom up, with a poisoned block after each
+ * allocation. */
 #include "checker_board.h"
 
 #include "check/shm/shm_internal.h"
@@ -38,7 +39,8 @@ void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
 {
     if (place == 0)
         return;
-    REQUIRE(__asan_region_is_poisoned(oriel_shm_base + place, len_bytes) == NULL); /* once */
+    /* freed once only */
+    REQUIRE(__asan_region_is_poisoned(oriel_shm_base + place, len_bytes) == NULL);
     ASAN_POISON_MEMORY_REGION(oriel_shm_base + place, len_bytes);
 }
 

@@ -1,5 +1,5 @@
-/* The checker's board in a fuzzer: what lies in it is between bytes that the address sanitiser watches, and what is freed is
- * watched too, and used by nobody again. */
+/* The checker's shared memory in a fuzzer. Bytes that the address sanitiser watches surround each
+ * allocation. It also watches freed allocations, which are never reused. */
 #ifndef ORIEL_TESTS_FUZZERS_CHECKER_BOARD_H
 #define ORIEL_TESTS_FUZZERS_CHECKER_BOARD_H
 
@@ -13,7 +13,7 @@ void board_close(void);
 /* Reads all of it. */
 void look_at(const void *bytes, size_t len_bytes);
 
-/* Numbers as they may come: small ones, those of the list, any. */
+/* Numbers as inputs may contain them: small ones, those of the list, any. */
 uint64_t draw_number(struct input *input, const uint64_t *list, uint32_t count);
 
 #endif

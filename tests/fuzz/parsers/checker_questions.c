@@ -1,6 +1,6 @@
-/* What other machines' checkers ask this one's: any questions, by connections that have shown the right number.  Nothing outside
- * of what a question is about is read or written, each ends, and what this machine's ranks have on the board is as good
- * afterwards as it was before.  libFuzzer calls. */
+/* Questions of other nodes' checkers to this node: arbitrary questions on authenticated
+ * connections.  No question reads or writes outside its subject, each ends, and the shared data of
+ * this node's ranks stays intact. */
 #include "checker_board.h"
 
 #include "check/remote/remote_answer.h"
@@ -25,14 +25,14 @@ enum {
 enum {
     SITE_NUMBER_BYTES = 16,
     SITE_MODULE_BYTES = ORIEL_RECORD_LONG + 24
-}; /* entries of sites.c's tables */
+}; /* entries of the tables of sites.c */
 static const uint64_t window = 77, comm = 78;
 
-static oriel_shm_offset parts[PARTS]; /* histories; 0: the board was full */
+static oriel_shm_offset parts[PARTS]; /* histories; 0: shared memory was full */
 static uint64_t tickets[TICKETS];
 static struct oriel_member_states *notes;
 
-/* The question on its way. */
+/* The question in progress. */
 static struct {
     struct oriel_check_remote_request request;
     char data[DATA_MOST_BYTES];
@@ -42,7 +42,7 @@ static struct {
     uint64_t word;
 } wire;
 
-/* --- in the place of the rest of the checker --- */
+/* --- stubs for the rest of the checker --- */
 
 int oriel_check_remote_node_of(int world_rank)
 {
@@ -122,7 +122,8 @@ static uint64_t draw_word(struct input *input)
     return draw_number(input, list, 8);
 }
 
-/* Of the checker's own kinds too: "PART", "NOTES", "SITES", "WAITS", "GATH", a window's, the lock of those beside. */
+/* The checker's own kinds too: "PART", "NOTES", "SITES", "WAITS", "GATH", a window's, the lock of
+ * overlapping windows. */
 static struct oriel_key draw_key(struct input *input)
 {
     static const uint64_t kinds[] = {ORIEL_ORDER_MESSAGE,
@@ -290,7 +291,7 @@ static void ask(struct input *input, struct oriel_check_remote_worker desks[2])
         tickets[input_byte(input) % TICKETS] = wire.word;
 }
 
-/* --- this machine's own --- */
+/* --- this node's own accesses --- */
 
 static void tell(const struct oriel_conflict *conflict, void *closure)
 {
@@ -299,7 +300,7 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
     REQUIRE(conflict->earlier.origin >= 0 && conflict->earlier.origin < WORLD);
 }
 
-/* The neighbour's accesses are others' to this process. */
+/* To this process, the neighbour's accesses are those of another process. */
 static void access_here(struct input *input, oriel_shm_offset history)
 {
     const oriel_shm_offset moment = oriel_order_snapshot();
@@ -356,7 +357,8 @@ static void do_here(struct input *input)
     }
 }
 
-/* What this machine's ranks give is there, and what they add is found, whatever others have asked. */
+/* The data of this node's ranks is there, and the checker finds their additions, whatever others
+ * have asked. */
 static void check_here(struct input *input)
 {
     struct oriel_key key = {.words = {ORIEL_ORDER_SYNC, 4711}};

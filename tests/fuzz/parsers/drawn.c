@@ -1,4 +1,4 @@
-/* See drawn.h.  Extents are drawn, too, as if every type were resized. */
+/* Generates datatypes (drawn.h).  Extents are random, too, as if every type were resized. */
 #include "drawn.h"
 
 #include "host/host.h"
@@ -160,7 +160,7 @@ static int draw_leaf(struct input *input)
     return count_of_types++;
 }
 
-/* A type's number: a new one, or one that is there. */
+/* A type's number: a new type, or an existing one. */
 int drawn_make(struct input *input, int depth)
 {
     static const int combiners[] = {

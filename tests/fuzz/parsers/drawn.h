@@ -1,4 +1,4 @@
-/* Datatypes that are drawn from a fuzzer's input, and the host that knows of them. */
+/* Random datatypes from a fuzzer's input, and a host that describes them. */
 #ifndef ORIEL_TESTS_FUZZERS_DRAWN_H
 #define ORIEL_TESTS_FUZZERS_DRAWN_H
 
@@ -11,31 +11,31 @@ __extension__ typedef __int128 wide;
 
 enum { DRAWN_MOST = 48, NUMBERS_MOST = 32, PARTS = 4, DIMENSIONS = 3, DEPTH = 10 };
 
-/* A datatype, and what MPI says of it. */
+/* A datatype, and its properties by MPI's definitions. */
 struct drawn {
     int combiner;
     enum oriel_kind kind;          /* of a leaf */
-    int64_t numbers[NUMBERS_MOST]; /* as of struct oriel_contents */
-    int integers[NUMBERS_MOST];    /* likewise, where all of them fit */
+    int64_t numbers[NUMBERS_MOST]; /* as in struct oriel_contents */
+    int integers[NUMBERS_MOST];    /* the same, if all of them fit */
     MPI_Datatype types[PARTS];
     int parts;
     int64_t extent_bytes;
     wide elements;
     wide size_bytes;
-    wide low_bytes; /* and high: where elements move */
+    wide low_bytes; /* and high: bounds of the elements that move */
     wide high_bytes;
 };
 
-/* Forgets all types. */
+/* Drops all types. */
 void drawn_start(void);
 
-/* A type's number, of at most so many constructors below each other. */
+/* A type's number, with at most depth nested constructors. */
 int drawn_make(struct input *input, int depth);
 
 MPI_Datatype drawn_handle(int number);
 struct drawn *drawn_of(MPI_Datatype type);
 
-/* Works out elements and all behind them; layout.c. */
+/* Computes elements and the members after it; layout.c. */
 void drawn_sum_up(struct drawn *type);
 
 #endif

@@ -1,4 +1,4 @@
-/* The reader of findings, as `oriel report` tells them: any file.  libFuzzer calls. */
+/* The reader of findings in `oriel report`, on arbitrary files. */
 #include "fuzzer.h"
 
 #include <sys/mman.h>
@@ -6,7 +6,8 @@
 
 #include "cli/report/findings_reader.h"
 
-/* Nothing that a terminal would take for an order, in the findings or in what is said of a file that has none. */
+/* No output that a terminal would interpret as a command, neither in the findings nor in the
+ * message about an unreadable file. */
 static void look(const char *text, size_t len_bytes)
 {
     for (size_t i = 0; i < len_bytes; i++) {

@@ -1,5 +1,5 @@
-/* What the fuzzers have in common: how they take their numbers from the bytes that libFuzzer makes up, and what they require.
- * Each fuzzer is a file with LLVMFuzzerTestOneInput and a line in CMakeLists.txt. */
+/* Shared by the fuzzers: how they draw numbers from libFuzzer's bytes, and their assertions. Each
+ * fuzzer is a file with LLVMFuzzerTestOneInput and a line in CMakeLists.txt. */
 #ifndef ORIEL_TESTS_FUZZERS_FUZZER_H
 #define ORIEL_TESTS_FUZZERS_FUZZER_H
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
-/* The rest of an input; once it is used up all numbers are 0. */
+/* The rest of an input; once it is used up, all numbers are 0. */
 struct input {
     const uint8_t *at;
     size_t left_bytes;

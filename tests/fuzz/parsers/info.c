@@ -1,5 +1,6 @@
-/* The hints' parser: any values under the keys of windows.  A hint becomes what was given or stays as it was; what is given again
- * is taken over whole.  The host's info objects are lists of texts here.  libFuzzer calls. */
+/* The parser of info hints, on arbitrary values of the window keys.  A hint takes the given value
+ * or keeps its old one; a repeated value replaces the old one entirely.  Info objects of the host
+ * are lists of texts here. */
 #include "fuzzer.h"
 
 #include "host/host.h"

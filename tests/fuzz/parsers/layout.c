@@ -1,17 +1,18 @@
-/* The flattener: any tree of datatype constructors, of a host that says what was drawn.  The layout must move the bytes that
- * MPI's definitions (MPI-4.1, 5.1.2 to 5.1.6) say, in their order, worked out here element by element and in 128 bits; it may be
- * refused only where a number does not fit 64.  libFuzzer calls. */
+/* The flattener, on arbitrary trees of datatype constructors, described by a simulated host. The
+ * layout must move the bytes that MPI defines (MPI-4.1, 5.1.2 to 5.1.6), in their order. The test
+ * computes them element by element in 128 bits. The flattener may refuse a type only if a number
+ * does not fit 64 bits. */
 #include "drawn.h"
 
 enum { WALKED_MOST = 1500, PLACES_MOST = 32 * WALKED_MOST };
 
 static struct {
-    bool overflows;              /* some number of some type */
-    int64_t places[PLACES_MOST]; /* of the bytes that move, in order */
+    bool overflows;              /* a number of some type */
+    int64_t places[PLACES_MOST]; /* offsets of the moved bytes, in order */
     uint64_t places_count;
 } all;
 
-/* --- what the definitions say --- */
+/* --- MPI's definitions --- */
 
 static wide check(wide number)
 {
@@ -27,7 +28,7 @@ static wide product(wide a, wide b)
     return check(is_far ? (wide)1 << 100 : a * b);
 }
 
-/* count items of part, stride_bytes apart, from offset_bytes on: more of out. */
+/* Appends to out: count items of part, stride_bytes apart, from offset_bytes on. */
 static void add(struct drawn *out, const struct drawn *part, wide count, wide stride_bytes,
                 wide offset_bytes)
 {
@@ -48,7 +49,7 @@ static void add(struct drawn *out, const struct drawn *part, wide count, wide st
     out->size_bytes = check(out->size_bytes + product(count, part->size_bytes));
 }
 
-/* One block of a type's, as a type of its own. */
+/* One block of a type, as a type of its own. */
 static struct drawn block_of(const struct drawn *part, wide count)
 {
     struct drawn block = {.elements = 0};
@@ -56,7 +57,7 @@ static struct drawn block_of(const struct drawn *part, wide count)
     return block;
 }
 
-/* The index of the datatype's part i begins where, and how many items it has; false where there is none.  For the constructors
+/* Offset and number of items of the block of index i; false where there is none.  For constructors
  * that are lists of blocks. */
 static bool list_block(const struct drawn *type, int64_t i, int64_t *length, wide *offset_bytes,
                        const struct drawn **part)
@@ -74,7 +75,7 @@ static bool list_block(const struct drawn *type, int64_t i, int64_t *length, wid
     return i < count;
 }
 
-/* Whether an array constructor takes the element of this index in a dimension. */
+/* Whether an array constructor includes the element of this index in a dimension. */
 static bool takes(const struct drawn *type, int d, int64_t index)
 {
     const int64_t *numbers = type->numbers;
@@ -98,7 +99,7 @@ static bool takes(const struct drawn *type, int d, int64_t index)
     return index / block % processes == coordinate % processes;
 }
 
-/* Calls visit for each element that an array constructor takes, in the order of the type map. */
+/* Calls visit for each included element of an array constructor, in type-map order. */
 static void visit_array(const struct drawn *type,
                         void (*visit)(const struct drawn *part, wide offset_bytes, void *context),
                         void *context)
@@ -115,7 +116,7 @@ static void visit_array(const struct drawn *type,
         int64_t rest = element;
         bool taken = true;
         for (int k = 0; k < n; k++) {
-            const int d = fortran ? k : n - 1 - k; /* the fastest first */
+            const int d = fortran ? k : n - 1 - k; /* fastest dimension first */
             taken = taken && takes(type, d, rest % sizes[d]);
             rest /= sizes[d];
         }

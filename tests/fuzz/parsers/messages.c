@@ -1,8 +1,9 @@
-/* What other machines send for a window: any messages, of any senders, in any order.  Nothing outside of the window's memory is
- * read or written (it lies between bytes that the address sanitiser watches), and everybody who asked is answered once.
- * The window is rank 1's of four, two of them on this machine.  Between the messages time passes, ranks of this machine come to
- * the gate and processes die, as the input says: so that what is kept for a lock is served, refused or dropped later.
- * libFuzzer calls. */
+/* Messages of other nodes for a window: arbitrary messages, of any senders, in any order.  No
+ * message reads or writes outside the window's memory, which is between bytes that the address
+ * sanitiser watches. Each request gets one answer. The window has four ranks, two of them on this
+ * node, and this process is rank 1.  Between messages the input lets time pass, lets ranks of this
+ * node arrive at the gate, and lets processes die. Requests queued for a lock are thereby served,
+ * refused or dropped later. */
 #include "fuzzer.h"
 
 #include "base/tls_cache.h"
@@ -32,7 +33,7 @@ const struct oriel_transport oriel_transport_agent;
 static _Alignas(4096) char memory[GUARD_BYTES + WINDOW_BYTES + GUARD_BYTES];
 static char *const exposed = memory + GUARD_BYTES;
 
-/* What lies in memory files. */
+/* The contents of memory files. */
 static struct {
     _Alignas(ORIEL_CACHE_LINE) struct oriel_control controls[RANKS];
     _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) +
@@ -46,16 +47,16 @@ static struct oriel_pscw_counter partners[RANKS];
 static struct oriel_window window;
 static unsigned answers[MESSAGES_MOST];
 
-/* What happens besides the messages. */
+/* Events other than messages. */
 static struct {
     uint64_t now_ns;
-    bool copies;        /* the kernel copies what not every process loads */
-    bool waits_in_vain; /* who could let waiting ranks in has died */
-    bool holders_die;   /* ranks elsewhere that hold a lock, once they are looked at */
-    bool lost[RANKS];   /* who got lost, and is not answered where it waits */
+    bool copies;        /* the kernel copies memory that not every process can load */
+    bool waits_in_vain; /* the process that could admit waiting ranks has died */
+    bool holders_die;   /* remote ranks that hold a lock die when they are next checked */
+    bool lost[RANKS];   /* dead ranks, whose outstanding requests get no answer */
 } world;
 
-/* --- in the place of the rest of the library --- */
+/* --- stubs for the rest of the library --- */
 
 void oriel_net_answer(const struct oriel_net_requester *asker, const struct oriel_net_bytes *answer)
 {
@@ -74,7 +75,7 @@ void oriel_net_answer(const struct oriel_net_requester *asker, const struct orie
     REQUIRE(len_bytes <= ORIEL_NET_DATA_BYTES);
 }
 
-/* The origin's half, by the linker: nobody calls it. */
+/* The origin's half, stubbed at link time: never called. */
 _Noreturn void never_called(void);
 void never_called(void)
 {
@@ -87,7 +88,7 @@ uint64_t __wrap_oriel_now_ns(void)
     return world.now_ns;
 }
 
-/* A rank's, whose address tells the number. */
+/* A rank's peer, whose address encodes the rank. */
 static char peers_elsewhere[RANKS];
 
 struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *whose, int32_t target)
@@ -109,7 +110,7 @@ const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *wh
     return &file.machines;
 }
 
-/* A device's way to the window's memory, of which nothing is looked at here. */
+/* Exposure of the window's memory to a device, which this test ignores. */
 struct oriel_net_exposed {
     char text[100];
 };
@@ -286,7 +287,7 @@ static void open_window(bool is_dynamic)
 
 /* --- messages --- */
 
-/* Places in and around the window, and any. */
+/* Offsets in and around the window, and arbitrary ones. */
 static uint64_t draw_place(struct input *input)
 {
     const uint8_t byte = input_byte(input);
@@ -305,7 +306,7 @@ static uint64_t draw_length(struct input *input)
     return byte < 200 ? byte : byte < 240 ? edges[byte % 8] : input_word(input);
 }
 
-/* Places that may even make sense. */
+/* Offsets that may be valid. */
 static size_t draw_places(struct input *input, const struct oriel_internode_head *head, char *data)
 {
     const bool blocks = (head->d >> 16 & ORIEL_INTERNODE_BLOCKS) != 0;
@@ -329,7 +330,7 @@ static size_t draw_places(struct input *input, const struct oriel_internode_head
     return count * (blocks ? 16 : sizeof(struct oriel_internode_batch));
 }
 
-/* The length that the message says, or another. */
+/* The length in the message, or another. */
 static size_t draw_operands(struct input *input, const struct oriel_internode_head *head,
                             char *data, size_t room)
 {
@@ -362,8 +363,8 @@ static bool is_asked(const struct oriel_internode_head *head)
     }
 }
 
-/* How many answers are due for it, at most; who is lost while it waits for a lock, or has asked for something inside of it, gets
- * none. */
+/* The maximum number of answers due. A rank that dies while it waits for a lock, or with an
+ * outstanding request under that lock, gets none. */
 struct due {
     unsigned most;
     int32_t from;
@@ -413,7 +414,7 @@ static struct due send_message(struct input *input, unsigned number)
     return (struct due){most, head.from, may_wait};
 }
 
-/* --- what happens besides --- */
+/* --- events between messages --- */
 
 static void lose(void)
 {
@@ -422,7 +423,7 @@ static void lose(void)
     oriel_am_dispatch_service.lost(&who);
 }
 
-/* Ranks of this machine that want lock_all, have it, and give it back. */
+/* Ranks of this node that request, hold and release lock_all. */
 static void pass_gate(unsigned how)
 {
     struct oriel_lock_all_gate *gate = &common->gate;

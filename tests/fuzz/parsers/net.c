@@ -1,6 +1,7 @@
-/* What arrives from other machines before it is known whose it is: any bytes, as messages and as answers, whole and gathered.
- * Messages are served in the order of their numbers, each once, with the data that came; what makes no sense is dropped.  UCX
- * is not there: nobody is connected to.  libFuzzer calls. */
+/* Incoming data from other nodes before its sender is known: arbitrary bytes, as messages and as
+ * answers, single and coalesced. The library serves messages in the order of their numbers, each
+ * once, with the data that arrived; it drops invalid ones.  UCX is stubbed: there are no
+ * connections. */
 #include "fuzzer.h"
 
 #include "transport/ucx/internal.h"
@@ -10,7 +11,7 @@ enum { ARRIVALS_MOST = 32, PIECE_MOST_BYTES = 600, SESSION = 99, CALLERS = 3 };
 struct oriel_net oriel_net;
 _Thread_local bool oriel_net_in_agent = true;
 
-/* --- in the place of the rest of the net --- */
+/* --- stubs for the rest of the net --- */
 
 static ucs_status_t refuse_connection(ucp_worker_h worker, const ucp_ep_params_t *how,
                                       ucp_ep_h *out)
@@ -48,7 +49,7 @@ void oriel_net_note_bye(uint64_t session)
     REQUIRE(session >= 1 && session <= CALLERS);
 }
 
-/* When the callers that broke are buried: one of those that said hello. */
+/* Called when the library removes broken senders: the session is of one that said hello. */
 void oriel_net_lose_session(uint64_t session)
 {
     REQUIRE(session >= 1 && session <= CALLERS && oriel_net_is_session_lost(session));
@@ -95,7 +96,7 @@ static struct oriel_wire draw_wire(struct input *input, size_t head_bytes)
     };
 }
 
-/* Several messages as the sender would gather them, or nearly. */
+/* Several messages as the sender would coalesce them, or nearly. */
 static size_t draw_gathered(struct input *input, char *out, size_t room, uint64_t from)
 {
     size_t used_bytes = 0;
@@ -117,7 +118,7 @@ static size_t draw_gathered(struct input *input, char *out, size_t room, uint64_
     return used_bytes;
 }
 
-/* In memory that is just as long. */
+/* Copies into memory of exactly that length. */
 static void *exact_copy(const void *from, size_t len_bytes)
 {
     void *copy = malloc(len_bytes > 0 ? len_bytes : 1);
@@ -154,7 +155,8 @@ static void arrive(struct input *input)
     free(own_data);
 }
 
-/* Who has left is forgotten when its process is another one, and counts from the beginning if it comes again. */
+/* After a sender leaves and its process identity changes, the library drops its state. If it
+ * returns, its numbers start again. */
 static void serve_ready(uint64_t *next)
 {
     while (oriel_net.ready != NULL) {

@@ -1,5 +1,5 @@
-/* The options' parser: any texts in the environment.  Each value that is refused is told in one line, and what is in effect
- * afterwards, written out again, reads as the same.  libFuzzer calls. */
+/* The options parser, on arbitrary texts in the environment.  The parser reports each refused value
+ * in one line. The effective options, written out again, parse to the same values. */
 #include "fuzzer.h"
 
 #include "base/options.h"
@@ -51,7 +51,7 @@ static unsigned lines_of(const char *text)
     return lines;
 }
 
-/* What is shown of the options in effect, as the environment. */
+/* Sets the environment to the printed form of the effective options. */
 static void set_as_described(const struct oriel_options *options)
 {
     struct oriel_option_description described;

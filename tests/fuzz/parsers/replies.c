@@ -1,7 +1,7 @@
-/* What other machines answer to this process: any answers, to what it has asked and to what it has not, in any order.  Nothing
- * is written but the bytes that move of the buffers that a program has given, and nothing there once their operation is complete;
- * every question ends, and a machine's leader tells nothing of processes other than the one that it was asked about.
- * libFuzzer calls. */
+/* Answers of other nodes to this process: arbitrary answers, solicited or not, in any order.  They
+ * write only the bytes that move in the program's buffers, and nothing after the operation is
+ * complete. Every question ends, and a node's leader reports only about the processes in question.
+ */
 #include "replies.h"
 
 #include "internode/origin/origin_rma.h"
@@ -30,7 +30,7 @@ enum oriel_status oriel_liveness_none(void *context)
 
 /* --- the window --- */
 
-/* The common words, behind them the machines, of which the second is reached by an address. */
+/* Common words, followed by the node map; the second node is reached by an address. */
 enum { MACHINES_AT = 4096, ADDRESS_AT = 1024 };
 static _Alignas(ORIEL_CACHE_LINE) char file[2 * MACHINES_AT];
 static struct oriel_common *const common = (struct oriel_common *)file;
@@ -72,19 +72,19 @@ static void open_window(void)
     window.far = oriel_internode_make(WINDOW_ID, RANKS);
     REQUIRE(window.far != NULL);
 }
-/* --- buffers: what lies between the elements stays as it is --- */
+/* --- buffers: the gaps between elements stay unchanged --- */
 
 struct buffer {
     char *bytes; /* NULL: none */
     char moves[BUFFER_BYTES];
     int32_t target;
-    int pending; /* that its operation belongs to, or -1 */
+    int pending; /* index of its operation, or -1 */
 };
 static struct buffer buffers[BUFFERS_MOST];
 static struct oriel_rma_request pendings[PENDING_MOST];
 static bool is_pending[PENDING_MOST];
 
-/* Elements of a kind in runs at a distance, or close together. */
+/* Elements of one kind in strided runs, or contiguous. */
 static struct oriel_type draw_type(struct input *input, enum oriel_kind kind, uint64_t *count)
 {
     const uint64_t each = 1 + input_below(input, 4);
@@ -137,11 +137,11 @@ static struct buffer *make_buffer(int32_t target, const struct oriel_type *type,
     REQUIRE(buffer->bytes != NULL);
     memset(buffer->bytes, 0x55, (uint64_t)type->extent_bytes * count);
     for (uint64_t i = (uint64_t)type->extent_bytes * count; i < BUFFER_BYTES; i++)
-        buffer->moves[i] = 1; /* none of it */
+        buffer->moves[i] = 1; /* not at all */
     return buffer;
 }
 
-/* Its operation is complete: whoever touches it now is told by the sanitiser. */
+/* The operation is complete: the sanitiser reports later accesses to the buffer. */
 static void end_buffer(struct buffer *buffer)
 {
     for (unsigned i = 0; i < BUFFER_BYTES; i++)
@@ -157,7 +157,7 @@ static void end_buffers(int32_t target)
             end_buffer(buffer);
 }
 
-/* --- what a program does --- */
+/* --- operations of a program --- */
 
 static enum oriel_kind draw_kind(struct input *input)
 {
@@ -201,7 +201,7 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
     oriel_node_free(type.layout);
 }
 
-/* What devices do by themselves, where the target has told them how: one run of bytes. */
+/* Transfers that devices perform alone, if the target has published its keys: one run of bytes. */
 static void put_or_get(struct input *input, int32_t target, int pending)
 {
     static const char operands[BUFFER_BYTES];
@@ -272,7 +272,7 @@ static void take_and_give_lock(int32_t target, bool exclusive)
     end_buffers(target);
 }
 
-/* An epoch of lock_all begins, or ends. */
+/* Begins or ends a lock_all epoch. */
 static void change_epoch(void)
 {
     bool is_given_back = true;

@@ -1,5 +1,6 @@
-/* The network in the place of UCX, for a fuzzer that plays the other machines: it keeps what this process has asked, and answers
- * with what the input says.  replies.c is the program, replies_net.c the network. */
+/* A network in place of UCX, for a fuzzer that plays the other nodes. It records this process's
+ * questions, and answers with the input's bytes.  replies.c is the program, replies_net.c the
+ * network. */
 #ifndef ORIEL_TESTS_FUZZERS_REPLIES_H
 #define ORIEL_TESTS_FUZZERS_REPLIES_H
 
@@ -9,27 +10,29 @@
 
 #include <stdbool.h>
 
-enum { OWN, HERE, LEADER, OTHER, RANKS }; /* two ranks on this machine, two elsewhere */
+enum { OWN, HERE, LEADER, OTHER, RANKS }; /* two ranks on this node, two on another */
 
 /* The process of a rank, and its session there. */
 struct oriel_identity identity_of(int rank);
 uint64_t session_of(int rank);
 
-/* An address as a process tells it, of exactly that many bytes; returns how many, at most ADDRESS_MOST. */
+/* An address as a process publishes it, of exactly the length that this returns, at most
+ * ADDRESS_MOST. */
 enum { ADDRESS_MOST = 64 };
 size_t address_of(uint64_t session, uint32_t agent_bytes, char *out);
 
-/* How far into a target's memory operations go. */
+/* The displacement of all operations in a target's memory. */
 enum { DISPLACEMENT = 3 };
 
-/* From here on answers come from the input; once it is used up all connections break.  has_devices: that put and get by
- * themselves; has_verbs: of UCX's, whose connections are not all closed. */
+/* From here on answers come from the input; once it is used up, all connections break.
+ * has_devices: devices put and get without the target's process; has_verbs: they belong to UCX,
+ * which may keep connections open. */
 void replies_open(struct input *input, bool has_devices, bool has_verbs);
 
-/* All that was asked has ended; forgets everything. */
+/* All questions have ended; drops all state. */
 void replies_close(void);
 
-/* Processes that a foreign leader has no say in are where they were. */
+/* Peers outside a foreign leader's authority are unchanged. */
 void replies_check_peers(void);
 
 #endif

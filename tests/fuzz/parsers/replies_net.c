@@ -1,6 +1,7 @@
-/* See replies.h.  Every message that leaves is looked at, since an answer that may pass must fit a question; an answer is taken
- * exactly where its question is open, of the session that was asked, and in a message for this process that came whole.  What
- * devices put and get goes by keys that answers have told, and ends as the input says. */
+/* The network of replies.h.  It records every outgoing message, since a valid answer must fit a
+ * question. The library must accept an answer exactly if its question is open and it is of the
+ * session in question. It must also arrive complete, in a message for this process.  Device
+ * transfers use keys from answers, and the input decides how they end. */
 #include "replies.h"
 
 #include "internode/origin/pack.h"
@@ -8,8 +9,8 @@
 #include "internode/internode.h"
 
 enum { ASKED_MOST = 512, SESSION = 99, REPLY_MOST_BYTES = 2000, ENDS_MOST = 64, MOVES_MOST = 64 };
-enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 };     /* more than is taken */
-enum { GATHERED_MOST = 3, GATHERED_MOST_BYTES = 1000 }; /* no more than is gathered */
+enum { KEY_MOST_BYTES = ORIEL_NET_KEY_BYTES + 64 };     /* more than the library accepts */
+enum { GATHERED_MOST = 3, GATHERED_MOST_BYTES = 1000 }; /* at most what the library coalesces */
 
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER};
 _Thread_local bool oriel_net_in_agent;
@@ -26,20 +27,20 @@ static unsigned ends_count;
 struct asked {
     uint64_t number;
     uint64_t session;
-    struct oriel_internode_head head; /* of kind ORIEL_INTERNODE_FLUSH where it is the net's own */
+    struct oriel_internode_head head; /* of kind ORIEL_INTERNODE_FLUSH for the net's own */
 };
 static struct asked asked[ASKED_MOST];
 static unsigned asked_count;
 static struct input *input;
 
-/* What UCX has read a key into. */
+/* A key that UCX has unpacked. */
 struct rkey {
     struct end *end;
-    uint64_t address; /* that Oriel goes by */
+    uint64_t address; /* that Oriel uses */
 };
-static unsigned rkeys_count; /* that are not destroyed */
+static unsigned rkeys_count; /* not destroyed */
 
-/* What a device has begun, until its request is freed. */
+/* A device transfer, until its request is freed. */
 struct move {
     struct end *end;
     void *to; /* of a get, else NULL */
@@ -49,9 +50,9 @@ struct move {
 };
 static struct move *moves[MOVES_MOST];
 static unsigned moves_count;
-static char origins_devices; /* its worker for them */
+static char origins_devices; /* their worker */
 
-/* --- in the place of the rest of the net --- */
+/* --- stubs for the rest of the net --- */
 
 bool oriel_net_enter(struct oriel_net_worker *worker)
 {
@@ -68,7 +69,7 @@ void oriel_net_wake_agent(void)
 {
 }
 
-/* Everybody who calls is heard. */
+/* All senders are alive. */
 bool oriel_net_is_session_lost(uint64_t session)
 {
     (void)session;
@@ -116,7 +117,7 @@ void __wrap_oriel_note(const char *format, ...)
     (void)format;
 }
 
-/* --- what leaves --- */
+/* --- outgoing messages --- */
 
 static void note_asked(const struct oriel_wire *wire, const char *head)
 {
@@ -154,7 +155,7 @@ static bool is_of_devices(ucp_worker_h worker)
     return worker == (ucp_worker_h)(void *)&origins_devices;
 }
 
-/* UCX finds the end of an address in its bytes, of which there is one at least. */
+/* UCX finds the end of an address from its bytes, of which there is at least one. */
 static ucs_status_t make_connection(ucp_worker_h worker, const ucp_ep_params_t *how, ucp_ep_h *out)
 {
     const bool is_no_address = is_of_devices(worker) && *(const char *)how->address == 0;
@@ -191,7 +192,7 @@ static void break_connection(struct end *end)
 
 /* --- devices --- */
 
-/* In memory that is just as long. */
+/* Copies into memory of exactly that length. */
 static void *exact_copy(const void *from, size_t len_bytes)
 {
     void *copy = malloc(len_bytes > 0 ? len_bytes : 1);
@@ -200,8 +201,8 @@ static void *exact_copy(const void *from, size_t len_bytes)
     return copy;
 }
 
-/* UCX finds the end of a key in its bytes as well: of a whole one, where the text says.  They are in front of the address, and
- * the text's numbers in front of them. */
+/* UCX also finds the end of a key from its bytes. A text contains numbers, the key and the address,
+ * in this order. In a complete text, the numbers give the key's end. */
 static ucs_status_t read_key(ucp_ep_h ep, const void *packed, ucp_rkey_h *out)
 {
     uint64_t numbers[3];
@@ -225,7 +226,7 @@ static void destroy_key(ucp_rkey_h key)
     free(key);
 }
 
-/* Done at once, not at all, or later. */
+/* Ends at once, not at all, or later. */
 static ucs_status_ptr_t begin_move(ucp_ep_h ep, void *to, size_t len_bytes,
                                    const ucp_request_param_t *how)
 {
@@ -280,11 +281,11 @@ static void end_move(unsigned which, ucs_status_t status)
     struct move *move = moves[which];
     moves[which] = moves[--moves_count];
     if (move->to != NULL)
-        memset(move->to, 9, move->len_bytes); /* some of it, if it fails */
+        memset(move->to, 9, move->len_bytes); /* part of it, if it fails */
     move->done(move, status, move->whose);
 }
 
-/* Of connections that were closed nothing else comes. */
+/* Nothing else arrives on closed connections. */
 static unsigned end_closed(void)
 {
     const unsigned before = moves_count;
@@ -305,7 +306,7 @@ static unsigned progress_devices(void)
     return what % 4 != 0;
 }
 
-/* As long as it is. */
+/* Passes a text of exactly that length. */
 struct oriel_net_key *__real_oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
                                                 size_t len_bytes);
 struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
@@ -319,7 +320,7 @@ struct oriel_net_key *__wrap_oriel_net_key_open(struct oriel_net_peer *peer, con
     return key;
 }
 
-/* --- what comes --- */
+/* --- incoming answers --- */
 
 size_t address_of(uint64_t session, uint32_t agent_bytes, char *out)
 {
@@ -329,7 +330,7 @@ size_t address_of(uint64_t session, uint32_t agent_bytes, char *out)
     return agent_bytes < ADDRESS_MOST - sizeof head ? sizeof head + agent_bytes : ADDRESS_MOST;
 }
 
-/* As a leader would answer, or nearly. */
+/* A leader's answer, valid or nearly. */
 static size_t draw_address(char *out)
 {
     const uint8_t how = input_byte(input);
@@ -342,11 +343,11 @@ static size_t draw_address(char *out)
     memcpy(out, &who, sizeof who);
     const size_t len_bytes = sizeof who + address_of(session, agent_bytes, out + sizeof who);
     if (how % 16 == 3)
-        out[sizeof who] ^= 1; /* another version's */
+        out[sizeof who] ^= 1; /* of another version */
     return how % 16 == 4 ? input_below(input, (uint32_t)len_bytes) : len_bytes;
 }
 
-/* As a target would tell how devices reach its memory, or nearly. */
+/* A target's description of its memory for devices, valid or nearly. */
 static size_t draw_key(char *out)
 {
     const uint8_t how = input_byte(input);
@@ -366,13 +367,13 @@ static size_t draw_key(char *out)
     return how % 8 == 2 ? input_below(input, (uint32_t)len_bytes) : len_bytes;
 }
 
-/* As much as the question wants. */
+/* The amount that the question requests. */
 static size_t draw_data(const struct oriel_internode_head *head, char *out, size_t room)
 {
     const uint8_t how = input_byte(input);
     uint64_t len_bytes = 0;
     const uint32_t kind = head->d >> 8 & 255;
-    if (how % 32 == 2) { /* more than anything wants */
+    if (how % 32 == 2) { /* more than any question requests */
         len_bytes = input_below(input, (uint32_t)room + 1);
         memset(out, how, len_bytes);
         return len_bytes;
@@ -417,8 +418,8 @@ struct reply {
     char head[ORIEL_NET_HEAD_BYTES];
     char data[KEY_MOST_BYTES];
     size_t len_bytes;
-    struct asked *question; /* that it ends, if it is open by then; or NULL */
-    bool is_whole; /* and surely, since all that it says to be comes, behind others that do */
+    struct asked *question; /* the open question that it ends; or NULL */
+    bool is_whole; /* complete in all its parts, and preceded only by complete ones */
 };
 
 static void draw_reply(struct reply *reply, size_t room)
@@ -442,7 +443,8 @@ static void draw_reply(struct reply *reply, size_t room)
         reply->wire.from = session_of((int)input_below(input, RANKS));
     if (how % 16 == 1)
         reply->wire.number =
-            how < 128 ? input_word(input) : reply->wire.number + 64; /* another of the same place */
+            /* another number with the same slot */
+            how < 128 ? input_word(input) : reply->wire.number + 64;
     if (how % 16 == 2)
         reply->wire.kind = (uint16_t)input_below(input, ORIEL_WIRE_COALESCED + 2);
     if (how % 32 == 3)
@@ -458,7 +460,7 @@ static void draw_reply(struct reply *reply, size_t room)
         reply->question = NULL;
 }
 
-/* Whether the data came with it, and not the promise to bring them. */
+/* Whether the data is in the message itself, rather than in a rendezvous. */
 static bool arrive(const void *header, size_t header_bytes, const void *data, size_t len_bytes)
 {
     const ucp_am_recv_param_t how = {
@@ -486,8 +488,8 @@ static bool is_open(const struct asked *question)
     return request != NULL && request->number == question->number;
 }
 
-/* Remembers which questions are open; then, that none but those of the replies is not any more, and none of those that are
- * whole still is. */
+/* Records the open questions; afterwards checks that only those of the replies have ended, and all
+ * those with complete replies have. */
 static bool were_open[ASKED_MOST];
 
 static void before_replies(void)
@@ -582,7 +584,7 @@ static unsigned progress(ucp_worker_h worker)
     return what % 8 != 0;
 }
 
-/* --- from the beginning to the end of an input --- */
+/* --- the life of an input --- */
 
 struct oriel_ucp_calls oriel_ucp_calls = {.ucp_ep_create = make_connection,
                                           .ucp_ep_close_nbx = close_connection,

@@ -1,5 +1,5 @@
-/* What `oriel report` makes of traces of two ranks, whatever is in them: text, events for Perfetto, now and then a page.
- * Checksums, ranks and the run are made right first, so that what is behind them is reached.  libFuzzer calls. */
+/* `oriel report` on arbitrary traces of two ranks: text, events for Perfetto, sometimes a page.
+ * Checksums, ranks and the run are corrected first, to reach the code past them. */
 #include "traces.h"
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@ enum { FILES = 2, WORLD = 4, MEMBERS_MOST = 64 };
 
 static char folder[64];
 
-/* The page as it is built lies beside the command. */
+/* The built page is next to the command. */
 const char *__wrap_oriel_executable_path(void);
 const char *__wrap_oriel_executable_path(void)
 {
@@ -57,7 +57,7 @@ static void start(void)
     atexit(leave);
 }
 
-/* As many members as a file can have of a window are more than there is memory for. */
+/* Limits a window's members: the maximum in a file needs more memory than there is. */
 static void mend_window(uint8_t *payload, size_t len_bytes)
 {
     struct oriel_trace_window head;
@@ -83,7 +83,7 @@ static void mend(uint8_t *bytes, size_t len_bytes, int32_t rank)
     mend_trace(bytes, len_bytes, mend_window);
 }
 
-/* The text has neither control characters nor what is not ASCII but from names, which are clean. */
+/* Apart from names, which are sanitised, the text has neither control nor non-ASCII characters. */
 static void look(const char *text, size_t len_bytes)
 {
     for (size_t i = 0; i < len_bytes; i++)
@@ -104,7 +104,8 @@ static void show(const struct oriel_traces *traces, bool with_page, FILE *compla
     REQUIRE(!with_page || oriel_html_write(path_of("page.html"), traces, NULL, complaints));
 }
 
-/* Three bytes say where the second file begins and whether there is a page; then the files. */
+/* Three bytes select the start of the second file and whether to write a page; then the files
+ * follow. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     static const char *const names[FILES] = {"rank-0.oriel", "rank-1.oriel"};

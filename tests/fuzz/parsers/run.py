@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""Runs fuzzers: so many inputs of each (8 s at most), or for so many minutes in all, from the corpus that is checked in.
+"""Runs fuzzers, for a number of inputs each (at most 8 s) or for a number of minutes in total, from
+the checked-in corpus.
 
-The run of so many inputs begins with that corpus alone and draws the same ones each time, as many as the 8 s allow, so that what
-it says depends on the code and not on what has run before; the one by minutes draws others each time, keeps those that reach
-something new beside the program (NAME.found), and begins with them.  An input that fails is kept in either, and how to repeat it
-is printed.  libFuzzer's limit of an input is time that passes, on a busy machine that of others too: one that has met it is tried
-by itself, where only its own time counts.  The status is 0 when nothing has failed."""
+A run by inputs starts with that corpus alone and draws the same inputs each time, as many as the
+8 s allow. Its result depends on the code and not on earlier runs. A run by minutes draws new
+inputs, stores those that reach new code next to the program (NAME.found), and starts with them
+next time.  Either kind stores a failing input and prints the command to repeat it. libFuzzer
+limits an input by elapsed time, which on a busy machine includes the time of others. An input
+over that limit therefore runs again alone, where only its own CPU time counts.  The status is 0
+when nothing has failed."""
 
 import argparse
 import os
@@ -15,9 +18,9 @@ import sys
 import tempfile
 
 INPUT_MOST_BYTES = 4096
-LIMIT_S = 10  # of one input
-SHORT_S = 8  # of a run of so many inputs
-WAIT_S = 120  # of one that waits, and takes no time itself
+LIMIT_S = 10  # per input
+SHORT_S = 8  # of a run by inputs
+WAIT_S = 120  # for an input that waits without using CPU time
 ATTEMPTS = 3
 TOO_LONG = 70  # libFuzzer's status
 
@@ -35,7 +38,7 @@ def ends_by_itself(program, path):
 
 
 def run(program, limits, found, attempts=ATTEMPTS):
-    """found: where inputs lie that have reached something new, and where more come to lie."""
+    """found: folder with inputs that have reached new code, where new ones are stored, too."""
     name = os.path.basename(program)
     command = [program, f"-max_len={INPUT_MOST_BYTES}", f"-timeout={LIMIT_S}", "-rss_limit_mb=2048",
                f"-artifact_prefix={program}.failed-", *limits, found, os.path.join(HERE, "corpus", name)]
@@ -62,7 +65,8 @@ def main():
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
     programs = [os.path.join(arguments.build, "tests", "fuzz", "parsers", name) for name in names]
-    programs = [program for program in programs if os.path.exists(program)]  # two need headers of UCX
+    # two need the headers of UCX
+    programs = [program for program in programs if os.path.exists(program)]
     limits = ["-seed=1", f"-runs={arguments.runs}", f"-max_total_time={SHORT_S}"]
     if arguments.minutes is not None:
         limits = [f"-max_total_time={max(1, int(60 * arguments.minutes / max(1, len(programs))))}"]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What run.py makes of a fuzzer that ends badly, with shell scripts in the fuzzer's place.  Called by the test rows."""
+"""run.py's handling of a fuzzer that fails, with shell scripts in place of fuzzers."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ import unittest
 
 import run
 
-# An input in the corpus is a folder; one that is tried by itself is a file.
+# An input in the corpus is a folder; an input that runs alone is a file.
 STAND_IN = """#!/bin/sh
 for last; do :; done
 unit="$0.failed-%(kind)s-1"

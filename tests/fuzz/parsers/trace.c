@@ -1,5 +1,5 @@
-/* The reader of traces: any file.  Checksums are made right first, so that what is behind them is reached; every second input
- * keeps its own.  libFuzzer calls. */
+/* The reader of traces, on arbitrary files.  The test corrects checksums first, to reach the code
+ * past them. Every second input keeps its own. */
 #include "traces.h"
 
 #include "cli/report/trace_reader.h"

@@ -1,5 +1,5 @@
-/* What the fuzzers of traces share: made-up files whose magic numbers, lengths and checksums are made right, so that what is behind
- * them is reached. */
+/* Shared by the fuzzers of traces: random files whose magic numbers, lengths and checksums are
+ * corrected, to reach the code past them. */
 #ifndef ORIEL_TESTS_FUZZERS_TRACES_H
 #define ORIEL_TESTS_FUZZERS_TRACES_H
 
@@ -8,7 +8,8 @@
 #include "base/crc32.h"
 #include "observe/trace/trace_format.h"
 
-/* mend_window, or NULL, is given what each block of a window holds, before its checksum is made. */
+/* Calls mend_window, unless NULL, with the contents of each window block before it computes the
+ * block's checksum. */
 static inline void mend_trace(uint8_t *bytes, size_t len_bytes,
                               void (*mend_window)(uint8_t *payload, size_t len_bytes))
 {

@@ -1,6 +1,6 @@
-/* What a program does with ARMCI, whose Debian build (ARMCI-MPI) makes windows of all that it allocates, with lock_all
- * from their making on and a flush behind each operation. Every case computes what memory must hold and compares all of it.
- * Run by the test rows, and under `oriel check`, which must find nothing. */
+/* A program over ARMCI. Its Debian build (ARMCI-MPI) creates windows for all its allocations, with
+ * lock_all from their creation on and a flush after each operation. Each case computes the expected
+ * memory and compares all of it. `oriel check` must find nothing in it. */
 #include "cases.h"
 
 #include "../../mpi/leave.h"
@@ -22,7 +22,7 @@ enum {
 
 static int right, left;
 
-/* Memory of every rank, its own zero. */
+/* Memory on every rank, zeroed by its owner. */
 static void **allocate(size_t bytes)
 {
     void **bases = malloc((size_t)ranks * sizeof *bases);
@@ -81,7 +81,7 @@ static void put_and_get_around_the_ring(void)
     release(bases);
 }
 
-/* A box of bytes out of rows and layers: the same strides on both sides, other places. */
+/* A box of bytes of rows and layers: the same strides on both sides, different offsets. */
 static void boxes_with_strides(void)
 {
     void **bases = allocate(WORDS * sizeof(double));
@@ -161,7 +161,7 @@ static void vectors_of_segments(void)
     release(bases);
 }
 
-/* All ranks add to all, in every type, each times its scale. */
+/* All ranks accumulate to all, in every type, each with its own scale. */
 static void accumulates_meet(void)
 {
     struct sums {
@@ -217,7 +217,7 @@ static void accumulates_meet(void)
     release(bases);
 }
 
-/* Tickets: nobody draws one twice, and all are drawn. A value that is swapped is always somebody's. */
+/* Tickets: each is drawn exactly once. A swapped value is always one that some rank wrote. */
 static void counters_give_each_ticket_once(void)
 {
     void **bases = allocate(4 * sizeof(long));
@@ -304,7 +304,7 @@ static void nonblocking_transfers_end_with_their_wait(void)
     release(bases);
 }
 
-/* Even ranks, and odd ones, have memory of their own; not everyone has as much. */
+/* Even and odd ranks have separate memory, of different sizes. */
 static void groups_have_memory_of_their_own(void)
 {
     int members = 0, *list = malloc((size_t)ranks * sizeof *list), mine = -1;
@@ -346,7 +346,7 @@ static void memory_comes_and_goes(void)
         if (kept[slot])
             release(kept[slot]);
         kept[slot] = allocate(rank == i % ranks && ranks > 1 ? 0 : (size_t)(64 << i % 12));
-        int peer = (i + 1) % ranks; /* who has some */
+        int peer = (i + 1) % ranks; /* a rank with memory */
         ARMCI_PutValueInt(rank, (int *)kept[slot][peer] + rank % 16, peer);
         ARMCI_Fence(peer);
     }

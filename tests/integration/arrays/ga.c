@@ -1,6 +1,7 @@
-/* What a program does with Global Arrays, which Debian builds over ARMCI-MPI: blocks of arrays of two and three dimensions,
- * counters, scattered elements, ghosts, products of matrices, groups. Each case compares whole arrays with what they must hold.
- * Run by the test rows, and under `oriel check`, which must find nothing. */
+/* A program over Global Arrays, which Debian builds over ARMCI-MPI: blocks of two- and
+ * three-dimensional arrays, counters, scattered elements, ghosts, matrix products, groups. Each
+ * case compares whole arrays with their expected contents. `oriel check` must find nothing in it.
+ */
 #include "cases.h"
 
 #include "../../mpi/leave.h"
@@ -27,7 +28,7 @@ static double value_at(int row, int column)
     return row * 100.0 + column + 1;
 }
 
-/* Every rank puts some rows, whoever owns them. */
+/* Every rank puts some rows, into any owner's memory. */
 static void fill_by_puts(int array, double factor)
 {
     double row[EDGE];
@@ -57,7 +58,7 @@ static void blocks_are_put_added_and_got(void)
         for (int k = 0; k < EDGE; k++)
             CHECK(all[i][k] == value_at(i, k), "%d,%d is %g", i, k, all[i][k]);
     GA_Sync();
-    /* Everybody adds to one block that lies in the memory of several. */
+    /* All ranks add to one block that spans the memory of several ranks. */
     double block[EDGE][EDGE], scale = 0.5;
     for (int i = 0; i < EDGE; i++)
         for (int k = 0; k < EDGE; k++)
@@ -332,7 +333,7 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     GA_Initialize();
-    MA_init(C_DBL, 1000000, 1000000); /* what GA takes its work space from */
+    MA_init(C_DBL, 1000000, 1000000); /* the source of GA's work space */
     int status = cases_run(argc, argv, cases, sizeof cases / sizeof cases[0]);
     GA_Terminate();
     leave_without_finalize(status);

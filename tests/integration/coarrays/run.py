@@ -1,9 +1,12 @@
-"""Coarrays of gfortran: the programs that Debian's libcoarrays-HOST-dev brings along, as they were compiled there, through Oriel.
-Coarrays are windows there, and images that wait for each other do so by locks, flushes and atomic operations.
+"""Coarrays of gfortran: the precompiled programs of Debian's libcoarrays-HOST-dev, run through
+Oriel.
 
-On one machine: some use what MPI_Get brings before they unlock, which goes well only where it is there at once. Each must end as
-it should, and say so where it says anything. Called by the test rows, with the rest for tests/launch:
-run.py --build build --host mpich [--only TEXT] [-- --node-size 2]"""
+Their coarrays are windows, and waiting images use locks, flushes and atomic operations. The
+programs run on one node only: some use the result of MPI_Get before they unlock, which works
+only if the get completes at once. Each program must exit with success, and print so if it prints
+anything.
+
+    run.py --build build --host mpich [--only TEXT] [-- ARGUMENTS OF tests/launch]"""
 
 import argparse
 import concurrent.futures
@@ -17,7 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(os.path.dirname(HERE)), "launch")
 IMAGES = 4
 OTHER_IMAGES = {
-    "coarray_burgers_pde": 2, "get_array": 2, "send_array": 2,  # work that grows with the images
+    # work grows with the number of images
+    "coarray_burgers_pde": 2, "get_array": 2, "send_array": 2,
     "issue-515-mimic-mpi-gatherv": 2, "issue-552-send_by_ref-singleton": 2,
     "sync_team": 8, "team_number": 8,
 }
@@ -35,7 +39,7 @@ def programs(host):
 
 
 def run(options, name, path):
-    """What is wrong, or None."""
+    """Returns the error, or None."""
     images = OTHER_IMAGES.get(name, IMAGES)
     command = [LAUNCH, "--build", options.build, "--host", options.host, "-n", str(images), "--timeout", "60",
                *options.launch, "--", path]
