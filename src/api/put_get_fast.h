@@ -47,7 +47,7 @@ oriel_fast_allowed(const struct oriel_window *window, uint32_t rank)
 {
     return oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_ALL_TARGETS) ||
            atomic_load_explicit(&oriel_window_access(window)[rank], memory_order_relaxed) >=
-               ORIEL_ACCESS_SHARED;
+               ORIEL_ACCESS_STATE_SHARED;
 }
 
 /* The address of a displacement at a target of the recent window, if all of count * each_bytes from

@@ -220,11 +220,11 @@ enum oriel_status oriel_node_map_check(const struct create_state *state)
 static void nodes_fill(struct oriel_nodes *nodes, const struct create_state *state)
 {
     const struct oriel_node_map *map = state->node_map;
-    uint64_t at = sizeof *nodes + (uint64_t)map->count * sizeof nodes->machine[0];
+    uint64_t at = sizeof *nodes + (uint64_t)map->count * sizeof nodes->node[0];
     nodes->count = map->count;
     nodes->own = map->own;
     for (int32_t i = 0; i < map->count; i++) {
-        nodes->machine[i] = (struct oriel_node_entry){
+        nodes->node[i] = (struct oriel_node_entry){
             .process = state->records[map->leader_by_node[i]].member.process,
             .leader = map->leader_by_node[i],
             .address_bytes = (uint32_t)map->address_by_node[i].address_bytes,

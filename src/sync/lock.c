@@ -28,7 +28,7 @@
 #include "sync/access_words.h"
 #include "sync/epoch.h"
 
-static void set_access(struct oriel_window *window, int32_t target, enum oriel_access access)
+static void set_access(struct oriel_window *window, int32_t target, enum oriel_access_state access)
 {
     atomic_store_explicit(&oriel_window_access(window)[target], (uint8_t)access,
                           memory_order_release);
@@ -47,24 +47,25 @@ static enum oriel_status check_lock_allowed(const struct oriel_window *window)
 /* L1, if no other epoch is open or the fence's can be closed. */
 static enum oriel_status lock_begin(struct oriel_window *window, int32_t target)
 {
-    uint8_t none = ORIEL_ACCESS_NONE;
+    uint8_t none = ORIEL_ACCESS_STATE_NONE;
     enum oriel_status status = check_lock_allowed(window);
     if (status == ORIEL_OK)
         status = oriel_access_words_require(window);
     if (status == ORIEL_OK)
         status = oriel_epoch_leave_fence(window);
-    if (status == ORIEL_OK && !atomic_compare_exchange_strong_explicit(
-                                  &oriel_window_access(window)[target], &none, ORIEL_ACCESS_WAITING,
-                                  memory_order_seq_cst, memory_order_relaxed))
+    if (status == ORIEL_OK &&
+        !atomic_compare_exchange_strong_explicit(&oriel_window_access(window)[target], &none,
+                                                 ORIEL_ACCESS_STATE_WAITING, memory_order_seq_cst,
+                                                 memory_order_relaxed))
         status = oriel_fail(ORIEL_E_SYNC, "rank %d is already locked by this process", (int)target);
     return status;
 }
 
 /* L2, or L3 after an error. */
 static enum oriel_status lock_set_access(struct oriel_window *window, int32_t target,
-                                         enum oriel_access wanted, enum oriel_status status)
+                                         enum oriel_access_state wanted, enum oriel_status status)
 {
-    set_access(window, target, status == ORIEL_OK ? wanted : ORIEL_ACCESS_NONE);
+    set_access(window, target, status == ORIEL_OK ? wanted : ORIEL_ACCESS_STATE_NONE);
     return status;
 }
 
@@ -89,7 +90,7 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
         if (status != ORIEL_OK)
             oriel_gate_leave_writer(gate);
     }
-    return lock_set_access(window, target, ORIEL_ACCESS_EXCLUSIVE, status);
+    return lock_set_access(window, target, ORIEL_ACCESS_STATE_EXCLUSIVE, status);
 }
 
 static enum oriel_status lock_target_shared(struct oriel_window *window, int32_t target)
@@ -100,7 +101,7 @@ static enum oriel_status lock_target_shared(struct oriel_window *window, int32_t
     if (status != ORIEL_OK)
         return status;
     status = oriel_ticket_lock(&oriel_window_control(window, target)->lock, false, &watch);
-    return lock_set_access(window, target, ORIEL_ACCESS_SHARED, status);
+    return lock_set_access(window, target, ORIEL_ACCESS_STATE_SHARED, status);
 }
 
 typedef enum oriel_status lock_fn(struct oriel_window *window, int32_t target, bool exclusive);
@@ -112,7 +113,8 @@ static enum oriel_status lock_internode(struct oriel_window *window, int32_t tar
     if (status != ORIEL_OK)
         return status;
     status = lock(window, target, exclusive);
-    return lock_set_access(window, target, exclusive ? ORIEL_ACCESS_EXCLUSIVE : ORIEL_ACCESS_SHARED,
+    return lock_set_access(window, target,
+                           exclusive ? ORIEL_ACCESS_STATE_EXCLUSIVE : ORIEL_ACCESS_STATE_SHARED,
                            status);
 }
 
@@ -122,10 +124,10 @@ static enum oriel_status unlock_internode(struct oriel_window *window, int32_t t
     if (!oriel_access_is_lock(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     bool is_given_back;
-    enum oriel_status status =
-        oriel_internode_unlock(window, target, access == ORIEL_ACCESS_NOCHECK, &is_given_back);
+    enum oriel_status status = oriel_internode_unlock(
+        window, target, access == ORIEL_ACCESS_STATE_NOCHECK, &is_given_back);
     if (is_given_back)
-        set_access(window, target, ORIEL_ACCESS_NONE);
+        set_access(window, target, ORIEL_ACCESS_STATE_NONE);
     return status;
 }
 
@@ -153,7 +155,7 @@ enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target
     enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    return lock_set_access(window, target, ORIEL_ACCESS_NOCHECK, ORIEL_OK);
+    return lock_set_access(window, target, ORIEL_ACCESS_STATE_NOCHECK, ORIEL_OK);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)
@@ -174,11 +176,11 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
     uint8_t access = oriel_window_access_to(window, target);
     if (!oriel_access_is_lock(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
-    if (access == ORIEL_ACCESS_NOCHECK)
+    if (access == ORIEL_ACCESS_STATE_NOCHECK)
         oriel_fence_full();
     else
         oriel_ticket_unlock(&oriel_window_control(window, target)->lock, false);
-    set_access(window, target, ORIEL_ACCESS_NONE);
+    set_access(window, target, ORIEL_ACCESS_STATE_NONE);
     return ORIEL_OK;
 }
 

@@ -21,15 +21,15 @@ enum oriel_lock_step {
 static inline __attribute__((always_inline)) enum oriel_lock_step
 oriel_lock_begin(struct oriel_window *window, int32_t target, uint64_t *place)
 {
-    uint8_t none = ORIEL_ACCESS_NONE;
+    uint8_t none = ORIEL_ACCESS_STATE_NONE;
     struct oriel_lock_all_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
     *place = 0;
     if (oriel_unlikely(oriel_load_relaxed(&window->epoch) != 0) ||
-        oriel_unlikely(!atomic_compare_exchange_strong_explicit(access, &none, ORIEL_ACCESS_WAITING,
-                                                                memory_order_seq_cst,
-                                                                memory_order_relaxed))) /* L1 */
+        oriel_unlikely(!atomic_compare_exchange_strong_explicit(
+            access, &none, ORIEL_ACCESS_STATE_WAITING, memory_order_seq_cst,
+            memory_order_relaxed))) /* L1 */
         return ORIEL_LOCK_NOT_BEGUN;
     oriel_delay();
     if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))
@@ -40,7 +40,7 @@ oriel_lock_begin(struct oriel_window *window, int32_t target, uint64_t *place)
     *place = oriel_ticket_draw(lock);
     if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))
         return ORIEL_LOCK_QUEUED;
-    atomic_store_explicit(access, ORIEL_ACCESS_EXCLUSIVE, memory_order_release); /* L2 */
+    atomic_store_explicit(access, ORIEL_ACCESS_STATE_EXCLUSIVE, memory_order_release); /* L2 */
     return ORIEL_LOCK_TAKEN;
 }
 
@@ -62,12 +62,12 @@ oriel_unlock_exclusive(struct oriel_window *window, int32_t target)
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
     if (oriel_unlikely(atomic_load_explicit(access, memory_order_relaxed) !=
-                       ORIEL_ACCESS_EXCLUSIVE))
+                       ORIEL_ACCESS_STATE_EXCLUSIVE))
         return ORIEL_LOCK_NOT_EXCLUSIVE;
     oriel_ticket_leave(lock); /* X3 */
     oriel_delay();
-    oriel_gate_pull_writer(gate);                                           /* G5 */
-    atomic_store_explicit(access, ORIEL_ACCESS_NONE, memory_order_release); /* L3 */
+    oriel_gate_pull_writer(gate);                                                 /* G5 */
+    atomic_store_explicit(access, ORIEL_ACCESS_STATE_NONE, memory_order_release); /* L3 */
     oriel_fence_after_locked();
     return oriel_unlikely(oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate))
                ? ORIEL_LOCK_LEFT_SLEEPERS

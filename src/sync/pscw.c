@@ -127,7 +127,7 @@ static enum oriel_status claim_start(struct oriel_window *window)
                       locks ? "a start inside a lock" : "a start while another thread completes");
 }
 
-static void set_accesses(struct oriel_window *window, enum oriel_access access)
+static void set_accesses(struct oriel_window *window, enum oriel_access_state access)
 {
     _Atomic uint8_t *words = oriel_window_access(window);
     const struct oriel_members *started = &window->started;
@@ -189,7 +189,7 @@ enum oriel_status oriel_start(struct oriel_window *window, int32_t *ranks, int32
         give_up_start(window);
         return status;
     }
-    set_accesses(window, ORIEL_ACCESS_STARTED);
+    set_accesses(window, ORIEL_ACCESS_STATE_STARTED);
     oriel_store_release(&window->accessing, 1);
     return ORIEL_OK;
 }
@@ -203,7 +203,7 @@ enum oriel_status oriel_complete(struct oriel_window *window)
         return oriel_fail(ORIEL_E_SYNC, "complete without start");
     enum oriel_status status = ORIEL_OK;
     const struct oriel_members *targets = &window->started;
-    set_accesses(window, ORIEL_ACCESS_NONE);
+    set_accesses(window, ORIEL_ACCESS_STATE_NONE);
     for (int32_t i = 0; i < targets->count; i++) {
         oriel_delay();
         if (window->far != NULL)

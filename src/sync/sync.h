@@ -62,7 +62,7 @@ enum oriel_status oriel_epochs_closed(const struct oriel_window *window);
 static inline bool oriel_access_allowed(const struct oriel_window *window, int32_t target)
 {
     return (oriel_load_relaxed(&window->epoch) & (ORIEL_EPOCH_ALL_TARGETS | ORIEL_EPOCH_FENCE)) ||
-           oriel_window_access_to(window, target) >= ORIEL_ACCESS_SHARED;
+           oriel_window_access_to(window, target) >= ORIEL_ACCESS_STATE_SHARED;
 }
 
 /* An operation has passed all checks: only another fence can end a fence's epoch now. A refused

@@ -81,7 +81,7 @@ static enum oriel_status group_create(const struct oriel_member *first, size_t s
     enum oriel_status status = ORIEL_OK;
     group->absent = malloc((uint32_t)n);
     if (group->absent != NULL)
-        memset(group->absent, ORIEL_ACCESS_ABSENT, (uint32_t)n);
+        memset(group->absent, ORIEL_ACCESS_STATE_ABSENT, (uint32_t)n);
     if (group->peers == NULL || group->bases == NULL || group->absent == NULL ||
         (!members_on_one_node(first, stride_bytes, n) &&
          !group_store_ids(group, first, stride_bytes)))

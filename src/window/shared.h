@@ -129,21 +129,21 @@ struct oriel_pscw_counters {
 
 /* The owner's current access to target i: written by the owner, read by threads that wait for a
  * lock on i. */
-enum oriel_access {
-    ORIEL_ACCESS_NONE,
-    ORIEL_ACCESS_WAITING, /* for a lock */
+enum oriel_access_state {
+    ORIEL_ACCESS_STATE_NONE,
+    ORIEL_ACCESS_STATE_WAITING, /* for a lock */
     /* none, in a window without access words (sync/access_words.c); never in shared memory */
-    ORIEL_ACCESS_ABSENT,
-    ORIEL_ACCESS_SHARED, /* operations are allowed from this value on */
-    ORIEL_ACCESS_EXCLUSIVE,
-    ORIEL_ACCESS_NOCHECK, /* locked with MPI_MODE_NOCHECK, which blocks no other lock */
-    ORIEL_ACCESS_STARTED,
+    ORIEL_ACCESS_STATE_ABSENT,
+    ORIEL_ACCESS_STATE_SHARED, /* operations are allowed from this value on */
+    ORIEL_ACCESS_STATE_EXCLUSIVE,
+    ORIEL_ACCESS_STATE_NOCHECK, /* locked with MPI_MODE_NOCHECK, which blocks no other lock */
+    ORIEL_ACCESS_STATE_STARTED,
 };
 
 /* Whether the access is one that MPI_Win_lock grants. */
 static inline bool oriel_access_is_lock(uint8_t access)
 {
-    return access >= ORIEL_ACCESS_SHARED && access < ORIEL_ACCESS_STARTED;
+    return access >= ORIEL_ACCESS_STATE_SHARED && access < ORIEL_ACCESS_STATE_STARTED;
 }
 
 /* Bytes [start, end) in the owner's address space that are reached the same way. One attach call
@@ -201,7 +201,7 @@ struct oriel_control {
     _Atomic uint64_t common_offset;
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_pscw_counters partners;
-    /* of _Atomic uint8_t [n], enum oriel_access, in the owner's file; 0: all NONE. Set once */
+    /* of _Atomic uint8_t [n], enum oriel_access_state, in the owner's file; 0: all NONE. Set once */
     _Atomic uint64_t access_offset;
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE,
@@ -228,7 +228,7 @@ struct oriel_nodes {
     int32_t count;
     int32_t own;
     struct oriel_event arrived[ORIEL_BARRIER_ROUNDS];
-    struct oriel_node_entry machine[];
+    struct oriel_node_entry node[];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint8_t) == 1,

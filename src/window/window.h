@@ -112,7 +112,7 @@ static inline _Atomic uint8_t *oriel_window_access(const struct oriel_window *wi
     return atomic_load_explicit(&window->access, memory_order_acquire);
 }
 
-/* enum oriel_access to a target. */
+/* enum oriel_access_state to a target. */
 static inline uint8_t oriel_window_access_to(const struct oriel_window *window, int32_t win_rank)
 {
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);

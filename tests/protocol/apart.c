@@ -204,17 +204,17 @@ static void tell(int32_t n)
             (uint64_t)apart_machines * (sizeof(struct oriel_node_entry) + ORIEL_NET_ADDRESS_BYTES));
 }
 
-static void fill_machines(struct oriel_nodes *machines)
+static void fill_machines(struct oriel_nodes *nodes)
 {
-    uint64_t at = sizeof *machines + (uint64_t)apart_machines * sizeof machines->machine[0];
-    machines->count = apart_machines;
-    machines->own = apart_machine(team_rank);
+    uint64_t at = sizeof *nodes + (uint64_t)apart_machines * sizeof nodes->node[0];
+    nodes->count = apart_machines;
+    nodes->own = apart_machine(team_rank);
     for (int32_t i = 0; i < apart_machines; i++) {
         int32_t leader = leader_of(i);
         uint32_t len_bytes = meeting->ranks[leader].address_bytes;
-        machines->machine[i] =
+        nodes->node[i] =
             (struct oriel_node_entry){team->members[leader].process, leader, len_bytes, at};
-        memcpy((char *)machines + at, meeting->ranks[leader].address, len_bytes);
+        memcpy((char *)nodes + at, meeting->ranks[leader].address, len_bytes);
         at += ORIEL_NET_ADDRESS_BYTES;
     }
 }
@@ -307,9 +307,9 @@ void apart_stop(void)
 
 /* --- running --- */
 
-void apart_run(int32_t n, int32_t machines, team_body *body)
+void apart_run(int32_t n, int32_t nodes, team_body *body)
 {
-    apart_machines = machines;
+    apart_machines = nodes;
     team_run(n, body);
 }
 

@@ -55,7 +55,7 @@ uint64_t apart_read(struct oriel_window *window, int32_t target, uint64_t word);
 
 /* As team_run, for so many ranks on so many machines; and for a choice of both up to eight ranks on four machines. */
 extern int32_t apart_machines;
-void apart_run(int32_t n, int32_t machines, team_body *body);
+void apart_run(int32_t n, int32_t nodes, team_body *body);
 void apart_run_sizes(team_body *body);
 
 /* team_prepare, and what all processes share; ends the program where ranks are threads. */

@@ -29,10 +29,10 @@ static void later_barrier(struct oriel_window *whole)
     barrier_of_all(whole, true);
 }
 
-static void each_victim(int32_t n, int32_t machines, team_body *body)
+static void each_victim(int32_t n, int32_t nodes, team_body *body)
 {
     for (victim = 0; victim < n; victim++)
-        apart_run(n, machines, body);
+        apart_run(n, nodes, body);
     victim = VICTIM;
 }
 

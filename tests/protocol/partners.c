@@ -167,7 +167,7 @@ static void make_in_threads(struct oriel_window *window)
         for (int32_t i = 0; i < 64; i++)
             team_expect(oriel_pscw_counters_own(window, i)->posts.value == THREADS);
         team_expect(window->control->partners.made.value == 64);
-        team_expect(window->group->absent[0] == ORIEL_ACCESS_ABSENT);
+        team_expect(window->group->absent[0] == ORIEL_ACCESS_STATE_ABSENT);
         oriel_pscw_counters_close(window);
         oriel_access_words_close(window);
         window->control->partners.newest = window->control->access_offset = 0;

@@ -69,7 +69,7 @@ static inline void trace_begin(uint64_t limit_bytes)
                                                .event_bytes = sizeof(struct oriel_trace_event),
                                                .world_size = 4,
                                                .job = {1, 2},
-                                               .machine = {3, 4},
+                                               .node = {3, 4},
                                                .program = "halo",
                                                .host = "mpich"};
     static const struct oriel_trace_clock clock = {.own_ns = 1000, .zero_ns = 1000};

@@ -29,7 +29,7 @@ static void init_lock(void *at)
 }
 
 /* NULL: the board is full. */
-static struct oriel_shm_lock *machines_lock(void)
+static struct oriel_shm_lock *nodes_lock(void)
 {
     struct oriel_key key = {.words = {KEY_BESIDE}};
     return oriel_shm_at(oriel_shm_find(&key, sizeof(struct oriel_shm_lock), init_lock));
@@ -67,7 +67,7 @@ static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other,
                           uint64_t len_bytes)
 {
-    struct oriel_shm_lock *lock = machines_lock();
+    struct oriel_shm_lock *lock = nodes_lock();
     if (lock == NULL)
         return;
     oriel_shm_lock(lock);
@@ -142,7 +142,7 @@ void oriel_beside_end(oriel_shm_offset place)
     struct oriel_history *history = oriel_shm_at(place);
     if (atomic_load(&history->beside) == 0)
         return;
-    struct oriel_shm_lock *lock = machines_lock();
+    struct oriel_shm_lock *lock = nodes_lock();
     oriel_shm_lock(lock);
     while (atomic_load(&history->beside) != 0) {
         const struct beside *first = oriel_shm_at(atomic_load(&history->beside));

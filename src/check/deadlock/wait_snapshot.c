@@ -144,11 +144,10 @@ static bool key_is_given(const struct oriel_wait_snapshot *look, int waiter,
 {
     struct oriel_key asked, key;
     memcpy(asked.words, words, sizeof asked.words);
-    int machine = oriel_order_key_home(&asked, &key);
+    int node = oriel_order_key_home(&asked, &key);
     return look->remote == NULL
                ? oriel_wait_is_given(&key)
-               : look->remote->is_given(machine < 0 ? look->remote->machine_of(waiter) : machine,
-                                        &key);
+               : look->remote->is_given(node < 0 ? look->remote->node_of(waiter) : node, &key);
 }
 
 const struct oriel_collective_progress *

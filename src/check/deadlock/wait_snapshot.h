@@ -20,10 +20,10 @@ struct oriel_wait_snapshot_rank {
  * answer, or no such entry. */
 struct oriel_wait_snapshot_remote {
     int (*nodes)(void);
-    int (*machine_of)(int world_rank);
-    struct oriel_wait_report *(*reports)(int machine, size_t *count);
-    struct oriel_collective_progress *(*progress)(int machine, uint64_t id, bool is_window);
-    bool (*is_given)(int machine, const struct oriel_key *key);
+    int (*node_of)(int world_rank);
+    struct oriel_wait_report *(*reports)(int node, size_t *count);
+    struct oriel_collective_progress *(*progress)(int node, uint64_t id, bool is_window);
+    bool (*is_given)(int node, const struct oriel_key *key);
 };
 
 struct oriel_wait_snapshot_progress_of;

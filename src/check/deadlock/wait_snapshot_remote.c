@@ -56,7 +56,7 @@ bool oriel_wait_snapshot_nodes(struct oriel_wait_snapshot *look, bool *set)
         for (size_t k = 0; answered && k < count; k++) {
             struct oriel_wait_report *report = &reports[k];
             if (report->rank < 0 || report->rank >= look->n ||
-                look->remote->machine_of(report->rank) != i)
+                look->remote->node_of(report->rank) != i)
                 continue;
             struct oriel_wait_snapshot_rank *looked = &look->ranks[report->rank];
             looked->serial = report->serial;
@@ -95,7 +95,7 @@ static bool node_progress_merge(const struct oriel_wait_snapshot *look, int node
 {
     bool any = false;
     for (int i = 0; i < into->n && !any; i++)
-        any = look->remote->machine_of(into->slots[i].world_rank - 1) == node;
+        any = look->remote->node_of(into->slots[i].world_rank - 1) == node;
     struct oriel_collective_progress *from =
         any ? look->remote->progress(node, into->id, into->is_window != 0) : NULL;
     if (from == NULL || from->n != into->n || from->has_locks != into->has_locks) {
@@ -103,7 +103,7 @@ static bool node_progress_merge(const struct oriel_wait_snapshot *look, int node
         return !any;
     }
     for (int i = 0; i < into->n; i++) {
-        if (look->remote->machine_of(into->slots[i].world_rank - 1) != node)
+        if (look->remote->node_of(into->slots[i].world_rank - 1) != node)
             continue;
         memcpy((void *)&into->slots[i], (const void *)&from->slots[i], sizeof into->slots[i]);
         if (into->has_locks)
@@ -118,7 +118,7 @@ static bool node_progress_merge(const struct oriel_wait_snapshot *look, int node
 static struct oriel_collective_progress *all_progress_merge(const struct oriel_wait_snapshot *look,
                                                             int waiter, uint64_t id, bool is_window)
 {
-    int own = look->remote->machine_of(waiter);
+    int own = look->remote->node_of(waiter);
     struct oriel_collective_progress *whole = look->remote->progress(own, id, is_window);
     for (int node = 0; node < look->remote->nodes() && whole != NULL; node++)
         if (node != own && !node_progress_merge(look, node, whole)) {

@@ -77,7 +77,7 @@ static bool rank_is_lost(int world_rank, bool asks)
     if (!asks || !oriel_start_reaches_all_nodes())
         return false;
     const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_waits();
-    struct oriel_wait_report *reports = remote->reports(remote->machine_of(world_rank), &count);
+    struct oriel_wait_report *reports = remote->reports(remote->node_of(world_rank), &count);
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
         found = reports[i].rank == world_rank && reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&

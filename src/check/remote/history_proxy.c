@@ -83,7 +83,7 @@ void oriel_part_leave(oriel_shm_offset history)
         oriel_history_free(history);
 }
 
-static int machine_of(uint64_t number)
+static int node_of(uint64_t number)
 {
     return (int)(number >> MACHINE_SHIFT) - 1;
 }
@@ -95,7 +95,7 @@ static oriel_shm_offset history_of(uint64_t number)
 
 oriel_shm_offset oriel_part_of(uint64_t number)
 {
-    return machine_of(number) == oriel_check_remote_own_node() ? history_of(number) : number;
+    return node_of(number) == oriel_check_remote_own_node() ? history_of(number) : number;
 }
 
 bool oriel_part_is_far(oriel_shm_offset part)
@@ -121,7 +121,7 @@ static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access
          .iov_len = (size_t)oriel_shm_world_size() * sizeof *clock},
         {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
     };
-    if (!oriel_check_remote_ask(machine_of(part), &request, parts, 3, &answer, conflicts,
+    if (!oriel_check_remote_ask(node_of(part), &request, parts, 3, &answer, conflicts,
                                 sizeof conflicts) ||
         !oriel_check_remote_conflicts_are_valid(conflicts, answer.len_bytes))
         return 0;
@@ -146,7 +146,7 @@ static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t s
     struct oriel_check_remote_request request = {.kind = kind,
                                                  .words = {history_of(part), first, second, third}};
     struct oriel_check_remote_answer answer;
-    oriel_check_remote_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
+    oriel_check_remote_ask(node_of(part), &request, NULL, 0, &answer, NULL, 0);
 }
 
 void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket, oriel_tick now)

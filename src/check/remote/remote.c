@@ -26,7 +26,7 @@ struct channel {
 };
 
 static struct {
-    int *machine_of;
+    int *node_of;
     int world_size;
     int own, count;
     struct oriel_check_remote_address *addresses;
@@ -35,21 +35,20 @@ static struct {
     _Atomic bool gap; /* the server of another node has lost a process that asked it */
 } remote;
 
-bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine,
-                              const struct oriel_check_remote_address *addresses,
-                              int machines_count)
+bool oriel_check_remote_start(const int *node_of, int world_size, int own_node,
+                              const struct oriel_check_remote_address *addresses, int nodes_count)
 {
-    size_t nodes = (size_t)(unsigned)machines_count;
-    remote.machine_of = calloc((size_t)(unsigned)world_size, sizeof *remote.machine_of);
+    size_t nodes = (size_t)(unsigned)nodes_count;
+    remote.node_of = calloc((size_t)(unsigned)world_size, sizeof *remote.node_of);
     remote.addresses = calloc(nodes, sizeof *remote.addresses);
     remote.channels = calloc(nodes, sizeof *remote.channels);
-    if (remote.machine_of == NULL || remote.addresses == NULL || remote.channels == NULL)
+    if (remote.node_of == NULL || remote.addresses == NULL || remote.channels == NULL)
         return false;
-    memcpy(remote.machine_of, machine_of, (size_t)(unsigned)world_size * sizeof *machine_of);
+    memcpy(remote.node_of, node_of, (size_t)(unsigned)world_size * sizeof *node_of);
     memcpy(remote.addresses, addresses, nodes * sizeof *addresses);
     remote.world_size = world_size;
-    remote.own = own_machine;
-    remote.count = machines_count;
+    remote.own = own_node;
+    remote.count = nodes_count;
     remote.lost = remote.gap = false;
     for (size_t i = 0; i < nodes; i++)
         for (int thread = 0; thread < THREADS; thread++) {
@@ -71,17 +70,17 @@ void oriel_check_remote_stop(void)
             if (remote.channels[i][thread].fd >= 0)
                 close(remote.channels[i][thread].fd);
     remote.count = 0;
-    free(remote.machine_of);
+    free(remote.node_of);
     free(remote.addresses);
     free(remote.channels);
-    remote.machine_of = NULL;
+    remote.node_of = NULL;
     remote.addresses = NULL;
     remote.channels = NULL;
 }
 
 int oriel_check_remote_node_of(int world_rank)
 {
-    return world_rank < 0 || world_rank >= remote.world_size ? -1 : remote.machine_of[world_rank];
+    return world_rank < 0 || world_rank >= remote.world_size ? -1 : remote.node_of[world_rank];
 }
 
 int oriel_check_remote_own_node(void)

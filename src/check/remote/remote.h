@@ -43,9 +43,8 @@ void oriel_check_remote_serve_stop(void);
 
 /* Sets the nodes: machine_of[rank] for each rank of MPI_COMM_WORLD, nodes counted from 0, addresses
  * by node. The arrays are copied. */
-bool oriel_check_remote_start(const int *machine_of, int world_size, int own_machine,
-                              const struct oriel_check_remote_address *addresses,
-                              int machines_count);
+bool oriel_check_remote_start(const int *node_of, int world_size, int own_node,
+                              const struct oriel_check_remote_address *addresses, int nodes_count);
 
 /* Whether all other nodes answer; if not, with a reason. */
 bool oriel_check_remote_try(void);
@@ -117,7 +116,7 @@ struct oriel_check_remote_answer {
 /* Sends a request to a node; parts follow the request, whose length is set here. The data of the
  * answer goes to data; an answer without room there counts as none. Returns false if no answer will
  * arrive. */
-bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request,
+bool oriel_check_remote_ask(int node, struct oriel_check_remote_request *request,
                             const struct iovec *parts, int parts_count,
                             struct oriel_check_remote_answer *answer, void *data,
                             size_t room_bytes);
@@ -125,7 +124,7 @@ bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *requ
 /* A question about a window's members (member_state.h). */
 struct oriel_member_state_ask;
 struct oriel_member_state_answer;
-bool oriel_check_remote_member_state(int machine, uint64_t window,
+bool oriel_check_remote_member_state(int node, uint64_t window,
                                      const struct oriel_member_state_ask *ask,
                                      struct oriel_member_state_answer *answer);
 

@@ -100,8 +100,7 @@ static bool node_key_is_given(int node, const struct oriel_key *key)
 const struct oriel_wait_snapshot_remote *oriel_check_remote_waits(void)
 {
     static const struct oriel_wait_snapshot_remote remote = {.nodes = oriel_check_remote_node_count,
-                                                             .machine_of =
-                                                                 oriel_check_remote_node_of,
+                                                             .node_of = oriel_check_remote_node_of,
                                                              .reports = node_reports,
                                                              .progress = node_progress,
                                                              .is_given = node_key_is_given};

@@ -132,9 +132,9 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     return len_bytes;
 }
 
-void oriel_sites_remote_set(oriel_site_ask_fn *first_machine)
+void oriel_sites_remote_set(oriel_site_ask_fn *first_node)
 {
-    ask = first_machine;
+    ask = first_node;
 }
 
 /* --- codes --- */

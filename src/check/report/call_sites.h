@@ -55,7 +55,7 @@ enum { ORIEL_SITE_SLOT_BYTES = 1024 }; /* room for an entry of either table */
  * if the slot is empty. Returns false if the slot is empty, or without an answer. */
 typedef bool oriel_site_ask_fn(uint32_t table, uint32_t slot, void *entry, size_t entry_bytes,
                                bool claims);
-void oriel_sites_remote_set(oriel_site_ask_fn *first_machine);
+void oriel_sites_remote_set(oriel_site_ask_fn *first_node);
 
 /* Serves this request on the first node. entry holds the entry_bytes of the wanted entry, and has
  * room for the answer. Returns the size of the answer. */

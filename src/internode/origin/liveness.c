@@ -126,9 +126,9 @@ static const _Atomic uint8_t *access_words_of(const struct oriel_window *window,
 static bool is_queued_for(const struct oriel_window *window, int32_t i, int32_t target)
 {
     const _Atomic uint8_t *access = access_words_of(window, i);
-    uint8_t state = access == NULL ? ORIEL_ACCESS_NONE
+    uint8_t state = access == NULL ? ORIEL_ACCESS_STATE_NONE
                                    : atomic_load_explicit(&access[target], memory_order_acquire);
-    return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_NOCHECK;
+    return state != ORIEL_ACCESS_STATE_NONE && state != ORIEL_ACCESS_STATE_NOCHECK;
 }
 
 /* Whether rank i can keep writers waiting at the gate. */
@@ -147,7 +147,7 @@ static bool wants_exclusive(const struct oriel_window *window, int32_t i, int32_
     (void)target;
     for (int32_t t = 0; access != NULL && t < window->n; t++) {
         uint8_t state = atomic_load_explicit(&access[t], memory_order_acquire);
-        if (state == ORIEL_ACCESS_WAITING || state == ORIEL_ACCESS_EXCLUSIVE)
+        if (state == ORIEL_ACCESS_STATE_WAITING || state == ORIEL_ACCESS_STATE_EXCLUSIVE)
             return true;
     }
     return false;
@@ -230,8 +230,9 @@ static bool blocks_target(const _Atomic uint8_t *access, int32_t target, bool sh
 {
     uint8_t state = atomic_load_explicit(&access[target], memory_order_acquire);
     if (queued)
-        return state == ORIEL_ACCESS_WAITING;
-    return state == ORIEL_ACCESS_EXCLUSIVE || (shared_too && state == ORIEL_ACCESS_SHARED);
+        return state == ORIEL_ACCESS_STATE_WAITING;
+    return state == ORIEL_ACCESS_STATE_EXCLUSIVE ||
+           (shared_too && state == ORIEL_ACCESS_STATE_SHARED);
 }
 
 bool oriel_liveness_blocks(const struct oriel_watch *watch, int32_t i, bool queued)

@@ -61,16 +61,15 @@ static enum oriel_status watch_node(void *context)
 enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number,
                                           int32_t *lost_rank)
 {
-    struct oriel_nodes *machines =
-        (struct oriel_nodes *)(uintptr_t)oriel_internode_machines(window);
-    int32_t count = machines->count;
+    struct oriel_nodes *nodes = (struct oriel_nodes *)(uintptr_t)oriel_internode_nodes(window);
+    int32_t count = nodes->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
-        struct node_wait waiting = {
-            .watched = {.window = window, .win_rank = -1},
-            .rank = machines->machine[(machines->own + count - step) % count].leader};
+        struct node_wait waiting = {.watched = {.window = window, .win_rank = -1},
+                                    .rank =
+                                        nodes->node[(nodes->own + count - step) % count].leader};
         struct oriel_watch watch = {watch_node, &waiting, ORIEL_WAITING_FENCE};
-        *lost_rank = machines->machine[(machines->own + step) % count].leader;
+        *lost_rank = nodes->node[(nodes->own + step) % count].leader;
         oriel_delay();
         status = send_kind(window, *lost_rank, ORIEL_INTERNODE_ARRIVED, (uint64_t)round);
         if (status != ORIEL_OK)
@@ -78,7 +77,7 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
         waiting.watched.dead = waiting.rank;
         status = oriel_internode_peer(window, waiting.rank, &waiting.leader);
         if (status == ORIEL_OK)
-            status = oriel_internode_event_wait(window, &machines->arrived[round], number, &watch);
+            status = oriel_internode_event_wait(window, &nodes->arrived[round], number, &watch);
         *lost_rank = waiting.watched.dead;
     }
     return status;
@@ -86,13 +85,12 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
 
 void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank)
 {
-    const struct oriel_nodes *machines = oriel_internode_machines(window);
+    const struct oriel_nodes *nodes = oriel_internode_nodes(window);
     char text[400]; /* preserves the thread's last failure */
     snprintf(text, sizeof text, "%s", oriel_fail_message());
-    for (int32_t i = 0; i < machines->count; i++)
-        if (i != machines->own && machines->machine[i].leader != rank)
-            (void)send_kind(window, machines->machine[i].leader, ORIEL_INTERNODE_LOST,
-                            (uint64_t)rank);
+    for (int32_t i = 0; i < nodes->count; i++)
+        if (i != nodes->own && nodes->node[i].leader != rank)
+            (void)send_kind(window, nodes->node[i].leader, ORIEL_INTERNODE_LOST, (uint64_t)rank);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *window)
+const struct oriel_nodes *oriel_internode_nodes(const struct oriel_window *window)
 {
     return (const struct oriel_nodes *)((const char *)window->common +
                                         window->common->nodes_offset);
@@ -150,7 +150,7 @@ const void *oriel_internode_question_data(const struct oriel_internode_question 
 /* Opens the process that a leader's reply names. The leader is trusted only for the process it was
  * asked about. Frees the question. */
 static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
-                                              const struct oriel_node_entry *machine,
+                                              const struct oriel_node_entry *node,
                                               struct oriel_internode_question *question,
                                               int32_t target, struct oriel_net_peer **peer)
 {
@@ -159,8 +159,8 @@ static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
     memcpy(&who, question->data, sizeof who);
     if (question->len_bytes <= sizeof who ||
         memcmp(who.id, window->group->ids[target].id, sizeof who.id) != 0)
-        status = oriel_fail(ORIEL_E_OTHER, "rank %d has no address of rank %d",
-                            (int)machine->leader, (int)target);
+        status = oriel_fail(ORIEL_E_OTHER, "rank %d has no address of rank %d", (int)node->leader,
+                            (int)target);
     else
         status = oriel_net_open(&who, question->data + sizeof who, question->len_bytes - sizeof who,
                                 peer);
@@ -171,24 +171,23 @@ static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
 static const struct oriel_node_entry *node_of_target(const struct oriel_window *window,
                                                      int32_t target)
 {
-    return &oriel_internode_machines(window)->machine[window->targets[target].control_offset];
+    return &oriel_internode_nodes(window)->node[window->targets[target].control_offset];
 }
 
 /* Sends no message. *peer is NULL if only *leader knows the process. */
 static enum oriel_status peer_find(const struct oriel_window *window, int32_t target,
                                    struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
-    const struct oriel_nodes *machines = oriel_internode_machines(window);
-    const struct oriel_node_entry *machine = node_of_target(window, target);
+    const struct oriel_nodes *nodes = oriel_internode_nodes(window);
+    const struct oriel_node_entry *node = node_of_target(window, target);
     struct oriel_identity known = {.memory_fd = -1};
     memcpy(known.id, window->group->ids[target].id, sizeof known.id);
     *peer = oriel_net_find(&known);
     if (*peer != NULL)
         return ORIEL_OK;
-    enum oriel_status status =
-        oriel_net_open(&machine->process, (const char *)machines + machine->address,
-                       machine->address_bytes, leader);
-    if (status == ORIEL_OK && target == machine->leader)
+    enum oriel_status status = oriel_net_open(&node->process, (const char *)nodes + node->address,
+                                              node->address_bytes, leader);
+    if (status == ORIEL_OK && target == node->leader)
         *peer = *leader;
     return status;
 }
@@ -196,16 +195,15 @@ static enum oriel_status peer_find(const struct oriel_window *window, int32_t ta
 static enum oriel_status peer_connect(const struct oriel_window *window, int32_t target,
                                       struct oriel_net_peer **peer)
 {
-    const struct oriel_node_entry *machine = node_of_target(window, target);
+    const struct oriel_node_entry *node = node_of_target(window, target);
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
     struct oriel_net_peer *leader;
     enum oriel_status status = peer_find(window, target, &leader, peer);
     if (status != ORIEL_OK || *peer != NULL)
         return status;
-    status = oriel_internode_question(window, machine->leader, leader, &head, &question);
-    return status != ORIEL_OK ? status
-                              : peer_open_from_reply(window, machine, question, target, peer);
+    status = oriel_internode_question(window, node->leader, leader, &head, &question);
+    return status != ORIEL_OK ? status : peer_open_from_reply(window, node, question, target, peer);
 }
 
 enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target,

@@ -433,10 +433,9 @@ static void count_partner(struct oriel_window *window, const struct oriel_intern
 
 static void count_arrival(struct oriel_window *window, const struct oriel_internode_head *head)
 {
-    struct oriel_nodes *machines =
-        (struct oriel_nodes *)(uintptr_t)oriel_internode_machines(window);
+    struct oriel_nodes *nodes = (struct oriel_nodes *)(uintptr_t)oriel_internode_nodes(window);
     if (head->a < ORIEL_BARRIER_ROUNDS)
-        oriel_event_signal(&machines->arrived[head->a]);
+        oriel_event_signal(&nodes->arrived[head->a]);
 }
 
 static void lost_rank_record(struct oriel_window *window, uint64_t rank)

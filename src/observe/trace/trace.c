@@ -56,7 +56,7 @@ static void fill_header(int32_t world_rank, int32_t world_size, const struct ori
         .world_size = world_size,
         .pid = (int32_t)getpid(),
         .job = {run->job[0], run->job[1]},
-        .machine = {run->machine[0], run->machine[1]},
+        .node = {run->node[0], run->node[1]},
         .begin_ns = oriel_now_ns(),
     };
     clock_gettime(CLOCK_REALTIME, &real);

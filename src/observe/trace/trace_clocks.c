@@ -36,7 +36,7 @@ enum kind { HELLO = 1, PING, PONG, KNOWN };
 
 struct message {
     uint64_t kind;
-    uint64_t machine[2];            /* HELLO */
+    uint64_t node[2];               /* HELLO */
     uint64_t job[2];                /* KNOWN */
     struct oriel_trace_clock clock; /* KNOWN; own_ns: PONG */
     uint64_t is_aligned;            /* KNOWN: clock is */
@@ -45,7 +45,7 @@ struct message {
 };
 
 /* On rank 0: the rank that answers for a node, and the node's clock. The first is rank 0's own. */
-struct machine {
+struct node {
     uint64_t id[2];
     int32_t leader;
     bool is_known;
@@ -55,9 +55,9 @@ struct machine {
 static struct {
     bool is_zero; /* rank 0 */
     bool leads;   /* the first rank of another node than rank 0's */
-    uint64_t machine[2];
-    struct machine *machines;
-    int32_t machines_count;
+    uint64_t node[2];
+    struct node *nodes;
+    int32_t nodes_count;
 } world;
 
 /* --- messages: an abandoned one stays the host's, with its buffer --- */
@@ -139,10 +139,10 @@ static bool message_receive(int32_t from, uint64_t deadline_ns, struct message *
 
 /* --- all ranks but 0 --- */
 
-static bool answer_rank_0(const char *refusal, const uint64_t machine[2], struct message *known)
+static bool answer_rank_0(const char *refusal, const uint64_t node[2], struct message *known)
 {
     uint64_t deadline_ns = oriel_now_ns() + 2 * PATIENCE_S * SECOND_NS;
-    struct message hello = {.kind = HELLO, .machine = {machine[0], machine[1]}};
+    struct message hello = {.kind = HELLO, .node = {node[0], node[1]}};
     snprintf(hello.refusal, sizeof hello.refusal, "%s", refusal == NULL ? "" : refusal);
     if (!message_send(0, &hello, deadline_ns))
         return false;
@@ -158,61 +158,60 @@ static bool answer_rank_0(const char *refusal, const uint64_t machine[2], struct
 
 /* --- rank 0 --- */
 
-static void clock_measure(struct machine *machine, uint64_t end_ns)
+static void clock_measure(struct node *node, uint64_t end_ns)
 {
     uint64_t begin_ns = oriel_now_ns();
-    machine->is_known = false;
-    machine->clock.error_ns = UINT64_MAX;
+    node->is_known = false;
+    node->clock.error_ns = UINT64_MAX;
     for (int i = 0; i < ROUND_TRIPS; i++) {
         struct message pong;
         struct message ping = {.kind = PING};
-        struct parcel *expected = parcel_expect(machine->leader);
+        struct parcel *expected = parcel_expect(node->leader);
         uint64_t out_ns = oriel_now_ns();
-        if (expected == NULL || !message_send(machine->leader, &ping, out_ns + SECOND_NS) ||
+        if (expected == NULL || !message_send(node->leader, &ping, out_ns + SECOND_NS) ||
             !parcel_take(expected, out_ns + SECOND_NS, &pong))
             return;
         uint64_t in_ns = oriel_now_ns();
-        if ((in_ns - out_ns + 1) / 2 < machine->clock.error_ns)
-            machine->clock = (struct oriel_trace_clock){.own_ns = pong.clock.own_ns,
-                                                        .zero_ns = out_ns + (in_ns - out_ns) / 2,
-                                                        .error_ns = (in_ns - out_ns + 1) / 2};
-        machine->is_known = true;
+        if ((in_ns - out_ns + 1) / 2 < node->clock.error_ns)
+            node->clock = (struct oriel_trace_clock){.own_ns = pong.clock.own_ns,
+                                                     .zero_ns = out_ns + (in_ns - out_ns) / 2,
+                                                     .error_ns = (in_ns - out_ns + 1) / 2};
+        node->is_known = true;
         if (in_ns - begin_ns > TRIPS_NS || in_ns > end_ns)
             return;
     }
 }
 
 /* NULL without memory. */
-static struct machine *node_of(const uint64_t id[2], int32_t rank)
+static struct node *node_of(const uint64_t id[2], int32_t rank)
 {
-    for (int32_t i = 0; i < world.machines_count; i++)
-        if (memcmp(id, world.machines[i].id, sizeof world.machines[i].id) == 0)
-            return &world.machines[i];
-    struct machine *more =
-        realloc(world.machines, (size_t)(world.machines_count + 1) * sizeof *more);
+    for (int32_t i = 0; i < world.nodes_count; i++)
+        if (memcmp(id, world.nodes[i].id, sizeof world.nodes[i].id) == 0)
+            return &world.nodes[i];
+    struct node *more = realloc(world.nodes, (size_t)(world.nodes_count + 1) * sizeof *more);
     if (more == NULL)
         return NULL;
-    world.machines = more;
-    more += world.machines_count++;
-    *more = (struct machine){
-        .id = {id[0], id[1]},
-        .leader = rank}; /* NOLINT(clang-analyzer-unix.Malloc): id is none of these */
+    world.nodes = more;
+    more += world.nodes_count++;
+    *more =
+        (struct node){.id = {id[0], id[1]},
+                      .leader = rank}; /* NOLINT(clang-analyzer-unix.Malloc): id is none of these */
     return more;
 }
 
 /* Ends a rank's exchange with its node's clock. Measures the clock first if the rank is the first
  * of its node. */
-static void clock_exchange_end(int32_t rank, const uint64_t machine_id[2], const uint64_t job[2],
+static void clock_exchange_end(int32_t rank, const uint64_t node_id[2], const uint64_t job[2],
                                uint64_t end_ns)
 {
     struct message known = {.kind = KNOWN, .job = {job[0], job[1]}};
-    struct machine *machine = node_of(machine_id, rank);
-    if (machine != NULL && machine->leader == rank)
-        clock_measure(machine, end_ns);
-    if (machine != NULL && machine->is_known) {
-        known.clock = machine->clock;
+    struct node *node = node_of(node_id, rank);
+    if (node != NULL && node->leader == rank)
+        clock_measure(node, end_ns);
+    if (node != NULL && node->is_known) {
+        known.clock = node->clock;
         known.is_aligned = 1;
-        known.leads = machine->leader == rank;
+        known.leads = node->leader == rank;
     }
     (void)message_send(rank, &known, oriel_now_ns() + SECOND_NS);
 }
@@ -264,13 +263,13 @@ static void ask_all(int32_t world_size, const char *refusal, const struct oriel_
     uint64_t end_ns = oriel_now_ns() + ALL_TRIPS_NS;
     for (int32_t i = 1; i < n; i++)
         if (hellos[i].kind == HELLO)
-            clock_exchange_end(i, hellos[i].machine, run->job, end_ns);
+            clock_exchange_end(i, hellos[i].node, run->job, end_ns);
     census_report(&census, world_size);
     free(parcels);
     free(hellos);
 }
 
-static void find_machine(uint64_t out[2])
+static void find_node(uint64_t out[2])
 {
     struct stat time = {.st_ino = 0};
     out[0] = oriel_node_id(false);
@@ -285,7 +284,7 @@ static void begin_zero(int32_t world_size, const char *refusal, struct oriel_tra
         out->job[0] = now_ns;
     out->clock = (struct oriel_trace_clock){.own_ns = now_ns, .zero_ns = now_ns};
     out->is_aligned = true;
-    struct machine *own = node_of(out->machine, 0);
+    struct node *own = node_of(out->node, 0);
     if (own != NULL) {
         own->clock = out->clock;
         own->is_known = true;
@@ -298,12 +297,12 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
 {
     struct message known;
     memset(out, 0, sizeof *out);
-    find_machine(out->machine);
-    memcpy(world.machine, out->machine, sizeof world.machine);
+    find_node(out->node);
+    memcpy(world.node, out->node, sizeof world.node);
     world.is_zero = world_rank == 0;
     if (world.is_zero) {
         begin_zero(world_size, refusal, out);
-    } else if (answer_rank_0(refusal, out->machine, &known)) {
+    } else if (answer_rank_0(refusal, out->node, &known)) {
         memcpy(out->job, known.job, sizeof out->job);
         out->clock = known.clock;
         out->is_aligned = known.is_aligned != 0;
@@ -323,23 +322,23 @@ static void ask_leaders(void)
 {
     static const uint64_t no_job[2];
     uint64_t deadline_ns = oriel_now_ns() + PATIENCE_S * SECOND_NS;
-    for (int32_t i = 1; i < world.machines_count; i++) {
+    for (int32_t i = 1; i < world.nodes_count; i++) {
         struct message hello;
-        if (message_receive(world.machines[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
-            clock_exchange_end(world.machines[i].leader, world.machines[i].id, no_job, deadline_ns);
+        if (message_receive(world.nodes[i].leader, deadline_ns, &hello) && hello.kind == HELLO)
+            clock_exchange_end(world.nodes[i].leader, world.nodes[i].id, no_job, deadline_ns);
     }
 }
 
 bool oriel_trace_clocks_end(struct oriel_trace_clock *out)
 {
     struct message known;
-    if (world.is_zero && world.machines_count > 1) {
+    if (world.is_zero && world.nodes_count > 1) {
         ask_leaders();
         out->own_ns = out->zero_ns = oriel_now_ns();
         out->error_ns = 0;
         return true;
     }
-    if (!world.leads || !answer_rank_0(NULL, world.machine, &known) || known.is_aligned == 0)
+    if (!world.leads || !answer_rank_0(NULL, world.node, &known) || known.is_aligned == 0)
         return false;
     *out = known.clock;
     return true;

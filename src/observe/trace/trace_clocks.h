@@ -11,7 +11,7 @@
 
 struct oriel_trace_run {
     uint64_t job[2];
-    uint64_t machine[2];
+    uint64_t node[2];
     struct oriel_trace_clock clock;
     bool is_aligned; /* clock is known */
 };

@@ -22,7 +22,7 @@ struct oriel_trace_header {
     int32_t world_size;
     int32_t pid;
     uint64_t job[2];        /* the same in all files of one run: drawn by rank 0 */
-    uint64_t machine[2];    /* the same for processes with a common monotonic clock */
+    uint64_t node[2];       /* the same for processes with a common monotonic clock */
     uint64_t begin_ns;      /* of the monotonic clock when tracing began */
     uint64_t begin_real_ns; /* of the real-time clock then */
     char machine_name[64];

@@ -24,7 +24,7 @@ static const int machine_of[WORLD] = {0, 0, 1, 1, 2};
 static struct input input;
 static struct {
     uint64_t kind;
-    int machine;
+    int node;
     bool headed; /* the answer's header has been read */
 } wire;
 
@@ -82,7 +82,7 @@ bool oriel_check_remote_write(int fd, struct iovec *parts, int count)
 {
     const struct oriel_check_remote_request *request = parts[0].iov_base;
     REQUIRE(fd >= 0 && fd < FDS && parts[0].iov_len == sizeof *request);
-    wire.machine = machine_by_fd[fd];
+    wire.node = machine_by_fd[fd];
     for (int i = 0; i < count; i++)
         look_at(parts[i].iov_base, parts[i].iov_len);
     wire.kind = request->kind;
@@ -113,8 +113,8 @@ static size_t right_bytes(void)
 
 static void head(struct oriel_check_remote_answer *answer)
 {
-    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && said.len_bytes[wire.machine] > 0) {
-        *answer = (struct oriel_check_remote_answer){.len_bytes = said.len_bytes[wire.machine]};
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && said.len_bytes[wire.node] > 0) {
+        *answer = (struct oriel_check_remote_answer){.len_bytes = said.len_bytes[wire.node]};
         return;
     }
     const uint8_t how = input_byte(&input);
@@ -213,8 +213,8 @@ static void fill(void *data, size_t len_bytes)
     char *at = data;
     const size_t all_bytes = len_bytes;
     if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats &&
-        said.len_bytes[wire.machine] == len_bytes) {
-        memcpy(data, said.reports[wire.machine], len_bytes);
+        said.len_bytes[wire.node] == len_bytes) {
+        memcpy(data, said.reports[wire.node], len_bytes);
         return;
     }
     memset(data, 0, len_bytes);
@@ -241,8 +241,8 @@ static void fill(void *data, size_t len_bytes)
         for (; len_bytes >= sizeof(uint64_t); at += sizeof(uint64_t), len_bytes -= sizeof(uint64_t))
             *(uint64_t *)(void *)at = input_below(&input, 20);
     if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && all_bytes <= REPORTS_MOST_BYTES) {
-        memcpy(said.reports[wire.machine], data, all_bytes);
-        said.len_bytes[wire.machine] = all_bytes;
+        memcpy(said.reports[wire.node], data, all_bytes);
+        said.len_bytes[wire.node] = all_bytes;
     }
 }
 

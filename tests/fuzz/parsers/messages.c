@@ -38,7 +38,7 @@ static struct {
     _Alignas(ORIEL_CACHE_LINE) struct oriel_control controls[RANKS];
     _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) +
                                            RANKS * sizeof(struct oriel_target)];
-    struct oriel_nodes machines;
+    struct oriel_nodes nodes;
 } file;
 static struct oriel_common *const common = (struct oriel_common *)file.common;
 
@@ -104,10 +104,10 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return world.holders_die ? ORIEL_E_PEER : ORIEL_OK;
 }
 
-const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *whose)
+const struct oriel_nodes *oriel_internode_nodes(const struct oriel_window *whose)
 {
     (void)whose;
-    return &file.machines;
+    return &file.nodes;
 }
 
 /* Exposure of the window's memory to a device, which this test ignores. */
@@ -266,7 +266,7 @@ static void open_window(bool is_dynamic)
             is_dynamic ? 0 : WINDOW_BYTES;
         common->targets[i].address = is_dynamic ? 0 : (uint64_t)(uintptr_t)exposed;
     }
-    file.machines.count = 2;
+    file.nodes.count = 2;
     window = (struct oriel_window){.n = RANKS,
                                    .rank = SELF,
                                    .here = 2,

@@ -34,7 +34,7 @@ enum oriel_status oriel_liveness_none(void *context)
 enum { MACHINES_AT = 4096, ADDRESS_AT = 1024 };
 static _Alignas(ORIEL_CACHE_LINE) char file[2 * MACHINES_AT];
 static struct oriel_common *const common = (struct oriel_common *)file;
-static struct oriel_nodes *const machines = (struct oriel_nodes *)(file + MACHINES_AT);
+static struct oriel_nodes *const nodes = (struct oriel_nodes *)(file + MACHINES_AT);
 static struct oriel_group group;
 static struct oriel_group_id ids[RANKS];
 static _Atomic(struct oriel_net_peer *) net_peers[RANKS];
@@ -43,15 +43,15 @@ static bool has_devices;
 
 static void open_window(void)
 {
-    char *const address = (char *)machines + ADDRESS_AT;
+    char *const address = (char *)nodes + ADDRESS_AT;
     memset(file, 0, sizeof file);
     memset((void *)net_peers, 0, sizeof net_peers);
     common->n = RANKS;
     common->nodes_offset = MACHINES_AT;
-    machines->count = 2;
-    machines->machine[1] = (struct oriel_node_entry){
+    nodes->count = 2;
+    nodes->node[1] = (struct oriel_node_entry){
         .process = identity_of(LEADER), .leader = LEADER, .address = ADDRESS_AT};
-    machines->machine[1].address_bytes = (uint32_t)address_of(session_of(LEADER), 16, address);
+    nodes->node[1].address_bytes = (uint32_t)address_of(session_of(LEADER), 16, address);
     for (int rank = 0; rank < RANKS; rank++) {
         const struct oriel_identity who = identity_of(rank);
         memcpy(ids[rank].id, who.id, sizeof who.id);

@@ -412,7 +412,7 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return ORIEL_OK;
 }
 
-const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *window)
+const struct oriel_nodes *oriel_internode_nodes(const struct oriel_window *window)
 {
     (void)window;
     return NULL;

@@ -435,14 +435,14 @@ static void home_of_a_key_is_a_machine_or_none(void **state)
 {
     static const struct {
         uint32_t home;
-        int machine;
+        int node;
     } keys[] = {{0, -1},         {1, 0}, {7, 6}, {INT_MAX, INT_MAX - 1}, {UINT32_C(1) << 31, -1},
                 {UINT32_MAX, -1}};
     (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct oriel_key bare = key_of(i), key = bare, there;
         key.words[0] |= (uint64_t)keys[i].home << ORIEL_ORDER_HOME_SHIFT;
-        assert_int_equal(oriel_order_key_home(&key, &there), keys[i].machine);
+        assert_int_equal(oriel_order_key_home(&key, &there), keys[i].node);
         assert_memory_equal(&there, &bare, sizeof there);
     }
 }
