@@ -1,15 +1,16 @@
-/* Traits under keys of the board.  A thread remembers those that it has asked for last.  history.c's files call. */
+/* Traits, found in the checker's shared memory by a key of their fields. Each thread caches the
+ * traits that it looked up last. */
 #include "check/access/access_kinds.h"
 
 #include "base/atomic.h"
 
 enum { CACHED = 64 }; /* a power of 2 */
 
-#define TRAIT_KEY UINT64_C(0x5452414954) /* "TRAIT": above all kinds of order.h */
+#define TRAIT_KEY UINT64_C(0x5452414954) /* "TRAIT": larger than every kind in order.h */
 
 struct cached {
     struct oriel_key key;
-    uint64_t turn; /* of the board */
+    uint64_t turn; /* oriel_shm_turn() of the lookup */
     oriel_shm_offset trait;
 };
 

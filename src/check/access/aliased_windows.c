@@ -1,6 +1,8 @@
-/* Each history has a list of those beside it.  What is added comes to its front, under one lock of the machine; what is taken out
- * goes under the list's lock as well, which who looks into another history holds meanwhile: so the other stays.  Order of locks:
- * the machine's, then a list's, then that of the history that is looked into; nobody takes a second one of a kind. */
+/* Each history has a list of the histories that overlap it. An element is inserted at the front,
+ * under one lock of the node. It is removed under that lock and the list's lock. A process that
+ * reads another history holds the list's lock meanwhile, so the other history is not freed. Order
+ * of locks: the node's, then a list's, then that of the history that is read. No thread acquires
+ * two of one kind. */
 #include "check/access/aliased_windows.h"
 
 #include "base/atomic.h"
@@ -8,15 +10,15 @@
 #include "check/access/cell_store.h"
 #include "check/access/insert.h"
 
-enum { KEY_BESIDE = 101 }; /* words[0] of the machine's lock, above windows_create.c's */
+enum { KEY_BESIDE = 101 }; /* words[0] of the node's lock; above those of windows_create.c */
 
 struct beside {
     oriel_shm_offset next;
     oriel_shm_offset history;
-    int64_t shift; /* to an offset there from the one here */
+    int64_t shift; /* from an offset in this history to the other's */
 };
 
-/* How a conflict in another history is told in the words of this one. */
+/* Converts a conflict in an overlapping history to offsets of this one. */
 struct from_beside {
     oriel_conflict_fn *tell;
     void *closure;
@@ -28,7 +30,7 @@ static void init_lock(void *at)
     oriel_shm_lock_init(at);
 }
 
-/* NULL: the board is full. */
+/* NULL: the shared memory is full. */
 static struct oriel_shm_lock *machines_lock(void)
 {
     struct oriel_key key = {.words = {KEY_BESIDE}};
@@ -44,7 +46,7 @@ static struct beside *find(const struct oriel_history *history, oriel_shm_offset
     return at;
 }
 
-/* Under the machine's lock. */
+/* Under the node's lock. */
 static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 {
     struct oriel_history *history = oriel_shm_at(to.history);
@@ -58,7 +60,7 @@ static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
     atomic_store(&history->beside, place);
 }
 
-/* Small accesses there look for more than cells from now on, and find the list. */
+/* From now on small accesses to these bytes continue with the tree, and find the list. */
 static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 {
     oriel_history_widen(bytes.history, bytes.offset, bytes.offset + (int64_t)len_bytes);
@@ -115,7 +117,7 @@ void oriel_beside_meet(const struct oriel_insertion *arrival,
     oriel_shm_unlock(&history->beside_lock);
 }
 
-/* Under the machine's lock: the history's list has none of the other's any more. */
+/* Under the node's lock. Removes all elements of the other history from the history's list. */
 static void take_out(struct oriel_history *history, oriel_shm_offset other)
 {
     oriel_shm_lock(&history->beside_lock);

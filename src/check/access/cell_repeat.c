@@ -1,12 +1,12 @@
-/* What a repeated access does in a cell that contains something new to it: the general path. It
- * enters what it has met into the table of met traits. Everything is under the cell's lock. */
+/* The general path of a repeated access whose cell has something new to it. It stores the traits
+ * that the access meets in the table of met traits. Everything is under the cell's lock. */
 #include "check/access/cell_repeat.h"
 
 #include "check/access/stride_detect.h"
 
 struct oriel_met oriel_mets[ORIEL_METS];
 
-/* Enters the traits that the access overlaps in the cell into the table. */
+/* Adds to the table the traits that the access overlaps in the cell. */
 static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access,
                         const struct oriel_coming *coming, struct oriel_cell *whole)
 {
@@ -41,9 +41,9 @@ static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival
     return oriel_cell_enter(&coming, cell);
 }
 
-/* Entries whose bytes were removed in the cell are nowhere until this access is stored, in the tree
- * if it continues a loop. It conflicts with everything that they conflicted with: an access that
- * arrives in between is met by this one. */
+/* Entries whose bytes were removed from the cell are nowhere until this access is stored, in the
+ * tree if it continues a loop. It conflicts with everything that they conflicted with, and is
+ * compared with every access that is stored in between. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
                                               const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,

@@ -1,5 +1,6 @@
-/* Who comes to cells that others have entered: an access for the tree, which is compared with what stands there (cell_store.c, S2),
- * and memory that is given back, whose bytes go from them (S3).  history.c calls. */
+/* Scans of cells. An access that enters the tree is compared with the entries of the cells of its
+ * bytes (cell_store.c, S2). When memory is detached or freed, its bytes are removed from the
+ * entries (S3). */
 #include "check/access/cell_internal.h"
 
 #include "check/access/strided_sets.h"
@@ -31,9 +32,9 @@ static void visit_page(const struct cells *cells, struct oriel_page *page)
     }
 }
 
-/* Calls act for each cell that has been used and has bytes from low to high, with its lock held.  Of bytes that are farther apart
- * than there are buckets each bucket is looked through once.  No cell has bytes below 0, where another window's may begin
- * (aliased_windows.c). */
+/* Calls act, with the cell's lock held, for each used cell that has bytes from low to high. If the
+ * range has more pages than there are buckets, each bucket is searched once. Offsets below 0 come
+ * from overlapping windows (aliased_windows.c), and have no cells. */
 static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act,
                   void *closure)
 {
@@ -93,7 +94,8 @@ void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access
           &visiting);
 }
 
-/* What lies behind the hole, which is in the middle of the entry, becomes an entry of its own; without room it is lost. */
+/* Stores the bytes after a hole in the middle of the entry as a new entry. Without room they are
+ * lost. */
 static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t behind)
 {
     uint64_t ticks = oriel_cell_ticks(entry);

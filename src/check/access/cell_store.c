@@ -1,23 +1,28 @@
-/* Small accesses in cells. The argument, in addition to history.c's: S1 The entries of a cell are
- * under the cell's lock. Two small accesses to one byte therefore meet: the second to acquire the
- * lock finds the first. S2 An access that enters the tree raises wide of its buckets, under the
- * history's lock. After a full fence it scans the cells of its bytes. The record that it becomes
- * keeps these marks. They are lowered with the record, or once the access is part of another one. A
- * small access reads wide while it holds its cell's lock, after it has stored its entry. If it
- * reads 0, its section came before the other's scan of that cell, which finds the entry. If not, it
- * continues with the tree, under the history's lock, after the other has released it. (Where each
- * finds the other, both report: it is one finding.) A cell is scanned if its bit in used is set.
- * The bit is set before wide is read. S3 Only its origin changes a pending entry (pending_list.c).
- * The entry keeps its place until it is complete, so the store that completes it needs no lock. A
- * reader that sees the old number takes the access for pending. That reader has no clock that says
- * otherwise, since completion comes before anything is released. S4 An entry is free if it has no
- * bytes and is not pending. It is filled bytes last, and emptied bytes first: a process that dies
- * in between leaves a free one. S5 A cell that had no room has further parts. They are released
- * when few entries are left, under the cell's lock. Complete entries are copied into the first part
- * before. A pending entry keeps its place (S3), and the parts stay. No process keeps an address in
- * a cell without its lock. S6 A record that becomes part of another, or is cut, has scanned the
- * cells long before: only wide leads to its bytes. So the new record is marked before the old one
- * goes, and wide is never 0 in between.
+/* Small accesses in cells. The argument, in addition to history.c's:
+ *
+ * S1: The entries of a cell are under the cell's lock. Two small accesses to one byte therefore
+ *     meet: the second to acquire the lock finds the first.
+ * S2: An access that enters the tree raises wide of its buckets, under the history's lock. After a
+ *     full fence it scans the cells of its bytes. The record that it becomes keeps these marks.
+ *     They are lowered with the record, or once the access is part of another one. A small access
+ *     reads wide while it holds its cell's lock, after it has stored its entry. If it reads 0, its
+ *     section came before the other's scan of that cell, which finds the entry. If not, it
+ *     continues with the tree, under the history's lock, after the other has released it. (Where
+ *     each finds the other, both report: it is one finding.) A cell is scanned if its bit in used
+ *     is set. The bit is set before wide is read.
+ * S3: Only its origin changes a pending entry (pending_list.c). The entry keeps its place until it
+ *     is complete, so the store that completes it needs no lock. A reader that sees the old number
+ *     treats the access as pending. No clock of that reader contradicts this, because completion
+ *     comes before any release of a clock.
+ * S4: An entry is free if it has no bytes and is not pending. It is filled bytes last, and emptied
+ *     bytes first: a process that dies in between leaves a free one.
+ * S5: A cell that had no room has further parts. They are freed when few entries are left, under
+ *     the cell's lock. Before that, complete entries are copied into the first part. A pending
+ *     entry keeps its place (S3), and the parts stay. No process keeps an address in a cell without
+ *     its lock.
+ * S6: A record that becomes part of another, or is cut, has scanned the cells long before: only
+ *     wide leads to its bytes. So the new record is marked before the old one is removed, and wide
+ *     is never 0 in between.
  *
  * cell_repeat.h has a shorter path into a cell. */
 #include "check/access/cell_internal.h"
@@ -31,7 +36,7 @@
 
 enum {
     CELLS_MOST = 4, /* of one access */
-    CELL_ROOM = 2,  /* entries that are left in a cell that gives back its further parts */
+    CELL_ROOM = 2,  /* free entries of a cell when it frees its further parts */
 };
 
 _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS];
@@ -45,7 +50,7 @@ static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint6
     return access;
 }
 
-/* The two are one if they are complete together (history.c, 2). */
+/* Merges the access into the entry if the two are complete together (history.c, 2). */
 static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
@@ -107,7 +112,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
         merge(coming, entry, ticks);
 }
 
-/* Neighbours that are one, and what everyone knows, go; in a cell that is full. */
+/* In a full cell: merges neighbours, and removes entries that every rank knows to be complete. */
 static void compact(struct oriel_cell *whole)
 {
     oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
@@ -151,7 +156,7 @@ struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
     return NULL;
 }
 
-/* Counts the used entries of a cell. *pending: one of those in a further part is pending. */
+/* Counts the used entries of a cell. *pending: an entry in a further part is pending. */
 static unsigned count_standing(struct oriel_cell *whole, bool *pending)
 {
     unsigned standing = 0;
@@ -182,7 +187,7 @@ void oriel_cell_shorten(struct oriel_cell *whole)
     }
 }
 
-/* Room for one more; NULL: the board is full. */
+/* Returns a free entry in a full cell; NULL: the shared memory is full. */
 static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
 {
     compact(whole);
@@ -198,7 +203,7 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     return &more->entries[0];
 }
 
-/* Of the same trait and flags. */
+/* The entry has the access's trait and flags. */
 static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t what = entry->what;
@@ -209,7 +214,7 @@ static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *ent
         merge(coming, entry, ticks);
 }
 
-/* Most entries of a cell are of other bytes: they are skipped in a few instructions. */
+/* Most entries of a cell have other bytes: the loop skips them in a few instructions. */
 static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming,
                                                             struct oriel_cell *whole)
 {
@@ -273,7 +278,7 @@ enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
     return stands;
 }
 
-/* --- called by history.c --- */
+/* --- the interface --- */
 
 static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs,
                      unsigned *cells)
@@ -323,7 +328,7 @@ static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place,
     return true;
 }
 
-/* The entry's word without its bytes; 0: it belongs in the tree. */
+/* The entry's word without its bytes; 0: the access belongs in the tree. */
 static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place,
                                oriel_shm_offset *known, const struct oriel_access_extent *runs)
 {

@@ -1,13 +1,14 @@
-/* Histories that have grown: what every rank knows to be complete goes, and where that is not enough, neighbours become one at
- * the price of a conflict that may be missed.  A history is looked at again when its records have doubled.  history.c calls,
- * under the history's lock, and has the argument. */
+/* Compacts long histories. Records that every rank knows to be complete are removed. If too many
+ * are left, neighbours are merged, and conflicts may be missed. A history is compacted again when
+ * its records have doubled. Under the history's lock; the argument is in history.c. */
 #include "check/access/insert.h"
 #include "check/order/order.h"
 #include "check/report/finding.h"
 
 #include <stdlib.h>
 
-enum { LONG = 1 << 14 }; /* records from which on neighbours are merged by 2's second half */
+/* more records than this: neighbours with different completions are merged (history.c, 2) */
+enum { LONG = 1 << 14 };
 
 static bool known_to_all(const struct oriel_record *record, void *floor)
 {
@@ -16,7 +17,7 @@ static bool known_to_all(const struct oriel_record *record, void *floor)
            record->access.complete <= ticks[record->access.origin];
 }
 
-/* Neighbours that differ in nothing but when they were complete become one (history.c, 2). */
+/* Merges neighbours that differ only in their completion (history.c, 2). */
 static void merge_neighbours(struct oriel_records *records)
 {
     struct oriel_record_hits hits;

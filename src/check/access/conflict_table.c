@@ -1,8 +1,9 @@
-/* The conflict table (MPI-4.1, 13.7): which accesses to the same bytes are an error when nothing orders them.  Where the
- * standard can be read in two ways it is read in the program's favour.  history.c and windows*.c call. */
+/* The conflict table (MPI-4.1, 13.7): which accesses to the same bytes are an error when nothing
+ * orders them. Where the standard permits two readings, the table follows the one in the program's
+ * favour. */
 #include "check/access/history.h"
 
-/* MPI_NO_OP changes nothing: it is a load that is atomic beside accumulates. */
+/* MPI_NO_OP changes nothing: it is a load that is atomic with respect to accumulates. */
 static bool reads_only(const struct oriel_access *access)
 {
     return access->kind == ORIEL_ACCESS_LOAD || access->kind == ORIEL_ACCESS_GET ||
@@ -31,8 +32,9 @@ static enum element_class class_of(uint8_t element)
     }
 }
 
-/* Whether accumulates of the two kinds see each other's elements whole: signed and unsigned, logical and integer numbers of one
- * size are updated in the same way, though by the letter they are different basic types. */
+/* Whether accumulates of the two kinds see each other's elements whole. Signed and unsigned,
+ * logical and integer numbers of one size are updated in the same way, although MPI defines them as
+ * different basic types. */
 static bool same_element(uint8_t a, uint8_t b)
 {
     if (a == b || a >= ORIEL_KIND_COUNT || b >= ORIEL_KIND_COUNT)
@@ -41,8 +43,9 @@ static bool same_element(uint8_t a, uint8_t b)
            oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
 }
 
-/* Of one origin they are in order, whatever their operators, if they are of one basic type (13.7.2).  Of several: the default of
- * accumulate_ops, same_op_no_op, allows one operator beside MPI_NO_OP; same_op not even that. */
+/* Accumulates of one origin to one basic type are ordered, whatever their operators (13.7.2).
+ * Between origins, the default of accumulate_ops, same_op_no_op, permits one operator concurrent
+ * with MPI_NO_OP. same_op does not permit even that. */
 static bool accumulates_conflict(const struct oriel_access *a, const struct oriel_access *b)
 {
     bool no_op_a = a->op == ORIEL_OPERATOR_NO_OP;

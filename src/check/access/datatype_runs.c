@@ -1,5 +1,5 @@
-/* Lists of extents from layouts: what a cursor yields at equal distances is one extent, a pair with padding two.  Knows no
- * accesses. */
+/* Lists of extents from layouts. Runs that a cursor yields at equal distances become one extent;
+ * padded pairs become two. */
 #include "check/access/datatype_runs.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static bool append(struct oriel_extents *extents, const struct oriel_access_exte
     return true;
 }
 
-/* The first bytes that move of one run of padded pairs: values, indices, and what there is of the last pair. */
+/* Appends the first bytes that move of one run of padded pairs: values, indices, and the part of
+ * the last pair. */
 static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, int64_t offset,
                          uint64_t len_bytes)
 {
@@ -43,7 +44,8 @@ static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, i
     return true;
 }
 
-/* At most so many bytes of it move, which those that do are taken from. */
+/* Appends the bytes of the batch that move, at most *most_bytes, and subtracts their number from
+ * it. */
 static bool append_batch(struct oriel_extents *extents, const struct oriel_batch *batch,
                          int64_t offset, uint64_t *most_bytes)
 {

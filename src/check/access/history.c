@@ -1,19 +1,24 @@
-/* Histories: how accesses are added, and what is complete. The argument of comparing, merging,
- * replacing and removing accesses: 1 A stored access is compared by its completion alone. A new
- * access is ordered after it if it was issued with a clock that knows that number of its origin. It
- * is also ordered if both are of one process and the earlier one is complete. The clock with which
- * the earlier one was issued is no longer needed. 2 Accesses of one origin that have the same
- * completion, or are pending and will be completed together, and are alike in kind and site, are
- * merged. No answer changes. With another completion they stay apart: a process that acquired a
- * clock between the two knows the one and not the other. (In a very long history neighbours are
- * merged all the same, with the earlier completion. A conflict may then be missed, and no false one
- * is reported. The summary counts it.) 3 An ordered later access replaces an earlier one, byte by
- * byte, if it conflicts with everything that the earlier one conflicts with. A process that does
- * not know the earlier one does not know the later one either: the later one's clock contains the
- * earlier one's completion, and a process that acquires the one acquires the other. 4 An access
- * that every rank knows to be complete is ordered before every new one (oriel_order_floor), and is
- * removed. 5 A process that dies inside leaves busy set. The next process finds it and starts with
- * an empty history: conflicts may be missed. */
+/* Histories: how accesses are added, and when they are complete. The argument of comparing,
+ * merging, replacing and removing accesses:
+ *
+ * 1. A stored access is compared by its completion alone. A new access is ordered after it if it
+ *    was issued with a clock that contains this completion. It is also ordered if both are of one
+ *    process and the earlier one is complete. The clock with which the earlier one was issued is
+ *    no longer needed.
+ * 2. Accesses of one origin are merged if they are alike in kind and site, and have the same
+ *    completion, or are pending and will be completed together. No answer changes. With another
+ *    completion they stay apart: a process that acquired a clock between the two knows the one and
+ *    not the other. (In a very long history neighbours are merged all the same, with the earlier
+ *    completion. A conflict may then be missed, and no false one is reported. The summary counts
+ *    it.)
+ * 3. An ordered later access replaces an earlier one, byte by byte, if it conflicts with everything
+ *    that the earlier one conflicts with. A process that does not know the earlier one does not
+ *    know the later one either: the later one's clock contains the earlier one's completion, and a
+ *    process that acquires the one acquires the other.
+ * 4. An access that every rank knows to be complete is ordered before every new one
+ *    (oriel_order_floor), and is removed.
+ * 5. A process that dies inside leaves busy set. The next process finds it and starts with an empty
+ *    history: conflicts may be missed. */
 #include "check/access/history.h"
 
 #include "base/atomic.h"
@@ -27,7 +32,7 @@
 
 enum {
     NOBODY = -1,      /* no origin */
-    SMALL_TICKET = 1, /* no record's: those have serials above it */
+    SMALL_TICKET = 1, /* not a record's: those have serials above it */
 };
 
 struct oriel_history *oriel_history_enter(oriel_shm_offset place)
@@ -80,9 +85,9 @@ void oriel_history_leave(oriel_shm_offset place)
     oriel_pending_list_leave(place);
 }
 
-/* --- what is called --- */
+/* --- the interface --- */
 
-/* With what stands there, in the tree and in cells. */
+/* Compares the access with the records of the tree and the entries of cells. */
 static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents,
                      size_t count)
 {
@@ -95,7 +100,8 @@ static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_
     }
 }
 
-/* It is about to stand there (cell_store.c, S2): the record that it becomes keeps the marks. */
+/* Marks the bytes before the access is stored (cell_store.c, S2). The record that it becomes keeps
+ * the marks. */
 static void mark_all(struct oriel_history *history, const struct oriel_access_extent *extents,
                      size_t count)
 {
@@ -107,7 +113,8 @@ static void mark_all(struct oriel_history *history, const struct oriel_access_ex
     oriel_fence_full();
 }
 
-/* The number of its first record; 0: the board is full, or there are no bytes. */
+/* Stores the access. Returns the number of its first record; 0: the shared memory is full, or there
+ * are no bytes. */
 static oriel_record_number keep_all(struct oriel_insertion *arrival,
                                     const struct oriel_access_extent *extents, size_t count)
 {
@@ -118,7 +125,7 @@ static oriel_record_number keep_all(struct oriel_insertion *arrival,
     for (size_t i = 0; i < count; i++) {
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
-        if (count > 1) /* the parts do not meet each other, but may be one with each other */
+        if (count > 1) /* the parts are not compared with each other, but may be merged */
             oriel_insertion_meet(arrival, &runs, true);
         oriel_record_number number = oriel_insertion_keep(arrival, &runs);
         if (first == 0)
@@ -168,7 +175,7 @@ void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset
     oriel_beside_meet(arrival, runs, 1);
 }
 
-/* Whether it does not belong into the tree. */
+/* Whether the access is in cells and does not belong in the tree. */
 static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival,
                             oriel_shm_offset place, const struct oriel_access_extent *runs)
 {
@@ -216,8 +223,9 @@ void oriel_history_look(oriel_shm_offset place, const struct oriel_access *acces
     oriel_history_exit(history);
 }
 
-/* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be.  *grown: it
- * has more bytes than before. */
+/* Merges a record into another that it has become like. Returns the number of that one, or the
+ * record's own if there is none. hint: the first candidate, a loop's last record. *grown: the other
+ * record has more bytes than before. */
 static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number,
                                     struct oriel_history_hint hint, bool *grown)
 {
@@ -249,7 +257,7 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
     return into;
 }
 
-/* Then it may touch others that are like it. */
+/* A record that has grown may touch others that are like it. */
 static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number,
                                       struct oriel_history_hint hint)
 {
@@ -272,7 +280,8 @@ static void complete_record(struct oriel_history *history, oriel_record_number n
     lane->done = oriel_history_hint_at(history, join_alike(history, number, lane->done));
 }
 
-/* What this process has pending in the lane stays in it until this process completes it: an empty lane has nothing of it. */
+/* This process's pending records stay in their lane until this process completes them. So an empty
+ * lane has none of them. */
 static bool lane_is_empty(const struct oriel_history_lane *lane)
 {
     return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending,
@@ -363,7 +372,8 @@ void oriel_history_end_one(oriel_shm_offset place, uint64_t ticket)
     for_ticket(place, ticket, end_record, 0);
 }
 
-/* Nobody has a ticket of it any more when its request is done: it is like others then that are pending. */
+/* No ticket of the record is in use once its request is done. From then on it is merged like other
+ * pending records. */
 static void end_request(struct oriel_history *history, oriel_record_number number,
                         uint64_t argument)
 {
@@ -393,11 +403,12 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
         next = record->behind;
         if (record->access.origin != origin || record->access.group != 0)
             continue;
-        if ((record->access.flags & flags) == flags) /* the older ones had them before it */
+        /* older records got the flags before this one */
+        if ((record->access.flags & flags) == flags)
             break;
         record->access.flags |= flags;
-        if ((record->access.flags & ORIEL_ACCESS_ALONE) ==
-            0) /* or a loop of such pairs would pile them up */
+        /* otherwise a loop of such pairs would accumulate records */
+        if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0)
             join_alike(history, number, (struct oriel_history_hint){0, 0});
     }
     oriel_history_exit(history);

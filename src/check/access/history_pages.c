@@ -1,5 +1,5 @@
-/* Pages in buckets by their numbers.  A page is filled before it is linked, and never unlinked while its history lives, so that
- * chains are read without a lock. */
+/* Pages in buckets by their numbers. A page is filled before it is linked, and never unlinked while
+ * its history exists. So chains are read without a lock. */
 #include "check/access/history_pages.h"
 
 #include "base/atomic.h"
@@ -14,7 +14,8 @@ static size_t page_bytes(void)
     return sizeof(struct oriel_page) + ORIEL_CACHE_LINE;
 }
 
-/* Pages begin lines, the board's blocks do not; a page knows its block. */
+/* Pages start at cache lines, allocations of the shared memory do not; each page stores its
+ * allocation. */
 static struct oriel_page *page_in(oriel_shm_offset block)
 {
     return (struct oriel_page *)(((uintptr_t)oriel_shm_at(block) + ORIEL_CACHE_LINE - 1) /
@@ -61,8 +62,8 @@ void oriel_pages_free(struct oriel_pages *pages)
     oriel_shm_free(pages->place, pages->count * sizeof(struct oriel_page_bucket));
 }
 
-/* The bucket is looked through from the very place before which the new page is linked: no other process has linked one of this
- * number in between. */
+/* The chain is searched from the same element before which the new page is then linked. So no other
+ * process has linked a page of this number in between. */
 struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t number)
 {
     struct oriel_page_bucket *bucket = oriel_page_bucket(pages, number);
@@ -87,14 +88,15 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     return page;
 }
 
-/* Only who has the history's lock changes it: it costs no locked instruction. */
+/* Only the holder of the history's lock changes the count, so no locked instruction is needed. */
 static void mark_one(struct oriel_page_bucket *bucket, uint32_t by)
 {
     uint32_t wide = atomic_load_explicit(&bucket->wide, memory_order_relaxed);
     atomic_store_explicit(&bucket->wide, wide + by, memory_order_relaxed);
 }
 
-/* Bytes far apart have more pages than there are buckets: each is then marked as often as its turn comes. */
+/* A long range has more pages than there are buckets. Each bucket then gets one mark per
+ * page that maps to it. */
 void oriel_pages_mark(const struct oriel_pages *pages, int64_t low, int64_t high, int by)
 {
     uint64_t number = (uint64_t)low >> ORIEL_PAGE_SHIFT;

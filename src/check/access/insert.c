@@ -1,20 +1,22 @@
-/* How an access comes into a history: it is compared with what stands there, takes the place of some of it, and becomes one with
- * what it continues.  The numbers are those of history.c's argument.  history.c calls, under the history's lock. */
+/* Insertion of an access into a history. The access is compared with the records at its bytes,
+ * replaces some of them, and is merged with those that it continues. The numbers are those of
+ * history.c's argument. Under the history's lock. */
 #include "check/access/insert.h"
 
 #include "base/atomic.h"
 #include "base/delay.h"
 
 enum {
-    CROWD =
-        12, /* records among each other, from which on loops with holes stay in their parts: each costs all that come */
-    LONGEST =
-        4096, /* bytes of a run that makes a loop: longer ones are few, and may come to fill the holes */
-    SPARSEST =
-        4096, /* run lengths from one run of a loop to the next: what is at larger distances is chance */
+    /* records around an access from which on loops with holes are not merged: each slows all later
+     * accesses */
+    CROWD = 12,
+    /* bytes of a run in a loop; longer runs are few, and later ones may fill the holes */
+    LONGEST = 4096,
+    /* run lengths from one run of a loop to the next; larger distances are chance */
+    SPARSEST = 4096,
 };
 
-/* --- pending ones --- */
+/* --- pending records --- */
 
 struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin,
                                                  uint64_t group)
@@ -128,8 +130,8 @@ static oriel_record_number join_found(struct oriel_insertion *arrival,
     return into;
 }
 
-/* A loop with holes: the run continues the last ones, or is the third at one distance.  (Two alone are no loop: any two are at
- * some distance.) */
+/* Merges a run into a loop with holes: it continues the last record, or is the third at one
+ * distance. (Two runs are no loop: any two are at some distance.) */
 static oriel_record_number join_loop(struct oriel_insertion *arrival,
                                      struct oriel_history_lane *lane,
                                      const struct oriel_access_extent *runs)
@@ -267,12 +269,12 @@ static bool may_join(const struct oriel_insertion *arrival, const struct oriel_r
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
 
-/* It is complete with the number that the access will have too if it is completed before anything else happens: then they are
- * one, and nothing need be cut. */
+/* Whether the earlier access is complete with the number that this access will have, if it is
+ * completed before anything else happens. The two are then merged, and nothing is removed now. */
 static bool joins_later(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
 {
     struct oriel_access access = *arrival->access;
-    access.group = 0; /* as it is once it is complete */
+    access.group = 0; /* complete accesses have no group */
     return oriel_access_pending(&access) && arrival->clock != NULL &&
            earlier->complete == arrival->clock[access.origin] &&
            oriel_access_alike(&access, earlier);

@@ -1,5 +1,5 @@
-/* The tree of records: a treap.  A record's most is never below what lies in its subtree.  Recursion goes as deep as the tree,
- * some forty records for millions of them. */
+/* The tree of records: a treap. A record's most is never below the end of a record in its subtree.
+ * Recursion is as deep as the tree, about forty levels for millions of records. */
 #include "check/access/record_tree.h"
 
 #include "base/atomic.h"
@@ -49,7 +49,7 @@ static bool slab_add(struct oriel_records *records, unsigned slab)
 {
     if (slab == ORIEL_RECORD_SLABS)
         return false;
-    if (records->slabs[slab] != 0) /* by one who died before it was used */
+    if (records->slabs[slab] != 0) /* by a process that died before it used the slab */
         return true;
     oriel_shm_offset place = oriel_shm_allocate(slab_bytes(slab));
     if (place == 0)
@@ -88,13 +88,13 @@ oriel_record_number oriel_record_make(struct oriel_records *records)
 void oriel_record_drop(struct oriel_records *records, oriel_record_number number)
 {
     struct oriel_record *record = at(records, number);
-    record->serial = UINT32_MAX; /* no ticket has it */
+    record->serial = UINT32_MAX; /* no ticket contains it */
     record->behind = records->unused;
     records->unused = number;
     records->live--;
 }
 
-/* By first byte, then by number. */
+/* In order of first byte, then of number. */
 static bool comes_before(const struct oriel_access_extent *a, oriel_record_number number_a,
                          const struct oriel_access_extent *b, oriel_record_number number_b)
 {
@@ -111,7 +111,7 @@ static void know_most(struct oriel_records *records, struct oriel_record *record
     record->most = most;
 }
 
-/* Divides the subtree into what comes before the record and what comes behind it. */
+/* Divides the subtree into the records before the given one and those after it. */
 static void split(struct oriel_records *records, oriel_record_number tree,
                   const struct oriel_record *record, oriel_record_number number,
                   oriel_record_number *low, oriel_record_number *high)
@@ -155,7 +155,7 @@ static void insert(struct oriel_records *records, oriel_record_number number)
     *link = number;
 }
 
-/* All of low comes before all of high. */
+/* All of low is before all of high. */
 static oriel_record_number join(struct oriel_records *records, oriel_record_number low,
                                 oriel_record_number high)
 {
@@ -200,7 +200,7 @@ void oriel_record_remove(struct oriel_records *records, oriel_record_number numb
     mark(records, &at(records, number)->runs, -1);
 }
 
-/* The pages of the one that are not the other's. */
+/* Marks the pages of runs that are not pages of other. */
 static void mark_beyond(struct oriel_records *records, const struct oriel_access_extent *runs,
                         const struct oriel_access_extent *other, int by)
 {

@@ -1,5 +1,5 @@
-/* Sets of runs at equal distances.  Distances are positive and longer than the runs, or there is only one run: what
- * oriel_byte_runs_tidy and all others make is so.  Knows nothing of accesses. */
+/* Sets of runs at equal distances. Distances are positive and longer than the runs, unless there is
+ * only one run. oriel_byte_runs_tidy and the other functions make only such sets. */
 #include "check/access/strided_sets.h"
 
 #if ORIEL_HAS_INT128
@@ -34,8 +34,9 @@ bool oriel_byte_runs_tidy(const struct oriel_access_extent *extent, struct oriel
     return true;
 }
 
-/* The smallest x with low <= factor * x mod modulus <= high, for 0 <= low <= high < modulus; false when there is none.  Each step
- * asks the same of the remainders, as in Euclid's algorithm. */
+/* Finds the smallest x with low <= factor * x mod modulus <= high, for 0 <= low <= high < modulus.
+ * Returns false if there is none. Each step solves the same problem for the remainders, as in
+ * Euclid's algorithm. */
 static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64_t high,
                          uint64_t *out)
 {
@@ -49,8 +50,9 @@ static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64
         *out = x;
         return true;
     }
-    uint64_t
-        turns; /* around the modulus: no multiple of the factor lies between low and high, so that both ends wrap alike */
+    /* around the modulus: no multiple of the factor is between low and high, so both ends wrap
+     * alike */
+    uint64_t turns;
     if (!first_within(modulus % factor, factor, (factor - high % factor) % factor,
                       (factor - low % factor) % factor, &turns))
         return false;
@@ -58,23 +60,24 @@ static bool first_within(uint64_t factor, uint64_t modulus, uint64_t low, uint64
     return true;
 }
 
-/* Which run of b, among those that there are, meets the bytes from low to high; the caller knows that one does. */
+/* The offset of the first run of b that ends after low. The caller knows that one overlaps. */
 static int64_t run_at(const struct oriel_access_extent *b, int64_t low)
 {
-    int64_t behind = low - b->offset - (int64_t)b->len_bytes +
-                     1; /* a run that starts there, or later, ends behind low */
+    /* a run that starts there, or later, ends after low */
+    int64_t behind = low - b->offset - (int64_t)b->len_bytes + 1;
     return behind <= 0 ? b->offset
                        : b->offset + ((behind - 1) / b->stride_bytes + 1) * b->stride_bytes;
 }
 
-/* The runs first .. last of a, each of which lies with at least one byte between b's first and last: with an endless b they have
- * the same bytes in common as with b, since whoever reaches a run that b has not got would have to pass one that it has. */
+/* Finds the first of the runs first .. last of a that overlaps b. Each of them has at least one
+ * byte between b's first and last. It has the same bytes in common with b as with an endless b,
+ * because a run that reached a run which b lacks would pass one that b has. */
 static bool meet_among(const struct oriel_access_extent *a, const struct oriel_access_extent *b,
                        uint64_t first, uint64_t last, uint64_t *which)
 {
     uint64_t stride = (uint64_t)b->stride_bytes;
-    uint64_t span = a->len_bytes + b->len_bytes -
-                    1; /* starts of a run, relative to one of b's, where the two meet */
+    /* starts of a run, relative to one of b's, where the two overlap */
+    uint64_t span = a->len_bytes + b->len_bytes - 1;
     int64_t start =
         a->offset + (int64_t)first * a->stride_bytes - b->offset + (int64_t)a->len_bytes - 1;
     uint64_t inside =
@@ -108,8 +111,8 @@ bool oriel_byte_runs_meet(const struct oriel_access_extent *a, const struct orie
     uint64_t first = 0;
     uint64_t last = a->count - 1;
     if (!single(a)) {
-        int64_t before = b->offset - a->offset -
-                         (int64_t)a->len_bytes; /* runs that end at or before b's first byte */
+        /* runs that end at or before b's first byte */
+        int64_t before = b->offset - a->offset - (int64_t)a->len_bytes;
         if (before >= 0)
             first = (uint64_t)(before / a->stride_bytes) + 1;
         int64_t most = (end_b - 1 - a->offset) / a->stride_bytes;
@@ -147,7 +150,7 @@ static bool same_shape(const struct oriel_access_extent *a, const struct oriel_a
     return a->count == b->count && a->stride_bytes == b->stride_bytes;
 }
 
-/* b begins where a ends, by bytes or by runs; or within it. */
+/* b starts where a ends, by bytes or by runs, or within it. */
 static bool continue_with(const struct oriel_access_extent *a, const struct oriel_access_extent *b,
                           struct oriel_access_extent *out)
 {
@@ -160,7 +163,7 @@ static bool continue_with(const struct oriel_access_extent *a, const struct orie
             out->len_bytes = (uint64_t)(oriel_byte_runs_end(b) - a->offset);
         return true;
     }
-    if (same_shape(a, b) && b->offset == end) { /* columns side by side */
+    if (same_shape(a, b) && b->offset == end) { /* columns next to each other */
         struct oriel_access_extent wider = *a;
         wider.len_bytes += b->len_bytes;
         return wider.len_bytes <= (uint64_t)a->stride_bytes && oriel_byte_runs_tidy(&wider, out);
@@ -188,7 +191,7 @@ bool oriel_byte_runs_join(const struct oriel_access_extent *a, const struct orie
     return continue_with(a, b, out) || continue_with(b, a, out);
 }
 
-/* The runs first .. behind - 1. */
+/* The runs from first to behind - 1. */
 static size_t keep_runs(const struct oriel_access_extent *from, uint64_t first, uint64_t behind,
                         struct oriel_access_extent *piece)
 {
@@ -228,11 +231,10 @@ size_t oriel_byte_runs_subtract(const struct oriel_access_extent *from,
     int64_t len = (int64_t)from->len_bytes;
     int64_t before = low - from->offset - len;
     int64_t within = high - from->offset;
-    uint64_t first =
-        before < 0 ? 0 : (uint64_t)(before / stride) + 1; /* the first that ends behind low */
-    uint64_t behind = within <= 0 ? 0
-                                  : (uint64_t)((within - 1) / stride) +
-                                        1; /* the first that starts behind the hole */
+    /* the first that ends after low */
+    uint64_t first = before < 0 ? 0 : (uint64_t)(before / stride) + 1;
+    /* the first that starts after the hole */
+    uint64_t behind = within <= 0 ? 0 : (uint64_t)((within - 1) / stride) + 1;
     if (behind > from->count)
         behind = from->count;
     size_t count = keep_runs(from, 0, first, pieces);
