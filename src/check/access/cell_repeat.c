@@ -7,8 +7,8 @@
 struct oriel_met oriel_mets[ORIEL_METS];
 
 /* Adds to the table the traits that the access overlaps in the cell. */
-static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access,
-                        const struct oriel_coming *coming, struct oriel_cell *whole)
+static void met_traits_insert(oriel_shm_offset mine, const struct oriel_access *access,
+                              const struct oriel_coming *coming, struct oriel_cell *whole)
 {
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
@@ -27,8 +27,9 @@ static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access
         }
 }
 
-static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival *again,
-                                             uint64_t mine, uint64_t at, struct oriel_cell *cell)
+static struct oriel_cell_entry *cell_enter_general(const struct oriel_callsite_arrival *again,
+                                                   uint64_t mine, uint64_t at,
+                                                   struct oriel_cell *cell)
 {
     struct oriel_insertion arrival;
     uint64_t first = oriel_entry_first(mine);
@@ -37,7 +38,7 @@ static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival
     struct oriel_coming coming =
         oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
                           oriel_entry_last(mine) - first + 1);
-    get_to_know(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
+    met_traits_insert(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
     return oriel_cell_enter(&coming, cell);
 }
 
@@ -57,7 +58,7 @@ struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arriva
         atomic_fetch_or(&spot->page->used, bit); /* S2 */
     struct oriel_cell *cell = oriel_callsite_cell(spot->page, at);
     if (entry == NULL)
-        return enter_as_all(again, mine, at, cell);
+        return cell_enter_general(again, mine, at, cell);
     oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));
     if (oriel_unlikely(cell->next != 0))
         oriel_cell_shorten(cell);

@@ -41,7 +41,7 @@ enum {
 
 _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS];
 
-static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
+static struct oriel_access entry_access(const struct oriel_cell_entry *entry, uint64_t ticks)
 {
     struct oriel_access access = *oriel_cell_trait(entry->what);
     access.flags = (uint8_t)entry->what;
@@ -51,7 +51,7 @@ static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint6
 }
 
 /* Merges the access into the entry if the two are complete together (history.c, 2). */
-static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
+static bool entry_merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
     if (!oriel_entry_joins(what, coming->what))
@@ -97,7 +97,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     bool known = !oriel_entry_pending(ticks) &&
                  oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && conflicts) {
-        struct oriel_access earlier = access_of(entry, ticks);
+        struct oriel_access earlier = entry_access(entry, ticks);
         uint64_t first =
             oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
         uint64_t last =
@@ -109,11 +109,11 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     if (known && oriel_access_supersedes(arrival->access, trait))
         oriel_cell_take(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
-        merge(coming, entry, ticks);
+        entry_merge(coming, entry, ticks);
 }
 
 /* In a full cell: merges neighbours, and removes entries that every rank knows to be complete. */
-static void compact(struct oriel_cell *whole)
+static void cell_compact(struct oriel_cell *whole)
 {
     oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
     if (floor != NULL)
@@ -132,7 +132,7 @@ static void compact(struct oriel_cell *whole)
             for (int k = 0; k < i; k++) {
                 struct oriel_cell_entry *other = &cell->entries[k];
                 struct oriel_coming coming = {.what = entry->what, .ticks = ticks};
-                if (other->what != 0 && merge(&coming, other, oriel_cell_ticks(other))) {
+                if (other->what != 0 && entry_merge(&coming, other, oriel_cell_ticks(other))) {
                     oriel_cell_empty(entry);
                     break;
                 }
@@ -142,7 +142,7 @@ static void compact(struct oriel_cell *whole)
 }
 
 /* S4 */
-static bool is_free(const struct oriel_cell_entry *entry)
+static bool entry_is_free(const struct oriel_cell_entry *entry)
 {
     return entry->what == 0 && !oriel_entry_pending(oriel_cell_ticks(entry));
 }
@@ -151,19 +151,19 @@ struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
 {
     for (; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            if (is_free(&cell->entries[i]))
+            if (entry_is_free(&cell->entries[i]))
                 return &cell->entries[i];
     return NULL;
 }
 
 /* Counts the used entries of a cell. *pending: an entry in a further part is pending. */
-static unsigned count_standing(struct oriel_cell *whole, bool *pending)
+static unsigned cell_used_entries(struct oriel_cell *whole, bool *pending)
 {
     unsigned standing = 0;
     *pending = false;
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            standing += !is_free(&cell->entries[i]);
+            standing += !entry_is_free(&cell->entries[i]);
             *pending |= cell != whole && oriel_entry_pending(oriel_cell_ticks(&cell->entries[i]));
         }
     return standing;
@@ -173,13 +173,13 @@ static unsigned count_standing(struct oriel_cell *whole, bool *pending)
 void oriel_cell_shorten(struct oriel_cell *whole)
 {
     bool pending;
-    if (count_standing(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
+    if (cell_used_entries(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
         return;
     while (whole->next != 0) {
         oriel_shm_offset place = whole->next;
         struct oriel_cell *cell = oriel_shm_at(place);
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            if (!is_free(&cell->entries[i]))
+            if (!entry_is_free(&cell->entries[i]))
                 oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
                                 oriel_cell_ticks(&cell->entries[i]));
         whole->next = cell->next;
@@ -188,9 +188,9 @@ void oriel_cell_shorten(struct oriel_cell *whole)
 }
 
 /* Returns a free entry in a full cell; NULL: the shared memory is full. */
-static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
+static struct oriel_cell_entry *cell_make_room(struct oriel_cell *whole)
 {
-    compact(whole);
+    cell_compact(whole);
     struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
     if (entry != NULL)
         return entry;
@@ -204,19 +204,19 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
 }
 
 /* The entry has the access's trait and flags. */
-static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *entry)
+static void compare_alike_entry(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t what = entry->what;
     uint64_t ticks = oriel_cell_ticks(entry);
     if (oriel_entry_first(what) <= coming->last && oriel_entry_last(what) >= coming->first)
         oriel_cell_meet(coming, entry);
     else if (!coming->merged)
-        merge(coming, entry, ticks);
+        entry_merge(coming, entry, ticks);
 }
 
 /* Most entries of a cell have other bytes: the loop skips them in a few instructions. */
-static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming,
-                                                            struct oriel_cell *whole)
+static inline __attribute__((always_inline)) void compare_cell_entries(struct oriel_coming *coming,
+                                                                       struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
     uint64_t screen = oriel_entry_screen(mine);
@@ -233,7 +233,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                     !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry; /* an equal access */
                 else
-                    meet_alike(coming, entry);
+                    compare_alike_entry(coming, entry);
             } else if (!oriel_entry_is_apart(what, screen)) {
                 oriel_cell_meet(coming, entry);
             }
@@ -244,11 +244,11 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
 
 struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct oriel_cell *cell)
 {
-    meet_cell(coming, cell);
+    compare_cell_entries(coming, cell);
     oriel_delay();
     if (coming->merged)
         return NULL;
-    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
+    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : cell_make_room(cell);
     if (entry != NULL)
         oriel_cell_fill(entry, coming->what, coming->ticks);
     if (oriel_unlikely(cell->next != 0))
@@ -280,8 +280,8 @@ enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
 
 /* --- the interface --- */
 
-static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs,
-                     unsigned *cells)
+static bool access_is_small(const struct oriel_access *access,
+                            const struct oriel_access_extent *runs, unsigned *cells)
 {
     uint64_t low = (uint64_t)runs->offset;
     uint64_t high = low + runs->len_bytes - 1;
@@ -295,33 +295,33 @@ static bool is_small(const struct oriel_access *access, const struct oriel_acces
 /* Stores bytes of one cell, of the page; what: the word without them. Returns false if the shared
  * memory is full. */
 static inline __attribute__((always_inline)) bool
-enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival, oriel_shm_offset place,
-         uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
+enter_page_cell(struct oriel_history_spot spot, struct oriel_insertion *arrival,
+                oriel_shm_offset place, uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
 {
     struct oriel_coming coming = oriel_cell_coming(arrival, place, what, at, len_bytes);
     return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1),
                       spot.bucket, wide);
 }
 
-static bool enter_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
-                       uint64_t at, uint64_t len_bytes, bool *wide)
+static bool enter_cell_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
+                            uint64_t at, uint64_t len_bytes, bool *wide)
 {
     const struct oriel_pages *pages = &arrival->history->records.pages;
     struct oriel_history_spot spot = {.bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT)};
     spot.page = oriel_page_in(spot.bucket, at >> ORIEL_PAGE_SHIFT);
     if (oriel_unlikely(spot.page == NULL))
         spot.page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
-    return spot.page != NULL && enter_in(spot, arrival, place, what, at, len_bytes, wide);
+    return spot.page != NULL && enter_page_cell(spot, arrival, place, what, at, len_bytes, wide);
 }
 
-static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
-                        const struct oriel_access_extent *runs, bool *wide)
+static bool enter_cell_parts(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
+                             const struct oriel_access_extent *runs, bool *wide)
 {
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
     for (uint64_t at = (uint64_t)runs->offset; at < high;) {
         uint64_t end = (at | (ORIEL_CELL_BYTES - 1)) + 1;
         end = end < high ? end : high;
-        if (!enter_part(arrival, place, what, at, end - at, wide))
+        if (!enter_cell_part(arrival, place, what, at, end - at, wide))
             return false;
         at = end;
     }
@@ -329,8 +329,9 @@ static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place,
 }
 
 /* The entry's word without its bytes; 0: the access belongs in the tree. */
-static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place,
-                               oriel_shm_offset *known, const struct oriel_access_extent *runs)
+static inline uint64_t entry_word_of(const struct oriel_access *access, oriel_shm_offset place,
+                                     oriel_shm_offset *known,
+                                     const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
@@ -340,7 +341,7 @@ static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offs
     return trait << ORIEL_ENTRY_TRAIT | access->flags;
 }
 
-static inline enum oriel_small answer(bool stands, bool wide)
+static inline enum oriel_small small_result(bool stands, bool wide)
 {
     return !stands                ? ORIEL_SMALL_NOT
            : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE
@@ -352,11 +353,11 @@ enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offs
 {
     unsigned cells;
     bool wide = false;
-    if (!is_small(arrival->access, runs, &cells))
+    if (!access_is_small(arrival->access, runs, &cells))
         return ORIEL_SMALL_NOT;
-    uint64_t what = what_of(arrival->access, place, known, runs);
-    bool stands = what != 0 && enter_parts(arrival, place, what, runs, &wide);
-    return answer(stands, wide);
+    uint64_t what = entry_word_of(arrival->access, place, known, runs);
+    bool stands = what != 0 && enter_cell_parts(arrival, place, what, runs, &wide);
+    return small_result(stands, wide);
 }
 
 enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset place,
@@ -369,8 +370,8 @@ enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_o
                        (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
                        !oriel_pending_list_room(1)))
         return oriel_small_add(arrival, place, known, run);
-    uint64_t what = what_of(arrival->access, place, known, run);
-    bool stands =
-        oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
-    return answer(stands, wide);
+    uint64_t what = entry_word_of(arrival->access, place, known, run);
+    bool stands = oriel_likely(what != 0) &&
+                  enter_page_cell(spot, arrival, place, what, at, run->len_bytes, &wide);
+    return small_result(stands, wide);
 }

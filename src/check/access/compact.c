@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 /* more records than this: neighbours with different completions are merged (history.c, 2) */
-enum { LONG = 1 << 14 };
+enum { MERGE_RECORDS_LEAST = 1 << 14 };
 
-static bool known_to_all(const struct oriel_record *record, void *floor)
+static bool is_known_to_all(const struct oriel_record *record, void *floor)
 {
     const oriel_tick *ticks = floor;
     return !oriel_access_pending(&record->access) &&
@@ -56,10 +56,10 @@ void oriel_history_shorten(struct oriel_history *history)
     oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
     if (floor != NULL) {
         oriel_order_floor(floor);
-        oriel_records_sweep(&history->records, known_to_all, floor); /* history.c, 4 */
+        oriel_records_sweep(&history->records, is_known_to_all, floor); /* history.c, 4 */
         free(floor);
     }
-    if (history->records.live > LONG)
+    if (history->records.live > MERGE_RECORDS_LEAST)
         merge_neighbours(&history->records);
     uint32_t twice = 2 * history->records.live;
     history->sweep_at = twice > ORIEL_HISTORY_SWEEP_FIRST ? twice : ORIEL_HISTORY_SWEEP_FIRST;

@@ -12,7 +12,7 @@ static bool reads_only(const struct oriel_access *access)
 
 enum element_class { CLASS_WORD, CLASS_REAL, CLASS_COMPLEX, CLASS_PAIR };
 
-static enum element_class class_of(uint8_t element)
+static enum element_class element_class_of(uint8_t element)
 {
     switch (element) {
 /* The formatter joins macros that end in a statement. */
@@ -35,11 +35,11 @@ static enum element_class class_of(uint8_t element)
 /* Whether accumulates of the two kinds see each other's elements whole. Signed and unsigned,
  * logical and integer numbers of one size are updated in the same way, although MPI defines them as
  * different basic types. */
-static bool same_element(uint8_t a, uint8_t b)
+static bool is_same_element(uint8_t a, uint8_t b)
 {
     if (a == b || a >= ORIEL_KIND_COUNT || b >= ORIEL_KIND_COUNT)
         return true;
-    return class_of(a) == CLASS_WORD && class_of(b) == CLASS_WORD &&
+    return element_class_of(a) == CLASS_WORD && element_class_of(b) == CLASS_WORD &&
            oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
 }
 
@@ -52,7 +52,7 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
     bool no_op_b = b->op == ORIEL_OPERATOR_NO_OP;
     if (no_op_a && no_op_b)
         return false;
-    if (!same_element(a->element, b->element))
+    if (!is_same_element(a->element, b->element))
         return true;
     if (a->origin == b->origin || a->op == b->op ||
         ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)

@@ -31,7 +31,7 @@
 #include <string.h>
 
 enum {
-    NOBODY = -1,      /* no origin */
+    NO_ORIGIN = -1,   /* no origin */
     SMALL_TICKET = 1, /* not a record's: those have serials above it */
 };
 
@@ -88,8 +88,8 @@ void oriel_history_leave(oriel_shm_offset place)
 /* --- the interface --- */
 
 /* Compares the access with the records of the tree and the entries of cells. */
-static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents,
-                     size_t count)
+static void compare_extents(struct oriel_insertion *arrival,
+                            const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++) {
@@ -102,8 +102,8 @@ static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_
 
 /* Marks the bytes before the access is stored (cell_store.c, S2). The record that it becomes keeps
  * the marks. */
-static void mark_all(struct oriel_history *history, const struct oriel_access_extent *extents,
-                     size_t count)
+static void mark_extents(struct oriel_history *history, const struct oriel_access_extent *extents,
+                         size_t count)
 {
     struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++)
@@ -115,8 +115,8 @@ static void mark_all(struct oriel_history *history, const struct oriel_access_ex
 
 /* Stores the access. Returns the number of its first record; 0: the shared memory is full, or there
  * are no bytes. */
-static oriel_record_number keep_all(struct oriel_insertion *arrival,
-                                    const struct oriel_access_extent *extents, size_t count)
+static oriel_record_number store_extents(struct oriel_insertion *arrival,
+                                         const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_access_extent runs;
@@ -143,11 +143,11 @@ static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_shm_offset pl
 {
     struct oriel_history *history = oriel_history_enter(place);
     const struct oriel_access *access = arrival->access;
-    mark_all(history, extents, count);
+    mark_extents(history, extents, count);
     oriel_delay();
-    meet_all(arrival, extents, count);
+    compare_extents(arrival, extents, count);
     oriel_delay();
-    oriel_record_number first = keep_all(arrival, extents, count);
+    oriel_record_number first = store_extents(arrival, extents, count);
     uint64_t ticket = 0;
     if (oriel_access_pending(access) && first != 0)
         ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
@@ -176,8 +176,8 @@ void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset
 }
 
 /* Whether the access is in cells and does not belong in the tree. */
-static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival,
-                            oriel_shm_offset place, const struct oriel_access_extent *runs)
+static bool is_in_cells(enum oriel_small small, struct oriel_insertion *arrival,
+                        oriel_shm_offset place, const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
         oriel_insertion_meet_tree(arrival, place, runs);
@@ -193,7 +193,7 @@ uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *ac
     oriel_shm_offset trait = 0;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
     if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
-        !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
+        !is_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
         return add_to_tree(&arrival, place, extents, count);
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
@@ -205,8 +205,8 @@ bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot s
 {
     struct oriel_insertion arrival;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
-    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run),
-                                     &arrival, place, run)))
+    if (oriel_likely(is_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival,
+                                 place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
     return false;
@@ -219,15 +219,16 @@ void oriel_history_look(oriel_shm_offset place, const struct oriel_access *acces
     struct oriel_insertion arrival;
     oriel_insertion_begin(&arrival, place, access, tell, closure, false);
     struct oriel_history *history = oriel_history_enter(place);
-    meet_all(&arrival, extents, count);
+    compare_extents(&arrival, extents, count);
     oriel_history_exit(history);
 }
 
 /* Merges a record into another that it has become like. Returns the number of that one, or the
  * record's own if there is none. hint: the first candidate, a loop's last record. *grown: the other
  * record has more bytes than before. */
-static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number,
-                                    struct oriel_history_hint hint, bool *grown)
+static oriel_record_number merge_record_once(struct oriel_history *history,
+                                             oriel_record_number number,
+                                             struct oriel_history_hint hint, bool *grown)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
@@ -258,12 +259,12 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
 }
 
 /* A record that has grown may touch others that are like it. */
-static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number,
-                                      struct oriel_history_hint hint)
+static oriel_record_number merge_record(struct oriel_history *history, oriel_record_number number,
+                                        struct oriel_history_hint hint)
 {
     bool grown;
     do {
-        number = join_one(history, number, hint, &grown);
+        number = merge_record_once(history, number, hint, &grown);
         hint = (struct oriel_history_hint){0, 0};
     } while (grown);
     return number;
@@ -277,7 +278,7 @@ static void complete_record(struct oriel_history *history, oriel_record_number n
     oriel_history_unchain(history, number);
     record->access.complete = now;
     record->access.group = 0;
-    lane->done = oriel_history_hint_at(history, join_alike(history, number, lane->done));
+    lane->done = oriel_history_hint_at(history, merge_record(history, number, lane->done));
 }
 
 /* This process's pending records stay in their lane until this process completes them. So an empty
@@ -297,7 +298,7 @@ static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lan
     oriel_record_number next;
     for (oriel_record_number number = lane->pending; number != 0; number = next) {
         const struct oriel_record *record = oriel_record_at(&history->records, number);
-        next = record->behind;
+        next = record->next;
         if (record->access.group != group || (group == 0 && record->access.origin != origin))
             continue;
         complete_record(history, number, now);
@@ -324,7 +325,8 @@ typedef void ticket_fn(struct oriel_history *history, oriel_record_number number
                        uint64_t argument);
 
 /* Calls act for each pending record that has the ticket. */
-static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, uint64_t argument)
+static void for_each_record_of_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act,
+                                      uint64_t argument)
 {
     if (ticket == 0 || (ticket >= ORIEL_ACCESS_GROUP &&
                         lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), 0, ticket))))
@@ -345,7 +347,7 @@ static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, 
         for (oriel_record_number number = oriel_history_lane_of(history, 0, ticket)->pending;
              number != 0; number = next) {
             const struct oriel_record *record = oriel_record_at(&history->records, number);
-            next = record->behind;
+            next = record->next;
             if (record->access.group == ticket)
                 act(history, number, argument);
         }
@@ -356,11 +358,12 @@ static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, 
 void oriel_history_complete_one(oriel_shm_offset place, uint64_t ticket, oriel_tick now)
 {
     if (ticket >= ORIEL_ACCESS_GROUP)
-        oriel_pending_list_complete(place, NOBODY, ticket, now);
-    for_ticket(place, ticket, complete_record, now);
+        oriel_pending_list_complete(place, NO_ORIGIN, ticket, now);
+    for_each_record_of_ticket(place, ticket, complete_record, now);
 }
 
-static void end_record(struct oriel_history *history, oriel_record_number number, uint64_t argument)
+static void discard_record(struct oriel_history *history, oriel_record_number number,
+                           uint64_t argument)
 {
     (void)argument;
     oriel_history_discard(history, number);
@@ -369,25 +372,25 @@ static void end_record(struct oriel_history *history, oriel_record_number number
 void oriel_history_end_one(oriel_shm_offset place, uint64_t ticket)
 {
     oriel_pending_list_end(place, ticket);
-    for_ticket(place, ticket, end_record, 0);
+    for_each_record_of_ticket(place, ticket, discard_record, 0);
 }
 
 /* No ticket of the record is in use once its request is done. From then on it is merged like other
  * pending records. */
-static void end_request(struct oriel_history *history, oriel_record_number number,
-                        uint64_t argument)
+static void end_record_request(struct oriel_history *history, oriel_record_number number,
+                               uint64_t argument)
 {
     struct oriel_access *access = &oriel_record_at(&history->records, number)->access;
     (void)argument;
     access->flags |= ORIEL_ACCESS_REQUEST_DONE;
     access->flags &= (uint8_t)~ORIEL_ACCESS_ALONE;
     access->moment = 0;
-    join_alike(history, number, (struct oriel_history_hint){0, 0});
+    merge_record(history, number, (struct oriel_history_hint){0, 0});
 }
 
 void oriel_history_request_done(oriel_shm_offset place, uint64_t ticket)
 {
-    for_ticket(place, ticket, end_request, 0);
+    for_each_record_of_ticket(place, ticket, end_record_request, 0);
 }
 
 void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
@@ -400,7 +403,7 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
     for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending;
          number != 0; number = next) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
-        next = record->behind;
+        next = record->next;
         if (record->access.origin != origin || record->access.group != 0)
             continue;
         /* older records got the flags before this one */
@@ -409,7 +412,7 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
         record->access.flags |= flags;
         /* otherwise a loop of such pairs would accumulate records */
         if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0)
-            join_alike(history, number, (struct oriel_history_hint){0, 0});
+            merge_record(history, number, (struct oriel_history_hint){0, 0});
     }
     oriel_history_exit(history);
 }

@@ -55,7 +55,7 @@ void oriel_pending_list_end(oriel_shm_offset history, uint64_t group)
 
 /* Merges a pending access into another that it has become like. Otherwise programs that never
  * complete their operations would accumulate entries. Under the cell's lock. */
-static bool join_alike(const struct oriel_pending_access *one)
+static bool merge_pending(const struct oriel_pending_access *one)
 {
     for (unsigned i = 0; i < oriel_pending_list.count; i++) {
         const struct oriel_pending_access *other = &oriel_pending_list.list[i];
@@ -83,7 +83,7 @@ void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t f
         bool joined = false;
         if (one->entry->what != 0) {
             one->entry->what |= flags;
-            joined = join_alike(one);
+            joined = merge_pending(one);
         }
         oriel_shm_word_unlock(&one->cell->owner);
         if (joined)

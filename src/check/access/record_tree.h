@@ -19,8 +19,8 @@ struct oriel_record {
     int64_t most;      /* highest end of a record in the subtree */
     struct oriel_access_extent runs;
     struct oriel_access access;
-    oriel_record_number before; /* of pending records, in a lane; behind also chains free records */
-    oriel_record_number behind;
+    oriel_record_number previous; /* of pending records, in a lane; next also chains free records */
+    oriel_record_number next;
     /* a search reads only the first line of each record that it passes */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks at is one line");
