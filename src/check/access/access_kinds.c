@@ -1,19 +1,20 @@
-/* Traits under keys of the board.  A thread remembers those that it has asked for last.  history.c's files call. */
+/* Traits, found in the checker's shared memory by a key of their fields. Each thread caches the
+ * traits that it looked up last. */
 #include "check/access/access_kinds.h"
 
 #include "base/atomic.h"
 
 enum { CACHED = 64 }; /* a power of 2 */
 
-#define TRAIT_KEY UINT64_C(0x5452414954) /* "TRAIT": above all kinds of order.h */
+#define TRAIT_KEY UINT64_C(0x5452414954) /* "TRAIT": larger than every kind in order.h */
 
-struct cached {
+struct cached_trait {
     struct oriel_key key;
-    uint64_t turn; /* of the board */
+    uint64_t turn; /* oriel_shm_turn() of the lookup */
     oriel_shm_offset trait;
 };
 
-static struct oriel_key access_key(const struct oriel_access *access)
+static struct oriel_key trait_key(const struct oriel_access *access)
 {
     const struct oriel_site *site = &access->site;
     return (struct oriel_key){{
@@ -25,14 +26,14 @@ static struct oriel_key access_key(const struct oriel_access *access)
     }};
 }
 
-struct filling {
+struct trait_filling {
     const struct oriel_access *access;
     oriel_shm_offset trait;
 };
 
-static bool fill(void *at, bool made, void *closure)
+static bool trait_fill(void *at, bool made, void *closure)
 {
-    struct filling *filling = closure;
+    struct trait_filling *filling = closure;
     struct oriel_access *common = at;
     if (made) {
         *common = *filling->access;
@@ -46,19 +47,19 @@ static bool fill(void *at, bool made, void *closure)
 
 oriel_shm_offset oriel_trait_of(const struct oriel_access *access)
 {
-    static _Thread_local struct cached cache[CACHED];
-    struct oriel_key key = access_key(access);
+    static _Thread_local struct cached_trait cache[CACHED];
+    struct oriel_key key = trait_key(access);
     uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) *
                      UINT64_C(0x9e3779b97f4a7c15);
-    struct cached *cached = &cache[mixed >> 58];
+    struct cached_trait *cached = &cache[mixed >> 58];
     uint64_t turn = oriel_shm_turn();
     if (oriel_likely(cached->key.words[0] == key.words[0] && cached->key.words[1] == key.words[1] &&
                      cached->key.words[2] == key.words[2] && cached->key.words[3] == key.words[3] &&
                      cached->turn == turn))
         return cached->trait;
-    struct filling filling = {.access = access};
-    if (!oriel_shm_work(&key, sizeof *access, fill, &filling))
+    struct trait_filling filling = {.access = access};
+    if (!oriel_shm_work(&key, sizeof *access, trait_fill, &filling))
         return 0;
-    *cached = (struct cached){key, turn, filling.trait};
+    *cached = (struct cached_trait){key, turn, filling.trait};
     return filling.trait;
 }

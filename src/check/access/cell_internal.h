@@ -1,5 +1,5 @@
-/* What the files of cells share: an access on its way into one, and the steps that both who enters and who visits take there.
- * Everything is under the cell's lock.  cell_store.c, cell_scan.c and cell_repeat.h alone include it. */
+/* What the files of cells share: an access that is about to be stored in a cell, and the steps that
+ * storing and scanning have in common. Everything is under the cell's lock. */
 #ifndef ORIEL_CHECK_ACCESS_CELL_INTERNAL_H
 #define ORIEL_CHECK_ACCESS_CELL_INTERNAL_H
 
@@ -34,27 +34,28 @@ static inline void oriel_cell_fill(struct oriel_cell_entry *entry, uint64_t what
     entry->what = what;
 }
 
-/* An access on its way into one cell. */
+/* An access that is about to be stored in one cell. */
 struct oriel_coming {
     struct oriel_insertion *arrival;
-    int64_t base; /* of the cell */
+    int64_t base; /* offset of the cell's first byte */
     uint64_t first;
     uint64_t last;
-    uint64_t what; /* as it will stand; 0: it does not */
+    uint64_t what; /* the entry's word; 0: the access is only compared */
     uint64_t ticks;
     oriel_shm_offset history;
     bool merged;
-    bool repeats;                  /* one that is complete gives way to an equal one */
-    struct oriel_cell_entry *spot; /* where it can stand */
+    bool repeats;                  /* it replaces an equal access that is complete */
+    struct oriel_cell_entry *spot; /* an entry that it can use */
 };
 
-/* What equal accesses that are complete give way to. */
+/* Whether the access replaces an equal one that is complete. */
 static inline bool oriel_cell_repeats(const struct oriel_access *access)
 {
     return (access->flags & ORIEL_ACCESS_SAME_OP) == 0 || access->kind == ORIEL_ACCESS_PUT;
 }
 
-/* Bytes of one cell; what: without them. */
+/* Prepares the part of the access within one cell: len_bytes at `at`. what: the entry's word
+ * without its bytes. */
 static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arrival,
                                                     oriel_shm_offset history, uint64_t what,
                                                     uint64_t at, uint64_t len_bytes)
@@ -72,21 +73,23 @@ static inline struct oriel_coming oriel_cell_coming(struct oriel_insertion *arri
                                  .repeats = oriel_cell_repeats(access)};
 }
 
-/* In cell_store.c: meets all that stands there, and then stands there itself.  NULL: in an entry with others (merged), or the board is
- * full. */
+/* In cell_store.c. Compares the access with all entries of the cell, then stores it. Returns NULL
+ * if it was merged into an entry (merged is set), or the shared memory is full. */
 struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct oriel_cell *cell);
 
-/* Bytes of both: compares, and for an access that stays takes away what it supersedes. */
+/* Compares the access with an entry that has some of its bytes, and reports a conflict. For an
+ * access that will be stored, removes the bytes that it supersedes, or merges the two. */
 void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry);
 
-/* Takes the bytes from first to last; what would be two entries then stays as it is. */
+/* Removes the access's bytes from the entry. An entry that would become two stays unchanged. */
 void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry);
 
-/* NULL: there is none. */
+/* NULL: the cell has none. */
 struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell);
 
-/* Of a cell that had no room once: where few entries are left, those that are complete come into its first part, and the others
- * are given back, through which everyone would have to look for ever.  What is pending stays where it is. */
+/* Frees the further parts of a cell, because every later access would search them. Does so only if
+ * few entries are in use, and none in the further parts is pending. Their entries move to the first
+ * part (cell_store.c, S5). */
 void oriel_cell_shorten(struct oriel_cell *whole);
 
 #endif

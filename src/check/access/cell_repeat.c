@@ -1,14 +1,14 @@
-/* What a repeated access does in a cell that contains something new to it: the general path. It
- * enters what it has met into the table of met traits. Everything is under the cell's lock. */
+/* The general path of a repeated access whose cell has something new to it. It stores the traits
+ * that the access meets in the table of met traits. Everything is under the cell's lock. */
 #include "check/access/cell_repeat.h"
 
 #include "check/access/stride_detect.h"
 
 struct oriel_met oriel_mets[ORIEL_METS];
 
-/* Enters the traits that the access overlaps in the cell into the table. */
-static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access,
-                        const struct oriel_coming *coming, struct oriel_cell *whole)
+/* Adds to the table the traits that the access overlaps in the cell. */
+static void met_traits_insert(oriel_shm_offset mine, const struct oriel_access *access,
+                              const struct oriel_coming *coming, struct oriel_cell *whole)
 {
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
@@ -27,8 +27,9 @@ static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access
         }
 }
 
-static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival *again,
-                                             uint64_t mine, uint64_t at, struct oriel_cell *cell)
+static struct oriel_cell_entry *cell_enter_general(const struct oriel_callsite_arrival *again,
+                                                   uint64_t mine, uint64_t at,
+                                                   struct oriel_cell *cell)
 {
     struct oriel_insertion arrival;
     uint64_t first = oriel_entry_first(mine);
@@ -37,13 +38,13 @@ static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival
     struct oriel_coming coming =
         oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
                           oriel_entry_last(mine) - first + 1);
-    get_to_know(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
+    met_traits_insert(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
     return oriel_cell_enter(&coming, cell);
 }
 
-/* Entries whose bytes were removed in the cell are nowhere until this access is stored, in the tree
- * if it continues a loop. It conflicts with everything that they conflicted with: an access that
- * arrives in between is met by this one. */
+/* Entries whose bytes were removed from the cell are nowhere until this access is stored, in the
+ * tree if it continues a loop. It conflicts with everything that they conflicted with, and is
+ * compared with every access that is stored in between. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
                                               const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,
@@ -57,7 +58,7 @@ struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arriva
         atomic_fetch_or(&spot->page->used, bit); /* S2 */
     struct oriel_cell *cell = oriel_callsite_cell(spot->page, at);
     if (entry == NULL)
-        return enter_as_all(again, mine, at, cell);
+        return cell_enter_general(again, mine, at, cell);
     oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));
     if (oriel_unlikely(cell->next != 0))
         oriel_cell_shorten(cell);

@@ -1,8 +1,8 @@
 /* The path into a cell for an access that a call site repeats, one at a time. Most such accesses
  * overlap only traits that they have met before, and reuse the entry that they had. The table of
- * met traits then decides, without a look at the traits themselves. An access that meets a trait
- * for the first time, in conflict, or in part takes the general path (cell_store.c), under the same
- * lock. S1 to S4 are those of cell_store.c. An entry in the pending slot is pending like those of
+ * met traits then decides, without reading the traits themselves. An access takes the general path
+ * (cell_store.c), under the same lock, if it meets a trait for the first time, in conflict, or in
+ * part. S1 to S4 are those of cell_store.c. An entry in the pending slot is pending like those of
  * pending_list.c, but is in no list. */
 #ifndef ORIEL_CHECK_ACCESS_CELL_REPEAT_H
 #define ORIEL_CHECK_ACCESS_CELL_REPEAT_H
@@ -48,11 +48,11 @@ struct oriel_met {
     oriel_shm_offset trait;
     int32_t origin; /* of the other */
     bool peaceful;  /* they never conflict */
-    bool gives_way; /* the other, when it is ordered before */
+    bool gives_way; /* the other is removed when it is ordered before */
 };
 enum { ORIEL_METS = 256 };
 extern struct oriel_met oriel_mets[ORIEL_METS]
-    __attribute__((visibility("hidden"))); /* cell_repeat.c's own */
+    __attribute__((visibility("hidden"))); /* defined in cell_repeat.c */
 
 static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_shm_offset trait)
 {
@@ -60,8 +60,8 @@ static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_
     return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 
-/* The entry that the access can use, if the table of met traits decides about everything in the
- * cell. NULL: it does not. */
+/* Returns the entry that the access can use, if the table of met traits decides about everything in
+ * the cell. NULL: it does not. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cell *whole,
                                                                 uint64_t mine, uint64_t screen,
                                                                 bool repeats,
@@ -112,8 +112,8 @@ struct oriel_callsite_arrival {
     void *closure;
 };
 
-/* In cell_repeat.c: the cell, whose lock is held, has no equal access. entry: where the access can
- * be stored, or NULL for the general path. Returns NULL as oriel_history_hold does. */
+/* In cell_repeat.c. Requires the cell's lock, and a cell without an equal access. entry: where the
+ * access can be stored, or NULL for the general path. Returns NULL as oriel_history_hold does. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
                                               const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,
@@ -127,7 +127,7 @@ void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64
  * history, that its list has room for one more (oriel_pending_list_room), and that one thread makes
  * all calls. mine: the entry's word, in one cell of the page; screen: of mine. The caller keeps the
  * entry pending, and ends that with one of the next two functions. Returns NULL without side
- * effects if the access continues a loop, or the board is full. */
+ * effects if the access continues a loop, or the shared memory is full. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *
 oriel_history_hold(const struct oriel_callsite_arrival *again,
                    const struct oriel_history_spot *spot, uint64_t mine, uint64_t screen,
@@ -151,14 +151,14 @@ oriel_history_hold(const struct oriel_callsite_arrival *again,
     return entry;
 }
 
-/* Completes it. */
+/* Completes the entry. */
 ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry,
                                                     oriel_tick issued, oriel_tick now)
 {
     atomic_store_explicit(&entry->ticks, oriel_entry_completed(issued, now), memory_order_release);
 }
 
-/* Moves it to the list of pending entries, like one that was added. */
+/* Moves the entry to the list of pending entries. */
 static inline void oriel_history_held_release(oriel_shm_offset place, struct oriel_cell *cell,
                                               struct oriel_cell_entry *entry,
                                               const struct oriel_access *access)

@@ -1,5 +1,6 @@
-/* Who comes to cells that others have entered: an access for the tree, which is compared with what stands there (cell_store.c, S2),
- * and memory that is given back, whose bytes go from them (S3).  history.c calls. */
+/* Scans of cells. An access that enters the tree is compared with the entries of the cells of its
+ * bytes (cell_store.c, S2). When memory is detached or freed, its bytes are removed from the
+ * entries (S3). */
 #include "check/access/cell_internal.h"
 
 #include "check/access/strided_sets.h"
@@ -7,14 +8,14 @@
 typedef void cell_fn(struct oriel_cell *cell, int64_t base, void *closure);
 
 /* Cells from first to last, counted from offset 0. */
-struct cells {
+struct cell_range {
     uint64_t first;
     uint64_t last;
     cell_fn *act;
     void *closure;
 };
 
-static void visit_page(const struct cells *cells, struct oriel_page *page)
+static void scan_page(const struct cell_range *cells, struct oriel_page *page)
 {
     uint64_t begin = page->number * ORIEL_PAGE_CELLS;
     uint64_t at = cells->first > begin ? cells->first - begin : 0;
@@ -31,18 +32,18 @@ static void visit_page(const struct cells *cells, struct oriel_page *page)
     }
 }
 
-/* Calls act for each cell that has been used and has bytes from low to high, with its lock held.  Of bytes that are farther apart
- * than there are buckets each bucket is looked through once.  No cell has bytes below 0, where another window's may begin
- * (aliased_windows.c). */
-static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act,
-                  void *closure)
+/* Calls act, with the cell's lock held, for each used cell that has bytes from low to high. If the
+ * range has more pages than there are buckets, each bucket is searched once. Offsets below 0 come
+ * from overlapping windows (aliased_windows.c), and have no cells. */
+static void scan_cells(const struct oriel_pages *pages, int64_t low, int64_t high, cell_fn *act,
+                       void *closure)
 {
     if (low < 0)
         low = 0;
     if (low >= high)
         return;
-    const struct cells cells = {(uint64_t)low >> ORIEL_CELL_SHIFT,
-                                ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT, act, closure};
+    const struct cell_range cells = {(uint64_t)low >> ORIEL_CELL_SHIFT,
+                                     ((uint64_t)high - 1) >> ORIEL_CELL_SHIFT, act, closure};
     uint64_t first = cells.first / ORIEL_PAGE_CELLS;
     uint64_t last = cells.last / ORIEL_PAGE_CELLS;
     bool wide = last - first >= pages->count;
@@ -51,22 +52,22 @@ static void visit(const struct oriel_pages *pages, int64_t low, int64_t high, ce
                  oriel_shm_at(atomic_load(&oriel_page_bucket(pages, i)->first));
              page != NULL; page = oriel_shm_at(page->next))
             if (page->number >= first && page->number <= last)
-                visit_page(&cells, page);
+                scan_page(&cells, page);
     for (uint64_t number = first; number <= last && !wide; number++) {
         struct oriel_page *page = oriel_page_find(pages, number);
         if (page != NULL)
-            visit_page(&cells, page);
+            scan_page(&cells, page);
     }
 }
 
-struct visiting {
+struct cell_comparison {
     struct oriel_insertion *arrival;
     const struct oriel_access_extent *runs;
 };
 
-static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
+static void compare_cell(struct oriel_cell *whole, int64_t base, void *closure)
 {
-    struct visiting *visiting = closure;
+    struct cell_comparison *visiting = closure;
     const struct oriel_access_extent *runs = visiting->runs;
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
@@ -88,13 +89,14 @@ static void meet_wide(struct oriel_cell *whole, int64_t base, void *closure)
 
 void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
 {
-    struct visiting visiting = {arrival, runs};
-    visit(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs), meet_wide,
-          &visiting);
+    struct cell_comparison visiting = {arrival, runs};
+    scan_cells(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs),
+               compare_cell, &visiting);
 }
 
-/* What lies behind the hole, which is in the middle of the entry, becomes an entry of its own; without room it is lost. */
-static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t behind)
+/* Stores the bytes after a hole in the middle of the entry as a new entry. Without room they are
+ * lost. */
+static void split_entry(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t rest)
 {
     uint64_t ticks = oriel_cell_ticks(entry);
     bool pending = oriel_entry_pending(ticks);
@@ -102,7 +104,7 @@ static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint6
     struct oriel_cell_entry *more = oriel_cell_free_entry(whole);
     if (more == NULL || (pending && (one == NULL || !oriel_pending_list_room(1))))
         return;
-    oriel_cell_fill(more, oriel_entry_with(entry->what, behind, oriel_entry_last(entry->what)),
+    oriel_cell_fill(more, oriel_entry_with(entry->what, rest, oriel_entry_last(entry->what)),
                     ticks);
     if (pending) {
         struct oriel_pending_access other = *one;
@@ -115,7 +117,7 @@ struct hole {
     int64_t high;
 };
 
-static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
+static void remove_cell_bytes(struct oriel_cell *whole, int64_t base, void *closure)
 {
     const struct hole *hole = closure;
     struct oriel_coming coming = {.first = hole->low > base ? (uint64_t)(hole->low - base) : 0,
@@ -134,7 +136,7 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
                 last <= coming.last) {
                 entry->what = 0; /* S3 */
             } else if (first < coming.first && last > coming.last) {
-                part(whole, entry, coming.last + 1);
+                split_entry(whole, entry, coming.last + 1);
                 entry->what = oriel_entry_with(what, first, coming.first - 1);
             } else {
                 oriel_cell_take(&coming, entry);
@@ -145,5 +147,5 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high)
 {
     struct hole hole = {low, high};
-    visit(&history->records.pages, low, high, forget_cell, &hole);
+    scan_cells(&history->records.pages, low, high, remove_cell_bytes, &hole);
 }

@@ -1,23 +1,28 @@
-/* Small accesses in cells. The argument, in addition to history.c's: S1 The entries of a cell are
- * under the cell's lock. Two small accesses to one byte therefore meet: the second to acquire the
- * lock finds the first. S2 An access that enters the tree raises wide of its buckets, under the
- * history's lock. After a full fence it scans the cells of its bytes. The record that it becomes
- * keeps these marks. They are lowered with the record, or once the access is part of another one. A
- * small access reads wide while it holds its cell's lock, after it has stored its entry. If it
- * reads 0, its section came before the other's scan of that cell, which finds the entry. If not, it
- * continues with the tree, under the history's lock, after the other has released it. (Where each
- * finds the other, both report: it is one finding.) A cell is scanned if its bit in used is set.
- * The bit is set before wide is read. S3 Only its origin changes a pending entry (pending_list.c).
- * The entry keeps its place until it is complete, so the store that completes it needs no lock. A
- * reader that sees the old number takes the access for pending. That reader has no clock that says
- * otherwise, since completion comes before anything is released. S4 An entry is free if it has no
- * bytes and is not pending. It is filled bytes last, and emptied bytes first: a process that dies
- * in between leaves a free one. S5 A cell that had no room has further parts. They are released
- * when few entries are left, under the cell's lock. Complete entries are copied into the first part
- * before. A pending entry keeps its place (S3), and the parts stay. No process keeps an address in
- * a cell without its lock. S6 A record that becomes part of another, or is cut, has scanned the
- * cells long before: only wide leads to its bytes. So the new record is marked before the old one
- * goes, and wide is never 0 in between.
+/* Small accesses in cells. The argument, in addition to history.c's:
+ *
+ * S1: The entries of a cell are under the cell's lock. Two small accesses to one byte therefore
+ *     meet: the second to acquire the lock finds the first.
+ * S2: An access that enters the tree raises wide of its buckets, under the history's lock. After a
+ *     full fence it scans the cells of its bytes. The record that it becomes keeps these marks.
+ *     They are lowered with the record, or once the access is part of another one. A small access
+ *     reads wide while it holds its cell's lock, after it has stored its entry. If it reads 0, its
+ *     section came before the other's scan of that cell, which finds the entry. If not, it
+ *     continues with the tree, under the history's lock, after the other has released it. (Where
+ *     each finds the other, both report: it is one finding.) A cell is scanned if its bit in used
+ *     is set. The bit is set before wide is read.
+ * S3: Only its origin changes a pending entry (pending_list.c). The entry keeps its place until it
+ *     is complete, so the store that completes it needs no lock. A reader that sees the old number
+ *     treats the access as pending. No clock of that reader contradicts this, because completion
+ *     comes before any release of a clock.
+ * S4: An entry is free if it has no bytes and is not pending. It is filled bytes last, and emptied
+ *     bytes first: a process that dies in between leaves a free one.
+ * S5: A cell that had no room has further parts. They are freed when few entries are left, under
+ *     the cell's lock. Before that, complete entries are copied into the first part. A pending
+ *     entry keeps its place (S3), and the parts stay. No process keeps an address in a cell without
+ *     its lock.
+ * S6: A record that becomes part of another, or is cut, has scanned the cells long before: only
+ *     wide leads to its bytes. So the new record is marked before the old one is removed, and wide
+ *     is never 0 in between.
  *
  * cell_repeat.h has a shorter path into a cell. */
 #include "check/access/cell_internal.h"
@@ -31,12 +36,12 @@
 
 enum {
     CELLS_MOST = 4, /* of one access */
-    CELL_ROOM = 2,  /* entries that are left in a cell that gives back its further parts */
+    CELL_ROOM = 2,  /* free entries of a cell when it frees its further parts */
 };
 
 _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS];
 
-static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint64_t ticks)
+static struct oriel_access entry_access(const struct oriel_cell_entry *entry, uint64_t ticks)
 {
     struct oriel_access access = *oriel_cell_trait(entry->what);
     access.flags = (uint8_t)entry->what;
@@ -45,8 +50,8 @@ static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint6
     return access;
 }
 
-/* The two are one if they are complete together (history.c, 2). */
-static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
+/* Merges the access into the entry if the two are complete together (history.c, 2). */
+static bool entry_merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
     if (!oriel_entry_joins(what, coming->what))
@@ -92,7 +97,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     bool known = !oriel_entry_pending(ticks) &&
                  oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && conflicts) {
-        struct oriel_access earlier = access_of(entry, ticks);
+        struct oriel_access earlier = entry_access(entry, ticks);
         uint64_t first =
             oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
         uint64_t last =
@@ -104,11 +109,11 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     if (known && oriel_access_supersedes(arrival->access, trait))
         oriel_cell_take(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
-        merge(coming, entry, ticks);
+        entry_merge(coming, entry, ticks);
 }
 
-/* Neighbours that are one, and what everyone knows, go; in a cell that is full. */
-static void compact(struct oriel_cell *whole)
+/* In a full cell: merges neighbours, and removes entries that every rank knows to be complete. */
+static void cell_compact(struct oriel_cell *whole)
 {
     oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
     if (floor != NULL)
@@ -127,7 +132,7 @@ static void compact(struct oriel_cell *whole)
             for (int k = 0; k < i; k++) {
                 struct oriel_cell_entry *other = &cell->entries[k];
                 struct oriel_coming coming = {.what = entry->what, .ticks = ticks};
-                if (other->what != 0 && merge(&coming, other, oriel_cell_ticks(other))) {
+                if (other->what != 0 && entry_merge(&coming, other, oriel_cell_ticks(other))) {
                     oriel_cell_empty(entry);
                     break;
                 }
@@ -137,7 +142,7 @@ static void compact(struct oriel_cell *whole)
 }
 
 /* S4 */
-static bool is_free(const struct oriel_cell_entry *entry)
+static bool entry_is_free(const struct oriel_cell_entry *entry)
 {
     return entry->what == 0 && !oriel_entry_pending(oriel_cell_ticks(entry));
 }
@@ -146,19 +151,19 @@ struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
 {
     for (; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            if (is_free(&cell->entries[i]))
+            if (entry_is_free(&cell->entries[i]))
                 return &cell->entries[i];
     return NULL;
 }
 
-/* Counts the used entries of a cell. *pending: one of those in a further part is pending. */
-static unsigned count_standing(struct oriel_cell *whole, bool *pending)
+/* Counts the used entries of a cell. *pending: an entry in a further part is pending. */
+static unsigned cell_used_entries(struct oriel_cell *whole, bool *pending)
 {
     unsigned standing = 0;
     *pending = false;
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            standing += !is_free(&cell->entries[i]);
+            standing += !entry_is_free(&cell->entries[i]);
             *pending |= cell != whole && oriel_entry_pending(oriel_cell_ticks(&cell->entries[i]));
         }
     return standing;
@@ -168,13 +173,13 @@ static unsigned count_standing(struct oriel_cell *whole, bool *pending)
 void oriel_cell_shorten(struct oriel_cell *whole)
 {
     bool pending;
-    if (count_standing(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
+    if (cell_used_entries(whole, &pending) > ORIEL_CELL_ENTRIES - CELL_ROOM || pending)
         return;
     while (whole->next != 0) {
         oriel_shm_offset place = whole->next;
         struct oriel_cell *cell = oriel_shm_at(place);
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            if (!is_free(&cell->entries[i]))
+            if (!entry_is_free(&cell->entries[i]))
                 oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
                                 oriel_cell_ticks(&cell->entries[i]));
         whole->next = cell->next;
@@ -182,10 +187,10 @@ void oriel_cell_shorten(struct oriel_cell *whole)
     }
 }
 
-/* Room for one more; NULL: the board is full. */
-static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
+/* Returns a free entry in a full cell; NULL: the shared memory is full. */
+static struct oriel_cell_entry *cell_make_room(struct oriel_cell *whole)
 {
-    compact(whole);
+    cell_compact(whole);
     struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
     if (entry != NULL)
         return entry;
@@ -198,20 +203,20 @@ static struct oriel_cell_entry *make_room(struct oriel_cell *whole)
     return &more->entries[0];
 }
 
-/* Of the same trait and flags. */
-static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *entry)
+/* The entry has the access's trait and flags. */
+static void compare_alike_entry(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t what = entry->what;
     uint64_t ticks = oriel_cell_ticks(entry);
     if (oriel_entry_first(what) <= coming->last && oriel_entry_last(what) >= coming->first)
         oriel_cell_meet(coming, entry);
     else if (!coming->merged)
-        merge(coming, entry, ticks);
+        entry_merge(coming, entry, ticks);
 }
 
-/* Most entries of a cell are of other bytes: they are skipped in a few instructions. */
-static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming,
-                                                            struct oriel_cell *whole)
+/* Most entries of a cell have other bytes: the loop skips them in a few instructions. */
+static inline __attribute__((always_inline)) void compare_cell_entries(struct oriel_coming *coming,
+                                                                       struct oriel_cell *whole)
 {
     uint64_t mine = coming->what;
     uint64_t screen = oriel_entry_screen(mine);
@@ -228,7 +233,7 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                     !oriel_entry_pending(oriel_cell_ticks(entry)))
                     coming->spot = entry; /* an equal access */
                 else
-                    meet_alike(coming, entry);
+                    compare_alike_entry(coming, entry);
             } else if (!oriel_entry_is_apart(what, screen)) {
                 oriel_cell_meet(coming, entry);
             }
@@ -239,11 +244,11 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
 
 struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct oriel_cell *cell)
 {
-    meet_cell(coming, cell);
+    compare_cell_entries(coming, cell);
     oriel_delay();
     if (coming->merged)
         return NULL;
-    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : make_room(cell);
+    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : cell_make_room(cell);
     if (entry != NULL)
         oriel_cell_fill(entry, coming->what, coming->ticks);
     if (oriel_unlikely(cell->next != 0))
@@ -273,10 +278,10 @@ enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
     return stands;
 }
 
-/* --- called by history.c --- */
+/* --- the interface --- */
 
-static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs,
-                     unsigned *cells)
+static bool access_is_small(const struct oriel_access *access,
+                            const struct oriel_access_extent *runs, unsigned *cells)
 {
     uint64_t low = (uint64_t)runs->offset;
     uint64_t high = low + runs->len_bytes - 1;
@@ -290,42 +295,43 @@ static bool is_small(const struct oriel_access *access, const struct oriel_acces
 /* Stores bytes of one cell, of the page; what: the word without them. Returns false if the shared
  * memory is full. */
 static inline __attribute__((always_inline)) bool
-enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival, oriel_shm_offset place,
-         uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
+enter_page_cell(struct oriel_history_spot spot, struct oriel_insertion *arrival,
+                oriel_shm_offset place, uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
 {
     struct oriel_coming coming = oriel_cell_coming(arrival, place, what, at, len_bytes);
     return enter_cell(&coming, spot.page, at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1),
                       spot.bucket, wide);
 }
 
-static bool enter_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
-                       uint64_t at, uint64_t len_bytes, bool *wide)
+static bool enter_cell_part(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
+                            uint64_t at, uint64_t len_bytes, bool *wide)
 {
     const struct oriel_pages *pages = &arrival->history->records.pages;
     struct oriel_history_spot spot = {.bucket = oriel_page_bucket(pages, at >> ORIEL_PAGE_SHIFT)};
     spot.page = oriel_page_in(spot.bucket, at >> ORIEL_PAGE_SHIFT);
     if (oriel_unlikely(spot.page == NULL))
         spot.page = oriel_page_make(pages, at >> ORIEL_PAGE_SHIFT);
-    return spot.page != NULL && enter_in(spot, arrival, place, what, at, len_bytes, wide);
+    return spot.page != NULL && enter_page_cell(spot, arrival, place, what, at, len_bytes, wide);
 }
 
-static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
-                        const struct oriel_access_extent *runs, bool *wide)
+static bool enter_cell_parts(struct oriel_insertion *arrival, oriel_shm_offset place, uint64_t what,
+                             const struct oriel_access_extent *runs, bool *wide)
 {
     uint64_t high = (uint64_t)runs->offset + runs->len_bytes;
     for (uint64_t at = (uint64_t)runs->offset; at < high;) {
         uint64_t end = (at | (ORIEL_CELL_BYTES - 1)) + 1;
         end = end < high ? end : high;
-        if (!enter_part(arrival, place, what, at, end - at, wide))
+        if (!enter_cell_part(arrival, place, what, at, end - at, wide))
             return false;
         at = end;
     }
     return true;
 }
 
-/* The entry's word without its bytes; 0: it belongs in the tree. */
-static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place,
-                               oriel_shm_offset *known, const struct oriel_access_extent *runs)
+/* The entry's word without its bytes; 0: the access belongs in the tree. */
+static inline uint64_t entry_word_of(const struct oriel_access *access, oriel_shm_offset place,
+                                     oriel_shm_offset *known,
+                                     const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(*known == 0))
         *known = oriel_trait_of(access);
@@ -335,7 +341,7 @@ static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offs
     return trait << ORIEL_ENTRY_TRAIT | access->flags;
 }
 
-static inline enum oriel_small answer(bool stands, bool wide)
+static inline enum oriel_small small_result(bool stands, bool wide)
 {
     return !stands                ? ORIEL_SMALL_NOT
            : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE
@@ -347,11 +353,11 @@ enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offs
 {
     unsigned cells;
     bool wide = false;
-    if (!is_small(arrival->access, runs, &cells))
+    if (!access_is_small(arrival->access, runs, &cells))
         return ORIEL_SMALL_NOT;
-    uint64_t what = what_of(arrival->access, place, known, runs);
-    bool stands = what != 0 && enter_parts(arrival, place, what, runs, &wide);
-    return answer(stands, wide);
+    uint64_t what = entry_word_of(arrival->access, place, known, runs);
+    bool stands = what != 0 && enter_cell_parts(arrival, place, what, runs, &wide);
+    return small_result(stands, wide);
 }
 
 enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset place,
@@ -364,8 +370,8 @@ enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_o
                        (at & (ORIEL_CELL_BYTES - 1)) + run->len_bytes > ORIEL_CELL_BYTES ||
                        !oriel_pending_list_room(1)))
         return oriel_small_add(arrival, place, known, run);
-    uint64_t what = what_of(arrival->access, place, known, run);
-    bool stands =
-        oriel_likely(what != 0) && enter_in(spot, arrival, place, what, at, run->len_bytes, &wide);
-    return answer(stands, wide);
+    uint64_t what = entry_word_of(arrival->access, place, known, run);
+    bool stands = oriel_likely(what != 0) &&
+                  enter_page_cell(spot, arrival, place, what, at, run->len_bytes, &wide);
+    return small_result(stands, wide);
 }

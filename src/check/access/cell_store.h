@@ -11,7 +11,7 @@
 /* A pending access of this process in a cell. Only this process completes it (pending_list.c). */
 struct oriel_pending_access {
     oriel_shm_offset history;
-    struct oriel_cell *cell; /* has the lock */
+    struct oriel_cell *cell; /* its lock protects the entry */
     struct oriel_cell_entry *entry;
     uint64_t group;
     int32_t origin;
@@ -21,7 +21,7 @@ enum { ORIEL_UNDERWAY_MOST = 32 };
 extern struct oriel_pending_list {
     unsigned count;
     struct oriel_pending_access list[ORIEL_UNDERWAY_MOST];
-} oriel_pending_list __attribute__((visibility("hidden"))); /* pending_list.c's own */
+} oriel_pending_list __attribute__((visibility("hidden"))); /* defined in pending_list.c */
 
 /* --- in cell_store.c --- */
 
@@ -78,10 +78,10 @@ void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t f
 void oriel_pending_list_leave(oriel_shm_offset history);
 
 /* --- the two words of an entry ---
- * ticks: issued << 16 | ticks from issue to completion
- * what:  trait << 22 | first << 15 | (63 - last) << 8 | flags
- * The bit above each offset is free. A screen holds the other's bytes in the opposite order. It is
- * added to an entry's word, and a sum of 64 or more shows in these bits. */
+ *     ticks: issued << 16 | ticks from issue to completion
+ *     what:  trait << 22 | first << 15 | (63 - last) << 8 | flags
+ * The bit above each offset is free. A screen has the other access's bytes in the opposite order.
+ * Added to an entry's word, it sets these bits where a sum is 64 or more. */
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
 #define ORIEL_ENTRY_TRAIT   22 /* bits below it */

@@ -1,22 +1,23 @@
-/* Histories that have grown: what every rank knows to be complete goes, and where that is not enough, neighbours become one at
- * the price of a conflict that may be missed.  A history is looked at again when its records have doubled.  history.c calls,
- * under the history's lock, and has the argument. */
+/* Compacts long histories. Records that every rank knows to be complete are removed. If too many
+ * are left, neighbours are merged, and conflicts may be missed. A history is compacted again when
+ * its records have doubled. Under the history's lock; the argument is in history.c. */
 #include "check/access/insert.h"
 #include "check/order/order.h"
 #include "check/report/finding.h"
 
 #include <stdlib.h>
 
-enum { LONG = 1 << 14 }; /* records from which on neighbours are merged by 2's second half */
+/* more records than this: neighbours with different completions are merged (history.c, 2) */
+enum { MERGE_RECORDS_LEAST = 1 << 14 };
 
-static bool known_to_all(const struct oriel_record *record, void *floor)
+static bool is_known_to_all(const struct oriel_record *record, void *floor)
 {
     const oriel_tick *ticks = floor;
     return !oriel_access_pending(&record->access) &&
            record->access.complete <= ticks[record->access.origin];
 }
 
-/* Neighbours that differ in nothing but when they were complete become one (history.c, 2). */
+/* Merges neighbours that differ only in their completion (history.c, 2). */
 static void merge_neighbours(struct oriel_records *records)
 {
     struct oriel_record_hits hits;
@@ -55,10 +56,10 @@ void oriel_history_shorten(struct oriel_history *history)
     oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
     if (floor != NULL) {
         oriel_order_floor(floor);
-        oriel_records_sweep(&history->records, known_to_all, floor); /* history.c, 4 */
+        oriel_records_sweep(&history->records, is_known_to_all, floor); /* history.c, 4 */
         free(floor);
     }
-    if (history->records.live > LONG)
+    if (history->records.live > MERGE_RECORDS_LEAST)
         merge_neighbours(&history->records);
     uint32_t twice = 2 * history->records.live;
     history->sweep_at = twice > ORIEL_HISTORY_SWEEP_FIRST ? twice : ORIEL_HISTORY_SWEEP_FIRST;

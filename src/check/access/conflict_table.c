@@ -1,8 +1,9 @@
-/* The conflict table (MPI-4.1, 13.7): which accesses to the same bytes are an error when nothing orders them.  Where the
- * standard can be read in two ways it is read in the program's favour.  history.c and windows*.c call. */
+/* The conflict table (MPI-4.1, 13.7): which accesses to the same bytes are an error when nothing
+ * orders them. Where the standard permits two readings, the table follows the one in the program's
+ * favour. */
 #include "check/access/history.h"
 
-/* MPI_NO_OP changes nothing: it is a load that is atomic beside accumulates. */
+/* MPI_NO_OP changes nothing: it is a load that is atomic with respect to accumulates. */
 static bool reads_only(const struct oriel_access *access)
 {
     return access->kind == ORIEL_ACCESS_LOAD || access->kind == ORIEL_ACCESS_GET ||
@@ -11,7 +12,7 @@ static bool reads_only(const struct oriel_access *access)
 
 enum element_class { CLASS_WORD, CLASS_REAL, CLASS_COMPLEX, CLASS_PAIR };
 
-static enum element_class class_of(uint8_t element)
+static enum element_class element_class_of(uint8_t element)
 {
     switch (element) {
 /* The formatter joins macros that end in a statement. */
@@ -31,25 +32,27 @@ static enum element_class class_of(uint8_t element)
     }
 }
 
-/* Whether accumulates of the two kinds see each other's elements whole: signed and unsigned, logical and integer numbers of one
- * size are updated in the same way, though by the letter they are different basic types. */
-static bool same_element(uint8_t a, uint8_t b)
+/* Whether accumulates of the two kinds see each other's elements whole. Signed and unsigned,
+ * logical and integer numbers of one size are updated in the same way, although MPI defines them as
+ * different basic types. */
+static bool is_same_element(uint8_t a, uint8_t b)
 {
     if (a == b || a >= ORIEL_KIND_COUNT || b >= ORIEL_KIND_COUNT)
         return true;
-    return class_of(a) == CLASS_WORD && class_of(b) == CLASS_WORD &&
+    return element_class_of(a) == CLASS_WORD && element_class_of(b) == CLASS_WORD &&
            oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
 }
 
-/* Of one origin they are in order, whatever their operators, if they are of one basic type (13.7.2).  Of several: the default of
- * accumulate_ops, same_op_no_op, allows one operator beside MPI_NO_OP; same_op not even that. */
+/* Accumulates of one origin to one basic type are ordered, whatever their operators (13.7.2).
+ * Between origins, the default of accumulate_ops, same_op_no_op, permits one operator concurrent
+ * with MPI_NO_OP. same_op does not permit even that. */
 static bool accumulates_conflict(const struct oriel_access *a, const struct oriel_access *b)
 {
     bool no_op_a = a->op == ORIEL_OPERATOR_NO_OP;
     bool no_op_b = b->op == ORIEL_OPERATOR_NO_OP;
     if (no_op_a && no_op_b)
         return false;
-    if (!same_element(a->element, b->element))
+    if (!is_same_element(a->element, b->element))
         return true;
     if (a->origin == b->origin || a->op == b->op ||
         ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)

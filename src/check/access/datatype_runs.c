@@ -1,11 +1,11 @@
-/* Lists of extents from layouts: what a cursor yields at equal distances is one extent, a pair with padding two.  Knows no
- * accesses. */
+/* Lists of extents from layouts. Runs that a cursor yields at equal distances become one extent;
+ * padded pairs become two. */
 #include "check/access/datatype_runs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool append(struct oriel_extents *extents, const struct oriel_access_extent *extent)
+static bool extents_append(struct oriel_extents *extents, const struct oriel_access_extent *extent)
 {
     if (extents->count == extents->room) {
         size_t room = 4 * extents->room;
@@ -23,9 +23,10 @@ static bool append(struct oriel_extents *extents, const struct oriel_access_exte
     return true;
 }
 
-/* The first bytes that move of one run of padded pairs: values, indices, and what there is of the last pair. */
-static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, int64_t offset,
-                         uint64_t len_bytes)
+/* Appends the first bytes that move of one run of padded pairs: values, indices, and the part of
+ * the last pair. */
+static bool extents_append_pairs(struct oriel_extents *extents, enum oriel_kind which,
+                                 int64_t offset, uint64_t len_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[which];
     uint64_t count = len_bytes / oriel_kind_moving_bytes(which);
@@ -38,14 +39,15 @@ static bool append_pairs(struct oriel_extents *extents, enum oriel_kind which, i
         {last, value_bytes, value_bytes > 0, 0},
         {last + kind->index_offset, rest_bytes - value_bytes, rest_bytes > value_bytes, 0}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].count > 0 && !append(extents, &parts[i]))
+        if (parts[i].count > 0 && !extents_append(extents, &parts[i]))
             return false;
     return true;
 }
 
-/* At most so many bytes of it move, which those that do are taken from. */
-static bool append_batch(struct oriel_extents *extents, const struct oriel_batch *batch,
-                         int64_t offset, uint64_t *most_bytes)
+/* Appends the bytes of the batch that move, at most *most_bytes, and subtracts their number from
+ * it. */
+static bool extents_append_batch(struct oriel_extents *extents, const struct oriel_batch *batch,
+                                 int64_t offset, uint64_t *most_bytes)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[batch->kind];
     uint64_t each_bytes =
@@ -60,13 +62,14 @@ static bool append_batch(struct oriel_extents *extents, const struct oriel_batch
         struct oriel_access_extent whole = {offset, each_bytes, runs, batch->stride_bytes};
         struct oriel_access_extent begun = {offset + (int64_t)runs * batch->stride_bytes,
                                             rest_bytes, 1, 0};
-        return (runs == 0 || append(extents, &whole)) &&
-               (rest_bytes == 0 || append(extents, &begun));
+        return (runs == 0 || extents_append(extents, &whole)) &&
+               (rest_bytes == 0 || extents_append(extents, &begun));
     }
     bool room = true;
     for (uint64_t run = 0; run <= runs && room; run++)
-        room = append_pairs(extents, batch->kind, offset + (int64_t)run * batch->stride_bytes,
-                            run < runs ? each_bytes : rest_bytes);
+        room =
+            extents_append_pairs(extents, batch->kind, offset + (int64_t)run * batch->stride_bytes,
+                                 run < runs ? each_bytes : rest_bytes);
     return room;
 }
 
@@ -90,7 +93,7 @@ enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
     bool room = true;
     while (room && most_bytes > 0 && oriel_cursor_fill(&cursor)) {
-        room = append_batch(extents, &cursor.batch, offset, &most_bytes);
+        room = extents_append_batch(extents, &cursor.batch, offset, &most_bytes);
         oriel_batch_use_runs(&cursor.batch, cursor.batch.further + 1);
     }
     oriel_cursor_close(&cursor);

@@ -1,5 +1,5 @@
-/* From a buffer's datatype to the bytes that it names, as the history wants them: runs at equal distances, padding left out.
- * A list belongs to the thread that opened it, and is closed by it, also when opening failed.  windows*.c and local_accesses.c call. */
+/* The bytes that a buffer's datatype names, as runs at equal distances, without padding. A list
+ * belongs to the thread that opened it. That thread closes it, also after a failed open. */
 #ifndef ORIEL_CHECK_ACCESS_DATATYPE_RUNS_H
 #define ORIEL_CHECK_ACCESS_DATATYPE_RUNS_H
 
@@ -18,12 +18,13 @@ struct oriel_extents {
     struct oriel_access_extent own[ORIEL_EXTENTS_OWN];
 };
 
-/* The bytes of count items of the type, the first at offset: a window's byte, or an address.  Of more than most_bytes those that
- * move first.  ORIEL_E_NO_MEM: memory is exhausted. */
+/* Opens the bytes of count items of the type, the first at offset: a byte of a window, or an
+ * address. If the items have more than most_bytes, the list has those that move first.
+ * ORIEL_E_NO_MEM: memory is exhausted. */
 enum oriel_status oriel_extents_open(struct oriel_extents *extents, const struct oriel_type *type,
                                      uint64_t count, int64_t offset, uint64_t most_bytes);
 
-/* All of them, from the handle; ORIEL_E_TYPE for what is not a committed datatype. */
+/* The same for all bytes, from the handle. ORIEL_E_TYPE: it is not a committed datatype. */
 enum oriel_status oriel_extents_open_of(struct oriel_extents *extents, MPI_Datatype datatype,
                                         uint64_t count, int64_t offset);
 

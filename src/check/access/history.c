@@ -1,19 +1,24 @@
-/* Histories: how accesses are added, and what is complete. The argument of comparing, merging,
- * replacing and removing accesses: 1 A stored access is compared by its completion alone. A new
- * access is ordered after it if it was issued with a clock that knows that number of its origin. It
- * is also ordered if both are of one process and the earlier one is complete. The clock with which
- * the earlier one was issued is no longer needed. 2 Accesses of one origin that have the same
- * completion, or are pending and will be completed together, and are alike in kind and site, are
- * merged. No answer changes. With another completion they stay apart: a process that acquired a
- * clock between the two knows the one and not the other. (In a very long history neighbours are
- * merged all the same, with the earlier completion. A conflict may then be missed, and no false one
- * is reported. The summary counts it.) 3 An ordered later access replaces an earlier one, byte by
- * byte, if it conflicts with everything that the earlier one conflicts with. A process that does
- * not know the earlier one does not know the later one either: the later one's clock contains the
- * earlier one's completion, and a process that acquires the one acquires the other. 4 An access
- * that every rank knows to be complete is ordered before every new one (oriel_order_floor), and is
- * removed. 5 A process that dies inside leaves busy set. The next process finds it and starts with
- * an empty history: conflicts may be missed. */
+/* Histories: how accesses are added, and when they are complete. The argument of comparing,
+ * merging, replacing and removing accesses:
+ *
+ * 1. A stored access is compared by its completion alone. A new access is ordered after it if it
+ *    was issued with a clock that contains this completion. It is also ordered if both are of one
+ *    process and the earlier one is complete. The clock with which the earlier one was issued is
+ *    no longer needed.
+ * 2. Accesses of one origin are merged if they are alike in kind and site, and have the same
+ *    completion, or are pending and will be completed together. No answer changes. With another
+ *    completion they stay apart: a process that acquired a clock between the two knows the one and
+ *    not the other. (In a very long history neighbours are merged all the same, with the earlier
+ *    completion. A conflict may then be missed, and no false one is reported. The summary counts
+ *    it.)
+ * 3. An ordered later access replaces an earlier one, byte by byte, if it conflicts with everything
+ *    that the earlier one conflicts with. A process that does not know the earlier one does not
+ *    know the later one either: the later one's clock contains the earlier one's completion, and a
+ *    process that acquires the one acquires the other.
+ * 4. An access that every rank knows to be complete is ordered before every new one
+ *    (oriel_order_floor), and is removed.
+ * 5. A process that dies inside leaves busy set. The next process finds it and starts with an empty
+ *    history: conflicts may be missed. */
 #include "check/access/history.h"
 
 #include "base/atomic.h"
@@ -26,8 +31,8 @@
 #include <string.h>
 
 enum {
-    NOBODY = -1,      /* no origin */
-    SMALL_TICKET = 1, /* no record's: those have serials above it */
+    NO_ORIGIN = -1,   /* no origin */
+    SMALL_TICKET = 1, /* not a record's: those have serials above it */
 };
 
 struct oriel_history *oriel_history_enter(oriel_shm_offset place)
@@ -80,11 +85,11 @@ void oriel_history_leave(oriel_shm_offset place)
     oriel_pending_list_leave(place);
 }
 
-/* --- what is called --- */
+/* --- the interface --- */
 
-/* With what stands there, in the tree and in cells. */
-static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_extent *extents,
-                     size_t count)
+/* Compares the access with the records of the tree and the entries of cells. */
+static void compare_extents(struct oriel_insertion *arrival,
+                            const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++) {
@@ -95,9 +100,10 @@ static void meet_all(struct oriel_insertion *arrival, const struct oriel_access_
     }
 }
 
-/* It is about to stand there (cell_store.c, S2): the record that it becomes keeps the marks. */
-static void mark_all(struct oriel_history *history, const struct oriel_access_extent *extents,
-                     size_t count)
+/* Marks the bytes before the access is stored (cell_store.c, S2). The record that it becomes keeps
+ * the marks. */
+static void mark_extents(struct oriel_history *history, const struct oriel_access_extent *extents,
+                         size_t count)
 {
     struct oriel_access_extent runs;
     for (size_t i = 0; i < count; i++)
@@ -107,9 +113,10 @@ static void mark_all(struct oriel_history *history, const struct oriel_access_ex
     oriel_fence_full();
 }
 
-/* The number of its first record; 0: the board is full, or there are no bytes. */
-static oriel_record_number keep_all(struct oriel_insertion *arrival,
-                                    const struct oriel_access_extent *extents, size_t count)
+/* Stores the access. Returns the number of its first record; 0: the shared memory is full, or there
+ * are no bytes. */
+static oriel_record_number store_extents(struct oriel_insertion *arrival,
+                                         const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_access_extent runs;
@@ -118,7 +125,7 @@ static oriel_record_number keep_all(struct oriel_insertion *arrival,
     for (size_t i = 0; i < count; i++) {
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
-        if (count > 1) /* the parts do not meet each other, but may be one with each other */
+        if (count > 1) /* the parts are not compared with each other, but may be merged */
             oriel_insertion_meet(arrival, &runs, true);
         oriel_record_number number = oriel_insertion_keep(arrival, &runs);
         if (first == 0)
@@ -136,11 +143,11 @@ static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_shm_offset pl
 {
     struct oriel_history *history = oriel_history_enter(place);
     const struct oriel_access *access = arrival->access;
-    mark_all(history, extents, count);
+    mark_extents(history, extents, count);
     oriel_delay();
-    meet_all(arrival, extents, count);
+    compare_extents(arrival, extents, count);
     oriel_delay();
-    oriel_record_number first = keep_all(arrival, extents, count);
+    oriel_record_number first = store_extents(arrival, extents, count);
     uint64_t ticket = 0;
     if (oriel_access_pending(access) && first != 0)
         ticket = access->group != 0 ? access->group : oriel_history_ticket(history, first);
@@ -168,9 +175,9 @@ void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset
     oriel_beside_meet(arrival, runs, 1);
 }
 
-/* Whether it does not belong into the tree. */
-static bool stands_in_cells(enum oriel_small small, struct oriel_insertion *arrival,
-                            oriel_shm_offset place, const struct oriel_access_extent *runs)
+/* Whether the access is in cells and does not belong in the tree. */
+static bool is_in_cells(enum oriel_small small, struct oriel_insertion *arrival,
+                        oriel_shm_offset place, const struct oriel_access_extent *runs)
 {
     if (oriel_unlikely(small == ORIEL_SMALL_AND_WIDE))
         oriel_insertion_meet_tree(arrival, place, runs);
@@ -186,7 +193,7 @@ uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *ac
     oriel_shm_offset trait = 0;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
     if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
-        !stands_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
+        !is_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
         return add_to_tree(&arrival, place, extents, count);
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
@@ -198,8 +205,8 @@ bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot s
 {
     struct oriel_insertion arrival;
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
-    if (oriel_likely(stands_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run),
-                                     &arrival, place, run)))
+    if (oriel_likely(is_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival,
+                                 place, run)))
         return true;
     add_to_tree(&arrival, place, run, 1);
     return false;
@@ -212,14 +219,16 @@ void oriel_history_look(oriel_shm_offset place, const struct oriel_access *acces
     struct oriel_insertion arrival;
     oriel_insertion_begin(&arrival, place, access, tell, closure, false);
     struct oriel_history *history = oriel_history_enter(place);
-    meet_all(&arrival, extents, count);
+    compare_extents(&arrival, extents, count);
     oriel_history_exit(history);
 }
 
-/* One that has become like another becomes one with it, which keeps the number; hint: where a loop's last may be.  *grown: it
- * has more bytes than before. */
-static oriel_record_number join_one(struct oriel_history *history, oriel_record_number number,
-                                    struct oriel_history_hint hint, bool *grown)
+/* Merges a record into another that it has become like. Returns the number of that one, or the
+ * record's own if there is none. hint: the first candidate, a loop's last record. *grown: the other
+ * record has more bytes than before. */
+static oriel_record_number merge_record_once(struct oriel_history *history,
+                                             oriel_record_number number,
+                                             struct oriel_history_hint hint, bool *grown)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
@@ -249,13 +258,13 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
     return into;
 }
 
-/* Then it may touch others that are like it. */
-static oriel_record_number join_alike(struct oriel_history *history, oriel_record_number number,
-                                      struct oriel_history_hint hint)
+/* A record that has grown may touch others that are like it. */
+static oriel_record_number merge_record(struct oriel_history *history, oriel_record_number number,
+                                        struct oriel_history_hint hint)
 {
     bool grown;
     do {
-        number = join_one(history, number, hint, &grown);
+        number = merge_record_once(history, number, hint, &grown);
         hint = (struct oriel_history_hint){0, 0};
     } while (grown);
     return number;
@@ -269,10 +278,11 @@ static void complete_record(struct oriel_history *history, oriel_record_number n
     oriel_history_unchain(history, number);
     record->access.complete = now;
     record->access.group = 0;
-    lane->done = oriel_history_hint_at(history, join_alike(history, number, lane->done));
+    lane->done = oriel_history_hint_at(history, merge_record(history, number, lane->done));
 }
 
-/* What this process has pending in the lane stays in it until this process completes it: an empty lane has nothing of it. */
+/* This process's pending records stay in their lane until this process completes them. So an empty
+ * lane has none of them. */
 static bool lane_is_empty(const struct oriel_history_lane *lane)
 {
     return atomic_load_explicit((const _Atomic oriel_record_number *)&lane->pending,
@@ -288,7 +298,7 @@ static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lan
     oriel_record_number next;
     for (oriel_record_number number = lane->pending; number != 0; number = next) {
         const struct oriel_record *record = oriel_record_at(&history->records, number);
-        next = record->behind;
+        next = record->next;
         if (record->access.group != group || (group == 0 && record->access.origin != origin))
             continue;
         complete_record(history, number, now);
@@ -315,7 +325,8 @@ typedef void ticket_fn(struct oriel_history *history, oriel_record_number number
                        uint64_t argument);
 
 /* Calls act for each pending record that has the ticket. */
-static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, uint64_t argument)
+static void for_each_record_of_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act,
+                                      uint64_t argument)
 {
     if (ticket == 0 || (ticket >= ORIEL_ACCESS_GROUP &&
                         lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), 0, ticket))))
@@ -336,7 +347,7 @@ static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, 
         for (oriel_record_number number = oriel_history_lane_of(history, 0, ticket)->pending;
              number != 0; number = next) {
             const struct oriel_record *record = oriel_record_at(&history->records, number);
-            next = record->behind;
+            next = record->next;
             if (record->access.group == ticket)
                 act(history, number, argument);
         }
@@ -347,11 +358,12 @@ static void for_ticket(oriel_shm_offset place, uint64_t ticket, ticket_fn *act, 
 void oriel_history_complete_one(oriel_shm_offset place, uint64_t ticket, oriel_tick now)
 {
     if (ticket >= ORIEL_ACCESS_GROUP)
-        oriel_pending_list_complete(place, NOBODY, ticket, now);
-    for_ticket(place, ticket, complete_record, now);
+        oriel_pending_list_complete(place, NO_ORIGIN, ticket, now);
+    for_each_record_of_ticket(place, ticket, complete_record, now);
 }
 
-static void end_record(struct oriel_history *history, oriel_record_number number, uint64_t argument)
+static void discard_record(struct oriel_history *history, oriel_record_number number,
+                           uint64_t argument)
 {
     (void)argument;
     oriel_history_discard(history, number);
@@ -360,24 +372,25 @@ static void end_record(struct oriel_history *history, oriel_record_number number
 void oriel_history_end_one(oriel_shm_offset place, uint64_t ticket)
 {
     oriel_pending_list_end(place, ticket);
-    for_ticket(place, ticket, end_record, 0);
+    for_each_record_of_ticket(place, ticket, discard_record, 0);
 }
 
-/* Nobody has a ticket of it any more when its request is done: it is like others then that are pending. */
-static void end_request(struct oriel_history *history, oriel_record_number number,
-                        uint64_t argument)
+/* No ticket of the record is in use once its request is done. From then on it is merged like other
+ * pending records. */
+static void end_record_request(struct oriel_history *history, oriel_record_number number,
+                               uint64_t argument)
 {
     struct oriel_access *access = &oriel_record_at(&history->records, number)->access;
     (void)argument;
     access->flags |= ORIEL_ACCESS_REQUEST_DONE;
     access->flags &= (uint8_t)~ORIEL_ACCESS_ALONE;
     access->moment = 0;
-    join_alike(history, number, (struct oriel_history_hint){0, 0});
+    merge_record(history, number, (struct oriel_history_hint){0, 0});
 }
 
 void oriel_history_request_done(oriel_shm_offset place, uint64_t ticket)
 {
-    for_ticket(place, ticket, end_request, 0);
+    for_each_record_of_ticket(place, ticket, end_record_request, 0);
 }
 
 void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
@@ -390,15 +403,16 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
     for (oriel_record_number number = oriel_history_lane_of(history, origin, 0)->pending;
          number != 0; number = next) {
         struct oriel_record *record = oriel_record_at(&history->records, number);
-        next = record->behind;
+        next = record->next;
         if (record->access.origin != origin || record->access.group != 0)
             continue;
-        if ((record->access.flags & flags) == flags) /* the older ones had them before it */
+        /* older records got the flags before this one */
+        if ((record->access.flags & flags) == flags)
             break;
         record->access.flags |= flags;
-        if ((record->access.flags & ORIEL_ACCESS_ALONE) ==
-            0) /* or a loop of such pairs would pile them up */
-            join_alike(history, number, (struct oriel_history_hint){0, 0});
+        /* otherwise a loop of such pairs would accumulate records */
+        if ((record->access.flags & ORIEL_ACCESS_ALONE) == 0)
+            merge_record(history, number, (struct oriel_history_hint){0, 0});
     }
     oriel_history_exit(history);
 }

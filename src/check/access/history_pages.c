@@ -1,5 +1,5 @@
-/* Pages in buckets by their numbers.  A page is filled before it is linked, and never unlinked while its history lives, so that
- * chains are read without a lock. */
+/* Pages in buckets by their numbers. A page is filled before it is linked, and never unlinked while
+ * its history exists. So chains are read without a lock. */
 #include "check/access/history_pages.h"
 
 #include "base/atomic.h"
@@ -14,8 +14,9 @@ static size_t page_bytes(void)
     return sizeof(struct oriel_page) + ORIEL_CACHE_LINE;
 }
 
-/* Pages begin lines, the board's blocks do not; a page knows its block. */
-static struct oriel_page *page_in(oriel_shm_offset block)
+/* Pages start at cache lines, allocations of the shared memory do not; each page stores its
+ * allocation. */
+static struct oriel_page *page_in_block(oriel_shm_offset block)
 {
     return (struct oriel_page *)(((uintptr_t)oriel_shm_at(block) + ORIEL_CACHE_LINE - 1) /
                                  ORIEL_CACHE_LINE * ORIEL_CACHE_LINE);
@@ -31,7 +32,7 @@ bool oriel_pages_make(struct oriel_pages *pages, uint64_t size_bytes)
     return pages->place != 0;
 }
 
-static void free_chain(oriel_shm_offset place)
+static void free_cell_chain(oriel_shm_offset place)
 {
     while (place != 0) {
         oriel_shm_offset next = ((struct oriel_cell *)oriel_shm_at(place))->next;
@@ -44,7 +45,7 @@ static void free_page(struct oriel_page *page)
 {
     for (int i = 0; i < ORIEL_PAGE_CELLS; i++)
         if (page->used >> i & 1)
-            free_chain(page->cells[i].next);
+            free_cell_chain(page->cells[i].next);
     oriel_shm_free(page->block, page_bytes());
 }
 
@@ -61,8 +62,8 @@ void oriel_pages_free(struct oriel_pages *pages)
     oriel_shm_free(pages->place, pages->count * sizeof(struct oriel_page_bucket));
 }
 
-/* The bucket is looked through from the very place before which the new page is linked: no other process has linked one of this
- * number in between. */
+/* The chain is searched from the same element before which the new page is then linked. So no other
+ * process has linked a page of this number in between. */
 struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t number)
 {
     struct oriel_page_bucket *bucket = oriel_page_bucket(pages, number);
@@ -72,7 +73,7 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     oriel_shm_offset block = oriel_shm_allocate(page_bytes());
     if (block == 0)
         return NULL;
-    page = page_in(block);
+    page = page_in_block(block);
     page->number = number;
     page->block = block;
     page->next = atomic_load(&bucket->first);
@@ -87,23 +88,24 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     return page;
 }
 
-/* Only who has the history's lock changes it: it costs no locked instruction. */
-static void mark_one(struct oriel_page_bucket *bucket, uint32_t by)
+/* Only the holder of the history's lock changes the count, so no locked instruction is needed. */
+static void mark_bucket(struct oriel_page_bucket *bucket, uint32_t by)
 {
     uint32_t wide = atomic_load_explicit(&bucket->wide, memory_order_relaxed);
     atomic_store_explicit(&bucket->wide, wide + by, memory_order_relaxed);
 }
 
-/* Bytes far apart have more pages than there are buckets: each is then marked as often as its turn comes. */
+/* A long range has more pages than there are buckets. Each bucket then gets one mark per
+ * page that maps to it. */
 void oriel_pages_mark(const struct oriel_pages *pages, int64_t low, int64_t high, int by)
 {
     uint64_t number = (uint64_t)low >> ORIEL_PAGE_SHIFT;
     uint64_t last = (uint64_t)(high - 1) >> ORIEL_PAGE_SHIFT;
     uint64_t turns = last < number ? 0 : (last - number) / pages->count;
     for (uint64_t i = 0; i < pages->count && turns > 0; i++)
-        mark_one(oriel_page_bucket(pages, i), (uint32_t)by * (uint32_t)turns);
+        mark_bucket(oriel_page_bucket(pages, i), (uint32_t)by * (uint32_t)turns);
     for (number += turns * pages->count; number <= last; number++)
-        mark_one(oriel_page_bucket(pages, number), (uint32_t)by);
+        mark_bucket(oriel_page_bucket(pages, number), (uint32_t)by);
 }
 
 void oriel_pages_unmark_all(const struct oriel_pages *pages)

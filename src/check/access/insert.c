@@ -1,20 +1,22 @@
-/* How an access comes into a history: it is compared with what stands there, takes the place of some of it, and becomes one with
- * what it continues.  The numbers are those of history.c's argument.  history.c calls, under the history's lock. */
+/* Insertion of an access into a history. The access is compared with the records at its bytes,
+ * replaces some of them, and is merged with those that it continues. The numbers are those of
+ * history.c's argument. Under the history's lock. */
 #include "check/access/insert.h"
 
 #include "base/atomic.h"
 #include "base/delay.h"
 
 enum {
-    CROWD =
-        12, /* records among each other, from which on loops with holes stay in their parts: each costs all that come */
-    LONGEST =
-        4096, /* bytes of a run that makes a loop: longer ones are few, and may come to fill the holes */
-    SPARSEST =
-        4096, /* run lengths from one run of a loop to the next: what is at larger distances is chance */
+    /* records around an access from which on loops with holes are not merged: each slows all later
+     * accesses */
+    LOOP_CROWD = 12,
+    /* bytes of a run in a loop; longer runs are few, and later ones may fill the holes */
+    LOOP_RUN_MOST = 4096,
+    /* run lengths from one run of a loop to the next; larger distances are chance */
+    LOOP_SPARSEST = 4096,
 };
 
-/* --- pending ones --- */
+/* --- pending records --- */
 
 struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin,
                                                  uint64_t group)
@@ -33,22 +35,22 @@ void oriel_history_chain(struct oriel_history *history, oriel_record_number numb
 {
     struct oriel_record *record = oriel_record_at(&history->records, number);
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, &record->access);
-    record->before = 0;
-    record->behind = lane->pending;
+    record->previous = 0;
+    record->next = lane->pending;
     if (lane->pending != 0)
-        oriel_record_at(&history->records, lane->pending)->before = number;
+        oriel_record_at(&history->records, lane->pending)->previous = number;
     lane->pending = number;
 }
 
 void oriel_history_unchain(struct oriel_history *history, oriel_record_number number)
 {
     struct oriel_record *record = oriel_record_at(&history->records, number);
-    if (record->before != 0)
-        oriel_record_at(&history->records, record->before)->behind = record->behind;
+    if (record->previous != 0)
+        oriel_record_at(&history->records, record->previous)->next = record->next;
     else
-        oriel_history_lane_of_access(history, &record->access)->pending = record->behind;
-    if (record->behind != 0)
-        oriel_record_at(&history->records, record->behind)->before = record->before;
+        oriel_history_lane_of_access(history, &record->access)->pending = record->next;
+    if (record->next != 0)
+        oriel_record_at(&history->records, record->next)->previous = record->previous;
 }
 
 void oriel_history_discard(struct oriel_history *history, oriel_record_number number)
@@ -101,8 +103,8 @@ static bool same_runs(const struct oriel_access_extent *a, const struct oriel_ac
            (a->count == 1 || a->stride_bytes == b->stride_bytes);
 }
 
-static oriel_record_number join_found(struct oriel_insertion *arrival,
-                                      const struct oriel_access_extent *runs)
+static oriel_record_number merge_into_neighbours(struct oriel_insertion *arrival,
+                                                 const struct oriel_access_extent *runs)
 {
     struct oriel_records *records = &arrival->history->records;
     struct oriel_access_extent all = *runs;
@@ -128,11 +130,11 @@ static oriel_record_number join_found(struct oriel_insertion *arrival,
     return into;
 }
 
-/* A loop with holes: the run continues the last ones, or is the third at one distance.  (Two alone are no loop: any two are at
- * some distance.) */
-static oriel_record_number join_loop(struct oriel_insertion *arrival,
-                                     struct oriel_history_lane *lane,
-                                     const struct oriel_access_extent *runs)
+/* Merges a run into a loop with holes: it continues the last record, or is the third at one
+ * distance. (Two runs are no loop: any two are at some distance.) */
+static oriel_record_number merge_into_loop(struct oriel_insertion *arrival,
+                                           struct oriel_history_lane *lane,
+                                           const struct oriel_access_extent *runs)
 {
     struct oriel_history *history = arrival->history;
     struct oriel_record *last = oriel_history_follow(history, lane->last);
@@ -147,10 +149,10 @@ static oriel_record_number join_loop(struct oriel_insertion *arrival,
     int64_t distance = runs->offset - last->runs.offset;
     if (first == NULL || first == last ||
         !oriel_access_may_be_one(&first->access, arrival->access) || runs->count != 1 ||
-        last->runs.count != 1 || first->runs.count != 1 || runs->len_bytes >= LONGEST ||
+        last->runs.count != 1 || first->runs.count != 1 || runs->len_bytes >= LOOP_RUN_MOST ||
         last->runs.len_bytes != runs->len_bytes || first->runs.len_bytes != runs->len_bytes ||
         distance != last->runs.offset - first->runs.offset ||
-        (uint64_t)(distance < 0 ? -distance : distance) > SPARSEST * runs->len_bytes)
+        (uint64_t)(distance < 0 ? -distance : distance) > LOOP_SPARSEST * runs->len_bytes)
         return 0;
     struct oriel_access_extent loop = {first->runs.offset, runs->len_bytes, 3, distance};
     oriel_byte_runs_tidy(&loop, &all);
@@ -167,9 +169,9 @@ oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival,
 {
     struct oriel_history *history = arrival->history;
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, arrival->access);
-    oriel_record_number number = join_found(arrival, runs);
-    if (number == 0 && arrival->near < CROWD)
-        number = join_loop(arrival, lane, runs);
+    oriel_record_number number = merge_into_neighbours(arrival, runs);
+    if (number == 0 && arrival->near < LOOP_CROWD)
+        number = merge_into_loop(arrival, lane, runs);
     bool joined = number != 0;
     if (!joined)
         number = oriel_record_make(&history->records);
@@ -191,7 +193,8 @@ oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival,
 
 /* --- comparing --- */
 
-static bool ordered(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
+static bool is_ordered_after(const struct oriel_insertion *arrival,
+                             const struct oriel_access *earlier)
 {
     return !oriel_access_pending(earlier) &&
            oriel_insertion_knows(arrival, earlier->origin, earlier->complete);
@@ -258,8 +261,8 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
     oriel_record_change(records, number, &pieces[0]); /* S6 */
 }
 
-static bool may_join(const struct oriel_insertion *arrival, const struct oriel_record *record,
-                     const struct oriel_access_extent *runs)
+static bool may_merge(const struct oriel_insertion *arrival, const struct oriel_record *record,
+                      const struct oriel_access_extent *runs)
 {
     struct oriel_access_extent sum;
     return arrival->joins < ORIEL_INSERTION_JOINS &&
@@ -267,32 +270,33 @@ static bool may_join(const struct oriel_insertion *arrival, const struct oriel_r
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
 
-/* It is complete with the number that the access will have too if it is completed before anything else happens: then they are
- * one, and nothing need be cut. */
-static bool joins_later(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
+/* Whether the earlier access is complete with the number that this access will have, if it is
+ * completed before anything else happens. The two are then merged, and nothing is removed now. */
+static bool merges_when_complete(const struct oriel_insertion *arrival,
+                                 const struct oriel_access *earlier)
 {
     struct oriel_access access = *arrival->access;
-    access.group = 0; /* as it is once it is complete */
+    access.group = 0; /* complete accesses have no group */
     return oriel_access_pending(&access) && arrival->clock != NULL &&
            earlier->complete == arrival->clock[access.origin] &&
            oriel_access_alike(&access, earlier);
 }
 
-static void meet_one(struct oriel_insertion *arrival, oriel_record_number number,
-                     const struct oriel_access_extent *runs)
+static void compare_record(struct oriel_insertion *arrival, oriel_record_number number,
+                           const struct oriel_access_extent *runs)
 {
     struct oriel_record *record = oriel_record_at(&arrival->history->records, number);
     int64_t offset;
     uint64_t len_bytes;
     bool both = oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes);
-    bool known = both && ordered(arrival, &record->access);
+    bool known = both && is_ordered_after(arrival, &record->access);
     if (both && !known && oriel_access_conflicts(&record->access, arrival->access))
         oriel_insertion_tell(arrival, &record->access, offset, len_bytes);
     if (!arrival->stays)
         return;
-    if (may_join(arrival, record, runs))
+    if (may_merge(arrival, record, runs))
         arrival->join[arrival->joins++] = number;
-    else if (known && !joins_later(arrival, &record->access) &&
+    else if (known && !merges_when_complete(arrival, &record->access) &&
              oriel_access_supersedes(arrival->access, &record->access))
         oriel_history_take_bytes(arrival->history, number, runs); /* 3 */
 }
@@ -317,8 +321,8 @@ void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_ac
         after = oriel_record_at(records, after_number)->runs;
         for (size_t i = 0; i < hits.count; i++) {
             if (!again)
-                meet_one(arrival, hits.numbers[i], runs);
-            else if (may_join(arrival, oriel_record_at(records, hits.numbers[i]), runs))
+                compare_record(arrival, hits.numbers[i], runs);
+            else if (may_merge(arrival, oriel_record_at(records, hits.numbers[i]), runs))
                 arrival->join[arrival->joins++] = hits.numbers[i];
         }
     } while (hits.count == ORIEL_RECORD_HITS);

@@ -1,5 +1,6 @@
-/* What history.c, insert.c, compact.c and aliased_windows.c share: the history as it lies in the board, and the lists of what is
- * pending in it.  Everything is under the history's lock.  Nobody else may include it. */
+/* What history.c, insert.c, compact.c and aliased_windows.c share: the layout of a history in the
+ * checker's shared memory, and the lists of its pending records. Everything is under the history's
+ * lock. */
 #ifndef ORIEL_CHECK_ACCESS_INSERT_H
 #define ORIEL_CHECK_ACCESS_INSERT_H
 
@@ -9,9 +10,9 @@
 
 enum {
     ORIEL_LANES = 64,
-    ORIEL_INSERTION_JOINS = 4,       /* an access joins with so many that stand */
-    ORIEL_INSERTION_TOLD = 16,       /* pairs of sites that are told of one access */
-    ORIEL_HISTORY_SWEEP_FIRST = 256, /* records before it is shortened for the first time */
+    ORIEL_INSERTION_JOINS = 4,       /* most stored records that an access is merged with */
+    ORIEL_INSERTION_TOLD = 16,       /* most pairs of sites that are reported for one access */
+    ORIEL_HISTORY_SWEEP_FIRST = 256, /* records before it is compacted for the first time */
 };
 
 struct oriel_history_hint {
@@ -19,10 +20,10 @@ struct oriel_history_hint {
     uint32_t serial;
 };
 
-/* By origin, or by group: what is pending, and where a loop was last. */
+/* Per origin, or per group: the pending records, and the last records of a loop. */
 struct oriel_history_lane {
     oriel_record_number pending;    /* the newest first */
-    struct oriel_history_hint last; /* added last, and before that */
+    struct oriel_history_hint last; /* added last; previous: before that */
     struct oriel_history_hint previous;
     struct oriel_history_hint done; /* completed last */
 };
@@ -30,30 +31,31 @@ struct oriel_history_lane {
 struct oriel_history {
     struct oriel_shm_lock lock;
     uint32_t busy;
-    uint32_t sweep_at;                 /* records */
+    uint32_t sweep_at;                 /* compacted when it has more records */
     struct oriel_shm_lock beside_lock; /* aliased_windows.c */
     _Atomic oriel_shm_offset beside;
     struct oriel_history_lane lanes[ORIEL_LANES];
     struct oriel_records records;
 };
 
-/* An access on its way in. */
+/* An access that is being inserted. */
 struct oriel_insertion {
     struct oriel_history *history;
     const struct oriel_access *access;
-    const oriel_tick *
-        clock; /* NULL: the board had no room for it; then it is ordered behind all that is complete */
+    /* NULL: the shared memory had no room for it; the access then counts as ordered after all
+     * complete ones */
+    const oriel_tick *clock;
     oriel_conflict_fn *tell;
     void *closure;
     bool stays;
     int told;
     struct oriel_site sites[ORIEL_INSERTION_TOLD];
     size_t near;  /* records at or around its bytes */
-    size_t joins; /* those with which it can be one */
+    size_t joins; /* those that it can be merged with */
     oriel_record_number join[ORIEL_INSERTION_JOINS];
 };
 
-/* Not a word more than is needed: it is made for most accesses. */
+/* Sets no more fields than needed, because most accesses use it. */
 static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_shm_offset history,
                                          const struct oriel_access *access, oriel_conflict_fn *tell,
                                          void *closure, bool stays)
@@ -67,10 +69,11 @@ static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_
     arrival->told = 0;
 }
 
-/* In history.c: who comes to a cell of the bytes from low to high looks for more than cells from now on. */
+/* In history.c. From now on accesses to cells of the bytes from low to high continue with the
+ * tree. */
 void oriel_history_widen(oriel_shm_offset history, int64_t low, int64_t high);
 
-/* In history.c: compares one that stands in a cell with what stands in the tree. */
+/* In history.c. Compares an access that is stored in a cell with the records of the tree. */
 void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset history,
                                const struct oriel_access_extent *runs);
 
@@ -85,39 +88,42 @@ struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, 
 struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history,
                                                         const struct oriel_access *access);
 
-/* In history.c: takes the history's lock, and gives it back. */
+/* In history.c. Acquires and releases the history's lock. */
 struct oriel_history *oriel_history_enter(oriel_shm_offset history);
 void oriel_history_exit(struct oriel_history *history);
 
-/* Into its lane, and out of it. */
+/* Inserts the record into its lane, and removes it. */
 void oriel_history_chain(struct oriel_history *history, oriel_record_number number);
 void oriel_history_unchain(struct oriel_history *history, oriel_record_number number);
 
-/* Out of everything. */
+/* Removes the record from its lane and from the tree, and frees it. */
 void oriel_history_discard(struct oriel_history *history, oriel_record_number number);
 
 struct oriel_history_hint oriel_history_hint_at(struct oriel_history *history,
                                                 oriel_record_number number);
 
-/* Of a record; those of one access that stays alone are chained by their tickets, in the place of its moment. */
+/* The ticket of a record. The records of one access with ORIEL_ACCESS_ALONE are chained by their
+ * tickets, which are stored in moment. */
 uint64_t oriel_history_ticket(struct oriel_history *history, oriel_record_number number);
 
-/* The record, unless it has gone: then NULL. */
+/* Returns the record, or NULL if it was freed. */
 struct oriel_record *oriel_history_follow(struct oriel_history *history,
                                           struct oriel_history_hint hint);
 
-/* Fewer records, if any can go; and when the next time is. */
+/* Removes records that are no longer needed, and sets when that is done next. */
 void oriel_history_shorten(struct oriel_history *history);
 
-/* Differ in nothing but when they are complete; and not in that either. */
+/* Whether the accesses differ at most in when they were issued and completed. may_be_one: they also
+ * have one completion, and may be merged. */
 bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access *b);
 bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_access *b);
 
-/* Takes the bytes of runs from a record; what it cannot express, or has no room for, stays. */
+/* Removes the bytes of runs from a record. Bytes stay if no records can represent the rest, or
+ * there is no room. */
 void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
                               const struct oriel_access_extent *runs);
 
-/* Whether the access is issued behind what the origin has completed with that number. */
+/* Whether the access was issued after the origin's completion with that number. */
 static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, int32_t origin,
                                          oriel_tick complete) /* 1 */
 {
@@ -125,16 +131,18 @@ static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, 
            complete <= arrival->clock[origin];
 }
 
-/* Tells the conflict at those bytes, once for each site that was there. */
+/* Reports the conflict at those bytes, once for each site of an earlier access. */
 void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier,
                           int64_t offset, uint64_t len_bytes);
 
-/* Compares with what stands at the bytes and tells conflicts; for an access that stays it takes away what that supersedes, and
- * finds what it can join.  again: only the last. */
+/* Compares the access with the records at its bytes and reports conflicts. For an access that will
+ * be stored, also removes what it supersedes, and collects the records that it can be merged with.
+ * again: only collects. */
 void oriel_insertion_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs,
                           bool again);
 
-/* The record that has the bytes from now on, and the mark that they have got (cell_store.c, S2); 0: the board is full. */
+/* Stores the access. Returns the record that now has its bytes and their mark (cell_store.c, S2);
+ * 0: the shared memory is full. */
 oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival,
                                          const struct oriel_access_extent *runs);
 

@@ -1,7 +1,7 @@
-/* The pending accesses of this process in cells: a short list, so that a flush finds them without a search and without a lock.
- * An entry that is pending is left in its place by everybody, and its ticks are written by its origin alone: one store completes
- * it.  What is forgotten meanwhile loses its bytes and stays an entry until then.  Processes in which several threads may call
- * MPI have none.  history.c and cell_store.c call. */
+/* The pending accesses of this process in cells: a short list, which a flush reads without a search
+ * or a lock. Every process leaves a pending entry in its place, and only its origin writes its
+ * ticks: one store completes it. If its bytes are removed meanwhile, it stays an entry until then.
+ * Processes with MPI calls from several threads have no list. */
 #include "check/access/cell_store.h"
 
 #include "base/atomic.h"
@@ -53,9 +53,9 @@ void oriel_pending_list_end(oriel_shm_offset history, uint64_t group)
     }
 }
 
-/* Another one that it has become like takes its bytes: programs that never complete their operations would pile them up.  Under
- * the cell's lock. */
-static bool join_alike(const struct oriel_pending_access *one)
+/* Merges a pending access into another that it has become like. Otherwise programs that never
+ * complete their operations would accumulate entries. Under the cell's lock. */
+static bool merge_pending(const struct oriel_pending_access *one)
 {
     for (unsigned i = 0; i < oriel_pending_list.count; i++) {
         const struct oriel_pending_access *other = &oriel_pending_list.list[i];
@@ -83,7 +83,7 @@ void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t f
         bool joined = false;
         if (one->entry->what != 0) {
             one->entry->what |= flags;
-            joined = join_alike(one);
+            joined = merge_pending(one);
         }
         oriel_shm_word_unlock(&one->cell->owner);
         if (joined)

@@ -1,12 +1,12 @@
-/* The tree of records: a treap.  A record's most is never below what lies in its subtree.  Recursion goes as deep as the tree,
- * some forty records for millions of them. */
+/* The tree of records: a treap. A record's most is never below the end of a record in its subtree.
+ * Recursion is as deep as the tree, about forty levels for millions of records. */
 #include "check/access/record_tree.h"
 
 #include "base/atomic.h"
 
 #include <string.h>
 
-static struct oriel_record *at(struct oriel_records *records, oriel_record_number number)
+static struct oriel_record *record_at(struct oriel_records *records, oriel_record_number number)
 {
     return oriel_record_at(records, number);
 }
@@ -49,7 +49,7 @@ static bool slab_add(struct oriel_records *records, unsigned slab)
 {
     if (slab == ORIEL_RECORD_SLABS)
         return false;
-    if (records->slabs[slab] != 0) /* by one who died before it was used */
+    if (records->slabs[slab] != 0) /* by a process that died before it used the slab */
         return true;
     oriel_shm_offset place = oriel_shm_allocate(slab_bytes(slab));
     if (place == 0)
@@ -65,7 +65,7 @@ oriel_record_number oriel_record_make(struct oriel_records *records)
 {
     oriel_record_number number = records->unused;
     if (number != 0) {
-        records->unused = at(records, number)->behind;
+        records->unused = record_at(records, number)->next;
     } else {
         uint32_t which = records->made / ORIEL_RECORD_SLAB_FIRST + 1;
         bool first = records->made % ORIEL_RECORD_SLAB_FIRST == 0 && (which & (which - 1)) == 0;
@@ -73,7 +73,7 @@ oriel_record_number oriel_record_make(struct oriel_records *records)
             return 0;
         number = ++records->made;
     }
-    struct oriel_record *record = at(records, number);
+    struct oriel_record *record = record_at(records, number);
     memset(record, 0, sizeof *record);
     records->chance ^= records->chance << 13;
     records->chance ^= records->chance >> 17;
@@ -87,122 +87,124 @@ oriel_record_number oriel_record_make(struct oriel_records *records)
 
 void oriel_record_drop(struct oriel_records *records, oriel_record_number number)
 {
-    struct oriel_record *record = at(records, number);
-    record->serial = UINT32_MAX; /* no ticket has it */
-    record->behind = records->unused;
+    struct oriel_record *record = record_at(records, number);
+    record->serial = UINT32_MAX; /* no ticket contains it */
+    record->next = records->unused;
     records->unused = number;
     records->live--;
 }
 
-/* By first byte, then by number. */
-static bool comes_before(const struct oriel_access_extent *a, oriel_record_number number_a,
+/* In order of first byte, then of number. */
+static bool sorts_before(const struct oriel_access_extent *a, oriel_record_number number_a,
                          const struct oriel_access_extent *b, oriel_record_number number_b)
 {
     return a->offset != b->offset ? a->offset < b->offset : number_a < number_b;
 }
 
-static void know_most(struct oriel_records *records, struct oriel_record *record)
+static void update_most(struct oriel_records *records, struct oriel_record *record)
 {
     int64_t most = oriel_byte_runs_end(&record->runs);
-    if (record->left != 0 && at(records, record->left)->most > most)
-        most = at(records, record->left)->most;
-    if (record->right != 0 && at(records, record->right)->most > most)
-        most = at(records, record->right)->most;
+    if (record->left != 0 && record_at(records, record->left)->most > most)
+        most = record_at(records, record->left)->most;
+    if (record->right != 0 && record_at(records, record->right)->most > most)
+        most = record_at(records, record->right)->most;
     record->most = most;
 }
 
-/* Divides the subtree into what comes before the record and what comes behind it. */
-static void split(struct oriel_records *records, oriel_record_number tree,
-                  const struct oriel_record *record, oriel_record_number number,
-                  oriel_record_number *low, oriel_record_number *high)
+/* Divides the subtree into the records before the given one and those after it. */
+static void split_subtree(struct oriel_records *records, oriel_record_number tree,
+                          const struct oriel_record *record, oriel_record_number number,
+                          oriel_record_number *low, oriel_record_number *high)
 {
     if (tree == 0) {
         *low = *high = 0;
         return;
     }
-    struct oriel_record *top = at(records, tree);
-    if (comes_before(&top->runs, tree, &record->runs, number)) {
+    struct oriel_record *top = record_at(records, tree);
+    if (sorts_before(&top->runs, tree, &record->runs, number)) {
         *low = tree;
-        split(records, top->right, record, number, &top->right, high);
+        split_subtree(records, top->right, record, number, &top->right, high);
     } else {
         *high = tree;
-        split(records, top->left, record, number, low, &top->left);
+        split_subtree(records, top->left, record, number, low, &top->left);
     }
-    know_most(records, top);
+    update_most(records, top);
 }
 
-static void mark(struct oriel_records *records, const struct oriel_access_extent *runs, int by)
+static void mark_pages(struct oriel_records *records, const struct oriel_access_extent *runs,
+                       int by)
 {
     oriel_pages_mark(&records->pages, runs->offset, oriel_byte_runs_end(runs), by);
 }
 
-static void insert(struct oriel_records *records, oriel_record_number number)
+static void insert_in_tree(struct oriel_records *records, oriel_record_number number)
 {
-    struct oriel_record *record = at(records, number);
+    struct oriel_record *record = record_at(records, number);
     int64_t end = oriel_byte_runs_end(&record->runs);
     oriel_record_number *link = &records->root;
     while (*link != 0) {
-        struct oriel_record *top = at(records, *link);
+        struct oriel_record *top = record_at(records, *link);
         if (top->priority < record->priority)
             break;
         if (top->most < end)
             top->most = end;
-        link = comes_before(&top->runs, *link, &record->runs, number) ? &top->right : &top->left;
+        link = sorts_before(&top->runs, *link, &record->runs, number) ? &top->right : &top->left;
     }
     oriel_record_number tree = *link;
-    split(records, tree, record, number, &record->left, &record->right);
-    know_most(records, record);
+    split_subtree(records, tree, record, number, &record->left, &record->right);
+    update_most(records, record);
     *link = number;
 }
 
-/* All of low comes before all of high. */
-static oriel_record_number join(struct oriel_records *records, oriel_record_number low,
-                                oriel_record_number high)
+/* All of low is before all of high. */
+static oriel_record_number join_subtrees(struct oriel_records *records, oriel_record_number low,
+                                         oriel_record_number high)
 {
     if (low == 0 || high == 0)
         return low != 0 ? low : high;
-    struct oriel_record *a = at(records, low);
-    struct oriel_record *b = at(records, high);
+    struct oriel_record *a = record_at(records, low);
+    struct oriel_record *b = record_at(records, high);
     if (a->priority >= b->priority) {
-        a->right = join(records, a->right, high);
-        know_most(records, a);
+        a->right = join_subtrees(records, a->right, high);
+        update_most(records, a);
         return low;
     }
-    b->left = join(records, low, b->left);
-    know_most(records, b);
+    b->left = join_subtrees(records, low, b->left);
+    update_most(records, b);
     return high;
 }
 
-static oriel_record_number without(struct oriel_records *records, oriel_record_number tree,
-                                   oriel_record_number number)
+static oriel_record_number remove_from_subtree(struct oriel_records *records,
+                                               oriel_record_number tree, oriel_record_number number)
 {
-    struct oriel_record *top = at(records, tree);
+    struct oriel_record *top = record_at(records, tree);
     if (tree == number)
-        return join(records, top->left, top->right);
-    if (comes_before(&top->runs, tree, &at(records, number)->runs, number))
-        top->right = without(records, top->right, number);
+        return join_subtrees(records, top->left, top->right);
+    if (sorts_before(&top->runs, tree, &record_at(records, number)->runs, number))
+        top->right = remove_from_subtree(records, top->right, number);
     else
-        top->left = without(records, top->left, number);
-    know_most(records, top);
+        top->left = remove_from_subtree(records, top->left, number);
+    update_most(records, top);
     return tree;
 }
 
 void oriel_record_insert(struct oriel_records *records, oriel_record_number number, bool marked)
 {
     if (!marked)
-        mark(records, &at(records, number)->runs, 1);
-    insert(records, number);
+        mark_pages(records, &record_at(records, number)->runs, 1);
+    insert_in_tree(records, number);
 }
 
 void oriel_record_remove(struct oriel_records *records, oriel_record_number number)
 {
-    records->root = without(records, records->root, number);
-    mark(records, &at(records, number)->runs, -1);
+    records->root = remove_from_subtree(records, records->root, number);
+    mark_pages(records, &record_at(records, number)->runs, -1);
 }
 
-/* The pages of the one that are not the other's. */
-static void mark_beyond(struct oriel_records *records, const struct oriel_access_extent *runs,
-                        const struct oriel_access_extent *other, int by)
+/* Marks the pages of runs that are not pages of other. */
+static void mark_pages_outside(struct oriel_records *records,
+                               const struct oriel_access_extent *runs,
+                               const struct oriel_access_extent *other, int by)
 {
     const int64_t inside = (1 << ORIEL_PAGE_SHIFT) - 1;
     int64_t low = runs->offset & ~inside;
@@ -218,24 +220,24 @@ static void mark_beyond(struct oriel_records *records, const struct oriel_access
 void oriel_record_change(struct oriel_records *records, oriel_record_number number,
                          const struct oriel_access_extent *runs)
 {
-    struct oriel_record *record = at(records, number);
+    struct oriel_record *record = record_at(records, number);
     int64_t end = oriel_byte_runs_end(runs);
-    mark_beyond(records, runs, &record->runs, 1);
-    mark_beyond(records, &record->runs, runs, -1);
+    mark_pages_outside(records, runs, &record->runs, 1);
+    mark_pages_outside(records, &record->runs, runs, -1);
     if (runs->offset != record->runs.offset || end < oriel_byte_runs_end(&record->runs)) {
-        records->root = without(records, records->root, number);
+        records->root = remove_from_subtree(records, records->root, number);
         record->runs = *runs;
-        insert(records, number);
+        insert_in_tree(records, number);
         return;
     }
     record->runs = *runs;
     for (oriel_record_number tree = records->root;;) {
-        struct oriel_record *top = at(records, tree);
+        struct oriel_record *top = record_at(records, tree);
         if (top->most < end)
             top->most = end;
         if (tree == number)
             return;
-        tree = comes_before(&top->runs, tree, runs, number) ? top->right : top->left;
+        tree = sorts_before(&top->runs, tree, runs, number) ? top->right : top->left;
     }
 }
 
@@ -248,19 +250,19 @@ struct search {
     struct oriel_record_hits *hits;
 };
 
-static void search_below(const struct search *search, oriel_record_number tree)
+static void search_subtree(const struct search *search, oriel_record_number tree)
 {
     while (tree != 0) {
-        struct oriel_record *top = at(search->records, tree);
+        struct oriel_record *top = record_at(search->records, tree);
         if (top->most <= search->low)
             return;
-        bool behind = search->after == NULL ||
-                      comes_before(search->after, search->after_number, &top->runs, tree);
-        if (behind && top->left != 0)
-            search_below(search, top->left);
+        bool is_after = search->after == NULL ||
+                        sorts_before(search->after, search->after_number, &top->runs, tree);
+        if (is_after && top->left != 0)
+            search_subtree(search, top->left);
         if (top->runs.offset >= search->high || search->hits->count == ORIEL_RECORD_HITS)
             return;
-        if (behind && oriel_byte_runs_end(&top->runs) > search->low)
+        if (is_after && oriel_byte_runs_end(&top->runs) > search->low)
             search->hits->numbers[search->hits->count++] = tree;
         tree = top->right;
     }
@@ -271,29 +273,29 @@ void oriel_records_find(struct oriel_records *records, int64_t low, int64_t high
                         struct oriel_record_hits *hits)
 {
     hits->count = 0;
-    search_below(&(struct search){records, low, high, after, after_number, hits}, records->root);
+    search_subtree(&(struct search){records, low, high, after, after_number, hits}, records->root);
 }
 
-static oriel_record_number sweep(struct oriel_records *records, oriel_record_number tree,
-                                 oriel_record_gone_fn *gone, void *closure)
+static oriel_record_number sweep_subtree(struct oriel_records *records, oriel_record_number tree,
+                                         oriel_record_gone_fn *gone, void *closure)
 {
     if (tree == 0)
         return 0;
-    struct oriel_record *top = at(records, tree);
-    oriel_record_number left = sweep(records, top->left, gone, closure);
-    oriel_record_number right = sweep(records, top->right, gone, closure);
+    struct oriel_record *top = record_at(records, tree);
+    oriel_record_number left = sweep_subtree(records, top->left, gone, closure);
+    oriel_record_number right = sweep_subtree(records, top->right, gone, closure);
     if (gone(top, closure)) {
-        mark(records, &top->runs, -1);
+        mark_pages(records, &top->runs, -1);
         oriel_record_drop(records, tree);
-        return join(records, left, right);
+        return join_subtrees(records, left, right);
     }
     top->left = left;
     top->right = right;
-    know_most(records, top);
+    update_most(records, top);
     return tree;
 }
 
 void oriel_records_sweep(struct oriel_records *records, oriel_record_gone_fn *gone, void *closure)
 {
-    records->root = sweep(records, records->root, gone, closure);
+    records->root = sweep_subtree(records, records->root, gone, closure);
 }

@@ -1,13 +1,15 @@
-/* Whether accesses come in a loop, over places at one distance: such ones become one in the tree, where cells would keep each.  A
- * thread remembers the last place and distance of each kind that it has used lately.  cell_store.c calls. */
+/* Detects loops: accesses at one distance from each other. Such accesses are merged in the tree,
+ * where cells would store each. A thread remembers the last offset and distance of each kind of
+ * access that it made recently. */
 #ifndef ORIEL_CHECK_ACCESS_STRIDE_DETECT_H
 #define ORIEL_CHECK_ACCESS_STRIDE_DETECT_H
 
 #include "check/access/history.h"
 
 enum {
-    ORIEL_LOOPS = 64,           /* a power of 2 */
-    ORIEL_LOOP_TURNS = 2,       /* as often at the same distance: what comes belongs to a loop */
+    ORIEL_LOOPS = 64, /* a power of 2 */
+    /* repetitions of a distance from which on an access belongs to a loop */
+    ORIEL_LOOP_TURNS = 2,
     ORIEL_LOOP_SPARSEST = 4096, /* as in insert.c */
 };
 
@@ -19,9 +21,10 @@ struct oriel_loop {
 };
 
 extern _Thread_local struct oriel_loop oriel_loops[ORIEL_LOOPS]
-    __attribute__((visibility("hidden"))); /* cell_store.c's own */
+    __attribute__((visibility("hidden"))); /* defined in cell_store.c */
 
-/* Of this thread's accesses of one kind, that of a trait in a history; a new one begins at the offset. */
+/* The loop of this thread's accesses with one trait in a history. A new one starts at the
+ * offset. */
 static inline struct oriel_loop *oriel_loop_of(oriel_shm_offset history, oriel_shm_offset trait,
                                                int64_t offset)
 {
@@ -32,14 +35,15 @@ static inline struct oriel_loop *oriel_loop_of(oriel_shm_offset history, oriel_s
     return loop;
 }
 
-/* Whether one there would continue the last. */
+/* Whether an access at the offset may continue the loop. */
 static inline bool oriel_loop_expects(const struct oriel_loop *loop, int64_t offset)
 {
     int64_t distance = offset - loop->offset;
     return __builtin_expect(distance == loop->distance && distance != 0, 0);
 }
 
-/* Takes one that continues nothing.  False, and nothing has happened: it may. */
+/* Updates the loop with an access that continues nothing. Returns false without side effects if it
+ * may continue the loop. */
 static inline bool oriel_loop_leave(struct oriel_loop *loop, int64_t offset)
 {
     if (oriel_loop_expects(loop, offset))
@@ -50,7 +54,7 @@ static inline bool oriel_loop_leave(struct oriel_loop *loop, int64_t offset)
     return true;
 }
 
-/* Whether this one continues the last two. */
+/* Updates the loop with an access. Returns whether it continues the last two. */
 static inline bool oriel_loop_continues(struct oriel_loop *loop,
                                         const struct oriel_access_extent *runs)
 {
