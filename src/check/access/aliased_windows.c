@@ -67,8 +67,8 @@ static void alias_mark_wide(struct oriel_history_bytes bytes, uint64_t len_bytes
     oriel_history_widen(bytes.history, bytes.offset, bytes.offset + (int64_t)len_bytes);
 }
 
-void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other,
-                          uint64_t len_bytes)
+void oriel_history_add_alias(struct oriel_history_bytes one, struct oriel_history_bytes other,
+                             uint64_t len_bytes)
 {
     struct oriel_shm_lock *lock = alias_node_lock();
     if (lock == NULL)
@@ -106,23 +106,23 @@ static void alias_compare(const struct oriel_insertion *arrival, const struct al
     }
 }
 
-void oriel_beside_meet(const struct oriel_insertion *arrival,
-                       const struct oriel_access_extent *extents, size_t count)
+void oriel_alias_compare(const struct oriel_insertion *arrival,
+                         const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
     if (oriel_likely(atomic_load(&history->beside) == 0) || oriel_access_is_local(arrival->access))
         return;
-    oriel_shm_lock(&history->beside_lock);
+    oriel_shm_lock(&history->alias_lock);
     for (const struct alias *at = oriel_shm_at(atomic_load(&history->beside)); at != NULL;
          at = oriel_shm_at(at->next))
         alias_compare(arrival, at, extents, count);
-    oriel_shm_unlock(&history->beside_lock);
+    oriel_shm_unlock(&history->alias_lock);
 }
 
 /* Under the node's lock. Removes all elements of the other history from the history's list. */
 static void alias_remove(struct oriel_history *history, oriel_shm_offset other)
 {
-    oriel_shm_lock(&history->beside_lock);
+    oriel_shm_lock(&history->alias_lock);
     struct alias *before = NULL;
     for (oriel_shm_offset place = atomic_load(&history->beside); place != 0;) {
         struct alias *at = oriel_shm_at(place);
@@ -138,10 +138,10 @@ static void alias_remove(struct oriel_history *history, oriel_shm_offset other)
         }
         place = next;
     }
-    oriel_shm_unlock(&history->beside_lock);
+    oriel_shm_unlock(&history->alias_lock);
 }
 
-void oriel_beside_end(oriel_shm_offset place)
+void oriel_alias_end(oriel_shm_offset place)
 {
     struct oriel_history *history = oriel_shm_at(place);
     if (atomic_load(&history->beside) == 0)

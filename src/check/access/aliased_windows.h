@@ -4,7 +4,7 @@
  *
  * Each pair of accesses meets. An access is in its own history before it reads the overlapping one.
  * For the tree, history.c orders this; for cells, S2 of cell_store.c, by the marks that
- * oriel_history_beside sets and nothing lowers. So of two accesses the one that reads later finds
+ * oriel_history_add_alias sets and nothing lowers. So of two accesses the one that reads later finds
  * the other, if its process knows of the other history. A process that uses a window has known the
  * overlapping ones since before the members left its creation. An access to an older window may
  * come before its process knows of the newer one; the newer window's access finds it. */
@@ -24,15 +24,15 @@ struct oriel_history_bytes {
 /* Registers that len_bytes of both histories are the same memory. This process's windows have these
  * bytes, and keep them until the process has left the histories. If the shared memory is full,
  * conflicts may be missed (counted). */
-void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other,
-                          uint64_t len_bytes);
+void oriel_history_add_alias(struct oriel_history_bytes one, struct oriel_history_bytes other,
+                             uint64_t len_bytes);
 
 /* Compares an access that is stored in its own history with those that overlap it. */
-void oriel_beside_meet(const struct oriel_insertion *arrival,
-                       const struct oriel_access_extent *extents, size_t count);
+void oriel_alias_compare(const struct oriel_insertion *arrival,
+                         const struct oriel_access_extent *extents, size_t count);
 
 /* Removes the history from all lists before it is freed. No process uses it any more, except
  * through overlapping histories. */
-void oriel_beside_end(oriel_shm_offset history);
+void oriel_alias_end(oriel_shm_offset history);
 
 #endif

@@ -82,7 +82,7 @@ struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct or
 void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry);
 
 /* Removes the access's bytes from the entry. An entry that would become two stays unchanged. */
-void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry);
+void oriel_cell_claim(struct oriel_coming *coming, struct oriel_cell_entry *entry);
 
 /* NULL: the cell has none. */
 struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell);

@@ -87,7 +87,7 @@ static void compare_cell(struct oriel_cell *whole, int64_t base, void *closure)
         }
 }
 
-void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
+void oriel_small_compare(struct oriel_insertion *arrival, const struct oriel_access_extent *runs)
 {
     struct cell_comparison visiting = {arrival, runs};
     scan_cells(&arrival->history->records.pages, runs->offset, oriel_byte_runs_end(runs),
@@ -139,7 +139,7 @@ static void remove_cell_bytes(struct oriel_cell *whole, int64_t base, void *clos
                 split_entry(whole, entry, coming.last + 1);
                 entry->what = oriel_entry_with(what, first, coming.first - 1);
             } else {
-                oriel_cell_take(&coming, entry);
+                oriel_cell_claim(&coming, entry);
             }
         }
 }

@@ -71,7 +71,7 @@ static bool entry_merge(struct oriel_coming *coming, struct oriel_cell_entry *en
     return true;
 }
 
-void oriel_cell_take(struct oriel_coming *coming, struct oriel_cell_entry *entry)
+void oriel_cell_claim(struct oriel_coming *coming, struct oriel_cell_entry *entry)
 {
     uint64_t first = oriel_entry_first(entry->what);
     uint64_t last = oriel_entry_last(entry->what);
@@ -102,12 +102,12 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
             oriel_entry_first(what) > coming->first ? oriel_entry_first(what) : coming->first;
         uint64_t last =
             oriel_entry_last(what) < coming->last ? oriel_entry_last(what) : coming->last;
-        oriel_insertion_tell(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
+        oriel_insertion_report(arrival, &earlier, coming->base + (int64_t)first, last - first + 1);
     }
     if (!arrival->stays)
         return;
     if (known && oriel_access_supersedes(arrival->access, trait))
-        oriel_cell_take(coming, entry); /* 3 */
+        oriel_cell_claim(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
         entry_merge(coming, entry, ticks);
 }

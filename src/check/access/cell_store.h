@@ -16,11 +16,11 @@ struct oriel_pending_access {
     uint64_t group;
     int32_t origin;
 };
-enum { ORIEL_UNDERWAY_MOST = 32 };
+enum { ORIEL_PENDING_MOST = 32 };
 
 extern struct oriel_pending_list {
     unsigned count;
-    struct oriel_pending_access list[ORIEL_UNDERWAY_MOST];
+    struct oriel_pending_access list[ORIEL_PENDING_MOST];
 } oriel_pending_list __attribute__((visibility("hidden"))); /* defined in pending_list.c */
 
 /* --- in cell_store.c --- */
@@ -43,7 +43,7 @@ enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_o
 
 /* Compares an access that is not small with the entries in the cells of its bytes. Under the
  * history's lock. */
-void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
+void oriel_small_compare(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
 
 /* Removes the bytes from low to high from all cells. */
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
@@ -52,7 +52,7 @@ void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high
 
 static inline bool oriel_pending_list_room(unsigned more)
 {
-    return !oriel_check_many_threads && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
+    return !oriel_check_many_threads && oriel_pending_list.count + more <= ORIEL_PENDING_MOST;
 }
 
 static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel_cell *cell,

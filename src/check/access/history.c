@@ -62,7 +62,7 @@ oriel_shm_offset oriel_history_make(uint64_t size_bytes)
         return 0;
     struct oriel_history *history = oriel_shm_at(place);
     oriel_shm_lock_init(&history->lock);
-    oriel_shm_lock_init(&history->beside_lock);
+    oriel_shm_lock_init(&history->alias_lock);
     history->sweep_at = ORIEL_HISTORY_SWEEP_FIRST;
     if (oriel_records_init(&history->records, size_bytes))
         return place;
@@ -75,7 +75,7 @@ void oriel_history_free(oriel_shm_offset place)
     if (place == 0)
         return;
     struct oriel_history *history = oriel_shm_at(place);
-    oriel_beside_end(place);
+    oriel_alias_end(place);
     oriel_records_free(&history->records);
     oriel_shm_free(place, sizeof(struct oriel_history));
 }
@@ -96,7 +96,7 @@ static void compare_extents(struct oriel_insertion *arrival,
         if (!oriel_byte_runs_tidy(&extents[i], &runs))
             continue;
         oriel_insertion_meet(arrival, &runs, false);
-        oriel_small_meet(arrival, &runs);
+        oriel_small_compare(arrival, &runs);
     }
 }
 
@@ -154,7 +154,7 @@ static uint64_t add_to_tree(struct oriel_insertion *arrival, oriel_shm_offset pl
     if (oriel_unlikely(history->records.live > history->sweep_at))
         oriel_history_shorten(history);
     oriel_history_exit(history);
-    oriel_beside_meet(arrival, extents, count);
+    oriel_alias_compare(arrival, extents, count);
     return ticket;
 }
 
@@ -172,7 +172,7 @@ void oriel_insertion_meet_tree(struct oriel_insertion *arrival, oriel_shm_offset
     struct oriel_history *history = oriel_history_enter(place);
     oriel_insertion_meet(arrival, runs, false);
     oriel_history_exit(history);
-    oriel_beside_meet(arrival, runs, 1);
+    oriel_alias_compare(arrival, runs, 1);
 }
 
 /* Whether the access is in cells and does not belong in the tree. */

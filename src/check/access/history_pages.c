@@ -79,7 +79,7 @@ struct oriel_page *oriel_page_make(const struct oriel_pages *pages, uint64_t num
     page->next = atomic_load(&bucket->first);
     do {
         oriel_delay();
-        struct oriel_page *other = oriel_page_behind(page->next, number);
+        struct oriel_page *other = oriel_page_next(page->next, number);
         if (other != NULL) {
             oriel_shm_free(block, page_bytes());
             return other;

@@ -65,7 +65,7 @@ static inline struct oriel_page_bucket *oriel_page_bucket(const struct oriel_pag
 }
 
 /* The page of this number in the chain that starts at place. */
-static inline struct oriel_page *oriel_page_behind(oriel_shm_offset place, uint64_t number)
+static inline struct oriel_page *oriel_page_next(oriel_shm_offset place, uint64_t number)
 {
     while (place != 0) {
         struct oriel_page *page = oriel_shm_at(place);
@@ -80,7 +80,7 @@ static inline struct oriel_page *oriel_page_behind(oriel_shm_offset place, uint6
 static inline struct oriel_page *oriel_page_in(const struct oriel_page_bucket *bucket,
                                                uint64_t number)
 {
-    return oriel_page_behind(atomic_load_explicit(&bucket->first, memory_order_acquire), number);
+    return oriel_page_next(atomic_load_explicit(&bucket->first, memory_order_acquire), number);
 }
 
 static inline struct oriel_page *oriel_page_find(const struct oriel_pages *pages, uint64_t number)

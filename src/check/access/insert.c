@@ -205,8 +205,8 @@ static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
     return a->address == b->address && a->call == b->call && a->world_rank == b->world_rank;
 }
 
-void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier,
-                          int64_t offset, uint64_t len_bytes)
+void oriel_insertion_report(struct oriel_insertion *arrival, const struct oriel_access *earlier,
+                            int64_t offset, uint64_t len_bytes)
 {
     for (int i = 0; i < arrival->told; i++)
         if (same_site(&arrival->sites[i], &earlier->site))
@@ -291,7 +291,7 @@ static void compare_record(struct oriel_insertion *arrival, oriel_record_number 
     bool both = oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes);
     bool known = both && is_ordered_after(arrival, &record->access);
     if (both && !known && oriel_access_conflicts(&record->access, arrival->access))
-        oriel_insertion_tell(arrival, &record->access, offset, len_bytes);
+        oriel_insertion_report(arrival, &record->access, offset, len_bytes);
     if (!arrival->stays)
         return;
     if (may_merge(arrival, record, runs))

@@ -31,8 +31,8 @@ struct oriel_history_lane {
 struct oriel_history {
     struct oriel_shm_lock lock;
     uint32_t busy;
-    uint32_t sweep_at;                 /* compacted when it has more records */
-    struct oriel_shm_lock beside_lock; /* aliased_windows.c */
+    uint32_t sweep_at;                /* compacted when it has more records */
+    struct oriel_shm_lock alias_lock; /* aliased_windows.c */
     _Atomic oriel_shm_offset beside;
     struct oriel_history_lane lanes[ORIEL_LANES];
     struct oriel_records records;
@@ -132,8 +132,8 @@ static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, 
 }
 
 /* Reports the conflict at those bytes, once for each site of an earlier access. */
-void oriel_insertion_tell(struct oriel_insertion *arrival, const struct oriel_access *earlier,
-                          int64_t offset, uint64_t len_bytes);
+void oriel_insertion_report(struct oriel_insertion *arrival, const struct oriel_access *earlier,
+                            int64_t offset, uint64_t len_bytes);
 
 /* Compares the access with the records at its bytes and reports conflicts. For an access that will
  * be stored, also removes what it supersedes, and collects the records that it can be merged with.

@@ -60,7 +60,7 @@ static uint64_t mapping_drop(struct oriel_checked *window, int32_t target, const
 void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base, MPI_Aint size)
 {
     oriel_shm_offset history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
-    if (history != 0 && !oriel_part_is_far(history) &&
+    if (history != 0 && !oriel_part_is_remote(history) &&
         mapping_add(window, target, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict,
                                &window->places[target]);

@@ -123,7 +123,7 @@ enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes,
                                         .tell = tell,
                                         .closure = closure};
     lock();
-    oriel_region_put_beside(&region);
+    oriel_region_put_also(&region);
     enum oriel_status status = oriel_region_add(&region);
     if (status == ORIEL_OK)
         oriel_watched_pages_add(region.low, region.high);

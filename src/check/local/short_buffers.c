@@ -75,8 +75,8 @@ static __attribute__((noinline)) bool meet_one(unsigned which, const struct orie
            same_call(other, use);
 }
 
-void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first,
-                                   oriel_conflict_fn *tell, void *closure)
+void oriel_short_buffer_use_also(const struct oriel_short_buffer *use, unsigned first,
+                                 oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_short_buffer *joined = NULL;
     for (unsigned i = 0; i < first; i++) {
@@ -100,7 +100,7 @@ bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict
 {
     if (use->group != 0 && oriel_short_buffers.count == ORIEL_SHORT_BUFFERS_MOST)
         return false;
-    oriel_short_buffer_use_beside(use, oriel_short_buffers.count, tell, closure);
+    oriel_short_buffer_use_also(use, oriel_short_buffers.count, tell, closure);
     return true;
 }
 

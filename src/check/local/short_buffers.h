@@ -32,8 +32,8 @@ bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict
                             void *closure);
 
 /* The same beside those that are needed behind the first ones, which it does not meet.  There is room. */
-void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first,
-                                   oriel_conflict_fn *tell, void *closure);
+void oriel_short_buffer_use_also(const struct oriel_short_buffer *use, unsigned first,
+                                 oriel_conflict_fn *tell, void *closure);
 
 /* A run of an operation's buffers that is not empty: it has one to three. */
 struct oriel_short_buffer_run {
@@ -68,7 +68,7 @@ static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_
     use->flags = 0;
 }
 
-/* As oriel_short_buffer_use_beside; most meet nothing. */
+/* As oriel_short_buffer_use_also; most meet nothing. */
 static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *run, uint64_t group,
                                           const struct oriel_site *site, unsigned first,
                                           oriel_conflict_fn *tell, void *closure)
@@ -78,7 +78,7 @@ static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *r
                                  run->low <= oriel_short_buffers.list[i].high,
                              0)) {
             struct oriel_short_buffer met = {run->low, run->high, group, *site, run->writes, 0};
-            oriel_short_buffer_use_beside(&met, first, tell, closure);
+            oriel_short_buffer_use_also(&met, first, tell, closure);
             return;
         }
     oriel_short_buffer_put(oriel_short_buffers.count++, run, group, site);

@@ -107,7 +107,7 @@ const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
     return NULL;
 }
 
-void oriel_region_put_beside(const struct oriel_local_region *region)
+void oriel_region_put_also(const struct oriel_local_region *region)
 {
     const struct oriel_local_region *other = NULL;
     while ((other = oriel_region_find(region->low, region->high, other)) != NULL) {
@@ -118,6 +118,6 @@ void oriel_region_put_beside(const struct oriel_local_region *region)
         struct oriel_history_bytes there = {other->history,
                                             other->offset + (int64_t)(low - other->low)};
         if (here.history != there.history)
-            oriel_history_beside(here, there, high - low);
+            oriel_history_add_alias(here, there, high - low);
     }
 }

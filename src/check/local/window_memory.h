@@ -20,7 +20,7 @@ struct oriel_local_region {
 enum oriel_status oriel_region_add(const struct oriel_local_region *region);
 
 /* The history of one that is to be added comes beside those of the regions that have bytes of it (aliased_windows.h). */
-void oriel_region_put_beside(const struct oriel_local_region *region);
+void oriel_region_put_also(const struct oriel_local_region *region);
 
 /* False when there is none. */
 bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out);

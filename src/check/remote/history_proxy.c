@@ -98,7 +98,7 @@ oriel_shm_offset oriel_part_of(uint64_t number)
     return node_of(number) == oriel_check_remote_own_node() ? history_of(number) : number;
 }
 
-bool oriel_part_is_far(oriel_shm_offset part)
+bool oriel_part_is_remote(oriel_shm_offset part)
 {
     return part >> MACHINE_SHIFT != 0;
 }
@@ -136,8 +136,9 @@ uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access
                         const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    return oriel_part_is_far(part) ? add_far(part, access, extents, count, tell, closure)
-                                   : oriel_history_add(part, access, extents, count, tell, closure);
+    return oriel_part_is_remote(part)
+               ? add_far(part, access, extents, count, tell, closure)
+               : oriel_history_add(part, access, extents, count, tell, closure);
 }
 
 static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t second,
@@ -151,7 +152,7 @@ static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t s
 
 void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket, oriel_tick now)
 {
-    if (oriel_part_is_far(part)) {
+    if (oriel_part_is_remote(part)) {
         ask(part, ORIEL_CHECK_REMOTE_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
         return;
     }
@@ -160,7 +161,7 @@ void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket,
 
 void oriel_part_complete_one(oriel_shm_offset part, uint64_t ticket, oriel_tick now)
 {
-    if (oriel_part_is_far(part))
+    if (oriel_part_is_remote(part))
         ask(part, ORIEL_CHECK_REMOTE_COMPLETE_ONE, ticket, now, 0);
     else
         oriel_history_complete_one(part, ticket, now);
@@ -168,7 +169,7 @@ void oriel_part_complete_one(oriel_shm_offset part, uint64_t ticket, oriel_tick 
 
 void oriel_part_flag(oriel_shm_offset part, int32_t origin, uint8_t flags)
 {
-    if (oriel_part_is_far(part))
+    if (oriel_part_is_remote(part))
         ask(part, ORIEL_CHECK_REMOTE_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
     else
         oriel_history_flag(part, origin, flags);
@@ -176,7 +177,7 @@ void oriel_part_flag(oriel_shm_offset part, int32_t origin, uint8_t flags)
 
 void oriel_part_request_done(oriel_shm_offset part, uint64_t ticket)
 {
-    if (oriel_part_is_far(part))
+    if (oriel_part_is_remote(part))
         ask(part, ORIEL_CHECK_REMOTE_REQUEST_DONE, ticket, 0, 0);
     else
         oriel_history_request_done(part, ticket);

@@ -16,7 +16,7 @@ void oriel_part_leave(oriel_shm_offset history);
 
 /* From a number to this process's view: the history's place here, or a place elsewhere. */
 oriel_shm_offset oriel_part_of(uint64_t number);
-bool oriel_part_is_far(oriel_shm_offset part);
+bool oriel_part_is_remote(oriel_shm_offset part);
 
 uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access,
                         const struct oriel_access_extent *extents, size_t count,

@@ -21,7 +21,7 @@ static void make_both(int rank)
     both[0] = shared(rank, oriel_history_make);
     both[1] = shared(rank, oriel_history_make);
     if (rank == 0)
-        oriel_history_beside((struct oriel_history_bytes){both[0], 0},
+        oriel_history_add_alias((struct oriel_history_bytes){both[0], 0},
                              (struct oriel_history_bytes){both[1], SHIFT}, (uint64_t)PAGES * WIDE);
     team_meet();
 }
@@ -183,11 +183,11 @@ static void use_three(int rank)
     }
     const struct oriel_history_bytes first = {both[0], 0}, second = {both[1], SHIFT},
                                      last = {third, 0};
-    oriel_history_beside(first, second, WIDE);
+    oriel_history_add_alias(first, second, WIDE);
     EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 100, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 100, 8).count == 1);
-    oriel_history_beside(first, last, WIDE);
-    oriel_history_beside(first, second, WIDE);
+    oriel_history_add_alias(first, last, WIDE);
+    oriel_history_add_alias(first, second, WIDE);
     EXPECT(add(third, 1, ORIEL_ACCESS_PUT, 200, 8).count == 0);
     oriel_history_leave(both[1]);
     oriel_history_free(both[1]);
