@@ -1,4 +1,4 @@
-/* A table of uses by group.  Those that are over are kept for the next ones, with their arrays. */
+/* A table of uses by group. Ended uses stay allocated for the next ones, with their arrays. */
 #include "check/local/buffer_uses.h"
 
 #include "base/hash_table.h"
@@ -61,7 +61,7 @@ bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history)
     return true;
 }
 
-/* Loops use one buffer again and again, or one behind the other: the last range grows. */
+/* Loops often use the same buffer, or adjacent ones: the last range is extended. */
 void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
 {
     struct oriel_use_range *last =

@@ -1,7 +1,10 @@
-/* Uses of the process's memory become accesses: LOAD or STORE, in the history of each window that has the bytes, else in the
- * process's own, where only what is pending stands.  A use that has been recorded is not recorded again while the process's own
- * number stays (thread_shadow.h): what comes later from elsewhere meets the record, and what the process itself begins empties the
- * shadow.  windows*.c, messages*.c and tsan/ call. */
+/* Uses of the process's memory become accesses: LOAD or STORE. An access is stored in the history
+ * of each window that has the bytes. Bytes outside windows are stored in a history of the process's
+ * own, which contains outstanding accesses only.
+ *
+ * A load or store that was recorded is not recorded again while the process's clock stays the same
+ * (thread_shadow.h). A later access by another rank meets the record. Whatever this process itself
+ * starts empties the shadow. */
 #include "check/local/local_accesses.h"
 
 #include "base/atomic.h"
@@ -27,11 +30,13 @@ static struct {
     _Atomic uint64_t groups;
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Signal handlers come in between.  The mutex is taken where others may come, too. */
+/* Whether this thread is in this file: a signal handler may interrupt it. INSIDE_ALONE: with the
+ * mutex, where other threads may enter. */
 static _Thread_local enum { OUTSIDE, INSIDE, INSIDE_ALONE } inside;
 
-/* An atomic load that was announced may not have been done yet (volatile ones are announced first): before this thread does
- * anything else that is looked at, it takes again what that load may have seen. */
+/* The bytes of the thread's last atomic load. The compiler announces volatile loads before it
+ * performs them. Before the thread's next checked action, the clocks that the load may have seen
+ * are acquired again. */
 static _Thread_local struct {
     uint64_t low;
     uint64_t high;
@@ -182,7 +187,8 @@ static bool make_access(struct oriel_access *access, bool writes, uint8_t flags,
     return now != ORIEL_TICK_PENDING;
 }
 
-/* Under the lock.  A use that cannot be remembered is none: nobody could end it. */
+/* Requires the lock. If there is no memory to remember the use, it is not recorded: nothing could
+ * end it. */
 static void use_memory(struct oriel_access *access, struct oriel_extents *extents)
 {
     struct oriel_use_range bounds = oriel_use_range_of(extents);
@@ -205,7 +211,8 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         oriel_use_watch(use, bounds.low, bounds.high);
 }
 
-/* Whether bytes outside windows can only be met by other calls, and what they need is in the short list. */
+/* Whether bytes outside windows can conflict with other calls only, and the short list contains all
+ * outstanding buffers. */
 static bool uses_are_brief(void)
 {
     return oriel_watched_pages_now.pages == NULL && !oriel_uses_are_open();
@@ -230,7 +237,7 @@ static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel
     unlock();
 }
 
-/* A plain run; false: it is for use. */
+/* Checks a plain run. False: the slow path, use_memory_in_lock, is needed. */
 static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags,
                         oriel_local_group group, const struct oriel_site *site)
 {
@@ -278,7 +285,8 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     oriel_extents_close(&extents);
 }
 
-/* A result that overlaps with what the same operation reads is told one by one. */
+/* False if the result overlaps a buffer that the same operation reads: then each buffer is checked
+ * on its own. */
 static bool runs_are_apart(const struct oriel_short_buffer_run *runs, unsigned count)
 {
     for (unsigned i = 0; i + 1 < count; i++)
@@ -312,7 +320,7 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
     oriel_local_buffer(buffer, count, datatype, writes, ORIEL_ACCESS_MESSAGE, group, site);
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static void complete_in(oriel_shm_offset history, oriel_local_group group, oriel_tick now)
 {
     if (history == own.history || now == ORIEL_TICK_PENDING)

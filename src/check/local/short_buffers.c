@@ -1,4 +1,4 @@
-/* The list in no order; a loop over one buffer, or over places one behind the other, is one of it.  local_accesses.c calls. */
+/* An unordered list. A loop over one buffer, or over adjacent ones, uses one entry. */
 #include "check/local/short_buffers.h"
 
 #include "base/atomic.h"
@@ -34,7 +34,8 @@ static struct oriel_access_extent run_of(const struct oriel_short_buffer *use)
     return (struct oriel_access_extent){(int64_t)use->low, use->high - use->low, 1, 0};
 }
 
-/* Once for each call that needs the bytes; what it only reads does not stand for what it writes. */
+/* Reports a conflict once for each call that needs the bytes. An entry that is only read does not
+ * replace one that is written. */
 static __attribute__((noinline, cold)) void tell_one(unsigned which,
                                                      const struct oriel_access *access,
                                                      const struct oriel_access_extent *run,
@@ -60,7 +61,8 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which,
     tell(&conflict, closure);
 }
 
-/* Another use touches it: the conflict is told; the answer is whether both are one. */
+/* Compares a use with an entry that it touches, and reports a conflict. Returns whether both can be
+ * one entry. */
 static __attribute__((noinline)) bool meet_one(unsigned which, const struct oriel_short_buffer *use,
                                                oriel_conflict_fn *tell, void *closure)
 {

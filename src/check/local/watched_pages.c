@@ -1,5 +1,6 @@
-/* The table of watched pages: one counter for each page that there can be, in a mapping of which only those exist that were ever
- * counted.  A counter that is full stays.  local_accesses.c calls, under its lock; readers need none. */
+/* The table of watched pages: one counter for each page of the address space, in a mapping whose
+ * untouched parts use no memory. A counter that reaches its maximum stays there. The lock of
+ * local_accesses.c protects changes; readers need none. */
 #include "check/local/watched_pages.h"
 
 #include <stddef.h>

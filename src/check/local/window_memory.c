@@ -1,5 +1,5 @@
-/* Regions in one array, sorted by their first byte.  Adding and removing move the rest: a window's creation is rare beside
- * accesses. */
+/* Regions in one array, sorted by their first byte. Insertion and removal move the rest: they are
+ * rare compared to lookups. */
 #include "check/local/window_memory.h"
 
 #include "check/access/aliased_windows.h"
@@ -32,7 +32,7 @@ static void know_reach(size_t from)
     know_bounds();
 }
 
-/* The first that starts at low or behind. */
+/* Returns the index of the first region that starts at low or above. */
 static size_t first_from(uint64_t low)
 {
     size_t least = 0;
@@ -96,7 +96,7 @@ const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
         return NULL;
     if (last != NULL) {
         at = (size_t)(last - own.list) + 1;
-    } else { /* back to where none before reaches low */
+    } else { /* back to the first region that can contain low */
         at = first_from(low + 1);
         while (at > 0 && own.list[at - 1].reach > low)
             at--;

@@ -1,5 +1,5 @@
-/* What the process does with memory, as accesses to the windows that have it: an address becomes an offset in a window's history,
- * and of what lies partly outside only the rest counts.  window_memory_uses.h says who calls. */
+/* Uses of memory become accesses to the windows that have it. An address becomes an offset in the
+ * window's history. Bytes outside the region are removed. */
 #include "check/local/window_memory_uses.h"
 
 #include "check/access/strided_sets.h"
@@ -27,7 +27,7 @@ static void shift(struct oriel_access_extent *list, size_t count, int64_t by)
         list[i].offset += by;
 }
 
-/* The parts of an extent that lie in the region. */
+/* Stores the parts of an extent that are in the region; returns their number. */
 static size_t clip(const struct oriel_access_extent *extent,
                    const struct oriel_local_region *region, struct oriel_access_extent *parts)
 {

@@ -1,5 +1,6 @@
-/* Parts of windows: what is here goes to history.c, what is elsewhere is asked of its machine.  A number is the history's place,
- * with the machine's number above it.  history_proxy.h says who may call. */
+/* Parts of windows. history.c handles the histories of this node; requests to other nodes handle
+ * theirs. A part's number is the history's offset, with the number of the node, plus 1, in the bits
+ * above it. */
 #include "check/remote/history_proxy.h"
 
 #include "check/order/order.h"
@@ -7,7 +8,7 @@
 
 enum { MACHINE_SHIFT = 44, CONFLICTS = 16 };
 
-/* Under the key of a part that is open, or has users. */
+/* The block under the key of a part that is open or has users. */
 struct open_part {
     uint32_t users;
     uint32_t closed;
@@ -16,7 +17,7 @@ struct open_part {
 static struct oriel_key history_key(oriel_shm_offset history)
 {
     return (struct oriel_key){
-        .words = {UINT64_C(0x50415254), history}}; /* "PART": above all kinds of order.h */
+        .words = {UINT64_C(0x50415254), history}}; /* "PART": greater than all kinds of order.h */
 }
 
 uint64_t oriel_part_open(void)
@@ -32,7 +33,7 @@ uint64_t oriel_part_open(void)
     return (uint64_t)(unsigned)(oriel_check_remote_own_node() + 1) << MACHINE_SHIFT | history;
 }
 
-/* Who is the last takes the key away, and then frees. */
+/* The last user removes the key, and then frees the history. */
 static bool close_part(void *at, bool made, void *last)
 {
     struct open_part *part = at;
@@ -103,7 +104,7 @@ bool oriel_part_is_far(oriel_shm_offset part)
     return part >> MACHINE_SHIFT != 0;
 }
 
-/* What is found there is told here, with the clock that this process has kept. */
+/* Reports the conflicts that the node has found, with the clock that this process has cached. */
 static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access,
                         const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
@@ -113,7 +114,7 @@ static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access
     struct oriel_check_remote_answer answer;
     struct oriel_conflict conflicts[CONFLICTS];
     const oriel_tick *clock = oriel_order_snapshot_clock(access->moment);
-    if (clock == NULL) /* the board is full, and it cannot be compared */
+    if (clock == NULL) /* the shared memory is full: no comparison */
         return 0;
     struct iovec parts[] = {
         {.iov_base = (void *)(uintptr_t)access, .iov_len = sizeof *access},

@@ -1,8 +1,10 @@
-/* The board's file and mapping, and its locks.  The maker's descriptor stays open until it leaves, so that others can come; a
- * board has a bounded size, which is memory only where it is touched.  shm.h says who may call.
+/* The file and mapping of the checker's shared memory, and its locks. The creator's descriptor
+ * stays open until it leaves, because the other processes open the file through it. The size is
+ * fixed. Pages use memory only once they are touched.
  *
- * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies, whatever it was doing.  A word lock
- * has its holder's identity; one who has waited long asks whether that process still lives, and if not puts its own there. */
+ * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies at any
+ * point. A word lock contains its holder's identity. A thread that has waited long checks whether
+ * that process is alive, and stores its own identity if not. */
 #include "check/shm/shm_internal.h"
 
 #include "base/atomic.h"
@@ -32,15 +34,15 @@ enum { MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 
 
 struct oriel_shm_head *oriel_shm_head;
 
-static int board_fd = -1; /* of the maker */
+static int board_fd = -1; /* of the creator; -1 in other processes */
 static bool is_child;
 static uint64_t turn;
 uint64_t oriel_shm_own_word;
 char *oriel_shm_base;
 
-/* --- how large --- */
+/* --- size --- */
 
-/* A number in a file of the kernel; UINT64_MAX when there is none ("max"). */
+/* Reads a number from a file of the kernel. UINT64_MAX: there is none ("max"). */
 static uint64_t number_in(const char *path)
 {
     unsigned long long number;
@@ -57,7 +59,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* A quarter of the memory that the machine or the container has, an eighth of the address space that a process may use. */
+/* A quarter of the memory of the hardware or the container, and at most an eighth of the address
+ * space that the process may use. */
 static uint64_t choose_size(void)
 {
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -246,7 +249,7 @@ void oriel_shm_lock_init(struct oriel_shm_lock *lock)
     pthread_mutexattr_destroy(&how);
 }
 
-/* Holders are short: a look or two costs less than a sleep. */
+/* Critical sections are short: a few attempts cost less than a sleep. */
 void oriel_shm_lock(struct oriel_shm_lock *lock)
 {
     int answer = EBUSY;
@@ -266,7 +269,8 @@ void oriel_shm_unlock(struct oriel_shm_lock *lock)
     pthread_mutex_unlock(mutex_of(lock));
 }
 
-/* Where ranks share a processor the holder may be off it: yields let it go on, and where they give way to nobody a sleep. */
+/* Where ranks share a processor, the holder may not be running. Yields let it run; a sleep does so
+ * where the scheduler ignores yields. */
 void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
 {
     struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};

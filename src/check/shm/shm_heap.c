@@ -1,8 +1,9 @@
-/* The board's allocator: free lists by size, for all processes, and before them small ones of each process, so that most calls
- * touch no shared line.  A block belongs to one list or to one user; one that a dying process had at hand is lost, never given
- * out twice. shm.h says who may call.
+/* The allocator of the checker's shared memory: free lists by size for all processes. Each process
+ * has small free lists in front of them, so most calls touch no shared cache line. A block belongs
+ * to one list or one user. Blocks in the lists of a process that dies are lost, and never allocated
+ * twice.
  *
- * Sizes: multiples of 16 bytes up to 1 KiB, then four to each doubling. */
+ * Sizes: multiples of 16 bytes up to 1 KiB, then four sizes for each doubling. */
 #include "check/shm/shm_internal.h"
 
 #include "base/atomic.h"
@@ -13,15 +14,15 @@
 
 enum {
     GRAIN = 16,
-    FINE = 64,      /* classes of multiples of GRAIN */
+    FINE = 64,      /* classes that are multiples of GRAIN */
     FINE_LOG2 = 10, /* FINE * GRAIN bytes */
-    STEPS_LOG2 = 2, /* classes to each doubling above */
+    STEPS_LOG2 = 2, /* classes for each doubling above */
     BATCH_BYTES = 4096,
-    BATCH_MOST = 32, /* blocks that go to a process's list, or come from it, at once */
-    KEPT = 4,        /* batches that a process keeps of a size */
+    BATCH_MOST = 32, /* most blocks that move between a process's list and the shared one at once */
+    KEPT = 4,        /* most batches of a size in a process's list */
 };
 
-/* Free blocks of this process, linked as those of all. */
+/* Free blocks of this process, linked in the same form as the shared lists. */
 static struct cache {
     pthread_mutex_t mutex;
     oriel_shm_offset head;
@@ -60,7 +61,8 @@ static oriel_shm_offset *next_of(oriel_shm_offset place)
     return oriel_shm_at(place);
 }
 
-/* Bytes that nobody has used, from the beginning of a line; 0 when there are not so many. */
+/* Returns bytes that were never used, starting at a cache line; 0: fewer than len_bytes are
+ * left. */
 static oriel_shm_offset carve(uint64_t len_bytes)
 {
     uint64_t top = atomic_load_explicit(&oriel_shm_head->top, memory_order_relaxed);
@@ -74,7 +76,7 @@ static oriel_shm_offset carve(uint64_t len_bytes)
     return first;
 }
 
-/* A chain of up to count free blocks of all processes; *count says how many. */
+/* Removes up to *count blocks from a shared list, as a chain; sets *count to their number. */
 static oriel_shm_offset take_shared(struct oriel_shm_class *class, uint64_t *count)
 {
     oriel_shm_lock(&class->lock);
@@ -114,7 +116,7 @@ static oriel_shm_offset carve_chain(uint64_t size_bytes, uint64_t *count)
     return first;
 }
 
-/* A block of a size of which the process keeps none; *fresh: it is zero. */
+/* Allocates a block of a size that has no list in the process. *fresh: it is zero already. */
 static oriel_shm_offset allocate_large(int class, uint64_t size_bytes, bool *fresh)
 {
     uint64_t one = 1;
@@ -172,7 +174,8 @@ oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
     return place;
 }
 
-/* The first count blocks of a cache, which has more; goes to all processes. */
+/* Moves the first count blocks of a process's list, which has more than count or exactly count, to
+ * the shared list. */
 static void give_back(int class, struct cache *cache, uint64_t count)
 {
     oriel_shm_offset first = cache->head, last = first;

@@ -1,5 +1,5 @@
-/* The board's table of keys: chains of entries under striped locks.  An entry is linked and unlinked by one store, so that a
- * process that dies at it leaves a table.  shm.h says who may call. */
+/* The table of keys in the checker's shared memory: chains of entries under striped locks. A single
+ * store links or unlinks an entry, so a process that dies meanwhile leaves a valid table. */
 #include "check/shm/shm_internal.h"
 
 #include <string.h>
@@ -7,12 +7,12 @@
 struct entry {
     oriel_shm_offset next;
     struct oriel_key key;
-    uint64_t len_bytes; /* of what follows */
+    uint64_t len_bytes; /* of the block after the entry */
 };
 _Static_assert(sizeof(struct entry) % 16 == 0,
                "what stands under a key is aligned as an allocation is");
 
-/* Keys are small numbers that differ in a few bits. */
+/* The words of keys are small numbers that differ in a few bits. */
 static uint64_t hash(const struct oriel_key *key)
 {
     uint64_t h = 0;
@@ -23,7 +23,7 @@ static uint64_t hash(const struct oriel_key *key)
     return h * UINT64_C(0xbf58476d1ce4e5b9) >> 20;
 }
 
-/* Where the key's chain begins; its lock is then held. */
+/* Returns the head of the key's chain, with its lock held. */
 static oriel_shm_offset *lock_chain(const struct oriel_key *key, struct oriel_shm_lock **lock)
 {
     uint64_t bucket = hash(key) & (oriel_shm_head->buckets - 1);
@@ -32,7 +32,7 @@ static oriel_shm_offset *lock_chain(const struct oriel_key *key, struct oriel_sh
     return &oriel_shm_head->bucket[bucket];
 }
 
-/* The word that names the key's entry, or the last one of the chain, which is 0. */
+/* Returns the link to the key's entry, or the last link of the chain, which is 0. */
 static oriel_shm_offset *find_link(oriel_shm_offset *link, const struct oriel_key *key)
 {
     while (*link != 0) {
@@ -73,7 +73,8 @@ oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes,
     oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
     struct entry *entry = oriel_shm_at(*link);
     if (entry == NULL) {
-        /* Filled before it is linked: one that dies meanwhile leaves nothing half made. */
+        /* Initialised before it is linked: a process that dies meanwhile leaves no incomplete
+         * entry. */
         oriel_shm_offset unlinked = 0;
         entry = make(&unlinked, key, len_bytes);
         if (entry != NULL && init != NULL)

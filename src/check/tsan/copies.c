@@ -1,6 +1,6 @@
-/* Functions of libc that copy, fill and compare memory: compilers leave these calls as they are, or name them __tsan_memcpy and
- * so on. Only calls from instrumented code are told; everything else passes on to libc.  Anyone calls, from the first
- * instruction on. */
+/* Functions of libc that copy, fill and compare memory. Compilers leave these calls as they are, or
+ * call __tsan_memcpy and so on. Only calls from instrumented code are recorded; all pass on to
+ * libc. Any code may use them, from the process's first instruction on. */
 #include "check/tsan/find_checker.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@ typedef void *copy_fn(void *to, const void *from, size_t len_bytes);
 typedef void *fill_fn(void *to, int value, size_t len_bytes);
 typedef int compare_fn(const void *a, const void *b, size_t len_bytes);
 
-/* Until libc's are found, and while they are looked for. */
+/* Used until libc's functions are found. */
 static void *copy_slowly(void *to, const void *from, size_t len_bytes)
 {
     volatile char *out = to;
@@ -97,7 +97,7 @@ COPY(__tsan_memmove, move)
 FILL(memset)
 FILL(__tsan_memset)
 
-/* With _FORTIFY_SOURCE, room_bytes being what there is at to. */
+/* With _FORTIFY_SOURCE; room_bytes: the size of the object at `to`. */
 _Noreturn void __chk_fail(void);
 
 #define COPY_CHECKED(name, way)                                                                    \

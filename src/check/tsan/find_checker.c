@@ -1,5 +1,6 @@
-/* The beginning of the stand-in for libtsan: finds the checker among the preloaded libraries, and, whenever __tsan_init is
- * called, the modules that call it.  (Who calls cannot be seen: compilers jump there.)  It is called from the program's first
+/* The initialisation of this replacement of libtsan. It finds the checker among the preloaded
+ * libraries, and, in each call of __tsan_init, the modules that use it. (Compilers jump to
+ * __tsan_init, so its return address does not show the module.) It runs from the program's first
  * instructions on, before any constructor. */
 #include "check/tsan/find_checker.h"
 
@@ -22,7 +23,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct module modules[MODULES];
 static _Atomic int modules_count;
 static unsigned long long
-    modules_seen; /* loaded and unloaded so far, when they were last looked at */
+    modules_seen; /* modules loaded and unloaded up to the last search */
 
 bool oriel_tsan_is_instrumented(const void *address)
 {
@@ -34,7 +35,7 @@ bool oriel_tsan_is_instrumented(const void *address)
     return false;
 }
 
-/* What a module's dynamic section says of its relocations. */
+/* A module's relocations, from its dynamic section. */
 struct dynamic {
     const ElfW(Sym) * symbols;
     const char *names;
@@ -63,7 +64,7 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info)
     return dynamic;
 }
 
-/* Whether the module calls __tsan_init.  The vdso, whose pointers nobody has relocated, calls nobody. */
+/* Whether the module calls __tsan_init. The vdso, whose pointers are not relocated, does not. */
 static bool calls_us(const struct dl_phdr_info *info)
 {
     struct dynamic dynamic = dynamic_of(info);
