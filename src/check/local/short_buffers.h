@@ -1,8 +1,8 @@
 /* Buffers that unfinished calls still need, while loads and stores are not watched. Then only other
  * calls of this process can conflict with them. They are few and over soon. The list is short, and
  * contains plain runs. A buffer that does not fit, or is no plain run, is stored in the history of
- * local_accesses.c. Protected by the lock of local_accesses.c; callsite_cache.c uses it where one
- * thread makes all calls. */
+ * local_accesses.c. Protected by the lock of local_accesses.c; where one thread makes all calls,
+ * callsite_cache.c uses it without the lock. */
 #ifndef ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 #define ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 
@@ -22,11 +22,11 @@ struct oriel_short_buffer {
 
 enum { ORIEL_SHORT_BUFFERS_MOST = 24 };
 
+/* The list. Changed by short_buffers.c and the functions below only. */
 extern struct oriel_short_buffers {
     unsigned count;
     bool open; /* local_accesses.c has started, and loads and stores are not watched */
     struct oriel_short_buffer list[ORIEL_SHORT_BUFFERS_MOST];
-/* changed by short_buffers.c and the functions below only */
 } oriel_short_buffers __attribute__((visibility("hidden")));
 
 /* Compares the run with the buffers in the list, reports conflicts, and inserts it until

@@ -27,7 +27,7 @@ bool oriel_watched_pages_start(void)
     return oriel_watched_pages_now.pages != NULL;
 }
 
-static void change(uint64_t low, uint64_t high, bool more)
+static void page_counters_change(uint64_t low, uint64_t high, bool more)
 {
     if (oriel_watched_pages_now.pages == NULL || low >= high ||
         (high - 1) >> oriel_watched_pages_now.shift >= oriel_watched_pages_now.count)
@@ -44,10 +44,10 @@ static void change(uint64_t low, uint64_t high, bool more)
 
 void oriel_watched_pages_add(uint64_t low, uint64_t high)
 {
-    change(low, high, true);
+    page_counters_change(low, high, true);
 }
 
 void oriel_watched_pages_remove(uint64_t low, uint64_t high)
 {
-    change(low, high, false);
+    page_counters_change(low, high, false);
 }

@@ -41,13 +41,14 @@ struct oriel_shm_head {
     oriel_shm_offset bucket[];
 };
 _Static_assert(sizeof(struct oriel_shm_lock) == 64, "a lock is a cache line");
-_Static_assert(sizeof(struct oriel_shm_class) == 128, "classes are lines apart");
-_Static_assert(offsetof(struct oriel_shm_head, classes) == 64, "locks begin lines");
+_Static_assert(sizeof(struct oriel_shm_class) == 128, "classes are two cache lines");
+_Static_assert(offsetof(struct oriel_shm_head, classes) == 64, "locks start at cache lines");
 
 /* This process's mapping; NULL: none. */
 extern struct oriel_shm_head *oriel_shm_head __attribute__((visibility("hidden")));
 
-/* Moves this process's free blocks to the shared lists before the process leaves. */
+/* Moves this process's free blocks to the shared lists, before the process leaves. In a forked
+ * child the lists are only emptied. */
 void oriel_shm_heap_leave(void);
 
 #endif

@@ -93,10 +93,8 @@
 #define READ_16(at) READ_8(at)
 #define READ_32(at) READ_8(at)
 #define READ_64(at) READ_8(at)
-#define READ_128(at)                                                                               \
-    swap_128(                                                                                      \
-        at, 0,                                                                                     \
-        0) /* as libatomic does where the processor has no 16-byte load: the memory is writable */
+/* As libatomic does where the processor has no 16-byte load: the memory is writable. */
+#define READ_128(at) swap_128(at, 0, 0)
 
 ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)

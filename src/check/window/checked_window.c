@@ -199,11 +199,11 @@ bool oriel_window_ask(const struct oriel_checked *window, int32_t member,
                       const struct oriel_member_state_ask *ask,
                       struct oriel_member_state_answer *answer)
 {
-    int machine = oriel_check_remote_node_of((int)window->members[member].world_rank);
+    int node = oriel_check_remote_node_of((int)window->members[member].world_rank);
     if (window->notes == NULL || oriel_unlikely(oriel_window_has_left(window)))
         return false;
-    if (machine != oriel_check_remote_own_node())
-        return oriel_check_remote_member_state(machine, window->id, ask, answer) &&
+    if (node != oriel_check_remote_own_node())
+        return oriel_check_remote_member_state(node, window->id, ask, answer) &&
                answer->rank < window->n && answer->gone_rank < window->n;
     oriel_member_state_work(window->notes, ask, answer);
     return true;
