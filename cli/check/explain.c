@@ -88,9 +88,11 @@ int oriel_explain_list(void)
 
 static void rule_page_print(const struct rule *rule)
 {
-    printf("\n### %s: %s\n\n%s\n\n```c\n%s%s```\n\n%s\n", rule->number, rule->title, rule->text,
-           rule->example, rule->example[strlen(rule->example) - 1] == '\n' ? "" : "\n",
-           rule->remedy);
+    printf("\n### %s: %s\n\n", rule->number, rule->title);
+    wrapped_print(rule->text);
+    printf("\n```c\n%s%s```\n\n", rule->example,
+           rule->example[strlen(rule->example) - 1] == '\n' ? "" : "\n");
+    wrapped_print(rule->remedy);
 }
 
 int oriel_explain_page(void)

@@ -41,7 +41,8 @@ enum oriel_waiting {
     /* struct oriel_shm_rendezvous (create/shm_rendezvous.h); for all ranks of the window under
      * construction */
     ORIEL_WAITING_CREATE,
-    /* begins with struct oriel_create_progress (create/create.h); the same, in the host's collectives */
+    /* begins with struct oriel_create_progress (create/create.h); the same, in the host's
+     * collectives */
     ORIEL_WAITING_AGREE,
     ORIEL_WAITING_POST,     /* for a rank to post */
     ORIEL_WAITING_COMPLETE, /* for a rank to complete */

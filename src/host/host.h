@@ -103,9 +103,9 @@ void oriel_host_carrier_stop(void);
 /* A request that is already complete, for MPI_Wait and related functions. A carrier must exist. */
 enum oriel_status oriel_host_completed_request(MPI_Request *out);
 
-/* A request that completes when oriel_host_request_complete is called. query: a completion function has
- * found it complete, in this thread, perhaps not for the last time. drop: the host makes no further
- * call with whose. */
+/* A request that completes when oriel_host_request_complete is called. query: a completion function
+ * has found it complete, in this thread, perhaps not for the last time. drop: the host makes no
+ * further call with extra_state. */
 enum oriel_status oriel_host_request_start(MPI_Grequest_query_function *query,
                                            MPI_Grequest_free_function *drop, void *extra_state,
                                            MPI_Request *out);

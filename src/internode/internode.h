@@ -1,6 +1,6 @@
 /* The state that a process has for a window that spans nodes, and the messages about it. A target
- * on another node has mechanism ORIEL_MECHANISM_NETWORK in the window's table of targets: offset is the
- * window's id there, control_offset the number of its node.
+ * on another node has mechanism ORIEL_MECHANISM_NETWORK in the window's table of targets: offset is
+ * the window's id there, control_offset the number of its node.
  *
  * A message goes to the agent of the target rank's process (transport/ucx/net.h). The agent does
  * there what the origin would do itself on one node. So each target has one atomicity domain and

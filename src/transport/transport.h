@@ -3,9 +3,9 @@
  *
  * Contract of all four slots: the calling thread copies all len_bytes before it returns. Completion
  * is local and remote at once, and calls of one thread take effect in order. Any number of threads
- * may call concurrently. Bytes move in any order and size, so a concurrent reader of the same bytes
- * sees no order. On failure any part may have been transferred. ORIEL_E_RANGE: the memory is not
- * mapped, or no longer mapped. ORIEL_E_PEER: the process has died. */
+ * may use them concurrently. Bytes move in any order and size, so a concurrent reader of the same
+ * bytes sees no order. On failure any part may have been transferred. ORIEL_E_RANGE: the memory is
+ * not mapped, or no longer mapped. ORIEL_E_PEER: the process has died. */
 #ifndef ORIEL_TRANSPORT_TRANSPORT_H
 #define ORIEL_TRANSPORT_TRANSPORT_H
 

@@ -118,8 +118,8 @@ static inline uint8_t oriel_window_access_to(const struct oriel_window *window, 
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
-/* This process's address of byte offset of a target's ORIEL_MECHANISM_DIRECT window. An address computed
- * from a datatype may precede the window. */
+/* This process's address of byte offset of a target's ORIEL_MECHANISM_DIRECT window. An address
+ * computed from a datatype may precede the window. */
 static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank,
                                         uint64_t offset_bytes)
 {

@@ -1,4 +1,5 @@
-/* Types that all folders of the checker share: a call site, an access, its extents, a conflict of two accesses. */
+/* Types that all folders of the checker share: a call site, an access, its extents, a conflict of
+ * two accesses. */
 #ifndef ORIEL_CHECK_COMMON_ACCESS_TYPES_H
 #define ORIEL_CHECK_COMMON_ACCESS_TYPES_H
 
@@ -20,16 +21,17 @@ enum oriel_access_kind {
 
 /* The history of an access; for the text of findings and for what was missing. */
 enum oriel_access_flag {
-    ORIEL_ACCESS_REQUEST_DONE =
-        1, /* its request was completed, which is not completion at the target */
+    /* its request was completed, which is not completion at the target */
+    ORIEL_ACCESS_REQUEST_DONE = 1,
     ORIEL_ACCESS_FLUSHED_LOCAL = 2,
     ORIEL_ACCESS_FLUSHED_OTHER = 4, /* another target was flushed since */
     ORIEL_ACCESS_SANITIZER = 8,     /* a load or store that a sanitizer's call has reported */
     ORIEL_ACCESS_SAME_OP = 16,      /* accumulate_ops=same_op holds */
-    ORIEL_ACCESS_ANY_OP =
-        32, /* operators may differ: a compare_and_swap where no hint forbids it */
+    /* operators may differ: a compare_and_swap where no hint forbids it */
+    ORIEL_ACCESS_ANY_OP = 32,
     ORIEL_ACCESS_MESSAGE = 64, /* a buffer of a message or collective */
-    ORIEL_ACCESS_ALONE = 128, /* not merged while it is pending: it has its own ticket (requests) */
+    /* not merged while it is outstanding: it has its own ticket (requests) */
+    ORIEL_ACCESS_ALONE = 128,
 };
 
 /* A call site: an address in the program, and the function it calls. */
@@ -46,19 +48,16 @@ struct oriel_access {
     uint8_t element; /* enum oriel_kind; of accumulates */
     uint8_t flags;   /* enum oriel_access_flag */
     int32_t origin;  /* world rank */
-    oriel_shm_offset
-        /* clock snapshot of the issue (order.h); the caller's reference is enough. Of stored
-         * accesses: 0 */
-        moment;
+    /* clock snapshot of the issue (order.h); the caller's reference is enough. Of stored accesses:
+     * 0 */
+    oriel_shm_offset moment;
     oriel_tick complete; /* the origin's number when it was completed; ORIEL_TICK_PENDING */
-    oriel_tick
-        /* the origin's number when it was issued; of merged accesses, the first's: for texts */
-        issued;
+    /* the origin's number when it was issued; of merged accesses, the first's: for texts */
+    oriel_tick issued;
     struct oriel_site site;
-    uint64_t
-        /* 0: oriel_history_complete of its origin completes it. Otherwise a number of the caller's,
-         * from ORIEL_ACCESS_GROUP on: it is the ticket, and completes all that have it */
-        group;
+    /* 0: oriel_history_complete of its origin completes it. Otherwise a number of the caller's,
+     * from ORIEL_ACCESS_GROUP on: it is the ticket, and completes all that have it */
+    uint64_t group;
 };
 #define ORIEL_ACCESS_GROUP (UINT64_C(1) << 63)
 
@@ -78,10 +77,9 @@ struct oriel_conflict {
     struct oriel_access later;
     int64_t offset;     /* of the first byte of both */
     uint64_t len_bytes; /* from there on, without a hole */
-    bool
-        /* the earlier one is in the history of another window over the same memory
-         * (aliased_windows.h) */
-        beside;
+    /* the earlier one is in the history of another window over the same memory
+     * (aliased_windows.h) */
+    bool beside;
 };
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 

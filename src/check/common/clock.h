@@ -8,9 +8,9 @@
 
 typedef uint64_t oriel_tick;
 
-enum {
-    ORIEL_TICK_PENDING = 0
-}; /* of a completion: not complete. Clocks start at 1 for the own rank, 0 for others */
+/* The tick of a completion that is outstanding. Clocks start at 1 for the own rank, 0 for
+ * others. */
+enum { ORIEL_TICK_PENDING = 0 };
 
 /* into[i] = max(into[i], from[i]). */
 void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int width);

@@ -14,8 +14,8 @@ union oriel_check_where {
     uint64_t any; /* 0: certainly in the program's own code */
     struct {
         uint32_t depth;
-        uint32_t
-            functions; /* of the program, which the host has called inside calls of this thread */
+        /* of the program, which the host has called inside calls of this thread */
+        uint32_t functions;
     } in;
 };
 extern _Thread_local union oriel_check_where oriel_check_where
@@ -61,8 +61,8 @@ extern _Atomic uint64_t oriel_check_changes __attribute__((visibility("hidden"))
 static inline void oriel_check_change(void)
 {
     uint64_t before = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
-    atomic_store_explicit(&oriel_check_changes, before + 1,
-                          memory_order_relaxed); /* with several threads nothing reads it */
+    /* with several threads nothing reads it */
+    atomic_store_explicit(&oriel_check_changes, before + 1, memory_order_relaxed);
 }
 
 /* Inlined also without optimisation: part of the exported function itself. */
@@ -75,8 +75,8 @@ ORIEL_CHECK_INLINE uintptr_t oriel_check_frame_low(void)
     __asm__ volatile("mov %%rsp, %0" : "=r"(low));
     return low;
 #else
-    return (uintptr_t)__builtin_frame_address(
-        0); /* imprecise: a call left by a jump may not be noticed */
+    /* imprecise: a call left by a jump may not be noticed */
+    return (uintptr_t)__builtin_frame_address(0);
 #endif
 }
 

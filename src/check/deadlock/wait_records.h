@@ -153,9 +153,10 @@ void oriel_wait_records_stop(void);
  * found out. */
 bool oriel_wait_rank_has_died(int world_rank);
 
-/* The thread that looks for deadlocks: in one process of each node, from after oriel_wait_records_start
- * and oriel_finding_start until findings are merged. Of several nodes that reach each other, one
- * looks at all ranks and the others mark their own ranks that wait steadily. */
+/* The thread that looks for deadlocks. It runs in one process of each node, from after
+ * oriel_wait_records_start and oriel_finding_start until findings are merged. Of several nodes that
+ * reach each other, one looks at all ranks, and the others mark their own ranks that wait
+ * steadily. */
 enum oriel_deadlock_reach { ORIEL_DEADLOCK_HERE, ORIEL_DEADLOCK_ALL, ORIEL_DEADLOCK_MARKS };
 void oriel_deadlock_start(enum oriel_deadlock_reach reach);
 void oriel_deadlock_stop(void);

@@ -11,8 +11,8 @@
  * - the thread ends, or a callback returns, inside a call that has not returned.
  *
  * While an error handler runs, other ranks and threads go on. State that could mislead them is
- * undone when the handler is entered. A host may call handlers with a lock of its own, so no lock
- * is acquired there under which another thread calls the host. */
+ * undone when the handler is entered. A host may hold a lock of its own while it runs a handler. No
+ * lock is acquired there under which another thread calls the host. */
 #ifndef ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 #define ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 

@@ -61,8 +61,8 @@ struct oriel_comm_origin oriel_comm_origin(const struct oriel_comm *parent, cons
  * parent make them in the same order: the nth one has the same id on all members. */
 void oriel_comm_add_made(const struct oriel_comm_origin *making, MPI_Comm comm);
 
-/* Does the same in two steps for a communicator that is complete later: oriel_comm_id_assign assigns its
- * id now, for the group of like. */
+/* Does the same in two steps for a communicator that is complete later: oriel_comm_id_assign
+ * assigns its id now, for the group of like. */
 uint64_t oriel_comm_id_assign(const struct oriel_comm_origin *making,
                               const struct oriel_comm *like);
 void oriel_comm_add(MPI_Comm comm, uint64_t id);

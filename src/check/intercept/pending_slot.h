@@ -6,8 +6,8 @@
  * The operation then occupies the pending slot. It has an entry in its cell like all others. What
  * its completion needs is stored with its call site, instead of in the lists (pending_list.c,
  * short_buffers.c, the window's marks). Most operations are flushed by the very next call, which
- * then has almost nothing to do. Any other call first moves the operation to the lists. Only used
- * where one thread makes all calls. */
+ * then has almost nothing to do. Any other call first moves the operation to the lists. Used only
+ * if all calls are made by one thread. */
 #ifndef ORIEL_CHECK_INTERCEPT_PENDING_SLOT_H
 #define ORIEL_CHECK_INTERCEPT_PENDING_SLOT_H
 

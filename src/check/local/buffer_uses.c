@@ -1,4 +1,4 @@
-/* A table of uses by group.  Those that are over are kept for the next ones, with their arrays. */
+/* A table of uses by group. Ended uses stay allocated for the next ones, with their arrays. */
 #include "check/local/buffer_uses.h"
 
 #include "base/hash_table.h"
@@ -36,7 +36,7 @@ struct oriel_use *oriel_use_of(uint64_t group)
     return use;
 }
 
-static void *grown(void *list, size_t *room, size_t item_bytes)
+static void *array_grow(void *list, size_t *room, size_t item_bytes)
 {
     size_t more = *room == 0 ? 4 : 2 * *room;
     void *larger = realloc(list, more * item_bytes);
@@ -52,7 +52,7 @@ bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history)
             return true;
     if (use->histories_count == use->histories_room) {
         oriel_shm_offset *histories =
-            grown(use->histories, &use->histories_room, sizeof *histories);
+            array_grow(use->histories, &use->histories_room, sizeof *histories);
         if (histories == NULL)
             return false;
         use->histories = histories;
@@ -61,7 +61,7 @@ bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history)
     return true;
 }
 
-/* Loops use one buffer again and again, or one behind the other: the last range grows. */
+/* Loops often use the same buffer, or adjacent ones: the last range is extended. */
 void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
 {
     struct oriel_use_range *last =
@@ -77,7 +77,7 @@ void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high)
         return;
     }
     if (use->ranges == NULL || use->ranges_count == use->ranges_room) {
-        struct oriel_use_range *ranges = grown(use->ranges, &use->ranges_room, sizeof *ranges);
+        struct oriel_use_range *ranges = array_grow(use->ranges, &use->ranges_room, sizeof *ranges);
         if (ranges == NULL)
             return;
         use->ranges = ranges;
@@ -97,7 +97,7 @@ void oriel_use_end(struct oriel_use *use)
     oriel_uses_open--;
 }
 
-static void forget_in(void *value, void *context)
+static void use_remove_history(void *value, void *context)
 {
     struct oriel_use *use = value;
     oriel_shm_offset history = *(oriel_shm_offset *)context;
@@ -108,10 +108,10 @@ static void forget_in(void *value, void *context)
 
 void oriel_uses_forget(oriel_shm_offset history)
 {
-    oriel_hash_table_visit(&uses, forget_in, &history);
+    oriel_hash_table_visit(&uses, use_remove_history, &history);
 }
 
-static void collect(void *value, void *context)
+static void use_collect(void *value, void *context)
 {
     struct oriel_use *use = value;
     struct oriel_use **list = context;
@@ -122,7 +122,7 @@ static void collect(void *value, void *context)
 void oriel_uses_clear(void)
 {
     struct oriel_use *list = NULL;
-    oriel_hash_table_visit(&uses, collect, &list);
+    oriel_hash_table_visit(&uses, use_collect, &list);
     while (list != NULL) {
         struct oriel_use *next = list->next;
         oriel_use_end(list);

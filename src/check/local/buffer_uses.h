@@ -1,5 +1,5 @@
-/* Uses of buffers that are not over: for each group where it has left accesses, and which pages are watched for it.  local_accesses.c
- * calls, under its lock. */
+/* Uses of buffers that are not over. For each group: the histories that have its accesses, and the
+ * pages that are watched for it. Protected by the lock of local_accesses.c. */
 #ifndef ORIEL_CHECK_LOCAL_BUFFER_USES_H
 #define ORIEL_CHECK_LOCAL_BUFFER_USES_H
 
@@ -21,35 +21,35 @@ struct oriel_use {
     size_t ranges_count;
     size_t ranges_room;
     struct oriel_use_range *ranges; /* of addresses */
-    struct oriel_use *next;         /* of the unused ones */
+    struct oriel_use *next;         /* list of unused ones */
 };
 
-/* The group's, NULL when it has none. */
+/* Returns the use of the group; NULL: none. */
 struct oriel_use *oriel_use_find(uint64_t group);
 
-/* The group's, made where it has none; NULL: no memory. */
+/* Returns the use of the group, and creates it if there is none. NULL: no memory. */
 struct oriel_use *oriel_use_of(uint64_t group);
 
-/* Whether any group has one. */
+/* Whether any group has a use. */
 extern size_t oriel_uses_open __attribute__((visibility("hidden")));
 static inline bool oriel_uses_are_open(void)
 {
     return oriel_uses_open > 0;
 }
 
-/* An access of the group goes to the history; false: no memory to remember it. */
+/* Records that the history has an access of the group. False: no memory. */
 bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history);
 
-/* These addresses are watched for it, or were already. */
+/* Watches these addresses for the use, unless they are watched already. */
 void oriel_use_watch(struct oriel_use *use, uint64_t low, uint64_t high);
 
-/* It is over: its pages are watched no more. */
+/* Ends the use: its pages are no longer watched. */
 void oriel_use_end(struct oriel_use *use);
 
-/* The history goes: nobody may complete anything there. */
+/* Removes the history from all uses, before it is freed. */
 void oriel_uses_forget(oriel_shm_offset history);
 
-/* All are over. */
+/* Ends all uses. */
 void oriel_uses_clear(void);
 
 #endif

@@ -1,7 +1,10 @@
-/* Uses of the process's memory become accesses: LOAD or STORE, in the history of each window that has the bytes, else in the
- * process's own, where only what is pending stands.  A use that has been recorded is not recorded again while the process's own
- * number stays (thread_shadow.h): what comes later from elsewhere meets the record, and what the process itself begins empties the
- * shadow.  windows*.c, messages*.c and tsan/ call. */
+/* Uses of the process's memory become accesses: LOAD or STORE. An access is stored in the history
+ * of each window that has the bytes. Bytes outside windows are stored in a history of the process's
+ * own, which contains outstanding accesses only.
+ *
+ * A load or store that was recorded is not recorded again while the process's clock stays the same
+ * (thread_shadow.h). A later access by another rank meets the record. Whatever this process itself
+ * starts empties the shadow. */
 #include "check/local/local_accesses.h"
 
 #include "base/atomic.h"
@@ -27,22 +30,24 @@ static struct {
     _Atomic uint64_t groups;
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Signal handlers come in between.  The mutex is taken where others may come, too. */
+/* Whether this thread is in this file: a signal handler may interrupt it. INSIDE_ALONE: with the
+ * mutex, where other threads may enter. */
 static _Thread_local enum { OUTSIDE, INSIDE, INSIDE_ALONE } inside;
 
-/* An atomic load that was announced may not have been done yet (volatile ones are announced first): before this thread does
- * anything else that is looked at, it takes again what that load may have seen. */
+/* The bytes of the thread's last atomic load. The compiler announces volatile loads before it
+ * performs them. Before the thread's next checked action, the clocks that the load may have seen
+ * are acquired again. */
 static _Thread_local struct {
     uint64_t low;
     uint64_t high;
-} owed;
+} last_load;
 
-static void see_who_watches(void)
+static void short_buffers_open_update(void)
 {
     oriel_short_buffers.open = own.history != 0 && oriel_watched_pages_now.pages == NULL;
 }
 
-static void lock(void)
+static void accesses_lock(void)
 {
     bool several = oriel_check_many_threads || oriel_watched_pages_now.pages != NULL;
     inside = several ? INSIDE_ALONE : INSIDE;
@@ -50,7 +55,7 @@ static void lock(void)
         pthread_mutex_lock(&own.mutex);
 }
 
-static void unlock(void)
+static void accesses_unlock(void)
 {
     if (inside == INSIDE_ALONE)
         pthread_mutex_unlock(&own.mutex);
@@ -63,7 +68,7 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, orie
     own.closure = closure;
     own.order_atomic = order;
     own.history = oriel_history_make(0);
-    see_who_watches();
+    short_buffers_open_update();
     if (oriel_watched_pages_now.pages != NULL)
         oriel_finding_local_watched();
     return own.history != 0
@@ -74,36 +79,36 @@ enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, orie
 
 void oriel_local_stop(void)
 {
-    lock();
+    accesses_lock();
     oriel_short_buffer_clear();
     oriel_uses_clear();
     oriel_regions_clear();
     oriel_history_free(own.history);
     own.history = 0;
-    see_who_watches();
-    unlock();
+    short_buffers_open_update();
+    accesses_unlock();
 }
 
 /* --- atomics --- */
 
-static inline void settle_owed(void)
+static inline void last_load_acquire(void)
 {
-    if (oriel_likely(owed.high == 0))
+    if (oriel_likely(last_load.high == 0))
         return;
-    lock();
-    oriel_regions_order(own.order_atomic, owed.low, owed.high, false);
-    owed.high = 0;
-    unlock();
+    accesses_lock();
+    oriel_regions_order(own.order_atomic, last_load.low, last_load.high, false);
+    last_load.high = 0;
+    accesses_unlock();
 }
 
-static void access_atomically(uint64_t low, uint64_t len_bytes, bool writes)
+static void atomic_access_order(uint64_t low, uint64_t len_bytes, bool writes)
 {
-    lock();
+    accesses_lock();
     oriel_regions_order(own.order_atomic, low, low + len_bytes, writes);
-    unlock();
+    accesses_unlock();
     if (!writes) {
-        owed.low = low;
-        owed.high = low + len_bytes;
+        last_load.low = low;
+        last_load.high = low + len_bytes;
     }
 }
 
@@ -122,31 +127,31 @@ enum oriel_status oriel_local_region_add(const void *base, uint64_t len_bytes,
                                         .offset = offset,
                                         .tell = tell,
                                         .closure = closure};
-    lock();
+    accesses_lock();
     oriel_region_put_also(&region);
     enum oriel_status status = oriel_region_add(&region);
     if (status == ORIEL_OK)
         oriel_watched_pages_add(region.low, region.high);
     oriel_shadows_empty();
-    unlock();
+    accesses_unlock();
     return status;
 }
 
 void oriel_local_region_remove(const void *base, oriel_shm_offset history)
 {
     struct oriel_local_region region;
-    lock();
+    accesses_lock();
     if (oriel_region_remove((uint64_t)(uintptr_t)base, history, &region))
         oriel_watched_pages_remove(region.low, region.high);
     oriel_shadows_empty();
-    unlock();
+    accesses_unlock();
 }
 
 void oriel_local_forget(oriel_shm_offset history)
 {
-    lock();
+    accesses_lock();
     oriel_uses_forget(history);
-    unlock();
+    accesses_unlock();
 }
 
 /* --- groups --- */
@@ -169,7 +174,8 @@ oriel_local_group oriel_local_group_target(uint64_t window_id, int target)
 
 /* --- uses --- */
 
-static bool make_access(struct oriel_access *access, bool writes, uint8_t flags, uint64_t group)
+static bool local_access_make(struct oriel_access *access, bool writes, uint8_t flags,
+                              uint64_t group)
 {
     *access = (struct oriel_access){.kind = writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                     .flags = flags,
@@ -182,8 +188,9 @@ static bool make_access(struct oriel_access *access, bool writes, uint8_t flags,
     return now != ORIEL_TICK_PENDING;
 }
 
-/* Under the lock.  A use that cannot be remembered is none: nobody could end it. */
-static void use_memory(struct oriel_access *access, struct oriel_extents *extents)
+/* Requires the lock. If there is no memory to remember the use, it is not recorded: nothing could
+ * end it. */
+static void extents_use_locked(struct oriel_access *access, struct oriel_extents *extents)
 {
     struct oriel_use_range bounds = oriel_use_range_of(extents);
     struct oriel_use *use = access->group != 0 ? oriel_use_of(access->group) : NULL;
@@ -205,41 +212,42 @@ static void use_memory(struct oriel_access *access, struct oriel_extents *extent
         oriel_use_watch(use, bounds.low, bounds.high);
 }
 
-/* Whether bytes outside windows can only be met by other calls, and what they need is in the short list. */
-static bool uses_are_brief(void)
+/* Whether bytes outside windows can conflict with other calls only, and the short list contains all
+ * outstanding buffers. */
+static bool short_list_is_complete(void)
 {
     return oriel_watched_pages_now.pages == NULL && !oriel_uses_are_open();
 }
 
-static bool is_outside_windows(uint64_t low, uint64_t high)
+static bool run_is_outside_windows(uint64_t low, uint64_t high)
 {
     return oriel_regions_are_elsewhere(low, high) || oriel_region_find(low, high, NULL) == NULL;
 }
 
-static void use(struct oriel_extents *extents, bool writes, uint8_t flags, oriel_local_group group,
-                const struct oriel_site *site)
-{
-    struct oriel_access access;
-    if (extents->count == 0 || !make_access(&access, writes, flags, group))
-        return;
-    access.site = *site;
-    lock();
-    if (group != 0 && oriel_watched_pages_now.pages != NULL)
-        oriel_shadows_empty();
-    use_memory(&access, extents);
-    unlock();
-}
-
-/* A plain run; false: it is for use. */
-static bool use_briefly(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags,
+static void extents_use(struct oriel_extents *extents, bool writes, uint8_t flags,
                         oriel_local_group group, const struct oriel_site *site)
 {
-    lock();
-    bool done = uses_are_brief() && is_outside_windows(low, low + len_bytes) &&
+    struct oriel_access access;
+    if (extents->count == 0 || !local_access_make(&access, writes, flags, group))
+        return;
+    access.site = *site;
+    accesses_lock();
+    if (group != 0 && oriel_watched_pages_now.pages != NULL)
+        oriel_shadows_empty();
+    extents_use_locked(&access, extents);
+    accesses_unlock();
+}
+
+/* Checks a plain run. False: the slow path, extents_use, is needed. */
+static bool run_use_short(uint64_t low, uint64_t len_bytes, bool writes, uint8_t flags,
+                          oriel_local_group group, const struct oriel_site *site)
+{
+    accesses_lock();
+    bool done = short_list_is_complete() && run_is_outside_windows(low, low + len_bytes) &&
                 oriel_short_buffer_use(
                     &(struct oriel_short_buffer){low, low + len_bytes, group, *site, writes, flags},
                     own.tell, own.closure);
-    unlock();
+    accesses_unlock();
     return done;
 }
 
@@ -249,13 +257,13 @@ void oriel_local_buffer(const void *buffer, MPI_Count count, MPI_Datatype dataty
     struct oriel_extents extents;
     if (own.history == 0 || inside || count <= 0)
         return;
-    settle_owed();
+    last_load_acquire();
     if (oriel_extents_open_of(&extents, datatype, (uint64_t)count, (int64_t)(intptr_t)buffer) ==
             ORIEL_OK &&
         !(extents.count == 1 && extents.list[0].count == 1 &&
-          use_briefly((uint64_t)extents.list[0].offset, extents.list[0].len_bytes, writes, flags,
-                      group, site)))
-        use(&extents, writes, flags, group, site);
+          run_use_short((uint64_t)extents.list[0].offset, extents.list[0].len_bytes, writes, flags,
+                        group, site)))
+        extents_use(&extents, writes, flags, group, site);
     oriel_extents_close(&extents);
 }
 
@@ -266,20 +274,21 @@ void oriel_local_items(const void *buffer, uint64_t count, const struct oriel_ty
     struct oriel_extents extents;
     if (own.history == 0 || inside || count == 0)
         return;
-    settle_owed();
+    last_load_acquire();
     uint64_t len_bytes = count * type->size_bytes;
     if (oriel_likely(type->plain_bytes != INT64_MAX) &&
-        use_briefly((uint64_t)(uintptr_t)buffer, len_bytes < most_bytes ? len_bytes : most_bytes,
-                    writes, 0, group, site))
+        run_use_short((uint64_t)(uintptr_t)buffer, len_bytes < most_bytes ? len_bytes : most_bytes,
+                      writes, 0, group, site))
         return;
     if (oriel_extents_open(&extents, type, count, (int64_t)(intptr_t)buffer, most_bytes) ==
         ORIEL_OK)
-        use(&extents, writes, 0, group, site);
+        extents_use(&extents, writes, 0, group, site);
     oriel_extents_close(&extents);
 }
 
-/* A result that overlaps with what the same operation reads is told one by one. */
-static bool runs_are_apart(const struct oriel_short_buffer_run *runs, unsigned count)
+/* False if the result overlaps a buffer that the same operation reads: then each buffer is checked
+ * on its own. */
+static bool result_is_apart(const struct oriel_short_buffer_run *runs, unsigned count)
 {
     for (unsigned i = 0; i + 1 < count; i++)
         if (oriel_short_buffer_runs_meet(runs[i], runs[count - 1]))
@@ -293,11 +302,11 @@ bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count,
     unsigned first = oriel_short_buffers.count;
     if (own.history == 0 || inside)
         return true;
-    if (oriel_check_many_threads || !uses_are_brief() || first + count > ORIEL_SHORT_BUFFERS_MOST ||
-        !runs_are_apart(runs, count))
+    if (oriel_check_many_threads || !short_list_is_complete() ||
+        first + count > ORIEL_SHORT_BUFFERS_MOST || !result_is_apart(runs, count))
         return false;
     for (unsigned i = 0; i < count; i++)
-        if (!is_outside_windows(runs[i].low, runs[i].high))
+        if (!run_is_outside_windows(runs[i].low, runs[i].high))
             return false;
     inside = INSIDE;
     for (unsigned i = 0; i < count; i++)
@@ -312,8 +321,9 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
     oriel_local_buffer(buffer, count, datatype, writes, ORIEL_ACCESS_MESSAGE, group, site);
 }
 
-/* Under the lock. */
-static void complete_in(oriel_shm_offset history, oriel_local_group group, oriel_tick now)
+/* Requires the lock. */
+static void history_complete_group(oriel_shm_offset history, oriel_local_group group,
+                                   oriel_tick now)
 {
     if (history == own.history || now == ORIEL_TICK_PENDING)
         oriel_history_end_one(history, group);
@@ -325,28 +335,28 @@ void oriel_local_complete_shared_uses(oriel_local_group group)
 {
     if (own.history == 0 || inside)
         return;
-    lock();
+    accesses_lock();
     struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
     oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
     for (size_t i = 0; use != NULL && i < use->histories_count; i++)
         if (use->histories[i] != own.history)
-            complete_in(use->histories[i], group, now);
-    unlock();
+            history_complete_group(use->histories[i], group, now);
+    accesses_unlock();
 }
 
-static __attribute__((noinline)) void complete(oriel_local_group group)
+static __attribute__((noinline)) void group_complete(oriel_local_group group)
 {
     if (own.history == 0 || inside || group == 0)
         return;
-    lock();
+    accesses_lock();
     oriel_short_buffer_end(group);
     struct oriel_use *use = oriel_uses_are_open() ? oriel_use_find(group) : NULL;
     oriel_tick now = use != NULL ? oriel_order_now() : ORIEL_TICK_PENDING;
     for (size_t i = 0; use != NULL && i < use->histories_count; i++)
-        complete_in(use->histories[i], group, now);
+        history_complete_group(use->histories[i], group, now);
     if (use != NULL)
         oriel_use_end(use);
-    unlock();
+    accesses_unlock();
 }
 
 void oriel_local_complete(oriel_local_group group)
@@ -356,7 +366,7 @@ void oriel_local_complete(oriel_local_group group)
         if (oriel_likely(!oriel_uses_are_open()))
             return;
     }
-    complete(group);
+    group_complete(group);
 }
 
 /* --- loads and stores --- */
@@ -370,21 +380,21 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
         len_bytes == 0)
         return;
     oriel_check_look();
-    settle_owed();
+    last_load_acquire();
     if (atomic) {
-        access_atomically(low, len_bytes, writes);
+        atomic_access_order(low, len_bytes, writes);
         return;
     }
     if (oriel_shadow_knows(low, len_bytes, writes) ||
-        !make_access(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+        !local_access_make(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
         return;
     access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load,
                                   (uint32_t)access.origin, 0);
     struct oriel_extents extents = {.count = 1, .list = extents.own};
     extents.own[0] = (struct oriel_access_extent){(int64_t)low, len_bytes, 1, 0};
-    lock();
-    use_memory(&access, &extents);
-    unlock();
+    accesses_lock();
+    extents_use_locked(&access, &extents);
+    accesses_unlock();
 }
 
 bool oriel_local_watched(const void *address, uint64_t len_bytes)
@@ -395,15 +405,15 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes)
 
 const struct oriel_watched_pages *oriel_check_watch(void)
 {
-    lock();
+    accesses_lock();
     bool watches = oriel_watched_pages_start();
     oriel_check_watches = watches;
-    see_who_watches();
+    short_buffers_open_update();
     oriel_watched_pages_now.accessed = oriel_local_access;
     const struct oriel_local_region *region = NULL;
     while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)
         oriel_watched_pages_add(region->low, region->high);
-    unlock();
+    accesses_unlock();
     if (watches && own.history != 0)
         oriel_finding_local_watched();
     return watches ? &oriel_watched_pages_now : NULL;

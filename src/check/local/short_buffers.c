@@ -1,4 +1,4 @@
-/* The list in no order; a loop over one buffer, or over places one behind the other, is one of it.  local_accesses.c calls. */
+/* An unordered list. A loop over one buffer, or over adjacent ones, uses one entry. */
 #include "check/local/short_buffers.h"
 
 #include "base/atomic.h"
@@ -7,17 +7,17 @@
 
 struct oriel_short_buffers oriel_short_buffers;
 
-static bool overlap(const struct oriel_short_buffer *a, const struct oriel_short_buffer *b)
+static bool uses_overlap(const struct oriel_short_buffer *a, const struct oriel_short_buffer *b)
 {
     return a->low < b->high && b->low < a->high;
 }
 
-static bool same_call(const struct oriel_short_buffer *a, const struct oriel_short_buffer *b)
+static bool uses_same_call(const struct oriel_short_buffer *a, const struct oriel_short_buffer *b)
 {
     return a->site.address == b->site.address && a->site.call == b->site.call;
 }
 
-static struct oriel_access access_of(const struct oriel_short_buffer *use)
+static struct oriel_access use_access(const struct oriel_short_buffer *use)
 {
     return (struct oriel_access){.kind = use->writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                  .flags = use->flags,
@@ -29,20 +29,20 @@ static struct oriel_access access_of(const struct oriel_short_buffer *use)
                                  .group = use->group};
 }
 
-static struct oriel_access_extent run_of(const struct oriel_short_buffer *use)
+static struct oriel_access_extent use_run(const struct oriel_short_buffer *use)
 {
     return (struct oriel_access_extent){(int64_t)use->low, use->high - use->low, 1, 0};
 }
 
-/* Once for each call that needs the bytes; what it only reads does not stand for what it writes. */
-static __attribute__((noinline, cold)) void tell_one(unsigned which,
-                                                     const struct oriel_access *access,
-                                                     const struct oriel_access_extent *run,
-                                                     oriel_conflict_fn *tell, void *closure)
+/* Reports a conflict once for each call that needs the bytes. An entry that is only read does not
+ * replace one that is written. */
+static __attribute__((noinline, cold)) void
+entry_conflict_report(unsigned which, const struct oriel_access *access,
+                      const struct oriel_access_extent *run, oriel_conflict_fn *tell, void *closure)
 {
-    struct oriel_conflict conflict = {.earlier = access_of(&oriel_short_buffers.list[which]),
+    struct oriel_conflict conflict = {.earlier = use_access(&oriel_short_buffers.list[which]),
                                       .later = *access};
-    struct oriel_access_extent needed = run_of(&oriel_short_buffers.list[which]);
+    struct oriel_access_extent needed = use_run(&oriel_short_buffers.list[which]);
     conflict.earlier.moment = 0;
     if (!oriel_access_conflicts(&conflict.earlier, access) ||
         !oriel_byte_runs_meet(&needed, run, &conflict.offset, &conflict.len_bytes))
@@ -50,29 +50,31 @@ static __attribute__((noinline, cold)) void tell_one(unsigned which,
     for (unsigned i = 0; i < which; i++) {
         int64_t offset;
         uint64_t len_bytes;
-        struct oriel_access_extent before = run_of(&oriel_short_buffers.list[i]);
+        struct oriel_access_extent before = use_run(&oriel_short_buffers.list[i]);
         bool conflicts = oriel_short_buffers.list[i].writes || access->kind == ORIEL_ACCESS_STORE;
         if (conflicts &&
-            same_call(&oriel_short_buffers.list[i], &oriel_short_buffers.list[which]) &&
+            uses_same_call(&oriel_short_buffers.list[i], &oriel_short_buffers.list[which]) &&
             oriel_byte_runs_meet(&before, run, &offset, &len_bytes))
             return;
     }
     tell(&conflict, closure);
 }
 
-/* Another use touches it: the conflict is told; the answer is whether both are one. */
-static __attribute__((noinline)) bool meet_one(unsigned which, const struct oriel_short_buffer *use,
-                                               oriel_conflict_fn *tell, void *closure)
+/* Compares a use with an entry that it touches, and reports a conflict. Returns whether both can be
+ * one entry. */
+static __attribute__((noinline)) bool entry_compare(unsigned which,
+                                                    const struct oriel_short_buffer *use,
+                                                    oriel_conflict_fn *tell, void *closure)
 {
     const struct oriel_short_buffer *other = &oriel_short_buffers.list[which];
-    if (oriel_unlikely((use->writes || other->writes) && overlap(use, other))) {
-        struct oriel_access access = access_of(use);
-        struct oriel_access_extent run = run_of(use);
-        tell_one(which, &access, &run, tell, closure);
+    if (oriel_unlikely((use->writes || other->writes) && uses_overlap(use, other))) {
+        struct oriel_access access = use_access(use);
+        struct oriel_access_extent run = use_run(use);
+        entry_conflict_report(which, &access, &run, tell, closure);
     }
     return other->group == use->group && other->writes == use->writes &&
            other->flags == use->flags && other->site.epoch == use->site.epoch &&
-           same_call(other, use);
+           uses_same_call(other, use);
 }
 
 void oriel_short_buffer_use_also(const struct oriel_short_buffer *use, unsigned first,
@@ -82,7 +84,7 @@ void oriel_short_buffer_use_also(const struct oriel_short_buffer *use, unsigned 
     for (unsigned i = 0; i < first; i++) {
         struct oriel_short_buffer *other = &oriel_short_buffers.list[i];
         if (oriel_unlikely(other->low <= use->high && use->low <= other->high) &&
-            meet_one(i, use, tell, closure))
+            entry_compare(i, use, tell, closure))
             joined = other;
     }
     if (use->group == 0 || use->low == use->high)
@@ -112,7 +114,7 @@ void oriel_short_buffer_meet(const struct oriel_access *access,
     for (size_t e = 0; e < count && oriel_short_buffers.count > 0; e++)
         for (unsigned i = 0;
              i < oriel_short_buffers.count && oriel_byte_runs_tidy(&extents[e], &run); i++)
-            tell_one(i, access, &run, tell, closure);
+            entry_conflict_report(i, access, &run, tell, closure);
 }
 
 void oriel_short_buffer_clear(void)

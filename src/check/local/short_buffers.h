@@ -1,6 +1,8 @@
-/* Buffers that calls under way still need, where nobody watches loads and stores: most are few and over soon, and only other
- * calls of this process can meet them.  A short list of plain runs; what it has no room for, or is no plain run, stands in
- * local_accesses.c's history.  local_accesses.c calls, under its lock, and callsite_cache.c. */
+/* Buffers that unfinished calls still need, while loads and stores are not watched. Then only other
+ * calls of this process can conflict with them. They are few and over soon. The list is short, and
+ * contains plain runs. A buffer that does not fit, or is no plain run, is stored in the history of
+ * local_accesses.c. Protected by the lock of local_accesses.c; where one thread makes all calls,
+ * callsite_cache.c uses it without the lock. */
 #ifndef ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 #define ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 
@@ -12,7 +14,7 @@
 struct oriel_short_buffer {
     uint64_t low;
     uint64_t high;
-    uint64_t group; /* 0: it is over already, and only compared */
+    uint64_t group; /* 0: already over, only compared */
     struct oriel_site site;
     bool writes;
     uint8_t flags;
@@ -20,22 +22,24 @@ struct oriel_short_buffer {
 
 enum { ORIEL_SHORT_BUFFERS_MOST = 24 };
 
+/* The list. Changed by short_buffers.c and the functions below only. */
 extern struct oriel_short_buffers {
     unsigned count;
-    bool open; /* local_accesses.c has started, and nobody watches loads and stores */
+    bool open; /* local_accesses.c has started, and loads and stores are not watched */
     struct oriel_short_buffer list[ORIEL_SHORT_BUFFERS_MOST];
-} oriel_short_buffers __attribute__((visibility("hidden"))); /* short_buffers.c's own */
+} oriel_short_buffers __attribute__((visibility("hidden")));
 
-/* Compares the run with those that are needed, tells conflicts, and needs it until oriel_short_buffer_end of its group.  False, and
- * nothing has happened: there is no room. */
+/* Compares the run with the buffers in the list, reports conflicts, and inserts it until
+ * oriel_short_buffer_end of its group. Returns false without side effects if there is no room. */
 bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict_fn *tell,
                             void *closure);
 
-/* The same beside those that are needed behind the first ones, which it does not meet.  There is room. */
-void oriel_short_buffer_use_also(const struct oriel_short_buffer *use, unsigned first,
-                                 oriel_conflict_fn *tell, void *closure);
+/* The same, but compares with the `first` entries at the start of the list only. There must be
+ * room. */
+void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first,
+                                   oriel_conflict_fn *tell, void *closure);
 
-/* A run of an operation's buffers that is not empty: it has one to three. */
+/* A buffer of an operation, not empty; an operation has one to three. */
 struct oriel_short_buffer_run {
     uint64_t low;
     uint64_t high;
@@ -60,7 +64,7 @@ static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_
                                           uint64_t group, const struct oriel_site *site)
 {
     struct oriel_short_buffer *use = &oriel_short_buffers.list[at];
-    use->low = run->low; /* one by one: a whole would be read before its parts are written */
+    use->low = run->low; /* field by field: the parts are stored before the whole is read */
     use->high = run->high;
     use->group = group;
     use->site = *site;
@@ -68,7 +72,7 @@ static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_
     use->flags = 0;
 }
 
-/* As oriel_short_buffer_use_also; most meet nothing. */
+/* As oriel_short_buffer_use_beside; most runs meet no other. */
 static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *run, uint64_t group,
                                           const struct oriel_site *site, unsigned first,
                                           oriel_conflict_fn *tell, void *closure)
@@ -84,15 +88,16 @@ static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *r
     oriel_short_buffer_put(oriel_short_buffers.count++, run, group, site);
 }
 
-/* Whether no buffer is needed now, and nobody but this thread's calls can meet what will be: then runs outside the memory of
- * windows that do not meet each other may be put, from the first place on, without local_accesses.c. */
+/* Whether no buffer is needed now, and only calls of this thread can conflict with the next ones.
+ * Then runs outside window memory that do not overlap each other may be put into the list from its
+ * start, without local_accesses.c. */
 static inline bool oriel_short_buffers_are_quiet(void)
 {
     return oriel_short_buffers.count == 0 && oriel_short_buffers.open && !oriel_uses_are_open() &&
            !oriel_check_many_threads;
 }
 
-/* Compares an access that is for the history. */
+/* Compares an access that goes to the history. */
 void oriel_short_buffer_meet(const struct oriel_access *access,
                              const struct oriel_access_extent *extents, size_t count,
                              oriel_conflict_fn *tell, void *closure);

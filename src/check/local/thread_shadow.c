@@ -1,5 +1,5 @@
-/* A small table for each thread: a word has one place there, and is known as long as nothing else came to it.  thread_shadow.h says who
- * calls. */
+/* A small direct-mapped table for each thread. A word is known until another word replaces it in
+ * its slot. */
 #include "check/local/thread_shadow.h"
 
 #include "check/order/order.h"
@@ -8,17 +8,18 @@
 
 enum { SHADOW_WORDS = 1024, WORD_BYTES = 8 };
 
-/* What this thread has loaded and stored of a word since the process's number was what it is. */
+/* The bytes of a word that this thread has loaded and stored since the process's clock last
+ * changed. */
 struct shadow {
     uint64_t word;
     oriel_tick tick;
     uint32_t generation;
-    uint8_t loads; /* bits of bytes */
+    uint8_t loads; /* bits, one for each byte */
     uint8_t stores;
 };
 
 static _Thread_local struct shadow shadows[SHADOW_WORDS];
-static _Atomic uint32_t generation_now = 1; /* raised when a shadow is no record any more */
+static _Atomic uint32_t generation_now = 1; /* incremented when all shadows become invalid */
 
 void oriel_shadows_empty(void)
 {
@@ -38,7 +39,7 @@ bool oriel_shadow_knows(uint64_t address, uint64_t len_bytes, bool writes)
         *shadow = (struct shadow){.word = word, .tick = tick, .generation = generation};
     uint8_t bits = (uint8_t)(((1u << len_bytes) - 1) << first);
     uint8_t *seen = writes ? &shadow->stores : &shadow->loads;
-    bool same = (bits & ~(shadow->stores | *seen)) == 0; /* a store says all that a load would */
+    bool same = (bits & ~(shadow->stores | *seen)) == 0; /* a store covers a load */
     *seen |= bits;
     return same;
 }

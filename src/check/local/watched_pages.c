@@ -1,5 +1,6 @@
-/* The table of watched pages: one counter for each page that there can be, in a mapping of which only those exist that were ever
- * counted.  A counter that is full stays.  local_accesses.c calls, under its lock; readers need none. */
+/* The table of watched pages: one counter for each page of the address space, in a mapping whose
+ * untouched parts use no memory. A counter that reaches its maximum stays there. The lock of
+ * local_accesses.c protects changes; readers need none. */
 #include "check/local/watched_pages.h"
 
 #include <stddef.h>
@@ -26,7 +27,7 @@ bool oriel_watched_pages_start(void)
     return oriel_watched_pages_now.pages != NULL;
 }
 
-static void change(uint64_t low, uint64_t high, bool more)
+static void page_counters_change(uint64_t low, uint64_t high, bool more)
 {
     if (oriel_watched_pages_now.pages == NULL || low >= high ||
         (high - 1) >> oriel_watched_pages_now.shift >= oriel_watched_pages_now.count)
@@ -43,10 +44,10 @@ static void change(uint64_t low, uint64_t high, bool more)
 
 void oriel_watched_pages_add(uint64_t low, uint64_t high)
 {
-    change(low, high, true);
+    page_counters_change(low, high, true);
 }
 
 void oriel_watched_pages_remove(uint64_t low, uint64_t high)
 {
-    change(low, high, false);
+    page_counters_change(low, high, false);
 }

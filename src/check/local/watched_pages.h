@@ -1,6 +1,7 @@
-/* Which pages of the process hold anything that a load or store could be in conflict with: a table that the entry points of
- * -fsanitize=thread look into before anything else.  Nobody asks, nobody pays: the table is made when the library of these entry
- * points asks for it, and local_accesses.c, which knows the memory, keeps it.  local_accesses.c and tsan/ call. */
+/* Which pages of the process contain bytes that a load or store could conflict with. The entry
+ * points of -fsanitize=thread look into this table first. It is created when the library of these
+ * entry points asks for it, so other programs do not pay for it. local_accesses.c, which knows the
+ * memory, fills it. */
 #ifndef ORIEL_CHECK_LOCAL_WATCHED_PAGES_H
 #define ORIEL_CHECK_LOCAL_WATCHED_PAGES_H
 
@@ -8,12 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the two libraries share: tsan/ finds oriel_check_watch by its name in liboriel_check.so. */
+/* Data that the two libraries share: src/check/tsan finds oriel_check_watch by its name in
+ * liboriel_check.so. */
 struct oriel_watched_pages {
-    _Atomic uint8_t *pages; /* 0: nothing there; NULL: nobody watches */
-    unsigned shift;         /* of addresses, to pages */
-    uint64_t count;         /* of pages; addresses behind them hold nothing */
-    /* A load or store of bytes that may be of interest, by the instruction at address_of_call; atomic ones order. */
+    _Atomic uint8_t *pages; /* counter 0: nothing to watch; NULL: not watched */
+    unsigned shift;         /* from addresses to pages */
+    uint64_t count;         /* of pages; addresses after them are not watched */
+    /* Called for a load or store that may matter, by the instruction at address_of_call; atomic
+     * ones order. */
     void (*accessed)(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                      const void *address_of_call);
 };
@@ -38,10 +41,10 @@ static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *wa
 
 extern struct oriel_watched_pages oriel_watched_pages_now __attribute__((visibility("hidden")));
 
-/* Makes the table; false when there is no room for addresses at all. */
+/* Creates the table. False: no room for any page size. */
 bool oriel_watched_pages_start(void);
 
-/* Something lies there, once more; and once less. */
+/* Increment and decrement the counters of the pages of an address range. */
 void oriel_watched_pages_add(uint64_t low, uint64_t high);
 void oriel_watched_pages_remove(uint64_t low, uint64_t high);
 

@@ -1,5 +1,5 @@
-/* Regions in one array, sorted by their first byte.  Adding and removing move the rest: a window's creation is rare beside
- * accesses. */
+/* Regions in one array, sorted by their first byte. Insertion and removal move the rest: they are
+ * rare compared to lookups. */
 #include "check/local/window_memory.h"
 
 #include "check/access/aliased_windows.h"
@@ -15,7 +15,7 @@ static struct {
 
 struct oriel_regions_bounds oriel_regions_bounds;
 
-static void know_bounds(void)
+static void bounds_update(void)
 {
     oriel_regions_bounds = (struct oriel_regions_bounds){0, 0};
     if (own.count > 0)
@@ -23,17 +23,17 @@ static void know_bounds(void)
             (struct oriel_regions_bounds){own.list[0].low, own.list[own.count - 1].reach};
 }
 
-static void know_reach(size_t from)
+static void reach_update(size_t from)
 {
     for (size_t i = from; i < own.count; i++) {
         uint64_t before = i == 0 ? 0 : own.list[i - 1].reach;
         own.list[i].reach = own.list[i].high > before ? own.list[i].high : before;
     }
-    know_bounds();
+    bounds_update();
 }
 
-/* The first that starts at low or behind. */
-static size_t first_from(uint64_t low)
+/* Returns the index of the first region that starts at low or above. */
+static size_t region_index_from(uint64_t low)
 {
     size_t least = 0;
     size_t most = own.count;
@@ -58,23 +58,23 @@ enum oriel_status oriel_region_add(const struct oriel_local_region *region)
         own.list = list;
         own.room = room;
     }
-    size_t at = first_from(region->low);
+    size_t at = region_index_from(region->low);
     memmove(own.list + at + 1, own.list + at, (own.count - at) * sizeof *own.list);
     own.list[at] = *region;
     own.count++;
-    know_reach(at);
+    reach_update(at);
     return ORIEL_OK;
 }
 
 bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out)
 {
-    for (size_t at = first_from(low); at < own.count && own.list[at].low == low; at++) {
+    for (size_t at = region_index_from(low); at < own.count && own.list[at].low == low; at++) {
         if (own.list[at].history != history)
             continue;
         *out = own.list[at];
         own.count--;
         memmove(own.list + at, own.list + at + 1, (own.count - at) * sizeof *own.list);
-        know_reach(at);
+        reach_update(at);
         return true;
     }
     return false;
@@ -85,7 +85,7 @@ void oriel_regions_clear(void)
     free(own.list);
     own.list = NULL;
     own.count = own.room = 0;
-    know_bounds();
+    bounds_update();
 }
 
 const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
@@ -96,8 +96,8 @@ const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
         return NULL;
     if (last != NULL) {
         at = (size_t)(last - own.list) + 1;
-    } else { /* back to where none before reaches low */
-        at = first_from(low + 1);
+    } else { /* back to the first region that can contain low */
+        at = region_index_from(low + 1);
         while (at > 0 && own.list[at - 1].reach > low)
             at--;
     }
@@ -113,11 +113,11 @@ void oriel_region_put_also(const struct oriel_local_region *region)
     while ((other = oriel_region_find(region->low, region->high, other)) != NULL) {
         uint64_t low = other->low > region->low ? other->low : region->low;
         uint64_t high = other->high < region->high ? other->high : region->high;
-        struct oriel_history_bytes here = {region->history,
-                                           region->offset + (int64_t)(low - region->low)};
-        struct oriel_history_bytes there = {other->history,
-                                            other->offset + (int64_t)(low - other->low)};
-        if (here.history != there.history)
-            oriel_history_add_alias(here, there, high - low);
+        struct oriel_history_bytes added = {region->history,
+                                            region->offset + (int64_t)(low - region->low)};
+        struct oriel_history_bytes existing = {other->history,
+                                               other->offset + (int64_t)(low - other->low)};
+        if (added.history != existing.history)
+            oriel_history_beside(added, existing, high - low);
     }
 }

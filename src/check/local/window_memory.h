@@ -1,6 +1,6 @@
-/* The process's memory that belongs to windows: which window's bytes lie at an address.  Few regions that seldom change, looked
- * up often: sorted by address, with the furthest end so far, so that overlapping ones are found too.  local_accesses.c calls, under its
- * lock (shared for finding). */
+/* The process's memory that belongs to windows: which window's bytes are at an address. Regions are
+ * few, change seldom and are looked up often. They are sorted by address, each with the highest end
+ * so far, so lookups find overlapping ones, too. Protected by the lock of local_accesses.c. */
 #ifndef ORIEL_CHECK_LOCAL_WINDOW_MEMORY_H
 #define ORIEL_CHECK_LOCAL_WINDOW_MEMORY_H
 
@@ -10,7 +10,7 @@
 struct oriel_local_region {
     uint64_t low;
     uint64_t high;
-    uint64_t reach; /* the furthest end of this one and all before it */
+    uint64_t reach; /* the highest end of this region and all before it */
     oriel_shm_offset history;
     int64_t offset; /* of the byte at low */
     oriel_conflict_fn *tell;
@@ -19,15 +19,16 @@ struct oriel_local_region {
 
 enum oriel_status oriel_region_add(const struct oriel_local_region *region);
 
-/* The history of one that is to be added comes beside those of the regions that have bytes of it (aliased_windows.h). */
-void oriel_region_put_also(const struct oriel_local_region *region);
+/* Links the history of a region, before it is inserted, with those of all regions that share bytes
+ * with it (aliased_windows.h). */
+void oriel_region_put_beside(const struct oriel_local_region *region);
 
-/* False when there is none. */
+/* False: there is none. */
 bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out);
 
 void oriel_regions_clear(void);
 
-/* From the first byte of all to behind the last. */
+/* From the first byte of all regions to the end of the last. */
 struct oriel_regions_bounds {
     uint64_t low;
     uint64_t high;
@@ -39,7 +40,8 @@ static inline bool oriel_regions_are_elsewhere(uint64_t low, uint64_t high)
     return high <= oriel_regions_bounds.low || low >= oriel_regions_bounds.high;
 }
 
-/* The next region with bytes from low to high: last is NULL, or what was found last; NULL at the end. */
+/* Returns the next region with bytes from low to high; NULL: no more. last: NULL, or the last
+ * result. */
 const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
                                                    const struct oriel_local_region *last);
 

@@ -49,8 +49,8 @@ void oriel_finding_left(const char *name, const struct oriel_site *site);
  * May be called before oriel_finding_start. */
 void oriel_finding_local_watched(void);
 
-/* Starts findings after oriel_call_sites_start, with the shared memory mapped. The options ORIEL_CHECK_*
- * set the outputs. */
+/* Starts findings after oriel_call_sites_start, with the shared memory mapped. The options
+ * ORIEL_CHECK_* set the outputs. */
 enum oriel_status oriel_finding_start(void);
 
 /* Collective, in MPI_Finalize: merges all findings at rank 0, which writes the summary and the JSON

@@ -1,8 +1,10 @@
-/* The board's file and mapping, and its locks.  The maker's descriptor stays open until it leaves, so that others can come; a
- * board has a bounded size, which is memory only where it is touched.  shm.h says who may call.
+/* The file and mapping of the checker's shared memory, and its locks. The creator's descriptor
+ * stays open until it leaves, because the other processes open the file through it. The size is
+ * fixed. Pages use memory only once they are touched.
  *
- * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies, whatever it was doing.  A word lock
- * has its holder's identity; one who has waited long asks whether that process still lives, and if not puts its own there. */
+ * A lock is a robust mutex of the C library: the kernel passes it on when its holder dies at any
+ * point. A word lock contains its holder's identity. A thread that has waited long checks whether
+ * that process is alive, and stores its own identity if not. */
 #include "check/shm/shm_internal.h"
 
 #include "base/atomic.h"
@@ -25,23 +27,23 @@
 #include <unistd.h>
 
 #define MIB         (UINT64_C(1) << 20)
-#define LEAST_BYTES (64 * MIB)
+#define BYTES_LEAST (64 * MIB)
 
 enum { SPINS = 40, WORD_SPINS = 200, WORD_YIELDS = 20, WORD_SLEEP_NS = 20000, WORD_DEATH = 64 };
-enum { MOST_BUCKETS = 1 << 18, LEAST_BUCKETS = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
+enum { BUCKETS_MOST = 1 << 18, BUCKETS_LEAST = 1 << 12, BYTES_PER_BUCKET = 1 << 12 };
 
 struct oriel_shm_head *oriel_shm_head;
 
-static int board_fd = -1; /* of the maker */
+static int memory_fd = -1; /* of the creator; -1 in other processes */
 static bool is_child;
-static uint64_t turn;
+static uint64_t map_count;
 uint64_t oriel_shm_own_word;
 char *oriel_shm_base;
 
-/* --- how large --- */
+/* --- size --- */
 
-/* A number in a file of the kernel; UINT64_MAX when there is none ("max"). */
-static uint64_t number_in(const char *path)
+/* Reads a number from a file of the kernel. UINT64_MAX: there is none ("max"). */
+static uint64_t file_number_read(const char *path)
 {
     unsigned long long number;
     FILE *file = fopen(path, "re");
@@ -52,32 +54,33 @@ static uint64_t number_in(const char *path)
     return found == 1 ? number : UINT64_MAX;
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t lesser_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* A quarter of the memory that the machine or the container has, an eighth of the address space that a process may use. */
-static uint64_t choose_size(void)
+/* A quarter of the memory of the hardware or the container, and at most an eighth of the address
+ * space that the process may use. */
+static uint64_t default_size_bytes(void)
 {
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    memory = least_of(memory, number_in("/sys/fs/cgroup/memory.max"));
-    memory = least_of(memory, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    memory = lesser_of(memory, file_number_read("/sys/fs/cgroup/memory.max"));
+    memory = lesser_of(memory, file_number_read("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-        memory = least_of(memory, space.rlim_cur / 2);
-    uint64_t size = least_of(memory / 4, least_of(oriel_file_limit(), ORIEL_SHM_MOST_BYTES));
-    return size < LEAST_BYTES ? LEAST_BYTES : size;
+        memory = lesser_of(memory, space.rlim_cur / 2);
+    uint64_t size = lesser_of(memory / 4, lesser_of(oriel_file_limit(), ORIEL_SHM_MOST_BYTES));
+    return size < BYTES_LEAST ? BYTES_LEAST : size;
 }
 
 /* --- file and mapping --- */
 
-static void in_child(void)
+static void child_mark(void)
 {
     is_child = true;
 }
 
-static enum oriel_status map_board(int fd, uint64_t size_bytes)
+static enum oriel_status memory_map(int fd, uint64_t size_bytes)
 {
     static _Atomic bool watching;
     struct oriel_identity self;
@@ -85,13 +88,13 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_NO_MEM, "cannot map the checker's memory: %s", strerror(errno));
     madvise(base, size_bytes, MADV_DONTDUMP);
-    enum oriel_status status = oriel_fork_register(&watching, NULL, NULL, in_child);
+    enum oriel_status status = oriel_fork_register(&watching, NULL, NULL, child_mark);
     if (status != ORIEL_OK) {
         munmap(base, size_bytes);
         return status;
     }
     is_child = false;
-    turn++;
+    map_count++;
     oriel_shm_own_word =
         oriel_identity_make(&self) ? oriel_identity_own_word() : (uint64_t)getpid();
     oriel_shm_head = base;
@@ -99,7 +102,7 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     return ORIEL_OK;
 }
 
-static int make_file(uint64_t size_bytes)
+static int memory_file_make(uint64_t size_bytes)
 {
     int fd = oriel_reserve_fd_move_high(memfd_create("oriel-check", MFD_CLOEXEC));
     if (fd < 0)
@@ -111,16 +114,16 @@ static int make_file(uint64_t size_bytes)
     return fd;
 }
 
-static uint64_t whole_pages(uint64_t size_bytes)
+static uint64_t page_round_down(uint64_t size_bytes)
 {
     return size_bytes / ORIEL_SHM_PAGE * ORIEL_SHM_PAGE;
 }
 
-static void fill_head(int world_size, uint64_t size_bytes)
+static void head_init(int world_size, uint64_t size_bytes)
 {
     struct oriel_shm_head *head = oriel_shm_head;
-    uint64_t buckets = LEAST_BUCKETS;
-    while (buckets < MOST_BUCKETS && buckets * BYTES_PER_BUCKET < size_bytes)
+    uint64_t buckets = BUCKETS_LEAST;
+    while (buckets < BUCKETS_MOST && buckets * BYTES_PER_BUCKET < size_bytes)
         buckets *= 2;
     head->version = ORIEL_SHM_VERSION;
     head->world_size = world_size;
@@ -131,7 +134,7 @@ static void fill_head(int world_size, uint64_t size_bytes)
     for (int i = 0; i < ORIEL_SHM_STRIPES; i++)
         oriel_shm_lock_init(&head->stripes[i]);
     uint64_t used = sizeof *head + buckets * sizeof head->bucket[0];
-    atomic_store(&head->top, whole_pages(used + ORIEL_SHM_PAGE - 1));
+    atomic_store(&head->top, page_round_down(used + ORIEL_SHM_PAGE - 1));
     head->magic = ORIEL_SHM_MAGIC;
 }
 
@@ -139,19 +142,19 @@ enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char
                                        size_t path_bytes)
 {
     enum oriel_status status = ORIEL_OK;
-    size_bytes = whole_pages(size_bytes);
-    for (uint64_t size = size_bytes; size >= least_of(size_bytes, LEAST_BYTES);
-         size = whole_pages(size / 2)) {
-        int fd = make_file(size);
+    size_bytes = page_round_down(size_bytes);
+    for (uint64_t size = size_bytes; size >= lesser_of(size_bytes, BYTES_LEAST);
+         size = page_round_down(size / 2)) {
+        int fd = memory_file_make(size);
         if (fd < 0) {
             status =
                 oriel_fail(ORIEL_E_NO_MEM, "cannot make the checker's memory: %s", strerror(errno));
             continue;
         }
-        status = map_board(fd, size);
+        status = memory_map(fd, size);
         if (status == ORIEL_OK) {
-            board_fd = fd;
-            fill_head(world_size, size);
+            memory_fd = fd;
+            head_init(world_size, size);
             snprintf(path, path_bytes, "/proc/%ld/fd/%d", (long)getpid(), fd);
             return ORIEL_OK;
         }
@@ -162,12 +165,12 @@ enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char
 
 enum oriel_status oriel_shm_make(int world_size, char *path, size_t path_bytes)
 {
-    return oriel_shm_make_sized(world_size, choose_size(), path, path_bytes);
+    return oriel_shm_make_sized(world_size, default_size_bytes(), path, path_bytes);
 }
 
 enum oriel_status oriel_shm_join(const char *path)
 {
-    struct stat about;
+    struct stat file_stat;
     int fd = oriel_checked_memory_open(path, geteuid());
     if (fd < 0 && errno == 0)
         return oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
@@ -175,15 +178,15 @@ enum oriel_status oriel_shm_join(const char *path)
         return oriel_fail(ORIEL_E_OTHER, "cannot open the checker's memory %s: %s", path,
                           strerror(errno));
     enum oriel_status status = ORIEL_OK;
-    if (fstat(fd, &about) != 0 || about.st_size < (off_t)sizeof(struct oriel_shm_head))
+    if (fstat(fd, &file_stat) != 0 || file_stat.st_size < (off_t)sizeof(struct oriel_shm_head))
         status = oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
     if (status == ORIEL_OK)
-        status = map_board(fd, (uint64_t)about.st_size);
+        status = memory_map(fd, (uint64_t)file_stat.st_size);
     close(fd);
     if (status == ORIEL_OK &&
         (oriel_shm_head->magic != ORIEL_SHM_MAGIC || oriel_shm_head->version != ORIEL_SHM_VERSION ||
-         oriel_shm_head->size_bytes != (uint64_t)about.st_size)) {
-        munmap(oriel_shm_head, (size_t)about.st_size);
+         oriel_shm_head->size_bytes != (uint64_t)file_stat.st_size)) {
+        munmap(oriel_shm_head, (size_t)file_stat.st_size);
         oriel_shm_head = NULL;
         status = oriel_fail(ORIEL_E_OTHER, "%s is not this checker's memory", path);
     }
@@ -197,9 +200,9 @@ void oriel_shm_leave(void)
     oriel_shm_heap_leave();
     munmap(oriel_shm_head, oriel_shm_head->size_bytes);
     oriel_shm_head = NULL;
-    if (board_fd >= 0)
-        close(board_fd);
-    board_fd = -1;
+    if (memory_fd >= 0)
+        close(memory_fd);
+    memory_fd = -1;
 }
 
 int oriel_shm_world_size(void)
@@ -214,7 +217,7 @@ bool oriel_shm_is_open(void)
 
 uint64_t oriel_shm_turn(void)
 {
-    return turn;
+    return map_count;
 }
 
 uint64_t oriel_shm_refused(void)
@@ -231,42 +234,43 @@ oriel_shm_offset oriel_shm_place(const void *at)
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct oriel_shm_lock), "a lock holds a mutex");
 
-static pthread_mutex_t *mutex_of(struct oriel_shm_lock *lock)
+static pthread_mutex_t *lock_mutex(struct oriel_shm_lock *lock)
 {
     return (pthread_mutex_t *)(void *)lock;
 }
 
 void oriel_shm_lock_init(struct oriel_shm_lock *lock)
 {
-    pthread_mutexattr_t how;
-    pthread_mutexattr_init(&how);
-    pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(mutex_of(lock), &how);
-    pthread_mutexattr_destroy(&how);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(lock_mutex(lock), &attributes);
+    pthread_mutexattr_destroy(&attributes);
 }
 
-/* Holders are short: a look or two costs less than a sleep. */
+/* Critical sections are short: a few attempts cost less than a sleep. */
 void oriel_shm_lock(struct oriel_shm_lock *lock)
 {
     int answer = EBUSY;
     for (int i = 0; i < SPINS && answer == EBUSY; i++) {
-        answer = pthread_mutex_trylock(mutex_of(lock));
+        answer = pthread_mutex_trylock(lock_mutex(lock));
         if (answer == EBUSY)
             oriel_cpu_relax();
     }
     if (answer == EBUSY)
-        answer = pthread_mutex_lock(mutex_of(lock));
+        answer = pthread_mutex_lock(lock_mutex(lock));
     if (answer == EOWNERDEAD)
-        pthread_mutex_consistent(mutex_of(lock));
+        pthread_mutex_consistent(lock_mutex(lock));
 }
 
 void oriel_shm_unlock(struct oriel_shm_lock *lock)
 {
-    pthread_mutex_unlock(mutex_of(lock));
+    pthread_mutex_unlock(lock_mutex(lock));
 }
 
-/* Where ranks share a processor the holder may be off it: yields let it go on, and where they give way to nobody a sleep. */
+/* Where ranks share a processor, the holder may not be running. Yields let it run; a sleep does so
+ * where the scheduler ignores yields. */
 void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
 {
     struct timespec nap = {.tv_nsec = WORD_SLEEP_NS};

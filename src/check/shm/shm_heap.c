@@ -1,8 +1,9 @@
-/* The board's allocator: free lists by size, for all processes, and before them small ones of each process, so that most calls
- * touch no shared line.  A block belongs to one list or to one user; one that a dying process had at hand is lost, never given
- * out twice. shm.h says who may call.
+/* The allocator of the checker's shared memory: free lists by size for all processes. Each process
+ * has small free lists in front of them, so most calls touch no shared cache line. A block belongs
+ * to one list or one user. Blocks in the lists of a process that dies are lost, and never allocated
+ * twice.
  *
- * Sizes: multiples of 16 bytes up to 1 KiB, then four to each doubling. */
+ * Sizes: multiples of 16 bytes up to 1 KiB, then four sizes for each doubling. */
 #include "check/shm/shm_internal.h"
 
 #include "base/atomic.h"
@@ -13,15 +14,15 @@
 
 enum {
     GRAIN = 16,
-    FINE = 64,      /* classes of multiples of GRAIN */
+    FINE = 64,      /* classes that are multiples of GRAIN */
     FINE_LOG2 = 10, /* FINE * GRAIN bytes */
-    STEPS_LOG2 = 2, /* classes to each doubling above */
+    STEPS_LOG2 = 2, /* classes for each doubling above */
     BATCH_BYTES = 4096,
-    BATCH_MOST = 32, /* blocks that go to a process's list, or come from it, at once */
-    KEPT = 4,        /* batches that a process keeps of a size */
+    BATCH_MOST = 32, /* most blocks that move between a process's list and the shared one at once */
+    CACHED_BATCHES = 4, /* most batches of a size in a process's list */
 };
 
-/* Free blocks of this process, linked as those of all. */
+/* Free blocks of this process, linked in the same form as the shared lists. */
 static struct cache {
     pthread_mutex_t mutex;
     oriel_shm_offset head;
@@ -29,7 +30,7 @@ static struct cache {
 } caches[ORIEL_SHM_CLASSES] = {
     [0 ... ORIEL_SHM_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
-static int class_of(uint64_t len_bytes)
+static int size_class(uint64_t len_bytes)
 {
     if (len_bytes <= FINE * GRAIN)
         return (int)((len_bytes + GRAIN - 1) / GRAIN);
@@ -39,7 +40,7 @@ static int class_of(uint64_t len_bytes)
            (int)((len_bytes - (UINT64_C(1) << log2) + step - 1) / step);
 }
 
-static uint64_t size_of(int class)
+static uint64_t class_size_bytes(int class)
 {
     if (class <= FINE)
         return (uint64_t) class * GRAIN;
@@ -49,19 +50,20 @@ static uint64_t size_of(int class)
                                     (uint64_t)((above & ((1 << STEPS_LOG2) - 1)) + 1));
 }
 
-static uint64_t batch_of(uint64_t size_bytes)
+static uint64_t batch_blocks(uint64_t size_bytes)
 {
     uint64_t blocks = BATCH_BYTES / size_bytes;
     return blocks < 2 ? 1 : blocks > BATCH_MOST ? BATCH_MOST : blocks;
 }
 
-static oriel_shm_offset *next_of(oriel_shm_offset place)
+static oriel_shm_offset *block_next(oriel_shm_offset place)
 {
     return oriel_shm_at(place);
 }
 
-/* Bytes that nobody has used, from the beginning of a line; 0 when there are not so many. */
-static oriel_shm_offset carve(uint64_t len_bytes)
+/* Returns bytes that were never used, starting at a cache line; 0: fewer than len_bytes are
+ * left. */
+static oriel_shm_offset unused_carve(uint64_t len_bytes)
 {
     uint64_t top = atomic_load_explicit(&oriel_shm_head->top, memory_order_relaxed);
     uint64_t first;
@@ -74,82 +76,81 @@ static oriel_shm_offset carve(uint64_t len_bytes)
     return first;
 }
 
-/* A chain of up to count free blocks of all processes; *count says how many. */
-static oriel_shm_offset take_shared(struct oriel_shm_class *class, uint64_t *count)
+/* Removes up to *count blocks from a shared list, as a chain; sets *count to their number. */
+static oriel_shm_offset shared_list_remove(struct oriel_shm_class *class, uint64_t *count)
 {
     oriel_shm_lock(&class->lock);
     oriel_shm_offset first = class->head, last = first;
     uint64_t found = first != 0;
-    while (found > 0 && found < *count && *next_of(last) != 0) {
-        last = *next_of(last);
+    while (found > 0 && found < *count && *block_next(last) != 0) {
+        last = *block_next(last);
         found++;
     }
     if (found > 0) {
-        class->head = *next_of(last);
-        *next_of(last) = 0;
+        class->head = *block_next(last);
+        *block_next(last) = 0;
     }
     oriel_shm_unlock(&class->lock);
     *count = found;
     return first;
 }
 
-static void give_shared(struct oriel_shm_class *class, oriel_shm_offset first,
-                        oriel_shm_offset last)
+static void shared_list_insert(struct oriel_shm_class *class, oriel_shm_offset first,
+                               oriel_shm_offset last)
 {
     oriel_shm_lock(&class->lock);
-    *next_of(last) = class->head;
+    *block_next(last) = class->head;
     class->head = first;
     oriel_shm_unlock(&class->lock);
 }
 
-static oriel_shm_offset carve_chain(uint64_t size_bytes, uint64_t *count)
+static oriel_shm_offset unused_carve_chain(uint64_t size_bytes, uint64_t *count)
 {
-    oriel_shm_offset first = carve(size_bytes * *count);
+    oriel_shm_offset first = unused_carve(size_bytes * *count);
     if (first == 0) {
         *count = 1;
-        first = carve(size_bytes);
+        first = unused_carve(size_bytes);
     }
     for (uint64_t i = 0; first != 0 && i + 1 < *count; i++)
-        *next_of(first + i * size_bytes) = first + (i + 1) * size_bytes;
+        *block_next(first + i * size_bytes) = first + (i + 1) * size_bytes;
     return first;
 }
 
-/* A block of a size of which the process keeps none; *fresh: it is zero. */
-static oriel_shm_offset allocate_large(int class, uint64_t size_bytes, bool *fresh)
+/* Allocates a block of a size that has no list in the process. *fresh: it is zero already. */
+static oriel_shm_offset block_allocate_shared(int class, uint64_t size_bytes, bool *fresh)
 {
     uint64_t one = 1;
-    oriel_shm_offset place = take_shared(&oriel_shm_head->classes[class], &one);
+    oriel_shm_offset place = shared_list_remove(&oriel_shm_head->classes[class], &one);
     *fresh = place == 0;
-    return place != 0 ? place : carve(size_bytes);
+    return place != 0 ? place : unused_carve(size_bytes);
 }
 
-static oriel_shm_offset allocate_small(int class, uint64_t size_bytes)
+static oriel_shm_offset block_allocate_cached(int class, uint64_t size_bytes)
 {
     struct cache *cache = &caches[class];
     pthread_mutex_lock(&cache->mutex);
     if (cache->head == 0) {
-        uint64_t count = batch_of(size_bytes);
-        cache->head = take_shared(&oriel_shm_head->classes[class], &count);
+        uint64_t count = batch_blocks(size_bytes);
+        cache->head = shared_list_remove(&oriel_shm_head->classes[class], &count);
         if (cache->head == 0) {
-            count = batch_of(size_bytes);
-            cache->head = carve_chain(size_bytes, &count);
+            count = batch_blocks(size_bytes);
+            cache->head = unused_carve_chain(size_bytes, &count);
         }
         cache->count = cache->head == 0 ? 0 : count;
     }
     oriel_shm_offset place = cache->head;
     if (place != 0) {
-        cache->head = *next_of(place);
+        cache->head = *block_next(place);
         cache->count--;
     }
     pthread_mutex_unlock(&cache->mutex);
     return place;
 }
 
-static oriel_shm_offset refuse(void)
+static oriel_shm_offset full_report(void)
 {
     if (atomic_fetch_add(&oriel_shm_head->refused, 1) == 0)
-        oriel_warn("check: the checker's memory (%lu MiB) is full: some of what comes now is not "
-                   "looked at",
+        oriel_warn("check: the checker's memory (%lu MiB) is full: some accesses are not checked",
                    (unsigned long)(oriel_shm_head->size_bytes >> 20));
     return 0;
 }
@@ -159,46 +160,48 @@ oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
     if (!oriel_shm_is_open())
         return 0;
     if (len_bytes == 0 || len_bytes > oriel_shm_head->size_bytes)
-        return len_bytes == 0 ? oriel_shm_allocate(GRAIN) : refuse();
-    int class = class_of(len_bytes);
-    uint64_t size_bytes = size_of(class);
+        return len_bytes == 0 ? oriel_shm_allocate(GRAIN) : full_report();
+    int class = size_class(len_bytes);
+    uint64_t size_bytes = class_size_bytes(class);
     bool fresh = false;
-    oriel_shm_offset place = batch_of(size_bytes) > 1 ? allocate_small(class, size_bytes)
-                                                      : allocate_large(class, size_bytes, &fresh);
+    oriel_shm_offset place = batch_blocks(size_bytes) > 1
+                                 ? block_allocate_cached(class, size_bytes)
+                                 : block_allocate_shared(class, size_bytes, &fresh);
     if (oriel_unlikely(place == 0))
-        return refuse();
+        return full_report();
     if (!fresh)
         memset(oriel_shm_at(place), 0, len_bytes);
     return place;
 }
 
-/* The first count blocks of a cache, which has more; goes to all processes. */
-static void give_back(int class, struct cache *cache, uint64_t count)
+/* Moves the first count blocks of a process's list, which has at least that many, to the shared
+ * list. */
+static void cache_return_blocks(int class, struct cache *cache, uint64_t count)
 {
     oriel_shm_offset first = cache->head, last = first;
     for (uint64_t i = 1; i < count; i++)
-        last = *next_of(last);
-    cache->head = *next_of(last);
+        last = *block_next(last);
+    cache->head = *block_next(last);
     cache->count -= count;
-    give_shared(&oriel_shm_head->classes[class], first, last);
+    shared_list_insert(&oriel_shm_head->classes[class], first, last);
 }
 
 void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
 {
     if (place == 0 || !oriel_shm_is_open())
         return;
-    int class = class_of(len_bytes == 0 ? GRAIN : len_bytes);
-    uint64_t batch = batch_of(size_of(class));
+    int class = size_class(len_bytes == 0 ? GRAIN : len_bytes);
+    uint64_t batch = batch_blocks(class_size_bytes(class));
     if (batch == 1) {
-        give_shared(&oriel_shm_head->classes[class], place, place);
+        shared_list_insert(&oriel_shm_head->classes[class], place, place);
         return;
     }
     struct cache *cache = &caches[class];
     pthread_mutex_lock(&cache->mutex);
-    *next_of(place) = cache->head;
+    *block_next(place) = cache->head;
     cache->head = place;
-    if (++cache->count > KEPT * batch)
-        give_back(class, cache, KEPT * batch / 2);
+    if (++cache->count > CACHED_BATCHES * batch)
+        cache_return_blocks(class, cache, CACHED_BATCHES * batch / 2);
     pthread_mutex_unlock(&cache->mutex);
 }
 
@@ -208,7 +211,7 @@ void oriel_shm_heap_leave(void)
         struct cache *cache = &caches[class];
         pthread_mutex_lock(&cache->mutex);
         if (cache->count > 0 && oriel_shm_is_open())
-            give_back(class, cache, cache->count);
+            cache_return_blocks(class, cache, cache->count);
         cache->head = 0;
         cache->count = 0;
         pthread_mutex_unlock(&cache->mutex);

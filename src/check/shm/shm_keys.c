@@ -1,5 +1,5 @@
-/* The board's table of keys: chains of entries under striped locks.  An entry is linked and unlinked by one store, so that a
- * process that dies at it leaves a table.  shm.h says who may call. */
+/* The table of keys in the checker's shared memory: chains of entries under striped locks. A single
+ * store links or unlinks an entry, so a process that dies meanwhile leaves a valid table. */
 #include "check/shm/shm_internal.h"
 
 #include <string.h>
@@ -7,13 +7,12 @@
 struct entry {
     oriel_shm_offset next;
     struct oriel_key key;
-    uint64_t len_bytes; /* of what follows */
+    uint64_t len_bytes; /* of the block after the entry */
 };
-_Static_assert(sizeof(struct entry) % 16 == 0,
-               "what stands under a key is aligned as an allocation is");
+_Static_assert(sizeof(struct entry) % 16 == 0, "a key's block is aligned as an allocation");
 
-/* Keys are small numbers that differ in a few bits. */
-static uint64_t hash(const struct oriel_key *key)
+/* The words of keys are small numbers that differ in a few bits. */
+static uint64_t key_hash(const struct oriel_key *key)
 {
     uint64_t h = 0;
     for (int i = 0; i < 4; i++) {
@@ -23,17 +22,17 @@ static uint64_t hash(const struct oriel_key *key)
     return h * UINT64_C(0xbf58476d1ce4e5b9) >> 20;
 }
 
-/* Where the key's chain begins; its lock is then held. */
-static oriel_shm_offset *lock_chain(const struct oriel_key *key, struct oriel_shm_lock **lock)
+/* Returns the head of the key's chain, with its lock held. */
+static oriel_shm_offset *chain_lock(const struct oriel_key *key, struct oriel_shm_lock **lock)
 {
-    uint64_t bucket = hash(key) & (oriel_shm_head->buckets - 1);
+    uint64_t bucket = key_hash(key) & (oriel_shm_head->buckets - 1);
     *lock = &oriel_shm_head->stripes[bucket % ORIEL_SHM_STRIPES];
     oriel_shm_lock(*lock);
     return &oriel_shm_head->bucket[bucket];
 }
 
-/* The word that names the key's entry, or the last one of the chain, which is 0. */
-static oriel_shm_offset *find_link(oriel_shm_offset *link, const struct oriel_key *key)
+/* Returns the link to the key's entry, or the last link of the chain, which is 0. */
+static oriel_shm_offset *link_find(oriel_shm_offset *link, const struct oriel_key *key)
 {
     while (*link != 0) {
         struct entry *entry = oriel_shm_at(*link);
@@ -44,7 +43,8 @@ static oriel_shm_offset *find_link(oriel_shm_offset *link, const struct oriel_ke
     return link;
 }
 
-static struct entry *make(oriel_shm_offset *link, const struct oriel_key *key, size_t len_bytes)
+static struct entry *entry_make_at(oriel_shm_offset *link, const struct oriel_key *key,
+                                   size_t len_bytes)
 {
     oriel_shm_offset place = oriel_shm_allocate(sizeof(struct entry) + len_bytes);
     struct entry *entry = oriel_shm_at(place);
@@ -56,7 +56,7 @@ static struct entry *make(oriel_shm_offset *link, const struct oriel_key *key, s
     return entry;
 }
 
-static void unlink_entry(oriel_shm_offset *link)
+static void entry_unlink(oriel_shm_offset *link)
 {
     oriel_shm_offset place = *link;
     struct entry *entry = oriel_shm_at(place);
@@ -70,12 +70,13 @@ oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes,
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
         return 0;
-    oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
+    oriel_shm_offset *link = link_find(chain_lock(key, &lock), key);
     struct entry *entry = oriel_shm_at(*link);
     if (entry == NULL) {
-        /* Filled before it is linked: one that dies meanwhile leaves nothing half made. */
+        /* Initialised before it is linked: a process that dies meanwhile leaves no incomplete
+         * entry. */
         oriel_shm_offset unlinked = 0;
-        entry = make(&unlinked, key, len_bytes);
+        entry = entry_make_at(&unlinked, key, len_bytes);
         if (entry != NULL && init != NULL)
             init(entry + 1);
         *link = unlinked;
@@ -90,11 +91,11 @@ bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_wor
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
         return false;
-    oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
+    oriel_shm_offset *link = link_find(chain_lock(key, &lock), key);
     bool made = *link == 0 && len_bytes > 0;
-    struct entry *entry = made ? make(link, key, len_bytes) : oriel_shm_at(*link);
+    struct entry *entry = made ? entry_make_at(link, key, len_bytes) : oriel_shm_at(*link);
     if (entry != NULL && !work(entry + 1, made, closure))
-        unlink_entry(link);
+        entry_unlink(link);
     oriel_shm_unlock(lock);
     return entry != NULL;
 }
@@ -104,8 +105,8 @@ void oriel_shm_drop(const struct oriel_key *key)
     struct oriel_shm_lock *lock;
     if (!oriel_shm_is_open())
         return;
-    oriel_shm_offset *link = find_link(lock_chain(key, &lock), key);
+    oriel_shm_offset *link = link_find(chain_lock(key, &lock), key);
     if (*link != 0)
-        unlink_entry(link);
+        entry_unlink(link);
     oriel_shm_unlock(lock);
 }

@@ -1,6 +1,7 @@
-/* Atomic operations, which the compiler leaves to its runtime altogether: they are done here, as strongly as there is, whatever
- * order was asked for.  On watched memory they carry order: what was done before a store is given before it, what a load has
- * seen is taken behind it.  Called by instrumented code only. */
+/* Atomic operations: the compiler replaces them by calls of its runtime library. They are performed
+ * here with the strongest memory order, independent of the requested one. On watched memory they
+ * order processes. GIVE publishes the process's clock before a store. TAKE acquires the clock that
+ * a load has seen, after it. Instrumented code uses these entry points. */
 #include "check/tsan/find_checker.h"
 
 #include "reduce/kind.h"
@@ -92,10 +93,8 @@
 #define READ_16(at) READ_8(at)
 #define READ_32(at) READ_8(at)
 #define READ_64(at) READ_8(at)
-#define READ_128(at)                                                                               \
-    swap_128(                                                                                      \
-        at, 0,                                                                                     \
-        0) /* as libatomic does it where the processor has nothing else: the memory is writable */
+/* As libatomic does where the processor has no 16-byte load: the memory is writable. */
+#define READ_128(at) swap_128(at, 0, 0)
 
 ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)

@@ -1,6 +1,6 @@
-/* Functions of libc that copy, fill and compare memory: compilers leave these calls as they are, or name them __tsan_memcpy and
- * so on. Only calls from instrumented code are told; everything else passes on to libc.  Anyone calls, from the first
- * instruction on. */
+/* Functions of libc that copy, fill and compare memory. Compilers leave these calls as they are, or
+ * call __tsan_memcpy and so on. Only calls from instrumented code are recorded; all pass on to
+ * libc. Any code may use them, from the process's first instruction on. */
 #include "check/tsan/find_checker.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@ typedef void *copy_fn(void *to, const void *from, size_t len_bytes);
 typedef void *fill_fn(void *to, int value, size_t len_bytes);
 typedef int compare_fn(const void *a, const void *b, size_t len_bytes);
 
-/* Until libc's are found, and while they are looked for. */
+/* Used until libc's functions are found. */
 static void *copy_slowly(void *to, const void *from, size_t len_bytes)
 {
     volatile char *out = to;
@@ -60,27 +60,27 @@ __attribute__((constructor)) static void find_libc(void)
     atomic_store_explicit(&compare, libc_compare, memory_order_relaxed);
 }
 
-static inline __attribute__((always_inline)) void tell(const void *at, size_t len_bytes,
-                                                       bool writes, const void *caller)
+static inline __attribute__((always_inline)) void range_record(const void *at, size_t len_bytes,
+                                                               bool writes, const void *caller)
 {
     if (len_bytes > 0 && __builtin_expect(oriel_tsan_sees(at, len_bytes), 0) &&
         oriel_tsan_is_instrumented(caller))
         oriel_tsan_watch->accessed(at, len_bytes, writes, false, caller);
 }
 
-static inline __attribute__((always_inline)) void tell_copy(void *to, const void *from,
-                                                            size_t len_bytes, const void *caller)
+static inline __attribute__((always_inline)) void copy_record(void *to, const void *from,
+                                                              size_t len_bytes, const void *caller)
 {
-    tell(from, len_bytes, false, caller);
-    tell(to, len_bytes, true, caller);
+    range_record(from, len_bytes, false, caller);
+    range_record(to, len_bytes, true, caller);
 }
 
-#define COPY(name, way)                                                                            \
+#define COPY(name, function)                                                                       \
     ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes);                     \
     ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes)                      \
     {                                                                                              \
-        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                         \
-        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);              \
+        copy_record(to, from, len_bytes, ORIEL_TSAN_CALLER);                                       \
+        return atomic_load_explicit(&function, memory_order_relaxed)(to, from, len_bytes);         \
     }
 COPY(memcpy, copy)
 COPY(memmove, move)
@@ -91,23 +91,23 @@ COPY(__tsan_memmove, move)
     ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes);                            \
     ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes)                             \
     {                                                                                              \
-        tell(to, len_bytes, true, ORIEL_TSAN_CALLER);                                              \
+        range_record(to, len_bytes, true, ORIEL_TSAN_CALLER);                                      \
         return atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);            \
     }
 FILL(memset)
 FILL(__tsan_memset)
 
-/* With _FORTIFY_SOURCE, room_bytes being what there is at to. */
+/* With _FORTIFY_SOURCE; room_bytes: the size of the object at `to`. */
 _Noreturn void __chk_fail(void);
 
-#define COPY_CHECKED(name, way)                                                                    \
+#define COPY_CHECKED(name, function)                                                               \
     ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes);  \
     ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes)   \
     {                                                                                              \
         if (len_bytes > room_bytes)                                                                \
             __chk_fail();                                                                          \
-        tell_copy(to, from, len_bytes, ORIEL_TSAN_CALLER);                                         \
-        return atomic_load_explicit(&way, memory_order_relaxed)(to, from, len_bytes);              \
+        copy_record(to, from, len_bytes, ORIEL_TSAN_CALLER);                                       \
+        return atomic_load_explicit(&function, memory_order_relaxed)(to, from, len_bytes);         \
     }
 COPY_CHECKED(__memcpy_chk, copy)
 COPY_CHECKED(__memmove_chk, move)
@@ -117,7 +117,7 @@ ORIEL_TSAN_ENTRY void *__memset_chk(void *to, int value, size_t len_bytes, size_
 {
     if (len_bytes > room_bytes)
         __chk_fail();
-    tell(to, len_bytes, true, ORIEL_TSAN_CALLER);
+    range_record(to, len_bytes, true, ORIEL_TSAN_CALLER);
     return atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);
 }
 
@@ -125,7 +125,7 @@ ORIEL_TSAN_ENTRY int memcmp(const void *a, const void *b, size_t len_bytes);
 ORIEL_TSAN_ENTRY int memcmp(const void *a, const void *b, size_t len_bytes)
 {
     int order = atomic_load_explicit(&compare, memory_order_relaxed)(a, b, len_bytes);
-    tell(a, len_bytes, false, ORIEL_TSAN_CALLER);
-    tell(b, len_bytes, false, ORIEL_TSAN_CALLER);
+    range_record(a, len_bytes, false, ORIEL_TSAN_CALLER);
+    range_record(b, len_bytes, false, ORIEL_TSAN_CALLER);
     return order;
 }

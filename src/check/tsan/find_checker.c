@@ -1,5 +1,6 @@
-/* The beginning of the stand-in for libtsan: finds the checker among the preloaded libraries, and, whenever __tsan_init is
- * called, the modules that call it.  (Who calls cannot be seen: compilers jump there.)  It is called from the program's first
+/* The initialisation of this replacement of libtsan. It finds the checker among the preloaded
+ * libraries, and, in each call of __tsan_init, the modules that use it. (Compilers jump to
+ * __tsan_init, so its return address does not show the module.) It runs from the program's first
  * instructions on, before any constructor. */
 #include "check/tsan/find_checker.h"
 
@@ -21,8 +22,8 @@ const struct oriel_watched_pages *oriel_tsan_watch;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct module modules[MODULES];
 static _Atomic int modules_count;
-static unsigned long long
-    modules_seen; /* loaded and unloaded so far, when they were last looked at */
+/* modules loaded and unloaded up to the last search */
+static unsigned long long modules_seen;
 
 bool oriel_tsan_is_instrumented(const void *address)
 {
@@ -34,7 +35,7 @@ bool oriel_tsan_is_instrumented(const void *address)
     return false;
 }
 
-/* What a module's dynamic section says of its relocations. */
+/* A module's relocations, from its dynamic section. */
 struct dynamic {
     const ElfW(Sym) * symbols;
     const char *names;
@@ -42,7 +43,7 @@ struct dynamic {
     size_t counts[2];
 };
 
-static struct dynamic dynamic_of(const struct dl_phdr_info *info)
+static struct dynamic module_dynamic(const struct dl_phdr_info *info)
 {
     struct dynamic dynamic = {0};
     const ElfW(Dyn) *entry = NULL;
@@ -63,10 +64,10 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info)
     return dynamic;
 }
 
-/* Whether the module calls __tsan_init.  The vdso, whose pointers nobody has relocated, calls nobody. */
-static bool calls_us(const struct dl_phdr_info *info)
+/* Whether the module calls __tsan_init. The vdso, whose pointers are not relocated, does not. */
+static bool module_calls_init(const struct dl_phdr_info *info)
 {
-    struct dynamic dynamic = dynamic_of(info);
+    struct dynamic dynamic = module_dynamic(info);
     if (dynamic.symbols == NULL || (uintptr_t)dynamic.symbols < info->dlpi_addr ||
         dynamic.names == NULL)
         return false;
@@ -81,7 +82,7 @@ static bool calls_us(const struct dl_phdr_info *info)
     return false;
 }
 
-static int module_add(struct dl_phdr_info *info, size_t size, void *closure)
+static int instrumented_module_add(struct dl_phdr_info *info, size_t size, void *closure)
 {
     struct module module = {UINTPTR_MAX, 0};
     int count = atomic_load_explicit(&modules_count, memory_order_relaxed);
@@ -97,14 +98,14 @@ static int module_add(struct dl_phdr_info *info, size_t size, void *closure)
         module.high = high > module.high ? high : module.high;
     }
     if (module.high == 0 || count == MODULES ||
-        oriel_tsan_is_instrumented((const void *)module.low) || !calls_us(info))
+        oriel_tsan_is_instrumented((const void *)module.low) || !module_calls_init(info))
         return 0;
     modules[count] = module;
     atomic_store_explicit(&modules_count, count + 1, memory_order_release);
     return 0;
 }
 
-static int keep_count(struct dl_phdr_info *info, size_t size, void *closure)
+static int modules_seen_update(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size, (void)closure;
     modules_seen = info->dlpi_adds + info->dlpi_subs;
@@ -120,7 +121,7 @@ ORIEL_TSAN_ENTRY void __tsan_init(void)
             (oriel_check_watch_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "oriel_check_watch");
         oriel_tsan_watch = watch != NULL ? watch() : NULL;
     }
-    dl_iterate_phdr(module_add, NULL);
-    dl_iterate_phdr(keep_count, NULL);
+    dl_iterate_phdr(instrumented_module_add, NULL);
+    dl_iterate_phdr(modules_seen_update, NULL);
     pthread_mutex_unlock(&mutex);
 }

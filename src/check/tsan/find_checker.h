@@ -1,5 +1,6 @@
-/* What the entry points share: the way to the checker, and which modules were compiled with -fsanitize=thread.  A program
- * without the checker in front of it finds none, and every entry point returns at once.  Only tsan/ may include it. */
+/* What the entry points share: the checker's table of watched pages, and the modules compiled with
+ * -fsanitize=thread. In a program without the checker every entry point returns at once. Private to
+ * src/check/tsan. */
 #ifndef ORIEL_CHECK_TSAN_FIND_CHECKER_H
 #define ORIEL_CHECK_TSAN_FIND_CHECKER_H
 
@@ -10,10 +11,10 @@
 #define ORIEL_TSAN_ENTRY  __attribute__((visibility("default")))
 #define ORIEL_TSAN_CALLER __builtin_return_address(0)
 
-/* NULL: nobody watches. */
+/* NULL: not watched. */
 extern const struct oriel_watched_pages *oriel_tsan_watch __attribute__((visibility("hidden")));
 
-/* Whether the address lies in code that was compiled with -fsanitize=thread. */
+/* Whether the address is in code that was compiled with -fsanitize=thread. */
 bool oriel_tsan_is_instrumented(const void *address) __attribute__((visibility("hidden")));
 
 static inline __attribute__((always_inline)) bool oriel_tsan_sees(const volatile void *at,

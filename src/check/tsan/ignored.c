@@ -1,5 +1,5 @@
-/* Entry points of libtsan that tell it of threads, locks and calls: the checker's order is that of processes.  They do nothing,
- * but must be there, since this library stands in its place. */
+/* Entry points of libtsan for threads, locks and function calls. The checker orders processes, not
+ * threads, so they do nothing. They must exist, because this library replaces libtsan. */
 #include "check/tsan/find_checker.h"
 
 #define NOTHING(name, ...)                                                                         \
@@ -7,7 +7,7 @@
     ORIEL_TSAN_ENTRY void name(__VA_ARGS__)                                                        \
     {                                                                                              \
     }
-/* Whoever calls passes arguments in registers, which nobody reads. */
+/* Callers pass arguments in registers, which are ignored. */
 NOTHING(__tsan_func_entry, void)
 NOTHING(__tsan_func_exit, void)
 NOTHING(__tsan_ignore_thread_begin, void)
@@ -50,7 +50,7 @@ NOTHING(AnnotateNewMemory, void)
 NOTHING(AnnotateThreadName, void)
 NOTHING(AnnotateFlushState, void)
 
-/* 0 or NULL is an answer for all of these. */
+/* Return 0 or NULL, which is valid for all of these. */
 #define NULL_OF(name)                                                                              \
     ORIEL_TSAN_ENTRY void *name(void);                                                             \
     ORIEL_TSAN_ENTRY void *name(void)                                                              \

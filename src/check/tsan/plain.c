@@ -1,8 +1,9 @@
-/* Loads and stores that the compiler announces: gcc's and clang's names for every size.  Those of volatile objects, which
- * compilers tell apart if they are asked to, count as atomic: so programs poll.  Called by instrumented code only. */
+/* Loads and stores that the compiler announces: gcc's and clang's names for every size. Those of
+ * volatile objects, which compilers distinguish on request, count as atomic, because programs poll
+ * with them. Instrumented code uses these entry points. */
 #include "check/tsan/find_checker.h"
 
-/* One entry point, by address; and with the instruction's address given. */
+/* One entry point with an address; and one that also has the instruction's address. */
 #define ACCESS(name, size, writes, atomic)                                                         \
     ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at);                                           \
     ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at)                                            \

@@ -40,10 +40,9 @@ struct oriel_checked_member {
     uint64_t promises;
     uint32_t world_rank;
     uint32_t flavour;
-    uint64_t
-        /* in a window over several nodes: the history of this member's memory (history_proxy.h); 0:
-         * none */
-        part;
+    /* in a window over several nodes: the history of this member's memory (history_proxy.h); 0:
+     * none */
+    uint64_t part;
     uint64_t locks; /* likewise, of the first member: the history of the held locks */
     struct oriel_site site;
 };
@@ -54,10 +53,9 @@ struct oriel_share {
     oriel_shm_offset history;
     oriel_shm_offset words; /* word clocks of that memory; likewise */
     int32_t pid;            /* 0: the member has no entry yet */
-    _Atomic uint32_t
-        /* 1 more than the last of the counts below that this member has incremented, in order to
-         * meet all others */
-        met;
+    /* 1 more than the last of the counts below that this member has incremented, in order to meet
+     * all others */
+    _Atomic uint32_t met;
 };
 
 /* Counts that members increment while the window is freed. */
@@ -101,9 +99,8 @@ struct oriel_window_target {
     oriel_shm_offset history;
     struct oriel_history_ground ground;
     struct oriel_text_format *words; /* NULL: none yet */
-    const char
-        /* the member's memory as mapped in this process, set at creation; NULL: not known */
-        *memory;
+    /* the member's memory as mapped in this process, set at creation; NULL: not known */
+    const char *memory;
 };
 
 /* Closure of oriel_window_conflict. */
@@ -130,33 +127,30 @@ struct oriel_checked {
     /* of this node; NULL: other members are not asked for anything */
     struct oriel_member_states *notes;
     struct oriel_collective_progress *gathering; /* NULL: waits on the window are not recorded */
-    struct oriel_attached_list
-        *attached; /* other memory in which this process's loads and stores are watched */
+    /* other memory in which this process's loads and stores are watched */
+    struct oriel_attached_list *attached;
     struct oriel_window_request *asked; /* unfinished operations with requests */
     uint8_t *touched;                   /* for each member: enum oriel_touched of this process */
     bool touched_any;
-    uint32_t touched_histories; /* members whose history has pending accesses of this process */
+    uint32_t touched_histories; /* members whose history has outstanding accesses of this process */
     oriel_local_group *buffers; /* of operations without a request, for each member */
     uint64_t *holds;            /* tickets of locks; [n]: of lock_all */
     uint32_t *started;          /* epochs to each member whose posts are taken */
     uint32_t *posted;           /* epochs to each member as origin */
-    uint64_t *
-        /* the last epoch to each member for which that member has not promised MPI_MODE_NOPUT */
-        unpromised;
+    /* the last epoch to each member for which that member has not promised MPI_MODE_NOPUT */
+    uint64_t *unpromised;
     uint8_t *untaken; /* members whose post had not arrived at the start */
     int32_t *spare;   /* room for the ranks of a group where allocation fails */
     _Atomic bool spare_taken;
     uint8_t *lazy; /* members whose lock by MPI_Win_lock_all may not be acquired yet */
-    struct oriel_late_word
-        late[ORIEL_LATE_WORDS]; /* words that fetching accumulates may have read later */
+    /* words that fetching accumulates may have read later */
+    struct oriel_late_word late[ORIEL_LATE_WORDS];
     uint32_t late_count;
     bool late_more;           /* more than there is room for */
     int32_t late_more_target; /* the target of all of them; -1: several targets */
     bool threaded;            /* MPI_THREAD_MULTIPLE: the mutex is needed */
-    bool
-        /* one rank only, or served by Oriel on one node: operations are complete when they
-         * return */
-        prompt;
+    /* one rank only, or served by Oriel on one node: operations are complete when they return */
+    bool prompt;
     /* the clock snapshot from before the last synchronisation gave its clock; 0: none */
     oriel_shm_offset since;
     bool all_unchecked; /* MPI_Win_lock_all had MPI_MODE_NOCHECK */

@@ -1,4 +1,5 @@
-/* What the files windows*.c share: the table of windows, and the steps of a call. */
+/* What the wrappers of window functions share: changes of the table of windows, and the steps of a
+ * call, which several files implement. */
 #ifndef ORIEL_CHECK_WINDOW_WINDOW_STEPS_H
 #define ORIEL_CHECK_WINDOW_WINDOW_STEPS_H
 
@@ -37,17 +38,16 @@ static inline void oriel_window_leave(struct oriel_checked *window)
         pthread_mutex_unlock(&window->mutex);
 }
 
-enum oriel_touched {                            /* bits of `touched` in struct oriel_checked */
-                     ORIEL_TOUCHED_HISTORY = 1, /* accesses of this process are pending there */
-                     ORIEL_TOUCHED_BUFFERS =
-                         2, /* operations on it still need buffers of this process */
-                     ORIEL_TOUCHED_FLAGGED =
-                         4, /* its pending accesses are flagged: another target was flushed since */
-                     /* some of the accesses are in the tree, not in cells */
-                     ORIEL_TOUCHED_TREE = 8,
+/* Bits of `touched` in struct oriel_checked. */
+enum oriel_touched {
+    ORIEL_TOUCHED_HISTORY = 1, /* it has outstanding accesses of this process */
+    ORIEL_TOUCHED_BUFFERS = 2, /* operations on it still need buffers of this process */
+    /* its outstanding accesses are flagged: another target was flushed since */
+    ORIEL_TOUCHED_FLAGGED = 4,
+    ORIEL_TOUCHED_TREE = 8, /* some of the accesses are in the tree, not in cells */
 };
 
-/* Sets the marks of a pending access with its buffers; more: ORIEL_TOUCHED_TREE or nothing. */
+/* Sets the marks of an outstanding access with its buffers; more: ORIEL_TOUCHED_TREE or nothing. */
 static inline void oriel_window_touch(struct oriel_checked *window, int32_t target, unsigned more)
 {
     uint8_t had = window->touched[target];
@@ -89,7 +89,7 @@ uint64_t oriel_window_local_ticket(void);
 /* Takes the clock that the word of the target's memory has received. */
 void oriel_window_take_word(const struct oriel_checked *window, int32_t target, int64_t offset);
 
-/* Flags this process's pending accesses to the target's memory. */
+/* Flags this process's outstanding accesses to the target's memory. */
 void oriel_window_flag(struct oriel_checked *window, int32_t target, uint8_t flags);
 
 /* Completes this process's gets from the target. */

@@ -175,7 +175,7 @@ static enum oriel_status check_counts(const struct request *request)
     return ORIEL_OK;
 }
 
-/* Checks everything that is to be promoted, and lists its parts. */
+/* Checks all memory of the request, and lists its parts. */
 static enum oriel_status request_check(struct request *request)
 {
     uintptr_t gap_end;
