@@ -1,5 +1,5 @@
-/* Errors that nobody handles: argument says which, the default handler ends the job. Run by fatal.py, which reads what
- * the user is told. */
+/* Errors that nobody handles: argument says which, the default handler ends the job. Run by
+ * fatal.py, which reads what the user is told. */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Runs one scenario of fault.h and reports.  What a survivor says: "error SECONDS TEXT" of class MPI_ERR_OTHER, or "success", or
- * "allowed" where a scenario may succeed, or the class that is wrong. */
+/* Runs one scenario of fault.h and reports.  What a survivor says: "error SECONDS TEXT" of class
+ * MPI_ERR_OTHER, or "success", or "allowed" where a scenario may succeed, or the class that is
+ * wrong. */
 #include "fault.h"
 
 #include <signal.h>
@@ -25,7 +26,8 @@ static bool is_fault(const char *name)
     return fault && strcmp(fault, name) == 0;
 }
 
-/* Until all survivors, and who comes back, have written their reports, or have had more than enough time. */
+/* Until all survivors, and who comes back, have written their reports, or have had more than enough
+ * time. */
 static void await_reports(const char *folder, int size)
 {
     double end = seconds_now() + 20;
@@ -77,7 +79,8 @@ static void end_victim(const char *folder)
     _exit(0);
 }
 
-/* Survivors wait for a link's fault as their driver tells them that it is there; what is much is to be on its way already. */
+/* Survivors wait for a link's fault as their driver tells them that it is there; what is much is to
+ * be on its way already. */
 static void await_fault(const char *folder, const struct scenario *scenario)
 {
     char path[4096];

@@ -1,9 +1,11 @@
-/* A rank, the victim, dies or falls silent while the others wait for it: one scenario for each launch, chosen by name.  Every
- * survivor writes what it got into a file of its own and leaves without MPI_Finalize.  fault.c has main; a program's scenarios
- * are beside it, faults.py starts it: PROGRAM SCENARIO allocate|create FOLDER.  fault_rounds.c has another, for many deaths.
+/* A rank, the victim, dies or falls silent while the others wait for it: one scenario for each
+ * launch, chosen by name.  Every survivor writes what it got into a file of its own and leaves
+ * without MPI_Finalize.  fault.c has main; a program's scenarios are beside it, faults.py starts
+ * it: PROGRAM SCENARIO allocate|create FOLDER.  fault_rounds.c has another, for many deaths.
  *
- * TEST_VICTIM: its rank, 1 if not said.  TEST_FAULT: how it ends: kill; stop (SIGSTOP); pause (it goes on after 4 s and waits
- * like a survivor); link (it says that it is ready by a file, and whoever started the job takes its machine's link down). */
+ * TEST_VICTIM: its rank, 1 if not said.  TEST_FAULT: how it ends: kill; stop (SIGSTOP); pause (it
+ * goes on after 4 s and waits like a survivor); link (it says that it is ready by a file, and
+ * whoever started the job takes its machine's link down). */
 #ifndef FAULT_H
 #define FAULT_H
 
@@ -46,8 +48,9 @@ void post_to_survivors(MPI_Win posted);
 
 void die_after_us(long delay_us);
 
-/* After so many instructions of the calling thread, the main thread, of which each takes many us from now on: calls that wait
- * for others are a small part of it, what is a few instructions long as much as they are. */
+/* After so many instructions of the calling thread, the main thread, of which each takes many us
+ * from now on: calls that wait for others are a small part of it, what is a few instructions long
+ * as much as they are. */
 void die_after_steps(long steps);
 
 /* The tracer lets the process go: what follows does not belong to what was to be cut short. */
@@ -61,9 +64,10 @@ double dead_after_seconds(void);
 
 /* --- fault_window.c, for the programs' ends --- */
 
-/* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever it was told about cleaning
- * up.  Before MPI starts: a copy of each victim keeps the victim's connection open until outlast, which gets the number of ranks
- * and the victim's process, returns; and ends a victim that only stopped. */
+/* MPICH's launcher kills all when the connection of one process closes without a farewell, whatever
+ * it was told about cleaning up.  Before MPI starts: a copy of each victim keeps the victim's
+ * connection open until outlast, which gets the number of ranks and the victim's process, returns;
+ * and ends a victim that only stopped. */
 void keep_connection_open(const char *folder, bool (*dies)(int rank),
                           void (*outlast)(const char *folder, int size, pid_t process));
 

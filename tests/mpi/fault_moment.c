@@ -1,4 +1,5 @@
-/* The moment at which a rank dies (fault.h): of the clock, or of its own instructions, whose steps a tracer counts. */
+/* The moment at which a rank dies (fault.h): of the clock, or of its own instructions, whose steps
+ * a tracer counts. */
 #include "fault.h"
 
 #include <errno.h>
@@ -35,7 +36,8 @@ void die_after_us(long said_us)
     pthread_create(&thread, NULL, kill_then, &delay_us);
 }
 
-/* What a step ended with: the trap of the step itself, or a signal that the victim is still to get. */
+/* What a step ended with: the trap of the step itself, or a signal that the victim is still to
+ * get. */
 static int signal_to_pass_on(int status)
 {
     return WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);

@@ -1,11 +1,12 @@
-/* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and those who survive make the
- * next round's window with who is left.  faults.py starts it: PROGRAM FOLDER SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by
- * their ranks in MPI_COMM_WORLD, no rank twice.
+/* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and
+ * those who survive make the next round's window with who is left.  faults.py starts it: PROGRAM
+ * FOLDER SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by their ranks in MPI_COMM_WORLD, no rank
+ * twice.
  *
- * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c), how many KiB its memory file
- * has while the window lives, and after MPI_Win_free, which fails and frees it all the same, how many mappings beside the
- * hosts' own, sockets, other descriptors and KiB of its memory file the process has.
- * FOLDER/rank.RANK says that it is through. */
+ * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c),
+ * how many KiB its memory file has while the window lives, and after MPI_Win_free, which fails and
+ * frees it all the same, how many mappings beside the hosts' own, sockets, other descriptors and
+ * KiB of its memory file the process has. FOLDER/rank.RANK says that it is through. */
 #include "fault.h"
 
 #include "footprint.h"

@@ -1,4 +1,5 @@
-/* What the programs of fault.h share: the window, what a survivor says of an error, and the files in which it says it. */
+/* What the programs of fault.h share: the window, what a survivor says of an error, and the files
+ * in which it says it. */
 #include "fault.h"
 
 #include <dlfcn.h>
@@ -25,7 +26,8 @@ double seconds_now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* UCX 1.13 ends a process by an assertion where a first connection to it breaks before it is complete. */
+/* UCX 1.13 ends a process by an assertion where a first connection to it breaks before it is
+ * complete. */
 void connect_all(void)
 {
     MPI_Win_lock_all(0, win);

@@ -1,5 +1,5 @@
-/* The scenarios of tests that let a rank die while the others wait for it (fault.h), on whatever machines the ranks are.
- * faults.py starts them, one for each launch. */
+/* The scenarios of tests that let a rank die while the others wait for it (fault.h), on whatever
+ * machines the ranks are. faults.py starts them, one for each launch. */
 #include "fault.h"
 
 #include <fcntl.h>
@@ -98,7 +98,8 @@ static int wait_creation_without_windows(void)
     return code == MPI_SUCCESS ? wait_creation() : code;
 }
 
-/* Whether a local array of this rank stays as it is while a host goes on with what it had been asked to do. */
+/* Whether a local array of this rank stays as it is while a host goes on with what it had been
+ * asked to do. */
 static bool local_memory_stays(double seconds)
 {
     volatile unsigned char local[60000];
@@ -113,7 +114,8 @@ static bool local_memory_stays(double seconds)
     return whole;
 }
 
-/* The last survivor comes late, when the first has given up: the host then ends the collective that it was left with. */
+/* The last survivor comes late, when the first has given up: the host then ends the collective that
+ * it was left with. */
 static int wait_creation_late(void)
 {
     MPI_Win another;
@@ -158,7 +160,8 @@ static int wait_test(void)
     return code;
 }
 
-/* The victim posted and died in its exposure epoch: the survivors' access may end well or not, but it ends. */
+/* The victim posted and died in its exposure epoch: the survivors' access may end well or not, but
+ * it ends. */
 static int use_posted(void)
 {
     double value = 1;
@@ -199,7 +202,8 @@ static long some_us(void)
     return 5000 + (long)(seconds_now() * 1e9) % 20000;
 }
 
-/* Dies at some moment of a long row of bulk accumulates, most of them under the target's accumulate lock. */
+/* Dies at some moment of a long row of bulk accumulates, most of them under the target's accumulate
+ * lock. */
 static void accumulate_until_dead(void)
 {
     MPI_Win_lock_all(0, win);
@@ -275,7 +279,8 @@ static int create_until_error(void)
     return code;
 }
 
-/* --- memory that no other process maps, of a victim whose main thread is gone while another one stays for some time --- */
+/* --- memory that no other process maps, of a victim whose main thread is gone while another one
+ * stays for some time --- */
 
 enum { UNSHARED_BYTES = 1 << 16, ENDING_US = 300000, ENDED_US = 3000000 };
 

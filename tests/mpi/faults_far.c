@@ -1,6 +1,6 @@
-/* More scenarios of fault.h: what ranks on several machines wait for by messages.  The survivors reach for the victim's memory
- * and lock, or for a lock that it stands in the queue of.  Where a call has failed because of the victim, the next one towards it
- * must fail as well, and soon. */
+/* More scenarios of fault.h: what ranks on several machines wait for by messages.  The survivors
+ * reach for the victim's memory and lock, or for a lock that it stands in the queue of.  Where a
+ * call has failed because of the victim, the next one towards it must fail as well, and soon. */
 #include "fault.h"
 
 #include <stdint.h>
@@ -239,7 +239,8 @@ static int make_own(void)
     return code;
 }
 
-/* One comes late.  The others look if it lives, also where its machine's first rank, who would tell where it is, has died. */
+/* One comes late.  The others look if it lives, also where its machine's first rank, who would tell
+ * where it is, has died. */
 static int wait_own_window(void)
 {
     usleep(world_rank == world_size - 1 ? 1500000 : 100000);

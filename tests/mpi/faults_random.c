@@ -1,6 +1,7 @@
-/* A rank is killed at any moment of rows of calls that all ranks make (fault.h): the others are told, or go on and are told by
- * the fence that follows.  TEST_MOMENT says when.  Who has an error still gives back what it holds, as the others may wait
- * for it.  faults.py --rounds starts it, for many deaths in one job (fault_rounds.c). */
+/* A rank is killed at any moment of rows of calls that all ranks make (fault.h): the others are
+ * told, or go on and are told by the fence that follows.  TEST_MOMENT says when.  Who has an error
+ * still gives back what it holds, as the others may wait for it.  faults.py --rounds starts it, for
+ * many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
 #include <pthread.h>
@@ -153,8 +154,8 @@ static void *operate_few(void *which)
     return NULL;
 }
 
-/* Two threads at a time, where the host lets them.  They come to the same words, and what is there then is undefined:
- * ThreadSanitizer would tell of it. */
+/* Two threads at a time, where the host lets them.  They come to the same words, and what is there
+ * then is undefined: ThreadSanitizer would tell of it. */
 static int lock_all_and_operate_by_two(int turn)
 {
     pthread_t thread;

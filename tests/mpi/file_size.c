@@ -1,6 +1,6 @@
-/* Windows where files may not grow (RLIMIT_FSIZE).  Growing one beyond the limit also sends a signal, which ends programs that
- * did not expect it.  A window over memory of the program's needs no file of the host's: so it works on a bare host.
- * A plain MPI program, run by the test rows. */
+/* Windows where files may not grow (RLIMIT_FSIZE).  Growing one beyond the limit also sends a
+ * signal, which ends programs that did not expect it.  A window over memory of the program's needs
+ * no file of the host's: so it works on a bare host. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <errno.h>

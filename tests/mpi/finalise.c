@@ -1,5 +1,6 @@
-/* What still works at the end: memory of MPI_Alloc_mem is there after MPI_Finalize, a window that a library frees in its own
- * attribute callback of MPI_COMM_SELF is still a window, and a window whose delete callback failed once can be freed. */
+/* What still works at the end: memory of MPI_Alloc_mem is there after MPI_Finalize, a window that a
+ * library frees in its own attribute callback of MPI_COMM_SELF is still a window, and a window
+ * whose delete callback failed once can be freed. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Windows over communicators that are being freed: delete callbacks of their attributes make windows, or refuse to go, so that
- * the communicator stays and has windows again.  On some ranks the attribute is older than the first window, on others younger,
- * since hosts delete attributes in the order of their own.
- * A plain MPI program, run by the test rows. */
+/* Windows over communicators that are being freed: delete callbacks of their attributes make
+ * windows, or refuse to go, so that the communicator stays and has windows again.  On some ranks
+ * the attribute is older than the first window, on others younger, since hosts delete attributes in
+ * the order of their own. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static int let_go(MPI_Comm comm, int keyval, void *value, void *extra)
     return cached->refusals-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* This rank's choice in this order: 0 and 1 are everybody's, in 2 and 3 even and odd ranks differ. */
+/* This rank's choice in this order: 0 and 1 are everybody's, in 2 and 3 even and odd ranks
+ * differ. */
 static bool is_first(int order)
 {
     return order < 2 ? order == 0 : world_rank % 2 == order % 2;
@@ -179,7 +180,8 @@ static void one_rank_alone_could_not_free_it(enum window_kind kind)
     }
 }
 
-/* A communicator whose callback frees another one, and that other one, whose callback makes windows over both. */
+/* A communicator whose callback frees another one, and that other one, whose callback makes windows
+ * over both. */
 struct nest {
     MPI_Comm outer, inner;
     int calls;
@@ -211,7 +213,8 @@ static int free_the_inner(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Many rounds, so that the hosts give out the handles again.  Errors end the program: most have no other handler. */
+/* Many rounds, so that the hosts give out the handles again.  Errors end the program: most have no
+ * other handler. */
 static void callbacks_that_free_other_communicators_make_windows(enum window_kind kind)
 {
     (void)kind;

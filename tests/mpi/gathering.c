@@ -1,6 +1,6 @@
-/* What ranks tell each other while a window is made (src/host/collective.c, linked in) where one of them has no memory for it: all
- * hear of it, for few ranks and for many, and none is left waiting.  And who waits for a late one is told.  Run by the test
- * rows on the bare host. */
+/* What ranks tell each other while a window is made (src/host/collective.c, linked in) where one of
+ * them has no memory for it: all hear of it, for few ranks and for many, and none is left waiting.
+ * And who waits for a late one is told.  Run by the test rows on the bare host. */
 #include "harness.h"
 
 #include "base/log.h"

@@ -1,6 +1,7 @@
-/* The harness of the MPI tests: runs the table of cases, combines the verdicts of all ranks, prints one line for each case.
- * Between two cases no rank is still in the first: the verdict is a collective call; a case without end is cut off by an alarm.
- * Called by the test programs in this folder only. */
+/* The harness of the MPI tests: runs the table of cases, combines the verdicts of all ranks, prints
+ * one line for each case. Between two cases no rank is still in the first: the verdict is a
+ * collective call; a case without end is cut off by an alarm. Called by the test programs in this
+ * folder only. */
 #include "harness.h"
 #include "leave.h"
 
@@ -275,8 +276,8 @@ static void count_signal(int number)
     atomic_fetch_add_explicit(&signals_taken, 1, memory_order_relaxed);
 }
 
-/* TEST_SIGNALS: every so many microseconds a signal whose handler interrupts calls (no SA_RESTART), of whatever thread; after
- * MPI_Init, since the hosts do not stand that while they connect. */
+/* TEST_SIGNALS: every so many microseconds a signal whose handler interrupts calls (no SA_RESTART),
+ * of whatever thread; after MPI_Init, since the hosts do not stand that while they connect. */
 static void begin_signals(void)
 {
     const long every_us = getenv("TEST_SIGNALS") ? atol(getenv("TEST_SIGNALS")) : 0;
@@ -306,7 +307,8 @@ static void case_begin(const char *name)
     alarm(seconds);
 }
 
-/* The lowest rank that failed speaks for all. Returns 'o' (ok), 's' (skipped) or 'n' (not ok), the same on every rank. */
+/* The lowest rank that failed speaks for all. Returns 'o' (ok), 's' (skipped) or 'n' (not ok), the
+ * same on every rank. */
 static char case_end(const char *name)
 {
     int mine = harness.failed ? world_rank : world_size;

@@ -1,6 +1,7 @@
-/* The harness of the MPI tests: a program is a table of cases, each a behaviour that all ranks check together in one launch.
- * Every rank runs every case in the table's order, and a case ends with one verdict that all ranks share.
- * Called by the test programs in this folder only; CHECK may be used from any thread, the rest from the main thread. */
+/* The harness of the MPI tests: a program is a table of cases, each a behaviour that all ranks
+ * check together in one launch. Every rank runs every case in the table's order, and a case ends
+ * with one verdict that all ranks share. Called by the test programs in this folder only; CHECK may
+ * be used from any thread, the rest from the main thread. */
 #ifndef ORIEL_TESTS_HARNESS_H
 #define ORIEL_TESTS_HARNESS_H
 
@@ -33,7 +34,8 @@ struct test_case {
     }
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A window with the memory that belongs to it. Its error handler turns an unexpected error into a failure of the case. */
+/* A window with the memory that belongs to it. Its error handler turns an unexpected error into a
+ * failure of the case. */
 struct window {
     MPI_Win win;
     char *base;
@@ -43,8 +45,8 @@ struct window {
 extern int world_rank;
 extern int world_size;
 
-/* Initialises MPI with the thread level wanted, runs the table; returns the exit status: 0, 1, or 77 when all was skipped.
- * Arguments: --list, --only NAME (with or without the kind). */
+/* Initialises MPI with the thread level wanted, runs the table; returns the exit status: 0, 1, or
+ * 77 when all was skipped. Arguments: --list, --only NAME (with or without the kind). */
 int harness_main(int argc, char **argv, int thread_level, const struct test_case *cases,
                  size_t case_count);
 
@@ -62,14 +64,17 @@ bool harness_check_class(int code, int wanted_class, const char *file, int line,
 
 /* Marks the running case as skipped; every rank must call it for the same reason. */
 void harness_skip(const char *reason);
-/* True once the running case has failed on this rank: loops may leave early where no other rank waits for them. */
+/* True once the running case has failed on this rank: loops may leave early where no other rank
+ * waits for them. */
 bool harness_failed(void);
 
-/* What Oriel says of the last call that failed here; nothing where the program runs on the host alone. */
+/* What Oriel says of the last call that failed here; nothing where the program runs on the host
+ * alone. */
 const char *said_by_oriel(void);
 /* Whether the program does not run on the host alone. */
 bool through_oriel(void);
-/* Whether all ranks are on one machine, as far as Oriel may believe it: with ORIEL_NODE_SIZE they are on several. */
+/* Whether all ranks are on one machine, as far as Oriel may believe it: with ORIEL_NODE_SIZE they
+ * are on several. */
 bool ranks_share_memory(void);
 /* The ranks that are on this one's machine, in their order; the caller frees it. Collective. */
 MPI_Comm machine_comm(void);
@@ -86,10 +91,12 @@ void window_watch(MPI_Win win);
 void barrier(MPI_Comm comm);
 /* The same for any request. */
 void request_await(MPI_Request *request);
-/* The number of rounds for this many ranks: full up to two ranks, fewer above, and a tenth of that between machines. */
+/* The number of rounds for this many ranks: full up to two ranks, fewer above, and a tenth of that
+ * between machines. */
 int scaled_rounds(int full);
 
-/* Pseudo-random numbers. The seed is the same on all ranks, printed at the start, and set by the variable TEST_SEED. */
+/* Pseudo-random numbers. The seed is the same on all ranks, printed at the start, and set by the
+ * variable TEST_SEED. */
 struct random {
     uint64_t state;
 };

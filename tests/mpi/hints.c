@@ -1,6 +1,6 @@
-/* Info hints: each key at creation, after MPI_Win_set_info, with values that mean nothing, and what the windows do under it.
- * MPI_Win_get_info tells the values in use; a hint never changes what operations do.
- * A plain MPI program, run by the test rows. */
+/* Info hints: each key at creation, after MPI_Win_set_info, with values that mean nothing, and what
+ * the windows do under it. MPI_Win_get_info tells the values in use; a hint never changes what
+ * operations do. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -216,7 +216,8 @@ static void the_info_returned_is_the_programs_own(enum window_kind kind)
     MPI_Info_free(&keep);
 }
 
-/* One window with the given hints on all ranks; size and unit differ by rank, whatever the hints say. */
+/* One window with the given hints on all ranks; size and unit differ by rank, whatever the hints
+ * say. */
 static void unlike_parts_check(const char *key)
 {
     MPI_Info info = info_of(key, "true");
@@ -323,7 +324,8 @@ static void alignment_check(const void *base, const char *value, const char *whe
     CHECK((uintptr_t)base % align_bytes == 0, "%s: %p is not aligned to %s", where, base, value);
 }
 
-/* Every rank's part, also where the sizes before it are odd; a rank without memory has nothing to align. */
+/* Every rank's part, also where the sizes before it are odd; a rank without memory has nothing to
+ * align. */
 static void shared_parts_check(MPI_Info info, const char *value)
 {
     MPI_Aint size_bytes = world_rank % 3 == 2 ? 0 : 5 + 100 * world_rank;

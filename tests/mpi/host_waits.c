@@ -1,6 +1,7 @@
-/* A rank that waits in a function of MPICH, or asks in one what has come, serves other machines itself (src/api/mpich/progress_hook.c).
- * Rank 0's threads but the first are held at their next sleep, as if no processor were ever given to them; then rank 0 waits in
- * the function for rank 1, whose operations on rank 0's memory must come back before it does its part. */
+/* A rank that waits in a function of MPICH, or asks in one what has come, serves other machines
+ * itself (src/api/mpich/progress_hook.c). Rank 0's threads but the first are held at their next
+ * sleep, as if no processor were ever given to them; then rank 0 waits in the function for rank 1,
+ * whose operations on rank 0's memory must come back before it does its part. */
 #include "harness.h"
 
 #include <poll.h>
@@ -34,7 +35,8 @@ static int64_t ns_of(const struct timespec *time)
     return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
 }
 
-/* Stands before the C library's, for the library too: sleeps in slices, so that whoever sleeps already can be held. */
+/* Stands before the C library's, for the library too: sleeps in slices, so that whoever sleeps
+ * already can be held. */
 __attribute__((visibility("default"))) int ppoll(struct pollfd *ready, nfds_t count,
                                                  const struct timespec *limit, const sigset_t *mask)
 {
@@ -131,7 +133,8 @@ static void serves(void (*act)(void))
     clean_up();
 }
 
-/* A table of the functions, once as they are and once as those with counts of MPI_Count, whose names end in _c. */
+/* A table of the functions, once as they are and once as those with counts of MPI_Count, whose
+ * names end in _c. */
 #define ACT(name, ...)                                                                             \
     static void act_##name(void)                                                                   \
     {                                                                                              \

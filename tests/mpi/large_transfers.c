@@ -1,6 +1,7 @@
-/* More than 2^31 bytes or elements in one operation, and windows of more than 4 GiB with displacements to match.
- * Only a few pages of the large windows are touched; what moves 2 GiB takes long and needs TEST_LARGE=1.
- * A plain MPI program, run by the test rows; skipped where memory is short. */
+/* More than 2^31 bytes or elements in one operation, and windows of more than 4 GiB with
+ * displacements to match. Only a few pages of the large windows are touched; what moves 2 GiB takes
+ * long and needs TEST_LARGE=1. A plain MPI program, run by the test rows; skipped where memory is
+ * short. */
 #include "forms.h"
 
 #include <stdlib.h>
@@ -85,7 +86,8 @@ static int64_t mark_of(MPI_Aint offset)
     return 0x5a0000000000 + offset;
 }
 
-/* Every rank puts a word at each place and reads it back; the owner sees them. offsets are in bytes, of 8 for each rank. */
+/* Every rank puts a word at each place and reads it back; the owner sees them. offsets are in
+ * bytes, of 8 for each rank. */
 static void places_check(const struct window *window, int unit, const MPI_Aint *offsets,
                          size_t count)
 {
@@ -172,7 +174,8 @@ static void wide_units_scale_beyond_32_bits(enum window_kind kind)
     }
 }
 
-/* Three words, 2.5 GiB apart, of one element of a datatype: its extent needs more than 32 bits, its size does not. */
+/* Three words, 2.5 GiB apart, of one element of a datatype: its extent needs more than 32 bits, its
+ * size does not. */
 static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
 {
     const MPI_Aint size_bytes = 5 * GIB + PAGE_BYTES, stride = 5 * GIB / 2;

@@ -1,6 +1,6 @@
-/* Windows over communicators that have had windows before: in any order of flavours, with ranks that come late, over what else
- * the communicators' processes have.  Every window takes a put from the left neighbour, under a barrier.  A plain MPI program,
- * run by the test rows. */
+/* Windows over communicators that have had windows before: in any order of flavours, with ranks
+ * that come late, over what else the communicators' processes have.  Every window takes a put from
+ * the left neighbour, under a barrier.  A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -20,7 +20,8 @@ static int64_t value_of(int64_t mark, int rank)
     return mark * 100 + rank;
 }
 
-/* Segments follow each other, unless there is one only, whose rank has asked for memory of its own. */
+/* Segments follow each other, unless there is one only, whose rank has asked for memory of its
+ * own. */
 static void check_place(MPI_Win win, const int64_t *base, int rank)
 {
     int64_t *first;
@@ -128,7 +129,8 @@ static void flavours_in_turn_keep_their_data(enum window_kind kind)
     }
 }
 
-/* Each rank gives the segment of its right neighbour: memory that lies in another process's file. */
+/* Each rank gives the segment of its right neighbour: memory that lies in another process's
+ * file. */
 static void memory_of_another_process_may_be_given(enum window_kind kind)
 {
     MPI_Win segments, win;
@@ -175,7 +177,8 @@ static void a_bad_argument_of_any_rank_is_everybodys_error(enum window_kind kind
     MPI_Comm_free(&comm);
 }
 
-/* Handles of freed communicators are given out again, for the same processes in another order, or some of them. */
+/* Handles of freed communicators are given out again, for the same processes in another order, or
+ * some of them. */
 static void communicators_that_come_and_go_have_windows_of_their_own(enum window_kind kind)
 {
     (void)kind;
@@ -235,7 +238,8 @@ static void *make_often(void *argument)
     return NULL;
 }
 
-/* The same processes twice: which communicator's window comes first is another matter on each rank. */
+/* The same processes twice: which communicator's window comes first is another matter on each
+ * rank. */
 static void two_communicators_make_windows_at_once(enum window_kind kind)
 {
     MPI_Comm comms[2];

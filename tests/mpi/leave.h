@@ -1,5 +1,6 @@
-/* How a program ends where its host's MPI_Finalize hangs (tests/launch says where): the launcher hears the farewell that
- * MPI_Finalize would have sent, so that it takes the end for an ordinary one. */
+/* How a program ends where its host's MPI_Finalize hangs (tests/launch says where): the launcher
+ * hears the farewell that MPI_Finalize would have sent, so that it takes the end for an ordinary
+ * one. */
 #ifndef ORIEL_TEST_LEAVE_H
 #define ORIEL_TEST_LEAVE_H
 
@@ -9,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Collective. Ends the process with the status if tests/launch asks for an end without MPI_Finalize, else does nothing. */
+/* Collective. Ends the process with the status if tests/launch asks for an end without
+ * MPI_Finalize, else does nothing. */
 static inline void leave_without_finalize(int status)
 {
     static const char farewell[] =

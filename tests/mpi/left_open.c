@@ -1,5 +1,5 @@
-/* Ends with windows that nobody freed: as many as the first argument says, every other one with a name, and one that is freed.
- * Run by left_open.py, which reads what the user is told. */
+/* Ends with windows that nobody freed: as many as the first argument says, every other one with a
+ * name, and one that is freed. Run by left_open.py, which reads what the user is told. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,14 @@
-/* Windows where a process has no address space or no descriptors left, on one rank or on all: either the window works, whoever
- * makes it, or every rank is told the same error class; nothing stays behind, and the next window works.
+/* Windows where a process has no address space or no descriptors left, on one rank or on all:
+ * either the window works, whoever makes it, or every rank is told the same error class; nothing
+ * stays behind, and the next window works.
  *
- * TEST_FIRST: the program's first window meets the limit, before any memory file is there: "space" or "descriptors", the ranks
- * "first", "last" or "all", the level to begin with.  Oriel then leaves the window to the host, if it must.  Bare hosts do not
- * bear the tightest of these limits: MPICH hangs or crashes in MPI_Win_allocate when one rank alone has no descriptor or 16 KiB
- * of address space left (on all ranks it bears both), and with four ranks also when any of them have 4 MiB left; Open MPI crashes
- * below some hundred KiB of address space.  The rows begin above.
- * A plain MPI program, run by the test rows. */
+ * TEST_FIRST: the program's first window meets the limit, before any memory file is there: "space"
+ * or "descriptors", the ranks "first", "last" or "all", the level to begin with.  Oriel then leaves
+ * the window to the host, if it must.  Bare hosts do not bear the tightest of these limits: MPICH
+ * hangs or crashes in MPI_Win_allocate when one rank alone has no descriptor or 16 KiB of address
+ * space left (on all ranks it bears both), and with four ranks also when any of them have 4 MiB
+ * left; Open MPI crashes below some hundred KiB of address space.  The rows begin above. A plain
+ * MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"
 #include "memory_file.h"
@@ -234,7 +236,8 @@ static void all_levels(enum window_kind kind, enum what what)
     long after_kib = memory_file_kib();
     CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
           after.mappings);
-    /* What is lost is lost in each of three turns; between machines a connection may be made meanwhile, which stays. */
+    /* What is lost is lost in each of three turns; between machines a connection may be made
+     * meanwhile, which stays. */
     CHECK(after.descriptors < before.descriptors + 3, "%ld descriptors became %ld",
           before.descriptors, after.descriptors);
     CHECK(after_kib <= before_kib + KEPT_KIB, "the memory file holds %ld KiB, %ld before",
@@ -320,7 +323,8 @@ static void attach_under_limit(MPI_Win win, enum what what, enum who who, int le
     barrier(MPI_COMM_WORLD);
 }
 
-/* The window is one that was made under the same limit, or where that is refused to all, one that was not. */
+/* The window is one that was made under the same limit, or where that is refused to all, one that
+ * was not. */
 static void attach_to(MPI_Comm comm, enum what what, enum who who, int level)
 {
     MPI_Win win = MPI_WIN_NULL;
@@ -338,7 +342,8 @@ static void attach_to(MPI_Comm comm, enum what what, enum who who, int level)
     MPI_Win_free(&win);
 }
 
-/* Between machines a turn may make a connection, which stays; what is lost is lost in every turn. */
+/* Between machines a turn may make a connection, which stays; what is lost is lost in every
+ * turn. */
 static void dynamic_window_and_attach_at_a_limit_work_or_change_nothing(enum window_kind kind)
 {
     MPI_Comm comm = quiet_comm();

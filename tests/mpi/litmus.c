@@ -1,6 +1,6 @@
-/* Memory-order litmus tests: what put, flush and get promise to algorithms that synchronise through the window itself.
- * Each round has its own words and begins with a rendezvous; an outcome that the order forbids is counted and must not occur.
- * A plain MPI program, run by the test rows. */
+/* Memory-order litmus tests: what put, flush and get promise to algorithms that synchronise through
+ * the window itself. Each round has its own words and begins with a rendezvous; an outcome that the
+ * order forbids is counted and must not occur. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The words of one rank: a line for each, so that only the order matters and not the neighbourhood. */
+/* The words of one rank: a line for each, so that only the order matters and not the
+ * neighbourhood. */
 enum {
     LINE = 8,
     MEET = 0,
@@ -52,7 +53,8 @@ static int64_t get_word(MPI_Win win, int target, int word)
     return value;
 }
 
-/* Waits until the own word has at least the value. The probe lets a host that moves data itself make progress. */
+/* Waits until the own word has at least the value. The probe lets a host that moves data itself
+ * make progress. */
 static void await_word(const struct window *window, int word, int64_t value)
 {
     const int64_t *mine = (const int64_t *)window->base + word;
@@ -73,7 +75,8 @@ static void rendezvous(const struct window *window, int64_t round)
     await_word(window, MEET, round);
 }
 
-/* Each puts its own word as this datatype and then gets the other's: at least one must see the other's put. */
+/* Each puts its own word as this datatype and then gets the other's: at least one must see the
+ * other's put. */
 static void store_buffering(enum window_kind kind, int home_of_first, int home_of_second,
                             MPI_Datatype type)
 {
@@ -190,7 +193,8 @@ static void *putter_main(void *argument)
     return NULL;
 }
 
-/* Store buffering where the put and the flush with the get are different threads': MPI's flush completes what the process did. */
+/* Store buffering where the put and the flush with the get are different threads': MPI's flush
+ * completes what the process did. */
 static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
 {
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {

@@ -1,6 +1,6 @@
-/* Passive target epochs: who excludes whom, what is visible after an unlock, locks on several targets and on oneself.
- * A counter that is read and written in two steps under an exclusive lock loses nothing; shared holders meet inside.
- * A plain MPI program, run by the test rows. */
+/* Passive target epochs: who excludes whom, what is visible after an unlock, locks on several
+ * targets and on oneself. A counter that is read and written in two steps under an exclusive lock
+ * loses nothing; shared holders meet inside. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -201,8 +201,9 @@ static void open_trusted(int what, MPI_Win win)
                      MPI_MODE_NOCHECK, win);
 }
 
-/* Rank 0 waits in its epoch for what the others do with exclusive locks.  The assertion promises that nobody wants one, but some
- * programs have lock_all with it for as long as the window lives, and others' locks go by it in both hosts. */
+/* Rank 0 waits in its epoch for what the others do with exclusive locks.  The assertion promises
+ * that nobody wants one, but some programs have lock_all with it for as long as the window lives,
+ * and others' locks go by it in both hosts. */
 static void who_locks_with_nocheck_is_in_nobodys_way(enum window_kind kind)
 {
     if (host_is_alone()) {
@@ -272,7 +273,8 @@ static void an_exclusive_locker_gets_in_among_sharers(enum window_kind kind)
     window_free(&window);
 }
 
-/* Inside: counts, and takes time, so that who is not inside waits, but for moments.  Whether the total is reached. */
+/* Inside: counts, and takes time, so that who is not inside waits, but for moments.  Whether the
+ * total is reached. */
 static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t wanted)
 {
     const int64_t one = 1;
@@ -293,7 +295,8 @@ static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t want
     return total >= wanted;
 }
 
-/* Every rank wants the lock again as soon as it has left, until there have been so many turns: how many a rank got. */
+/* Every rank wants the lock again as soon as it has left, until there have been so many turns: how
+ * many a rank got. */
 static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, int64_t *least,
                         int64_t *most)
 {
@@ -310,7 +313,8 @@ static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, in
     window_free(&window);
 }
 
-/* A rank that others keep from its processor for a while gets no turns meanwhile: one of some tries must be even. */
+/* A rank that others keep from its processor for a while gets no turns meanwhile: one of some tries
+ * must be even. */
 static void expect_even_shares(enum window_kind kind, int lock_type)
 {
     enum { TRIES = 5 };

@@ -1,6 +1,7 @@
-/* Window A reaches memory by copies of the kernel, since it was refused for sharing in place when A was made; meanwhile windows B
- * over the same memory are made and freed, which share it in place and make it private again.  Nothing that goes through A may be
- * lost, whatever moves under it.  Ranks 0 and 1 are the targets and make the windows B, the others write. */
+/* Window A reaches memory by copies of the kernel, since it was refused for sharing in place when A
+ * was made; meanwhile windows B over the same memory are made and freed, which share it in place
+ * and make it private again.  Nothing that goes through A may be lost, whatever moves under it.
+ * Ranks 0 and 1 are the targets and make the windows B, the others write. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -18,7 +19,8 @@ static size_t memory_bytes(void)
     return PAGE + (size_t)(world_size - TARGETS) * PART_BYTES;
 }
 
-/* Memory that children are not to inherit is not shared in place; once the window is there, it is memory like any other. */
+/* Memory that children are not to inherit is not shared in place; once the window is there, it is
+ * memory like any other. */
 static char *memory_make(MPI_Win *a)
 {
     size_t len_bytes = memory_bytes();
@@ -30,8 +32,9 @@ static char *memory_make(MPI_Win *a)
     return memory;
 }
 
-/* The targets go on until all others have come to the barrier.  Oriel may remember for a while that the memory was refused.
- * Answers whether nothing moved because sharing in place had cost too much before, as it may have on a busy machine. */
+/* The targets go on until all others have come to the barrier.  Oriel may remember for a while that
+ * the memory was refused. Answers whether nothing moved because sharing in place had cost too much
+ * before, as it may have on a busy machine. */
 static bool move_all_the_time(MPI_Comm targets, char *memory)
 {
     MPI_Request others;

@@ -1,6 +1,6 @@
-/* Later windows over a communicator of so many ranks that their records need memory, of which one rank has none: the window is
- * nobody's, and the next ones are made as if it had never been asked for.  This program's own calloc refuses.
- * A plain MPI program, run by the test rows. */
+/* Later windows over a communicator of so many ranks that their records need memory, of which one
+ * rank has none: the window is nobody's, and the next ones are made as if it had never been asked
+ * for.  This program's own calloc refuses. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
-/* Windows and their processes: groups, communicators of every making, ranks that are not those of MPI_COMM_WORLD.
- * A rank of a window names the process that had it in the communicator at creation, whatever becomes of the communicator.
- * A plain MPI program, run by the test rows. */
+/* Windows and their processes: groups, communicators of every making, ranks that are not those of
+ * MPI_COMM_WORLD. A rank of a window names the process that had it in the communicator at creation,
+ * whatever becomes of the communicator. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <string.h>
 
-/* Every rank writes its world rank into its own word of every target; each must find the processes that the group names. */
+/* Every rank writes its world rank into its own word of every target; each must find the processes
+ * that the group names. */
 static void addresses_check(MPI_Win win, const int64_t *words, const char *what)
 {
     MPI_Group group, world;
@@ -79,7 +80,8 @@ static void overlapping_communicators_have_windows_at_once(enum window_kind kind
             window_free(&windows[i]);
 }
 
-/* The windows of duplicates are as separate as those of unrelated communicators, in whatever order things are freed. */
+/* The windows of duplicates are as separate as those of unrelated communicators, in whatever order
+ * things are freed. */
 static void duplicates_and_windows_are_freed_in_any_order(enum window_kind kind)
 {
     enum { COPIES = 4 };

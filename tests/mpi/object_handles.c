@@ -1,6 +1,6 @@
-/* What belongs to a window's handle: callbacks at its end, names, error handlers, Fortran handles, what a new one starts with.
- * All of it is the host's, and must go with Oriel's windows as with the host's own.
- * A plain MPI program, run by the test rows. */
+/* What belongs to a window's handle: callbacks at its end, names, error handlers, Fortran handles,
+ * what a new one starts with. All of it is the host's, and must go with Oriel's windows as with the
+ * host's own. A plain MPI program, run by the test rows. */
 #include "errors.h"
 
 #include <stdio.h>
@@ -23,7 +23,8 @@ static void *attribute(MPI_Win win, int keyval)
     return found ? value : NULL;
 }
 
-/* Everything about the window can still be asked, and its memory read and written, the extra state is the window's base. */
+/* Everything about the window can still be asked, and its memory read and written, the extra state
+ * is the window's base. */
 static int look_around(MPI_Win win, int keyval, void *value, void *extra)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
@@ -94,7 +95,8 @@ static int write_late(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* The parts of a shared window may lie in the memory of one rank: it must not use them again before the last callback. */
+/* The parts of a shared window may lie in the memory of one rank: it must not use them again before
+ * the last callback. */
 static void the_memory_lasts_until_the_last_ranks_callback(enum window_kind kind)
 {
     enum { BLOCKS = 16, LEN_BYTES = 8 * WORDS };
@@ -140,7 +142,8 @@ static int refuse(MPI_Win win, int keyval, void *value, void *extra)
     return deleted.calls > 1 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* A callback that fails once, on all ranks: the host may end the window all the same, or tell and leave it for a second try. */
+/* A callback that fails once, on all ranks: the host may end the window all the same, or tell and
+ * leave it for a second try. */
 static void a_callback_that_fails_does_no_harm(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
@@ -192,7 +195,8 @@ static void names_are_empty_then_as_long_as_the_host_allows(enum window_kind kin
     window_free(&window);
 }
 
-/* A window's handler is MPI_ERRORS_ARE_FATAL at first, whatever the communicator's is, and a change stays with the window. */
+/* A window's handler is MPI_ERRORS_ARE_FATAL at first, whatever the communicator's is, and a change
+ * stays with the window. */
 static void error_handlers_are_not_inherited(enum window_kind kind)
 {
     MPI_Comm comm;

@@ -1,6 +1,7 @@
-/* As many windows as the host has handles for, and tens of thousands in turn: what is freed is free again.
- * When handles run out every rank learns MPI_ERR_NO_MEM, and the windows that exist go on working.
- * A plain MPI program, run by the test rows; TEST_TURNS says how many windows are made in turn. */
+/* As many windows as the host has handles for, and tens of thousands in turn: what is freed is free
+ * again. When handles run out every rank learns MPI_ERR_NO_MEM, and the windows that exist go on
+ * working. A plain MPI program, run by the test rows; TEST_TURNS says how many windows are made in
+ * turn. */
 #include "footprint.h"
 #include "harness.h"
 
@@ -103,7 +104,8 @@ static void thousands_of_windows_live_at_once(enum window_kind kind)
         live_free(&windows[i * 7 % count], i * 7 % count % FLAVOURS);
 }
 
-/* Windows until one cannot be made. Returns how many there are; all ranks must agree on what happened. */
+/* Windows until one cannot be made. Returns how many there are; all ranks must agree on what
+ * happened. */
 static int make_until_refused(MPI_Comm comm, int count)
 {
     int codes[2] = {MPI_SUCCESS, 0}, lowest[2], highest[2];
@@ -162,7 +164,8 @@ static void handles_that_run_out_are_refused_on_all_ranks(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-/* All ranks have spent handles of their own, the last rank most, so that the others have some left when it has none. */
+/* All ranks have spent handles of their own, the last rank most, so that the others have some left
+ * when it has none. */
 static void one_rank_without_handles_is_told_to_all(enum window_kind kind)
 {
     enum { OWN = 1800, FEWER = 200 };
@@ -185,7 +188,8 @@ static void one_rank_without_handles_is_told_to_all(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-/* Every rank writes a word of rank 0, or of its own where displacements are addresses, and reads it back. */
+/* Every rank writes a word of rank 0, or of its own where displacements are addresses, and reads it
+ * back. */
 static void live_use(const struct live *live, int flavour, MPI_Comm comm, int64_t value)
 {
     int target = 0;
@@ -203,7 +207,8 @@ static void live_use(const struct live *live, int flavour, MPI_Comm comm, int64_
     CHECK_EQUAL(seen, value);
 }
 
-/* Up to ALIVE windows on communicators of three sorts, made and freed in random order, the same on all ranks. */
+/* Up to ALIVE windows on communicators of three sorts, made and freed in random order, the same on
+ * all ranks. */
 static void turns_take(int turns, const MPI_Comm comms[3], struct random *random)
 {
     enum { ALIVE = 24 };

@@ -1,6 +1,7 @@
-/* Requests whose answers have not come: the target's process is stopped meanwhile, so that nothing of it can answer where it
- * stands for another machine.  On one machine the same operations are complete at once, which is right as well.
- * A plain MPI program, run by the test rows; the target is stopped only where all ranks see each other's processes. */
+/* Requests whose answers have not come: the target's process is stopped meanwhile, so that nothing
+ * of it can answer where it stands for another machine.  On one machine the same operations are
+ * complete at once, which is right as well. A plain MPI program, run by the test rows; the target
+ * is stopped only where all ranks see each other's processes. */
 #include "outstanding.h"
 
 #include <signal.h>
@@ -22,7 +23,8 @@ static void on_timer(int signal)
     kill((pid_t)target_pid, SIGCONT);
 }
 
-/* Whether ranks are processes that this one may stop: the target's number, as the origin sees it. */
+/* Whether ranks are processes that this one may stop: the target's number, as the origin sees
+ * it. */
 static bool target_is_here(void)
 {
     char name[2][MPI_MAX_PROCESSOR_NAME] = {"", ""};
@@ -68,7 +70,8 @@ static void let_target_go(void)
     kill((pid_t)target_pid, SIGCONT);
 }
 
-/* Gets at the even places, additions of nothing at the odd ones, and at the last a message that comes from the origin itself. */
+/* Gets at the even places, additions of nothing at the odd ones, and at the last a message that
+ * comes from the origin itself. */
 struct mix {
     MPI_Request requests[PIECES];
     int64_t seen[PIECES];

@@ -1,4 +1,5 @@
-/* A window whose contents tell where they are from.  Called by the tests of requests whose answers may be outstanding. */
+/* A window whose contents tell where they are from.  Called by the tests of requests whose answers
+ * may be outstanding. */
 #ifndef ORIEL_TESTS_OUTSTANDING_H
 #define ORIEL_TESTS_OUTSTANDING_H
 

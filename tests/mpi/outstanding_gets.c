@@ -1,5 +1,6 @@
 /* Requests of gets that may be outstanding: long ones, refused ones, and those of several threads.
- * A plain MPI program, run by the test rows; the threads' case is skipped without MPI_THREAD_MULTIPLE. */
+ * A plain MPI program, run by the test rows; the threads' case is skipped without
+ * MPI_THREAD_MULTIPLE. */
 #include "outstanding.h"
 
 #include <pthread.h>
@@ -28,7 +29,8 @@ static void *prod(void *unused)
     return unused;
 }
 
-/* More than one message has room for, whole and with gaps; the request waits for the last of them. */
+/* More than one message has room for, whole and with gaps; the request waits for the last of
+ * them. */
 static void a_long_get_is_complete_as_a_whole(enum window_kind kind)
 {
     enum { HALF = LONG_WORDS / 2 };
@@ -75,7 +77,8 @@ static void on_error(MPI_Win *win, int *code, ...)
     errors_raised++;
 }
 
-/* One machine refuses the get itself; another's answer does so when the request is completed.  Either way once. */
+/* One machine refuses the get itself; another's answer does so when the request is completed.
+ * Either way once. */
 static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind)
 {
     (void)kind;
@@ -133,7 +136,8 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
     MPI_Win_free(&win);
 }
 
-/* Refused where it is asked for: what is there for its request goes, and the request stays as it was. */
+/* Refused where it is asked for: what is there for its request goes, and the request stays as it
+ * was. */
 static void a_get_beyond_the_window_makes_no_request(enum window_kind kind)
 {
     struct window window = numbered_make(kind, WORDS);

@@ -1,7 +1,7 @@
-/* Progress without the target: operations complete while the target computes and makes no MPI call at all.
- * The target leaves its loop only when it sees the last datum in its own memory; a generous bound tells a hang from slowness.
- * A target that does wait in MPI may do operations itself: none is lost, and none done twice.
- * A plain MPI program, run by the test rows. */
+/* Progress without the target: operations complete while the target computes and makes no MPI call
+ * at all. The target leaves its loop only when it sees the last datum in its own memory; a generous
+ * bound tells a hang from slowness. A target that does wait in MPI may do operations itself: none
+ * is lost, and none done twice. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <sched.h>
@@ -10,7 +10,8 @@
 static const double bound_seconds =
     20; /* the first contact in an emulated guest may take more than five */
 
-/* Computes until the word has the value: plain loads, no MPI call. Yields, since ranks may outnumber cores. */
+/* Computes until the word has the value: plain loads, no MPI call. Yields, since ranks may
+ * outnumber cores. */
 static void compute_until(const int64_t *word, int64_t value)
 {
     double end = seconds_now() + bound_seconds;
@@ -24,7 +25,8 @@ static void compute_until(const int64_t *word, int64_t value)
 
 enum { WORDS = 64, LAST = WORDS - 1 };
 
-/* Runs the origin's part on rank 0 while rank 1 computes; the origin ends with a put into the last word. */
+/* Runs the origin's part on rank 0 while rank 1 computes; the origin ends with a put into the last
+ * word. */
 static void with_a_busy_target(enum window_kind kind, void (*origin)(MPI_Win win, int64_t round))
 {
     struct window window = window_make(kind, WORDS * 8, 8, MPI_COMM_WORLD);

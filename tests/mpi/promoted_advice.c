@@ -1,7 +1,7 @@
-/* Memory that programs and allocators give up (MADV_DONTNEED) comes back as zeroes: memory of an open
- * window, memory that had to stay shared after its window, and memory of a forked child.  Also with an
- * allocator preloaded whose calloc relies on it.
- * A plain MPI program, run by the test rows. */
+/* Memory that programs and allocators give up (MADV_DONTNEED) comes back as zeroes: memory of an
+ * open window, memory that had to stay shared after its window, and memory of a forked child.  Also
+ * with an allocator preloaded whose calloc relies on it. A plain MPI program, run by the test rows.
+ */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -29,7 +29,8 @@ static size_t count_others(const char *memory, size_t len_bytes, char value)
     return count;
 }
 
-/* How many bytes of blocks from calloc are not zero.  Before, the allocator has time and reason to purge. */
+/* How many bytes of blocks from calloc are not zero.  Before, the allocator has time and reason to
+ * purge. */
 static size_t calloc_dirt(size_t len_bytes)
 {
     size_t dirt = 0;
@@ -177,8 +178,8 @@ static void pages_given_up_after_the_window_are_zero(enum window_kind kind)
     }
 }
 
-/* What lies beyond in the memory file is another window's.  libc lengthens blocks that are mappings of
- * their own, also after it has shortened them. */
+/* What lies beyond in the memory file is another window's.  libc lengthens blocks that are mappings
+ * of their own, also after it has shortened them. */
 static void a_reallocated_block_is_not_lengthened_into_other_windows(enum window_kind kind)
 {
     (void)kind;

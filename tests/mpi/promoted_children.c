@@ -1,6 +1,6 @@
-/* Children that outlive the windows of the process that forked them: they read what was there at the latest when the windows
- * were freed, whatever the parent does with its memory afterwards, and what they held is given back when they end.
- * A plain MPI program, run by the test rows. */
+/* Children that outlive the windows of the process that forked them: they read what was there at
+ * the latest when the windows were freed, whatever the parent does with its memory afterwards, and
+ * what they held is given back when they end. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "memory_file.h"
 #include "ways.h"
@@ -62,7 +62,8 @@ static void child_go(const struct child *child, const char *what)
           status);
 }
 
-/* Other windows come and go, over other memory, with contents of their own.  Whether any of it was promoted. */
+/* Other windows come and go, over other memory, with contents of their own.  Whether any of it was
+ * promoted. */
 static bool use_other_windows(size_t len_bytes)
 {
     bool promoted = false;
@@ -159,7 +160,8 @@ static pid_t child_that_waits(const struct child *child, bool by_another_program
     _exit(0);
 }
 
-/* While it lives if it runs a program of its own, which does not look at that memory, else when it has ended. */
+/* While it lives if it runs a program of its own, which does not look at that memory, else when it
+ * has ended. */
 static void what_children_held_is_given_back(enum window_kind kind)
 {
     (void)kind;

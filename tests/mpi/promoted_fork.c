@@ -1,6 +1,6 @@
-/* Children of a process whose memory is shared in place: what they write is theirs alone, what they read is what was there, and
- * the parent goes on with its peers.  Memory that nobody touched costs a child nothing.
- * A plain MPI program with threads, run by the test rows. */
+/* Children of a process whose memory is shared in place: what they write is theirs alone, what they
+ * read is what was there, and the parent goes on with its peers.  Memory that nobody touched costs
+ * a child nothing. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -159,7 +159,8 @@ static void a_childs_pages_stay_its_own_while_peers_put(enum window_kind kind)
     close(go[1]);
 }
 
-/* Bytes that share a page with a window and belong to something else: the allocator's and the program's own. */
+/* Bytes that share a page with a window and belong to something else: the allocator's and the
+ * program's own. */
 static void what_lies_beside_a_window_is_as_at_the_fork_in_a_child(enum window_kind kind)
 {
     int go[2];
@@ -385,7 +386,8 @@ struct lender {
     char *memory;
 };
 
-/* What it allocates first lies beside the state of its arena, if malloc is glibc's; that is looked at when it ends. */
+/* What it allocates first lies beside the state of its arena, if malloc is glibc's; that is looked
+ * at when it ends. */
 static void *lend_memory(void *context)
 {
     struct lender *lender = context;
@@ -436,7 +438,8 @@ static void *hold_stream(void *context)
     return NULL;
 }
 
-/* A block beside the lock of a stream, both from malloc, once they come to lie so; NULL where they never do. */
+/* A block beside the lock of a stream, both from malloc, once they come to lie so; NULL where they
+ * never do. */
 static char *block_beside(FILE **stream)
 {
     enum { TRIES = 64 };

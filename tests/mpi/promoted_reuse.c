@@ -1,5 +1,5 @@
-/* Memory that was a window is the program's own again after MPI_Win_free: allocators and the kernel may do with it what they do
- * with any memory.  Windows that share pages may be freed in any order.
+/* Memory that was a window is the program's own again after MPI_Win_free: allocators and the kernel
+ * may do with it what they do with any memory.  Windows that share pages may be freed in any order.
  * A plain MPI program, run by the test rows; also with another allocator preloaded. */
 #define _GNU_SOURCE
 #include "ways.h"
@@ -38,7 +38,8 @@ static bool zero_check(const void *memory, size_t len_bytes, const char *what)
     return true;
 }
 
-/* A window over the memory, one byte of which each neighbour changes: the first of its last half. */
+/* A window over the memory, one byte of which each neighbour changes: the first of its last
+ * half. */
 static void window_once(void *memory, size_t len_bytes, unsigned char mark)
 {
     int target = (world_rank + 1) % world_size;
@@ -207,7 +208,8 @@ static bool has_flag(const char *memory, const char *flag)
     return found;
 }
 
-/* The mapping keeps its place and its ends, so that nothing shows at a glance what has become of it. */
+/* The mapping keeps its place and its ends, so that nothing shows at a glance what has become of
+ * it. */
 static void advice_given_between_windows_is_in_force_afterwards(enum window_kind kind)
 {
     static const struct {

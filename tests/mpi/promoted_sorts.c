@@ -1,6 +1,7 @@
-/* Every sort of memory that a program can give to MPI_Win_create: each takes every operation at every place, bytes beside it
- * never change, what it holds at MPI_Win_free it keeps, and the window tells which way it is reached and why not in a better one.
- * A plain MPI program, run by the test rows. */
+/* Every sort of memory that a program can give to MPI_Win_create: each takes every operation at
+ * every place, bytes beside it never change, what it holds at MPI_Win_free it keeps, and the window
+ * tells which way it is reached and why not in a better one. A plain MPI program, run by the test
+ * rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 

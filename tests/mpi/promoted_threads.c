@@ -1,6 +1,6 @@
-/* Threads of the target go on while its memory becomes shared and private again, hundreds of times: what they write is there,
- * and what peers put into other bytes meanwhile is there, too.
- * A plain MPI program with threads, run by the test rows. */
+/* Threads of the target go on while its memory becomes shared and private again, hundreds of times:
+ * what they write is there, and what peers put into other bytes meanwhile is there, too. A plain
+ * MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -23,8 +23,9 @@ enum {
     SLOTS = 64
 };
 
-/* In each page: words of the threads from byte 0 on, of the peers' puts from 1024 on, of their sums at 3072.  The window begins
- * behind the first words of a page and ends in another: of some pages it has a part. */
+/* In each page: words of the threads from byte 0 on, of the peers' puts from 1024 on, of their sums
+ * at 3072.  The window begins behind the first words of a page and ends in another: of some pages
+ * it has a part. */
 static atomic_bool stop;
 static atomic_long rounds_done;
 
@@ -91,7 +92,8 @@ static void writers_stop(struct writer *writers)
     }
 }
 
-/* Every rank puts a word of its own into each page of its neighbour, and adds to one that all add to. */
+/* Every rank puts a word of its own into each page of its neighbour, and adds to one that all add
+ * to. */
 static void peers_operate(MPI_Win win, int64_t round)
 {
     const int64_t one = 1;

@@ -1,6 +1,7 @@
-/* Threads that wait while memory is shared in place: for each other, by objects in that memory; for time and descriptors; or with
- * every signal blocked, so that nobody can stop them.  What they wait for comes, and the window works in any case.
- * A plain MPI program with threads, run by the test rows. */
+/* Threads that wait while memory is shared in place: for each other, by objects in that memory; for
+ * time and descriptors; or with every signal blocked, so that nobody can stop them.  What they wait
+ * for comes, and the window works in any case. A plain MPI program with threads, run by the test
+ * rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -243,8 +244,8 @@ static bool is_private(char *area, size_t len_bytes)
     return true;
 }
 
-/* What could not go back goes back with the next window that is promoted there: the first one, unless promotion has cost too much
- * of the time so far. */
+/* What could not go back goes back with the next window that is promoted there: the first one,
+ * unless promotion has cost too much of the time so far. */
 static void check_goes_back(char *area, size_t window_bytes, size_t len_bytes)
 {
     int all_private = 0, turns = promotes_always() ? 1 : 500;

@@ -1,6 +1,6 @@
-/* Post, start, complete, wait, test: matched by peer, in the order of the epochs, whatever the speed of the ranks.
- * What an epoch's origins did is in the target's memory when wait returns; nothing arrives before the post.
- * A plain MPI program, run by the test rows. */
+/* Post, start, complete, wait, test: matched by peer, in the order of the epochs, whatever the
+ * speed of the ranks. What an epoch's origins did is in the target's memory when wait returns;
+ * nothing arrives before the post. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -108,7 +108,8 @@ static void start_is_not_satisfied_by_anothers_post(enum window_kind kind)
     window_free(&window);
 }
 
-/* Rank 0 serves random groups of targets; those left out run ahead and post for the epochs to come. */
+/* Rank 0 serves random groups of targets; those left out run ahead and post for the epochs to
+ * come. */
 static void early_posts_of_later_epochs_are_kept(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -141,7 +142,8 @@ static void early_posts_of_later_epochs_are_kept(enum window_kind kind)
     window_free(&window);
 }
 
-/* A random directed graph in each round, known to all: post to those who come, start to those one goes to. */
+/* A random directed graph in each round, known to all: post to those who come, start to those one
+ * goes to. */
 static void random_groups_match(enum window_kind kind)
 {
     struct window window =
@@ -177,7 +179,8 @@ static void random_groups_match(enum window_kind kind)
     window_free(&window);
 }
 
-/* A host gives a freed group's handle to the next one. Groups that are not freed come again meanwhile. */
+/* A host gives a freed group's handle to the next one. Groups that are not freed come again
+ * meanwhile. */
 static void a_new_group_in_the_place_of_a_freed_one(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -222,7 +225,8 @@ static void empty_groups_are_fine(enum window_kind kind)
     window_free(&window);
 }
 
-/* Test says no while the origin holds the epoch open, yes once afterwards, and then the epoch is over. */
+/* Test says no while the origin holds the epoch open, yes once afterwards, and then the epoch is
+ * over. */
 static void a_successful_test_ends_the_epoch(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -249,7 +253,8 @@ static void a_successful_test_ends_the_epoch(enum window_kind kind)
     window_free(&window);
 }
 
-/* An epoch opened with MPI_MODE_NOCHECK counts like any other: wait waits for it, and the next plain epoch is not confused. */
+/* An epoch opened with MPI_MODE_NOCHECK counts like any other: wait waits for it, and the next
+ * plain epoch is not confused. */
 static void nocheck_still_advances_matching(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -313,7 +318,8 @@ static void oneself_may_be_in_the_group(enum window_kind kind)
     window_free(&window);
 }
 
-/* The target first receives a message that the origin sends after its complete: complete must not wait for wait. */
+/* The target first receives a message that the origin sends after its complete: complete must not
+ * wait for wait. */
 static void complete_does_not_wait_for_wait(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
-/* Put and get: every predefined type and contiguous ones made of them, any count, any alignment, any size, against a model.
- * Every case checks what was written and that nothing beside it was.
- * A plain MPI program, run by the test rows. */
+/* Put and get: every predefined type and contiguous ones made of them, any count, any alignment,
+ * any size, against a model. Every case checks what was written and that nothing beside it was. A
+ * plain MPI program, run by the test rows. */
 #include "types.h"
 
 #include <stdio.h>

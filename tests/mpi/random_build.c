@@ -1,6 +1,6 @@
-/* The host's datatype constructors, one call for each plan, in the form with int or, on hosts of MPI-4, with MPI_Count.
- * A plan's numbers are small: both forms take them.
- * Called by random_types.c. */
+/* The host's datatype constructors, one call for each plan, in the form with int or, on hosts of
+ * MPI-4, with MPI_Count. A plan's numbers are small: both forms take them. Called by
+ * random_types.c. */
 #include "random_plan.h"
 
 #if MPI_VERSION >= 4

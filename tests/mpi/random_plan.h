@@ -1,6 +1,6 @@
-/* A constructor's arguments, wide enough for all of its forms, and the call of the host's constructor with them.
- * Nothing here knows what a constructor means: random_types.c does.
- * Called by random_types.c. */
+/* A constructor's arguments, wide enough for all of its forms, and the call of the host's
+ * constructor with them. Nothing here knows what a constructor means: random_types.c does. Called
+ * by random_types.c. */
 #ifndef ORIEL_TESTS_RANDOM_PLAN_H
 #define ORIEL_TESTS_RANDOM_PLAN_H
 
@@ -8,8 +8,8 @@
 
 enum { RANDOM_PARTS = 4, RANDOM_DIMENSIONS = 3 };
 
-/* All but the array constructors are blocks of lengths[i] items of olds[i], at places[i] units; the regular ones have length
- * and stride besides. */
+/* All but the array constructors are blocks of lengths[i] items of olds[i], at places[i] units; the
+ * regular ones have length and stride besides. */
 struct random_plan {
     int combiner;
     int parts;

@@ -1,6 +1,7 @@
-/* Random datatypes in three steps: a plan with a constructor's arguments, the map that MPI-4.1, 5.1.2 to 5.1.6, gives for the
- * plan, and the call of the host's constructor.  Blocks mostly lie one behind the other, so that destinations can be made
- * too; some overlap.  Intermediate types are freed at once, as programs do. */
+/* Random datatypes in three steps: a plan with a constructor's arguments, the map that MPI-4.1,
+ * 5.1.2 to 5.1.6, gives for the plan, and the call of the host's constructor.  Blocks mostly lie
+ * one behind the other, so that destinations can be made too; some overlap.  Intermediate types are
+ * freed at once, as programs do. */
 #include "random_plan.h"
 #include "random_types.h"
 
@@ -14,9 +15,10 @@ static struct {
     size_t count;
 } known;
 
-/* What a host gets wrong is left out, found by comparing its pack with the map.  Of a structure with a part without bytes
- * MPICH 4.0 divides by zero when it packs, and Open MPI 4.1 packs several items wrongly (derived.c has such a structure);
- * Open MPI refuses a darray of a type without bytes (MPI_ERR_TYPE). */
+/* What a host gets wrong is left out, found by comparing its pack with the map.  Of a structure
+ * with a part without bytes MPICH 4.0 divides by zero when it packs, and Open MPI 4.1 packs several
+ * items wrongly (derived.c has such a structure); Open MPI refuses a darray of a type without bytes
+ * (MPI_ERR_TYPE). */
 static bool hosts_nest(int combiner, const struct random_type *const olds[RANDOM_PARTS])
 {
     bool some_empty = false;
@@ -25,7 +27,8 @@ static bool hosts_nest(int combiner, const struct random_type *const olds[RANDOM
     return !some_empty || (combiner != MPI_COMBINER_STRUCT && combiner != MPI_COMBINER_DARRAY);
 }
 
-/* MPICH 4.0 packs long doubles as values, or as bytes, as it sees fit: what their padding becomes is open. */
+/* MPICH 4.0 packs long doubles as values, or as bytes, as it sees fit: what their padding becomes
+ * is open. */
 static bool host_packs_bytes(const struct test_type *model)
 {
 #ifdef MPICH_VERSION

@@ -1,7 +1,8 @@
-/* Random datatypes: trees of every constructor over one signature, each with its type map worked out byte by byte from the
- * constructors' definitions, and of nothing that the library or the host says but the extents of old types.
- * Two types of one signature match each other in any numbers of items with the same sum of bytes.
- * Called by the test programs in this folder, from any thread once random_leaves_start has been called. */
+/* Random datatypes: trees of every constructor over one signature, each with its type map worked
+ * out byte by byte from the constructors' definitions, and of nothing that the library or the host
+ * says but the extents of old types. Two types of one signature match each other in any numbers of
+ * items with the same sum of bytes. Called by the test programs in this folder, from any thread
+ * once random_leaves_start has been called. */
 #ifndef ORIEL_TESTS_RANDOM_TYPES_H
 #define ORIEL_TESTS_RANDOM_TYPES_H
 
@@ -25,8 +26,8 @@ struct random_type {
     MPI_Datatype type; /* committed */
     bool derived;      /* to be freed */
     int size_bytes;    /* of the map */
-    int map
-        [MAP_MOST_BYTES]; /* of each byte that moves, in order: where it lies, relative to displacement 0 */
+    /* the offset of each byte that moves, in order, relative to displacement 0 */
+    int map[MAP_MOST_BYTES];
     MPI_Aint extent;    /* as the host says */
     MPI_Aint low, high; /* of the bytes that move, in one item; 0 and 0 when there are none */
     char text[256];     /* the constructors' names, from the outermost inwards */

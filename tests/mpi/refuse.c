@@ -1,7 +1,8 @@
-/* Preloaded by the tests: refuses one of the own acquisitions of liboriel and the checker (memory, mappings, files, descriptors,
- * sockets, threads, handlers), the n-th after refuse_arm(n) has been called; and, with TEST_INTERRUPTS, ends every second call
- * of theirs that a signal may end (EINTR).  acquisitions.c calls; what other libraries do is left alone: the hosts do not stand signals
- * while they connect. */
+/* Preloaded by the tests: refuses one of the own acquisitions of liboriel and the checker (memory,
+ * mappings, files, descriptors, sockets, threads, handlers), the n-th after refuse_arm(n) has been
+ * called; and, with TEST_INTERRUPTS, ends every second call of theirs that a signal may end
+ * (EINTR).  acquisitions.c calls; what other libraries do is left alone: the hosts do not stand
+ * signals while they connect. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -312,8 +313,8 @@ int posix_fallocate(int fd, off_t offset, off_t length)
     return real(fd, offset, length);
 }
 
-/* TEST_REFUSE_FIRST=r:n: the n-th acquisition of rank r, from the process's beginning on, the checker's start among them; it is
- * told when it is refused. */
+/* TEST_REFUSE_FIRST=r:n: the n-th acquisition of rank r, from the process's beginning on, the
+ * checker's start among them; it is told when it is refused. */
 static void arm_from_start(const char *wanted)
 {
     const char *rank =

@@ -1,6 +1,7 @@
-/* Requests in great numbers, and requests that one thread starts and another completes.
- * 100,000 outstanding at once from each of one or all ranks (TEST_STORM_ALL=1): memory does not grow from storm to storm.
- * A plain MPI program, run by the test rows; the threads' cases are skipped without MPI_THREAD_MULTIPLE. */
+/* Requests in great numbers, and requests that one thread starts and another completes. 100,000
+ * outstanding at once from each of one or all ranks (TEST_STORM_ALL=1): memory does not grow from
+ * storm to storm. A plain MPI program, run by the test rows; the threads' cases are skipped without
+ * MPI_THREAD_MULTIPLE. */
 #include "footprint.h"
 #include "forms.h"
 
@@ -14,7 +15,8 @@ static MPI_Request requests[STORM];
 static int64_t buffers[STORM];
 static int64_t results[STORM];
 
-/* A tenth between machines, where an operation that brings something is a message and its answer. */
+/* A tenth between machines, where an operation that brings something is a message and its
+ * answer. */
 static int storm_size(void)
 {
     return ranks_share_memory() ? STORM : STORM / 10;
@@ -25,7 +27,8 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* Gets bring what lies there, puts write the same again, accumulates add 1 to words of their own. */
+/* Gets bring what lies there, puts write the same again, accumulates add 1 to words of their
+ * own. */
 static void storm_start(MPI_Win win, int target, int64_t storm)
 {
     for (int i = 0; i < storm_size(); i++) {

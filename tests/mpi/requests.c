@@ -1,6 +1,6 @@
-/* Operations with a request: the request completes by every completion function, and what it promises holds.
- * Waiting on a put or accumulate frees the origin buffer; waiting on a get or get_accumulate brings the data.
- * A plain MPI program, run by the test rows. */
+/* Operations with a request: the request completes by every completion function, and what it
+ * promises holds. Waiting on a put or accumulate frees the origin buffer; waiting on a get or
+ * get_accumulate brings the data. A plain MPI program, run by the test rows. */
 #include "forms.h"
 
 #include <string.h>
@@ -166,7 +166,8 @@ static void finish(MPI_Request *request, enum way way)
         status_check(&status);
 }
 
-/* Every operation on a word of its own: 500 first, 30 put or added. After MPI_Request_free only a flush tells of the end. */
+/* Every operation on a word of its own: 500 first, 30 put or added. After MPI_Request_free only a
+ * flush tells of the end. */
 static void finish_operation(enum operation operation, int form, enum way way, MPI_Win win)
 {
     int64_t first = 500, value = 30, old = -1, now = -1;
@@ -208,7 +209,8 @@ static void every_completion_function_ends_every_operation(enum window_kind kind
     window_free(&window);
 }
 
-/* Messages that nobody sends yet beside operations: receives at the even places, the last one persistent. */
+/* Messages that nobody sends yet beside operations: receives at the even places, the last one
+ * persistent. */
 enum { MESSAGES = 4, MIXED = 2 * MESSAGES };
 struct mixed {
     MPI_Request requests[MIXED];
@@ -299,7 +301,8 @@ static void operations_complete_beside_pending_messages(enum window_kind kind)
     window_free(&window);
 }
 
-/* What ends the operation does not end the request: it is completed later, once even after its window is freed. */
+/* What ends the operation does not end the request: it is completed later, once even after its
+ * window is freed. */
 static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
 {
     struct window window = window_make(kind, 32, 8, MPI_COMM_WORLD);

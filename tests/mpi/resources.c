@@ -1,6 +1,6 @@
-/* The life of many windows: hundreds alive at once, thousands made and freed in turn, memory exhausted on one rank.
- * What a freed window took is given back: mappings, descriptors and memory are counted in /proc/self.
- * A plain MPI program, run by the test rows. */
+/* The life of many windows: hundreds alive at once, thousands made and freed in turn, memory
+ * exhausted on one rank. What a freed window took is given back: mappings, descriptors and memory
+ * are counted in /proc/self. A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"
 

@@ -1,8 +1,7 @@
-/* Memory of windows goes back to the system when they are freed, whatever their size and flavour, and no file system limits it.
- * At most what Oriel keeps for the next window stays.
- * The memory file is found among the process's descriptors; on a bare host, which has none, only the machine's figures are
- * looked at.
- * A plain MPI program, run by the test rows. */
+/* Memory of windows goes back to the system when they are freed, whatever their size and flavour,
+ * and no file system limits it. At most what Oriel keeps for the next window stays. The memory file
+ * is found among the process's descriptors; on a bare host, which has none, only the machine's
+ * figures are looked at. A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"
 #include "memory_file.h"
@@ -63,7 +62,8 @@ static void use_once(enum window_kind kind, struct random *random)
     window_free(&window);
 }
 
-/* Who does not see the pages of windows that live would not see those that stay.  The same on all ranks. */
+/* Who does not see the pages of windows that live would not see those that stay.  The same on all
+ * ranks. */
 static bool sees_pages_of(enum window_kind kind)
 {
     enum { KIB = 1024 };
@@ -212,7 +212,8 @@ static void core_files_have_the_memory_in_use_alone(enum window_kind kind)
     check_dumped("both are freed", NULL, slack_kib);
 }
 
-/* Others use the machine meanwhile: one undisturbed turn suffices.  Each rank has more than is kept for the next. */
+/* Others use the machine meanwhile: one undisturbed turn suffices.  Each rank has more than is kept
+ * for the next. */
 static void the_machine_has_the_memory_again(enum window_kind kind)
 {
     const long total_kib = kind == KIND_SHARED ? 512L << 10 : (REUSED_KIB + 1024L) * world_size;
@@ -278,7 +279,8 @@ static void windows_of_256_mib_on_each_rank_work(enum window_kind kind)
         large_window_works(kind, (MPI_Aint)256 << 20);
 }
 
-/* dev_shm.py says that the /dev/shm is this job's own.  Bare hosts, whose windows are there, end by SIGBUS. */
+/* dev_shm.py says that the /dev/shm is this job's own.  Bare hosts, whose windows are there, end by
+ * SIGBUS. */
 static void windows_work_where_dev_shm_is_full(enum window_kind kind)
 {
     static const char path[] = "/dev/shm/oriel-filler", page[4096];

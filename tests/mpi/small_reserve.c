@@ -1,6 +1,6 @@
-/* With a memory file of a few MiB (ORIEL_RESERVE): what does not fit is the host's, and memory attached across the file's end is
- * updated by every origin in the same way.
- * A plain MPI program, run by the test rows. */
+/* With a memory file of a few MiB (ORIEL_RESERVE): what does not fit is the host's, and memory
+ * attached across the file's end is updated by every origin in the same way. A plain MPI program,
+ * run by the test rows. */
 #include "dynamic.h"
 
 #include <stdio.h>
@@ -24,7 +24,8 @@ static char *mapping_end(const void *address)
     return end;
 }
 
-/* Takes blocks until one ends where the file ends, and puts a page of ordinary memory behind it; NULL when that cannot be had. */
+/* Takes blocks until one ends where the file ends, and puts a page of ordinary memory behind it;
+ * NULL when that cannot be had. */
 static char *seam_make(void)
 {
     char *first, *block = NULL;

@@ -1,6 +1,6 @@
-/* Small windows by the ten thousand over the program's own memory, as programs make that do not know better: each works, and what
- * the process holds of the machine stays bounded, wherever in its heap they lie.
- * A plain MPI program, run by the test rows. */
+/* Small windows by the ten thousand over the program's own memory, as programs make that do not
+ * know better: each works, and what the process holds of the machine stays bounded, wherever in its
+ * heap they lie. A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "ways.h"
 

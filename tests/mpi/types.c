@@ -1,6 +1,6 @@
-/* The predefined datatypes with a model of their values, one table row for each type.
- * Values are small or single bits, so that every operator's result is exact in every type of its group.
- * Called by the test programs in this folder. */
+/* The predefined datatypes with a model of their values, one table row for each type. Values are
+ * small or single bits, so that every operator's result is exact in every type of its group. Called
+ * by the test programs in this folder. */
 #include "types.h"
 
 #include <complex.h>

@@ -1,6 +1,6 @@
-/* The predefined datatypes with a model of their values: what one accumulate of one element must leave in the target.
- * The model computes in the widest type of each group on values that are exact there, and knows which operators a group allows.
- * Called by the test programs in this folder. */
+/* The predefined datatypes with a model of their values: what one accumulate of one element must
+ * leave in the target. The model computes in the widest type of each group on values that are exact
+ * there, and knows which operators a group allows. Called by the test programs in this folder. */
 #ifndef ORIEL_TESTS_TYPES_H
 #define ORIEL_TESTS_TYPES_H
 
@@ -46,15 +46,17 @@ enum { TYPE_MAX_BYTES = 32 };
 
 /* True where the standard allows the operator in an accumulate of the type. */
 bool type_allows(const struct test_type *type, MPI_Op op);
-/* Not the standard's, but hosts compute it: logical operators on Fortran integers and multi-language types, as in C; everything
- * that integers have on bytes, which are unsigned, and on letters, which are signed. */
+/* Not the standard's, but hosts compute it: logical operators on Fortran integers and
+ * multi-language types, as in C; everything that integers have on bytes, which are unsigned, and on
+ * letters, which are signed. */
 bool type_tolerates(const struct test_type *type, MPI_Op op);
 /* MPI_CHAR and its relatives of one byte. */
 bool type_is_letters(const struct test_type *type);
 /* False for a type that the host has no more than the name of. */
 bool type_exists(const struct test_type *type);
 bool type_allows_swap(const struct test_type *type);
-/* One random element that no allowed operator brings out of the type's exact range; padding is filled with the byte given. */
+/* One random element that no allowed operator brings out of the type's exact range; padding is
+ * filled with the byte given. */
 void type_fill(const struct test_type *type, void *element, struct random *random,
                unsigned char padding);
 /* A small integer as an element: both fields of a pair, the real part of a complex number. */

@@ -1,6 +1,7 @@
-/* Memory that the program takes away under an open window, which MPI forbids and programs do: peers get an error or go on with
- * what was there, nobody crashes, MPI_Win_free succeeds, and what the program has put in its place is left alone.
- * Run by vanished.py, which also reads what the user is told: each window here has the name of its case. */
+/* Memory that the program takes away under an open window, which MPI forbids and programs do: peers
+ * get an error or go on with what was there, nobody crashes, MPI_Win_free succeeds, and what the
+ * program has put in its place is left alone. Run by vanished.py, which also reads what the user is
+ * told: each window here has the name of its case. */
 #define _GNU_SOURCE
 #include "ways.h"
 

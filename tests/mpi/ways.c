@@ -1,6 +1,6 @@
-/* Expectations follow from three things that the test knows by itself: whether the job runs through Oriel, whether the kernel
- * grants this process userfaultfd in full, and where the memory's pages begin and end.
- * Called by the tests of memory that the program brings. */
+/* Expectations follow from three things that the test knows by itself: whether the job runs through
+ * Oriel, whether the kernel grants this process userfaultfd in full, and where the memory's pages
+ * begin and end. Called by the tests of memory that the program brings. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -40,7 +40,8 @@ static const char *copying(void)
     return refused || (option && strcmp(option, "never") == 0) ? "agent" : "cma";
 }
 
-/* Over several machines "ucx" ends the list; nothing is left for a rank that is the only one of its machine. */
+/* Over several machines "ucx" ends the list; nothing is left for a rank that is the only one of its
+ * machine. */
 static void take_far_way(struct ways *ways)
 {
     size_t len = strlen(ways->list);

@@ -1,6 +1,7 @@
-/* Which way a rank's own window memory is reached, as the window itself tells (info keys oriel_memory and oriel_memory_reason),
- * against what a test knows of that memory; and operations at every remarkable place of it.  On the bare host, which tells
- * nothing, only data are checked.  Called by the tests of memory that the program brings. */
+/* Which way a rank's own window memory is reached, as the window itself tells (info keys
+ * oriel_memory and oriel_memory_reason), against what a test knows of that memory; and operations
+ * at every remarkable place of it.  On the bare host, which tells nothing, only data are checked.
+ * Called by the tests of memory that the program brings. */
 #ifndef ORIEL_TESTS_WAYS_H
 #define ORIEL_TESTS_WAYS_H
 
@@ -11,7 +12,9 @@ enum { PAGE = 4096 };
 struct ways {
     bool told; /* by Oriel, and there are others on the machine */
     char list
-        [64]; /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the machine */
+        /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the
+         * machine */
+        [64];
     char reason[1000]; /* why not better */
 };
 
@@ -23,7 +26,8 @@ enum promotion {
 };
 
 enum promotion promotion_here(void);
-/* Whether each window is promoted that can be; else those that live for a short time may be spared it. */
+/* Whether each window is promoted that can be; else those that live for a short time may be spared
+ * it. */
 bool promotes_always(void);
 struct ways ways_read(MPI_Win win);
 
@@ -31,7 +35,8 @@ struct ways ways_read(MPI_Win win);
 bool check_promoted(MPI_Win win, const void *base, size_t len_bytes);
 /* The same where only whole pages inside are promoted for everybody (private copies of files). */
 bool check_promoted_inward(MPI_Win win, const void *base, size_t len_bytes);
-/* The memory is copied, for a reason that has these words (any of them, separated by '|'); "" for any reason. */
+/* The memory is copied, for a reason that has these words (any of them, separated by '|'); "" for
+ * any reason. */
 bool check_copied(MPI_Win win, const char *why);
 /* The list itself. */
 bool check_way(MPI_Win win, const char *list);
@@ -41,8 +46,9 @@ bool is_promoted(MPI_Win win);
 /* A window over memory of the caller's, displacement unit 1, errors are failures of the case. */
 MPI_Win window_over(void *base, size_t len_bytes);
 
-/* All ranks of MPI_COMM_WORLD together: puts, gets and atomics at the first, last, middle and page-crossing places of everybody's
- * memory, from everybody at once; every sum is exact.  The memory's contents are other ones afterwards. */
+/* All ranks of MPI_COMM_WORLD together: puts, gets and atomics at the first, last, middle and
+ * page-crossing places of everybody's memory, from everybody at once; every sum is exact.  The
+ * memory's contents are other ones afterwards. */
 void window_exercise(MPI_Win win, void *base, size_t len_bytes);
 
 /* Memory of whole pages from mmap, zero. */
