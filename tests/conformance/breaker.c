@@ -1,13 +1,11 @@
 /* The exported names of the breaker, MPI_X and PMPI_X, and the choice of the fault:
  *
  *   CONFORMANCE_BREAK="function Put"              MPI_Put does nothing and returns MPI_SUCCESS
- *   CONFORMANCE_BREAK="error MPI_ERR_RMA_RANGE"   no function returns that error class, but
- *   MPI_SUCCESS
- *   CONFORMANCE_BREAK="fault swap_always"         a row of faults_*.c; "fault info no_locks" has an
- *   argument
+ *   CONFORMANCE_BREAK="error MPI_ERR_RMA_RANGE"   MPI_SUCCESS replaces that error class
+ *   CONFORMANCE_BREAK="fault swap_always"         a row of faults_*.c
+ *   CONFORMANCE_BREAK="fault info no_locks"       the same, with an argument
  *
- * The loader of the library makes the choice once. Programs call these names in place of Oriel's.
- */
+ * The choice is made when the library is loaded. Programs call these names in place of Oriel's. */
 #include "breaker.h"
 
 #include <dlfcn.h>

@@ -111,8 +111,8 @@ static void update(struct work *work)
         work->added[first + i * step]++;
     if (random_below(&work->random, 8) == 0)
         random_pause(&work->random, 20);
+    /* enough rounds that the target's elements leave the accumulate lock again */
     if (random_below(&work->random, 100) == 0)
-        /* enough rounds that the target's elements leave the accumulate lock again */
         for (int i = 0; i < 70; i++) {
             MPI_Accumulate(work->ones, 1, work->type, 0, work->disp, 1, work->type, MPI_SUM,
                            work->win);

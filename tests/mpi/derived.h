@@ -1,8 +1,7 @@
 /* Shared parts of the derived datatype tests: two sides of one operation with random types of one
- * signature, the host's pack and unpack checked against the types' maps, and slots, in which each
- * origin owns a part of every target's memory. A slot's model is its expected contents to the last
- * byte; a check reads the whole slot back. Any thread that has its own slot may call these
- * functions. */
+ * signature, and slots. Each origin owns a slot of every target's memory. The host's pack and
+ * unpack are checked against the types' maps. A slot's model is its expected contents to the last
+ * byte; a check reads the whole slot back. Each thread needs its own slot. */
 #ifndef ORIEL_TESTS_DERIVED_H
 #define ORIEL_TESTS_DERIVED_H
 

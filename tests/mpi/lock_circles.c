@@ -1,5 +1,5 @@
-/* Epochs of lock_all that are waited for by others which begin one, while an exclusive lock waits:
- * no two of them are in conflict, so all must end. */
+/* Epochs of lock_all whose holders wait for ranks that begin one, while an exclusive lock waits. No
+ * two of these epochs conflict, so all must end. */
 #include "harness.h"
 
 #include <unistd.h>
@@ -35,7 +35,7 @@ static void expect_count(MPI_Win win, int64_t wanted)
     barrier(MPI_COMM_WORLD);
 }
 
-/* Rank 0 has the first window and wants the second, rank 1 the other way; ranks 2 and 3 wait for an
+/* Rank 0 has the first window and wants the second, rank 1 the reverse; ranks 2 and 3 wait for an
  * exclusive lock of one each. */
 static void two_windows_may_be_taken_in_opposite_orders(enum window_kind kind)
 {

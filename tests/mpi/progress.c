@@ -1,7 +1,7 @@
 /* Progress without the target: operations complete while the target computes and makes no MPI call
- * at all. The target leaves its loop only when it sees the last datum in its own memory; a generous
- * bound tells a hang from slowness. A target that does wait in MPI may do operations itself: none
- * is lost, and none done twice. A plain MPI program, run by the test rows. */
+ * at all. The target leaves its loop only when it sees the last value in its own memory; a generous
+ * limit distinguishes a hang from slowness. A target that does wait in MPI may execute operations
+ * itself: none is lost or executed twice. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <sched.h>
@@ -111,7 +111,7 @@ static void gets_and_atomics_need_no_help_from_a_busy_target(enum window_kind ki
     with_a_busy_target(kind, get_and_change);
 }
 
-/* The target posted before it computes; complete must bring the data without its help. */
+/* The target posted before it computes; complete must deliver the data without its help. */
 static void complete_needs_no_help_from_a_busy_target(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -183,7 +183,7 @@ static MPI_Aint area_of(int rank)
     return 1024 + (MPI_Aint)rank * 1024 - 24;
 }
 
-/* As many as calls: each increment finds another number, and what a rank has put is there. */
+/* One increment per call: each fetches a different number, and the rank's puts are visible. */
 static void increment_and_put(MPI_Win win, struct random *random, int calls)
 {
     const int64_t one = 1;
@@ -213,7 +213,7 @@ static void increment_and_put(MPI_Win win, struct random *random, int calls)
     }
 }
 
-/* Rank 0 waits for messages of the others, and computes now and then. */
+/* Rank 0 waits for messages of the others and computes now and then. */
 static void wait_in_the_host(struct random *random)
 {
     for (int left = world_size - 1; left > 0;) {

@@ -92,8 +92,7 @@ static void atomics_of_all_add_up(enum window_kind kind)
               (long long)last);
         last = old;
     }
-    const int64_t wanted = world_rank,
-                  next = world_rank + 1; /* each rank sets it once, in order */
+    const int64_t wanted = world_rank, next = world_rank + 1; /* each rank sets it once, in order */
     do {
         CHECK_OK(MPI_Compare_and_swap(&next, &wanted, &old, MPI_INT64_T, 0, 3, window.win));
         CHECK_OK(MPI_Win_flush(0, window.win));
@@ -223,8 +222,7 @@ static void much_has_arrived_when_an_epoch_ends(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH,
-         2), /* first: no connection exists yet */
+    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH, 2), /* first: no connection exists yet */
     CASE(the_device_carries_puts_and_gets, KINDS_BOTH, 2),
     CASE(atomics_of_all_add_up, KIND_ALLOCATE, 2),
     CASE(a_lock_lets_one_in, KIND_ALLOCATE, 2),
