@@ -73,7 +73,7 @@ elseif(SANITIZE STREQUAL "thread")
   set(ORIEL_TEST_CHECK FALSE)
   set(ORIEL_TEST_SLOWER 6)
   # UCX's hooks of memory calls run in threads that have ended for the sanitiser, and crash there,
-  # on the bare host too. Suppressions match the stacks of old accesses, so the history must be long.
+  # on the bare host too. Suppressions match stacks of old accesses, so the history must be long.
   set(ORIEL_SCRIPT_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7" UCX_MEM_EVENTS=no
                        TEST_SECONDS=300)
   list(TRANSFORM ORIEL_SCRIPT_ENV PREPEND "--env;" OUTPUT_VARIABLE ORIEL_TEST_ENV)
