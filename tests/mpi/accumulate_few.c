@@ -1,8 +1,8 @@
-/* Single elements and short arrays on the same hot elements, always of one type and one operator,
- * so every thread's previous update is of the same kind. The fast paths that skip the datatype
- * check meet each other and the general paths, at the count from which several elements are updated
- * in bulk. No update is lost or applied twice, and no origin sees an element decrease. A plain MPI
- * program, run by the test rows. */
+/* Single elements and short arrays on the same hot elements, always of one type and one operator.
+ * Every thread's previous update is thus of the same kind. The fast paths that skip the datatype
+ * check meet each other and the general paths, at the count where bulk updates begin. No update is
+ * lost or applied twice, and no origin sees an element decrease. A plain MPI program, run by the
+ * test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -164,7 +164,7 @@ static void every_type(MPI_Win win, MPI_Aint shift, int rounds)
     work_on(win, MPI_INT32_T, 4, shift + 512 + 20, rounds);
     work_on(win, MPI_FLOAT, 4, shift + 768 + 44, rounds);
     work_on(win, MPI_INT16_T, 2, shift + 1024 + 30,
-            rounds > 500 ? 500 : rounds); /* the type represents no larger number exactly */
+            rounds > 500 ? 500 : rounds); /* keeps the sums in the type's range */
     MPI_Win_unlock_all(win);
 }
 

@@ -1,8 +1,9 @@
-/* All kinds of update at once on the same elements: every predefined type, every operator, single
- * elements and whole arrays, strided and reversed target layouts, fetches and swaps, by all ranks
- * and by several threads of each. Each origin keeps the product of its own updates in a model. The
- * combined models must equal the target's contents: no update is lost or applied twice. Operands
- * are chosen to give exact results in every order. A plain MPI program, run by the test rows. */
+/* All kinds of update at once on the same elements, by all ranks and by several threads of each.
+ * They cover every predefined type, every operator, single elements and whole arrays, strided and
+ * reversed target layouts, fetches and swaps. Each origin keeps the product of its own updates in a
+ * model. The combined models must equal the target's contents: no update is lost or applied twice.
+ * Operands are chosen to give exact results in every order. A plain MPI program, run by the test
+ * rows. */
 #include "types.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* accumulate_ordering: accumulates of one origin to one location happen in the order of its calls,
- * without a flush between them (MPI-4.1, 13.7.2), while other origins work on neighbouring
+ * without a flush between them (MPI-4.1, 13.7.2). Meanwhile other origins work on neighbouring
  * locations. Without ordering, commutative sums are still right. A plain MPI program, run by the
  * test rows. */
 #include "harness.h"

@@ -1,7 +1,7 @@
-/* Routing of errors: calls on a window go to its handler, creation goes to the communicator's, and
- * errors without an object to none of these. Each handler is called once, with its own handle and
- * the class that the call returns; MPI_ERRORS_RETURN gives the same class. A plain MPI program, run
- * by the test rows. */
+/* Routing of errors: a window's handler receives errors of calls on it, a communicator's handler
+ * those of creation. Errors without an object go to the handler of MPI_COMM_WORLD or MPI_COMM_SELF.
+ * Each handler is called once, with its own handle and the class that the call returns;
+ * MPI_ERRORS_RETURN gives the same class. A plain MPI program, run by the test rows. */
 #include "errors.h"
 #include "forms.h"
 

@@ -311,8 +311,8 @@ static void both_work(const struct call *c, MPI_Win win)
         both_fail(*c, win, MPI_SUCCESS);
 }
 
-/* Arguments that were right many times are checked again, since displacement, rank, epoch and
- * buffer differ each time, and a handle may now name another type. */
+/* Arguments that were right many times are checked again: displacement, rank, epoch and buffer
+ * differ each time, and a handle may now name another type. */
 static void transfers_done_before_are_checked_again(enum window_kind kind)
 {
     struct window window = guarded_make(kind);

@@ -280,8 +280,7 @@ static int create_until_error(void)
     return code;
 }
 
-/* --- memory that no other process maps, of a victim whose main thread is gone while another one
- * stays for some time --- */
+/* --- unshared memory of a victim whose main thread has ended while another thread lives on --- */
 
 enum { UNSHARED_BYTES = 1 << 16, ENDING_US = 300000, ENDED_US = 3000000 };
 

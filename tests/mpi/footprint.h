@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <stdio.h>
 
-/* The growth of memory beyond which the checks fail. A sanitiser retains freed memory for a while,
- * so the checks then report nothing. */
+/* The additional growth of memory that is allowed under a sanitiser, which retains freed memory for
+ * a while. The check then proves nothing. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { FREED_KEPT_KIB = 1 << 24 };
 #else

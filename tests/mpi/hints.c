@@ -116,7 +116,7 @@ static void values_set_later_are_in_use(enum window_kind kind)
         MPI_Info_free(&info);
         const char *last = hints[i].initial[0] != '\0'
                                ? hints[i].initial
-                               : hints[i].other; /* without a value a hint resets nothing */
+                               : hints[i].other; /* an empty value resets nothing */
         hint_expect(win, hints[i].key, last, "after set_info back");
     }
     MPI_Win_free(&win);

@@ -12,7 +12,7 @@
 
 enum { OPERATIONS = 20, LONG_BYTES = 1 << 20, SLICE_NS = 1000000, HELD_MOST_S = 8, RANKS = 64 };
 
-/* --- the threads that are held --- */
+/* --- the stopped threads --- */
 
 static pthread_t first;
 static atomic_bool holds;

@@ -31,8 +31,8 @@ static inline long memory_file_kib(void)
     return kib;
 }
 
-/* KiB of memory files in core files of this process; has_byte is set if they contain the byte at
- * address. */
+/* The KiB of memory files that core files of this process include. *has_address is set if they
+ * include the byte at address. */
 static inline long dumped_kib(const void *address, bool *has_address)
 {
     static const char wanted[] = "/memfd:oriel (deleted)";

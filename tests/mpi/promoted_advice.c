@@ -47,7 +47,7 @@ static size_t calloc_dirt(size_t len_bytes)
     return dirt;
 }
 
-/* --- what keeps memory shared after its window --- */
+/* --- conditions that keep memory shared after its window --- */
 
 enum hindrance {
     HINDRANCE_RING,

@@ -160,8 +160,8 @@ static pid_t child_that_waits(const struct child *child, bool by_another_program
     _exit(0);
 }
 
-/* While the child lives if it executes another program, which does not access that memory, else
- * after its end. */
+/* The memory is released while the child lives if it executes another program, which does not
+ * access that memory; otherwise after its end. */
 static void what_children_held_is_given_back(enum window_kind kind)
 {
     (void)kind;

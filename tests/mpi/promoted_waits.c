@@ -170,7 +170,7 @@ static void threads_that_wait_at_process_shared_semaphores_are_woken(enum window
     waits_try(true);
 }
 
-/* --- a thread that nobody can stop --- */
+/* --- a thread that no signal can stop --- */
 
 struct deaf {
     pthread_t thread;

@@ -17,7 +17,7 @@ static struct {
 
 /* Excludes types that a host handles wrongly, found by comparing its pack with the map. For a
  * structure with a part without bytes MPICH 4.0 divides by zero when it packs, and Open MPI 4.1
- * packs several items wrongly (derived.c has such a structure). Open MPI refuses a darray of a type
+ * packs several items wrongly. derived.c has such a structure. Open MPI refuses a darray of a type
  * without bytes (MPI_ERR_TYPE). */
 static bool hosts_nest(int combiner, const struct random_type *const olds[RANDOM_PARTS])
 {

@@ -198,7 +198,7 @@ char *pages_map(size_t len_bytes)
     return CHECK(memory != MAP_FAILED, "mmap of %zu bytes failed", len_bytes) ? memory : NULL;
 }
 
-/* --- operations at remarkable places --- */
+/* --- operations at boundary offsets --- */
 
 enum { PLACES = 7, RANKS_MOST = 64, ROUNDS = 4, BLOCK_BYTES = 1 << 17 };
 
