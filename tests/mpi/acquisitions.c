@@ -1,10 +1,10 @@
-/* Each acquisition of a resource by Oriel may fail once. The call then succeeds all the same, or
- * fails with an error of memory or resources, on all ranks if it creates a window. The repeated
- * call succeeds, and its results are right. The test refuses rank 0's first, second, third
- * acquisition and so on, until no more follow. TEST_FIRST is the first number, which selects a
- * later acquisition of the first window; TEST_RANK selects another rank. acquisitions.py refuses
- * each acquisition of the first windows in a job of its own (TEST_ONCE). A plain MPI program, run
- * by the test rows with refuse.c preloaded. */
+/* Each acquisition of a resource by Oriel may fail once. The call then still succeeds, or fails
+ * with an error of memory or resources, on all ranks if it creates a window. The repeated call
+ * succeeds, and its results are right. The test refuses rank 0's first, second, third acquisition
+ * and so on, until no more follow. TEST_FIRST is the first number, which selects a later
+ * acquisition of the first window; TEST_RANK selects another rank. acquisitions.py refuses each
+ * acquisition of the first windows in a job of its own (TEST_ONCE). A plain MPI program, run by the
+ * test rows with refuse.c preloaded. */
 #include "harness.h"
 
 #include <dlfcn.h>

@@ -142,8 +142,8 @@ static int refuse(MPI_Win win, int keyval, void *value, void *extra)
     return deleted.calls > 1 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* A callback that fails once, on all ranks: the host may free the window all the same, or report
- * the error and keep the window for a second try. */
+/* A callback that fails once, on all ranks: the host may free the window anyway, or report the
+ * error and keep the window for a second try. */
 static void a_callback_that_fails_does_no_harm(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
