@@ -1,4 +1,4 @@
-# The compiler's settings for all of Oriel's own code, and the languages that the tests can use.
+# Compiler settings for all of Oriel's own code, and the languages available to the tests.
 # Assertions stay on in every build type: no configuration defines NDEBUG.
 
 set(CMAKE_C_STANDARD 17)
@@ -26,18 +26,18 @@ foreach(language C CXX Fortran)
   set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g")
   set(CMAKE_${language}_FLAGS_RELEASE "-O2")
 endforeach()
-# valgrind 3.19 cannot read what clang writes of version 5.
+# valgrind 3.19 cannot read clang's DWARF 5.
 add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
 
 set(ORIEL_WARNINGS -Wall -Wextra -Wundef -Wshadow -Werror)
 
 set(SANITIZE "" CACHE STRING "Sanitizers for everything that is built: address,undefined or thread")
 if(SANITIZE)
-  # What a sanitiser inserts gives rise to warnings of its own, so they are no errors here.
+  # Code that a sanitiser inserts causes warnings, so warnings are not errors here.
   list(REMOVE_ITEM ORIEL_WARNINGS -Werror)
   add_compile_options(-fsanitize=${SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SANITIZE})
-  # The sources ask as gcc tells; clang says it in another way.
+  # The sources test gcc's macros; clang defines none of them.
   if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND SANITIZE MATCHES "address|thread")
     string(TOUPPER "__SANITIZE_${CMAKE_MATCH_0}__" told)
     add_compile_definitions(${told}=1)
@@ -50,9 +50,9 @@ if(COVERAGE)
   add_library(oriel_coverage OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/leave.c")
   target_compile_definitions(oriel_coverage PRIVATE _GNU_SOURCE)
   set_target_properties(oriel_coverage PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  # What follows is counted.
+  # Applies to all targets that follow.
   add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage> $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
-  # Each has its own functions that write what it has counted.
+  # Each library has its own functions that write its counters.
   add_link_options(--coverage -Wl,--exclude-libs,libgcov.a)
   link_libraries($<TARGET_OBJECTS:oriel_coverage>)
 endif()

@@ -4,14 +4,14 @@
 #   oriel_host_<host>_Fortran  the same for Fortran, where the host has Fortran wrappers
 # ORIEL_HOSTS lists the hosts found (mpich, openmpi), ORIEL_HOST_<host>_VERSION their versions.
 #
-# A host is what its compiler wrapper says that it is: the wrapper is asked what it would run, and
-# its mpi.h is preprocessed to learn which MPI it belongs to. Of several installations of one host
-# the one whose mpicc comes first in PATH is taken.
+# A host's compiler wrapper defines it: the wrapper prints the command that it would run, and
+# preprocessing its mpi.h identifies the MPI. Of several installations of one host the first mpicc
+# in PATH wins.
 
 set(ORIEL_MPICC "" CACHE STRING "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all that are found")
 set(ORIEL_HOSTS "")
 
-# The words that a compiler wrapper would put on the command line, without the compiler's name.
+# The command line of a compiler wrapper, without the compiler's name.
 function(oriel_wrapper_flags wrapper out)
   foreach(question -show -showme)
     execute_process(COMMAND "${wrapper}" ${question} OUTPUT_VARIABLE answer ERROR_QUIET
@@ -26,8 +26,8 @@ function(oriel_wrapper_flags wrapper out)
   set(${out} "" PARENT_SCOPE)
 endfunction()
 
-# Sorts flags into what the compiler and what the linker is to get. Optimisation, hardening and
-# path-mapping flags of the host's own build are dropped; ours apply.
+# Splits flags into compiler and linker flags. Drops the optimisation, hardening and path-mapping
+# flags of the host's own build; Oriel's apply.
 function(oriel_flags_sort flags includes_out compile_out link_out)
   set(includes "")
   set(compile "")
@@ -55,7 +55,7 @@ function(oriel_flags_sort flags includes_out compile_out link_out)
   set(${link_out} "${link}" PARENT_SCOPE)
 endfunction()
 
-# Which host and version the mpi.h found under these include folders belongs to.
+# The host and version of the mpi.h under these include folders.
 function(oriel_host_identify includes name_out version_out)
   list(TRANSFORM includes PREPEND "-I")
   file(WRITE "${CMAKE_BINARY_DIR}/CMakeFiles/oriel_identify.c" "#include <mpi.h>\n")
@@ -80,12 +80,12 @@ function(oriel_host_identify includes name_out version_out)
   set(${version_out} "${version}" PARENT_SCOPE)
 endfunction()
 
-# Makes one interface target of a list of flags.
+# Makes one interface target from a list of flags.
 function(oriel_host_target target language flags)
   oriel_flags_sort("${flags}" includes compile link)
   add_library(${target} INTERFACE)
   if(language STREQUAL "Fortran")
-    # A module file is not looked for in system include folders.
+    # Compilers do not search system include folders for module files.
     list(TRANSFORM includes PREPEND "-I")
     target_compile_options(${target} INTERFACE ${includes} ${compile})
   else()
@@ -95,8 +95,8 @@ function(oriel_host_target target language flags)
   target_link_libraries(${target} INTERFACE ${link})
 endfunction()
 
-# Takes one candidate's C flags and, unless it is empty, the wrapper that they come from, whose like
-# for other languages are beside it; a host that is known already is left as it is.
+# Adds one candidate by its C flags and their wrapper, which may be empty. The wrappers for other
+# languages are in the same folder. A host that is already known is unchanged.
 function(oriel_host_add flags wrapper)
   oriel_flags_sort("${flags}" includes compile link)
   oriel_host_identify("${includes}" host version)

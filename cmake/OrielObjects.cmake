@@ -1,15 +1,19 @@
-# Objects of src/: each source is compiled once per variant, and libraries, the command and tests are linked from the objects.
+# Objects of src/: each source is compiled once per variant. Libraries, the command and tests link
+# the objects.
 #
-#   oriel_objects(out VARIANT stem...)   the objects of src/<stem>.c in a variant; cli/<stem> is one of the command's
+#   oriel_objects(out VARIANT stem...)   the objects of src/<stem>.c in a variant;
+#                                        cli/<stem> is a source of the command
 #
-# A source that does not reach <mpi.h> is compiled once for all hosts. The variants:
+# A source that does not include <mpi.h>, directly or not, is compiled once for all hosts. The
+# variants:
 #
 #   <host>    as in the libraries: with that host's mpi.h
 #   no_mpi    for tests without MPI: with the stand-in for mpi.h of tests/unit/without_mpi
 #   delays    the same with random delays between the steps of protocols (ORIEL_DELAYS)
 #
-# The libraries of objects: oriel_free, oriel_delays_free for sources that do not reach <mpi.h>; oriel_with_<host>,
-# oriel_with_no_mpi, oriel_with_delays for the others. Those of the tests have the sources that tests want (ORIEL_WANTED_<library>).
+# The object libraries are oriel_free and oriel_delays_free for sources that do not reach <mpi.h>;
+# oriel_with_<host>, oriel_with_no_mpi and oriel_with_delays for the others. The tests' libraries
+# contain only the sources that tests ask for (ORIEL_WANTED_<library>).
 
 # The stems of the sources in folders of src/.
 function(oriel_stems_find out)
@@ -20,12 +24,13 @@ function(oriel_stems_find out)
   set(${out} "${stems}" PARENT_SCOPE)
 endfunction()
 
-# Whether src/<source> or a header that it includes wants <mpi.h>.
+# True if src/<source> or a header that it includes needs <mpi.h>.
 function(oriel_reaches_mpi source out)
   get_property(reaches GLOBAL PROPERTY "ORIEL_REACHES_MPI_${source}")
   if("${reaches}" STREQUAL "")
     set(reaches FALSE)
-    set_property(GLOBAL PROPERTY "ORIEL_REACHES_MPI_${source}" FALSE) # headers that include each other
+    # ends the recursion for headers that include each other
+    set_property(GLOBAL PROPERTY "ORIEL_REACHES_MPI_${source}" FALSE)
     file(STRINGS "${PROJECT_SOURCE_DIR}/src/${source}" lines REGEX "^[ \t]*#[ \t]*include")
     foreach(line IN LISTS lines)
       if(line MATCHES "<mpi\\.h>")
@@ -47,7 +52,7 @@ function(oriel_reaches_mpi source out)
   set(${out} ${reaches} PARENT_SCOPE)
 endfunction()
 
-# Sorts stems into those that do not reach <mpi.h> and the others.
+# Splits stems into those that do not reach <mpi.h> and the others.
 function(oriel_stems_sort free_out bound_out)
   set(free "")
   set(bound "")
@@ -81,7 +86,7 @@ function(oriel_objects out variant)
     if(${kind})
       set_property(GLOBAL APPEND PROPERTY ORIEL_WANTED_${${kind}_library} ${${kind}})
       list(JOIN ${kind} "|" pattern)
-      # No stem is the end of another one, so the end of an object's path names its source.
+      # No stem is a suffix of another one, so the end of an object's path identifies its source.
       list(APPEND objects
            "$<FILTER:$<TARGET_OBJECTS:${${kind}_library}>,INCLUDE,/(${pattern})\\.c\\.o$>")
     endif()

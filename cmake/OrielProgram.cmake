@@ -1,11 +1,13 @@
 # Unmodified MPI programs: tests, examples and benchmarks as any user would write them.
 #
-#   oriel_mpi_program(NAME name SOURCES a.c ... [WITH b.c ...] [LANGUAGE C|CXX|Fortran] [LINKED] [LIBRARIES ...])
+#   oriel_mpi_program(NAME name SOURCES a.c ... [WITH b.c ...] [LANGUAGE C|CXX|Fortran] [LINKED]
+#                     [LIBRARIES ...])
 #
-# builds <build>/<this folder>/<host>/<name> once for every host, with the flags that the host's
-# compiler wrapper gives and without any of Oriel's. LINKED places liboriel ahead of the host's
-# library, as pkg-config's flags do. WITH are C sources that programs of this folder share: each is compiled once for a host. A language that this machine cannot compile for a host
-# leaves that host's program out. The target is called by oriel_program_target().
+# builds <build>/<this folder>/<host>/<name> once for every host, with the flags of the host's
+# compiler wrapper and none of Oriel's. LINKED places liboriel ahead of the host's library, as
+# pkg-config's flags do. WITH lists C sources that programs of this folder share: each is compiled
+# once for a host. A host without a compiler for the language gets no program.
+# oriel_program_target() returns the name of the target.
 
 # The name of the target that builds a program of this folder for a host.
 function(oriel_program_target name host out)
@@ -20,7 +22,8 @@ function(oriel_mpi_program)
     message(FATAL_ERROR "oriel_mpi_program: NAME and SOURCES are needed, and nothing but "
                         "WITH, LANGUAGE, LINKED and LIBRARIES is known: ${ARGN}")
   endif()
-  set_property(DIRECTORY APPEND PROPERTY ORIEL_PROGRAMS ${arg_NAME}) # also where no host can compile it
+  # also where no host can compile it
+  set_property(DIRECTORY APPEND PROPERTY ORIEL_PROGRAMS ${arg_NAME})
   set(flavour "")
   if(arg_LANGUAGE AND NOT arg_LANGUAGE STREQUAL "C")
     set(flavour "_${arg_LANGUAGE}")
@@ -49,7 +52,7 @@ function(oriel_mpi_program)
     endforeach()
     set_target_properties(${target} PROPERTIES
       OUTPUT_NAME ${arg_NAME}
-      C_EXTENSIONS ON # gnu17, as the compiler wrapper itself would have it
+      C_EXTENSIONS ON # gnu17, the default of the compiler wrapper
       RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${host}"
       Fortran_MODULE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${host}/${arg_NAME}.modules")
     if(NOT arg_LANGUAGE STREQUAL "Fortran")

@@ -12,24 +12,28 @@
 #   promoted   through `oriel run`, with ORIEL_PROMOTE=always
 #   copied     through `oriel run`, with ORIEL_PROMOTE=never
 #   cma-never  through `oriel run`, with ORIEL_PROMOTE=never and ORIEL_CMA=never
-#   denied     through `oriel run`, with ORIEL_PROMOTE=never and a seccomp filter that refuses copies between processes
+#   denied     through `oriel run`, with ORIEL_PROMOTE=never and a seccomp filter that refuses
+#              copies between processes
 #   denied-promoted   the same with ORIEL_PROMOTE=always
-#   net2, net3        through `oriel run`, across so many machines made out of this one for the row, neighbours on one machine
-#   net2-cyclic, net3-cyclic   the same with no neighbours on one machine
-#   net2-plain, net3-plain     across them, on the bare host
-#   node1, node2      through `oriel run`, on one machine where every one or two ranks believe to be a machine of their own
-#   rdma              through `oriel run`, in a guest with an RDMA device, where every rank believes to be a machine of its own; one
-#                     such row at a time, and with five times as much time as the row says
+#   net2, net3        through `oriel run`, across two or three emulated nodes (scripts/testnet),
+#                     neighbouring ranks on the same node
+#   net2-cyclic, net3-cyclic   the same with neighbouring ranks on different nodes
+#   net2-plain, net3-plain     across the emulated nodes, on the bare host
+#   node1, node2      through `oriel run`, on one node, of which every one or two ranks are treated
+#                     as a separate node (ORIEL_NODE_SIZE)
+#   rdma              through `oriel run`, in a guest with an RDMA device, every rank treated as a
+#                     separate node; one such row at a time, with five times the row's time limit
 #   rdma-plain        in the guest, on the bare host
-#   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user, node1-user, node2-user,
-#   rdma-user         the same as an unprivileged user
+#   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user,
+#   node1-user, node2-user, rdma-user   the same as an unprivileged user
 #
 # `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
 # one; the rest and FULL_RANKS belong to `make test-full`.
 #
 #   oriel_unit_test(folder/n [WITH a.c ...] [OBJECTS stem ...] [VARIANT v] [TIMEOUT s])
-#                            cmocka, one process, no MPI: folder/n.c and WITH, linked with objects of src/ (OrielObjects.cmake)
-#   oriel_protocol_test(...)                              the same with processes of its own, and delays
+#                            cmocka, one process, no MPI: folder/n.c and WITH, linked with objects
+#                            of src/ (OrielObjects.cmake)
+#   oriel_protocol_test(...)                              the same with its own processes and delays
 #   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL])   any command
 #
 # Status 77 is a skip; its reason is in the output.
@@ -56,18 +60,20 @@ foreach(mode promoted copied denied denied-promoted rdma net2 net3 node1 node2)
   set(ORIEL_MODE_${mode}-user --user ${ORIEL_MODE_${mode}})
 endforeach()
 
-# Whether what runs under `oriel check` is tested, which stands where ThreadSanitizer's runtime would.  (tests/unit has its parts.)
+# Enables tests under `oriel check`, which needs the preload position of ThreadSanitizer's runtime.
+# (tests/unit has its parts.)
 set(ORIEL_TEST_CHECK TRUE)
-set(ORIEL_TEST_SLOWER 1) # so many times longer a row may take
+set(ORIEL_TEST_SLOWER 1) # factor on the time limit of every row
 if(SANITIZE MATCHES "address")
-  # A sanitised library is preloaded into programs that are not, whose runtime then comes too late to start; the hosts leak.
+  # The sanitised library is preloaded into programs without the sanitiser, so its runtime starts
+  # too late; the hosts leak.
   set(ORIEL_SCRIPT_ENV ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
   set(ORIEL_TEST_ENV --env ${ORIEL_SCRIPT_ENV})
 elseif(SANITIZE STREQUAL "thread")
   set(ORIEL_TEST_CHECK FALSE)
   set(ORIEL_TEST_SLOWER 6)
-  # UCX's hooks of memory calls run in threads that have ended for the sanitiser, and crash there, on the bare host too.  What a
-  # thread did long ago is suppressed by where that was: so long it must be remembered.
+  # UCX's hooks of memory calls run in threads that have ended for the sanitiser, and crash there,
+  # on the bare host too. Suppressions match stacks of old accesses, so the history must be long.
   set(ORIEL_SCRIPT_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7" UCX_MEM_EVENTS=no
                        TEST_SECONDS=300)
   list(TRANSFORM ORIEL_SCRIPT_ENV PREPEND "--env;" OUTPUT_VARIABLE ORIEL_TEST_ENV)
@@ -124,13 +130,14 @@ function(oriel_test_row)
     if(NOT IS_ABSOLUTE "${arg_PROGRAM}")
       oriel_program_target(${arg_PROGRAM} ${host} target)
       if(NOT TARGET ${target})
-        continue() # a language that this machine cannot compile for this host
+        continue() # no compiler for the language on this host
       endif()
       set(program "$<TARGET_FILE:${target}>")
     endif()
     foreach(mode IN LISTS arg_MODES)
       if(SANITIZE STREQUAL "thread" AND mode MATCHES "promoted-user$")
-        continue() # an ordinary user's memory is promoted while threads stand still, and the sanitiser's own cannot be stopped
+        # Promotion as an ordinary user stops all threads; the sanitiser's own cannot be stopped.
+        continue()
       endif()
       if(NOT DEFINED ORIEL_MODE_${mode})
         message(FATAL_ERROR "oriel_test_row: no mode is called ${mode}")
@@ -142,10 +149,10 @@ function(oriel_test_row)
         endif()
         set(name "${folder}.${arg_NAME}.${host}.${ranks}.${mode}")
         math(EXPR timeout "${arg_TIMEOUT} * ${ORIEL_TEST_SLOWER}")
-        math(EXPR limit "${timeout} + 20") # the launcher's own limit strikes first and says so
+        math(EXPR limit "${timeout} + 20") # the launcher's own limit expires first, with a report
         if(mode MATCHES "^rdma")
-          math(EXPR timeout "${timeout} * 5") # software does the processor's work
-          math(EXPR limit "${timeout} + 130") # a guest has to start
+          math(EXPR timeout "${timeout} * 5") # the processor is emulated
+          math(EXPR limit "${timeout} + 130") # time for the guest to start
         endif()
         add_test(NAME ${name} COMMAND "${PROJECT_SOURCE_DIR}/tests/launch"
                  --build "${CMAKE_BINARY_DIR}" --host ${host} -n ${ranks} --timeout ${timeout}
@@ -175,7 +182,8 @@ function(oriel_script_test)
   get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   add_test(NAME ${folder}.${arg_NAME} COMMAND ${arg_COMMAND})
   oriel_test_register(${folder}.${arg_NAME} ${quick} ${arg_TIMEOUT} ${arg_PROCESSORS})
-  set_property(TEST ${folder}.${arg_NAME} APPEND PROPERTY ENVIRONMENT ${ORIEL_SCRIPT_ENV}) # programs that it starts
+  # for programs that the script starts
+  set_property(TEST ${folder}.${arg_NAME} APPEND PROPERTY ENVIRONMENT ${ORIEL_SCRIPT_ENV})
 endfunction()
 
 find_library(ORIEL_CMOCKA cmocka)

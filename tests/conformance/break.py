@@ -1,8 +1,11 @@
 #!/usr/bin/python3
-"""Runs every proof of one host under what it must notice: under the breaker, which does one thing wrong, the test must fail.
+"""Runs every proof of one host under its fault: the breaker makes one mistake, and the test must
+fail.
 
-A failure is any status but 0 and 77, or no end within some times the seconds that the test takes without a fault. Without a
-fault, but with the breaker loaded, the same test must pass; one that is skipped proves nothing. Called by the test rows, and:
+A failure is any status other than 0 and 77, or a run that exceeds several times the test's duration
+without a fault. With the breaker loaded but no fault, the same test must pass; a skipped test
+proves nothing.
+
 break.py --build build --host mpich [--part functions|fortran|semantics] [--only TEXT]"""
 
 import argparse
@@ -15,11 +18,11 @@ import time
 import proofs
 
 CONTROL_LIMIT_S = 60
-ATTEMPTS = 3  # a race that the fault opens may not be lost at the first try
+ATTEMPTS = 3  # a race due to the fault may not show at the first try
 
 
 def row_for(rows, test, host):
-    """The row with the fewest ranks that lets the case run, two if there are as many, in the first mode."""
+    """The row with the fewest ranks for the case, at least two if possible, in mode oriel."""
     case = test.table_row()
     wanted = max(2, case.min_ranks if case else 2)
     fitting = [row for row in rows.of(test, host) if row.ranks >= wanted] or rows.of(test, host)
@@ -36,7 +39,7 @@ def command_for(row, test, build, host, breaks, limit_s):
 
 
 def run(command):
-    # Open MPI gives the other ranks of a failed job two seconds to end by themselves.
+    # By default Open MPI gives the other ranks of a failed job two seconds to exit.
     environment = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="0")
     begin = time.monotonic()
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -55,7 +58,7 @@ class Host:
         self.controls = {}
 
     def control(self, test):
-        """None when the test passes without a fault, or what it said; and the seconds that it took."""
+        """None if the test passes without a fault, else its message; and its seconds."""
         key = (test.folder, test.row, tuple(test.only()))
         if key not in self.controls:
             row = row_for(self.rows, test, self.host)
@@ -65,7 +68,7 @@ class Host:
         return self.controls[key]
 
     def notices(self, claim):
-        """Whether the test is a proof, and the line that says so."""
+        """Whether the test is a proof, and the line that reports it."""
         where = f"{claim.breaks}: {claim.test.name}"
         said, seconds = self.control(claim.test)
         if said is not None:
@@ -107,7 +110,7 @@ def main():
     left_out = 0
     for claim in claims:
         if not rows.of(claim.test, arguments.host):
-            left_out += 1  # a language that this machine cannot compile; scripts/conformance looks at the rows
+            left_out += 1  # no compiler for the language; scripts/conformance checks the rows
             continue
         well, line = host.notices(claim)
         survived += not well

@@ -1,10 +1,11 @@
-/* The exported names of the breaker, MPI_X and PMPI_X, and the choice of what is done wrong:
+/* The exported names of the breaker, MPI_X and PMPI_X, and the choice of the fault:
  *
- *   CONFORMANCE_BREAK="function Put"              MPI_Put does nothing and says MPI_SUCCESS
- *   CONFORMANCE_BREAK="error MPI_ERR_RMA_RANGE"   no function returns that error class, but MPI_SUCCESS
- *   CONFORMANCE_BREAK="fault swap_always"         a row of faults_*.c; "fault info no_locks" has an argument
+ *   CONFORMANCE_BREAK="function Put"              MPI_Put does nothing and returns MPI_SUCCESS
+ *   CONFORMANCE_BREAK="error MPI_ERR_RMA_RANGE"   MPI_SUCCESS replaces that error class
+ *   CONFORMANCE_BREAK="fault swap_always"         a row of faults_*.c
+ *   CONFORMANCE_BREAK="fault info no_locks"       the same, with an argument
  *
- * The choice is made once, when the library is loaded; programs call, in the place of Oriel. */
+ * The choice is made when the library is loaded. Programs call these names in place of Oriel's. */
 #include "breaker.h"
 
 #include <dlfcn.h>
@@ -44,7 +45,7 @@ bool breaker_takes(const char *function)
     return strcmp(broken_function, function) == 0;
 }
 
-/* A fault that nobody knows would make every test pass for nothing. */
+/* An unknown fault would change nothing, and every test would pass. */
 static void die(const char *what)
 {
     fprintf(stderr, "breaker: CONFORMANCE_BREAK=\"%s\" is not understood\n", what);

@@ -1,6 +1,6 @@
-/* Clauses of MPI that no other test states: what freeing promises, progress by polling on oneself, requests to nobody.
- * Each case is a row of semantics.toml or functions.toml, with the fault that makes it fail.
- * A plain MPI program, run by the test rows. */
+/* Clauses of MPI that no other test states: what MPI_Win_free guarantees, progress by polling the
+ * own rank, requests to MPI_PROC_NULL. Each case is a row of semantics.toml or functions.toml, with
+ * the fault that makes it fail. A plain MPI program, run by the test rows. */
 #include "../mpi/harness.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* Rank 0 marks everybody just before it frees the other window: who comes back from there sees the mark (MPI-4.1, 13.2). */
+/* Rank 0 writes a mark to all ranks just before it frees the other window. A rank that returns from
+ * the free sees the mark (MPI-4.1, 13.2). */
 static void free_returns_after_all_have_called_it(enum window_kind kind)
 {
     struct window marks = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -42,7 +43,7 @@ static void free_returns_after_all_have_called_it(enum window_kind kind)
     window_free(&marks);
 }
 
-/* The same memory, window after window, and never detached (13.2). */
+/* One window after another attaches the same memory and never detaches it (13.2). */
 static void free_detaches_what_is_attached(enum window_kind kind)
 {
     int64_t memory[4] = {0}, value = 30 + world_rank;
@@ -65,7 +66,8 @@ static void free_detaches_what_is_attached(enum window_kind kind)
     }
 }
 
-/* A word of one's own, read by an atomic operation on oneself, shows what others accumulate (13.7). */
+/* A rank reads its own word by an atomic operation on itself and sees what other ranks accumulate
+ * (13.7). */
 static void polling_with_fetch_and_op_on_oneself_sees_updates(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -85,7 +87,7 @@ static void polling_with_fetch_and_op_on_oneself_sees_updates(enum window_kind k
     window_free(&window);
 }
 
-/* Values that differ in one byte only are not equal, whichever byte it is (13.3.5). */
+/* Values that differ in a single byte are not equal, whichever byte it is (13.3.5). */
 static void compare_and_swap_compares_every_byte(enum window_kind kind)
 {
     struct window window = window_make(kind, (MPI_Aint)8 * world_size, 8, MPI_COMM_WORLD);
@@ -109,7 +111,8 @@ static void compare_and_swap_compares_every_byte(enum window_kind kind)
     window_free(&window);
 }
 
-/* An error of no object: it goes to the handler of MPI_COMM_SELF, before MPI-4 of MPI_COMM_WORLD. */
+/* An error without an object: the handler of MPI_COMM_SELF receives it, before MPI-4 that of
+ * MPI_COMM_WORLD. */
 static void freeing_memory_twice_is_refused(enum window_kind kind)
 {
     char *memory, *kept;
@@ -133,7 +136,8 @@ static void freeing_memory_twice_is_refused(enum window_kind kind)
     MPI_Errhandler_free(&handlers[1]);
 }
 
-/* The request's variable held another request, which is still pending: it must be another one, and complete (13.3.6). */
+/* The request variable contains another, outstanding request. The call returns a different request,
+ * and it completes (13.3.6). */
 static void proc_null_gives_a_request_of_its_own(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -161,7 +165,7 @@ static void proc_null_gives_a_request_of_its_own(enum window_kind kind)
     window_free(&window);
 }
 
-/* A freed key is no key (chapter 7). */
+/* A freed key is invalid (chapter 7). */
 static void a_freed_keyval_is_invalid(enum window_kind kind)
 {
     int keyval = MPI_KEYVAL_INVALID;
@@ -172,7 +176,8 @@ static void a_freed_keyval_is_invalid(enum window_kind kind)
     CHECK_EQUAL(keyval, MPI_KEYVAL_INVALID);
 }
 
-/* MPI_Alloc_mem and every rank's part of an allocated window (10.2, 13.2.2): odd sizes would spoil it by chance. */
+/* MPI_Alloc_mem and every rank's part of an allocated window (10.2, 13.2.2). Odd sizes make
+ * accidental alignment unlikely. */
 static void alignment_holds_on_every_rank(enum window_kind kind)
 {
     static const char *const alignments[] = {"64", "256", "1024", "4096"};

@@ -1,6 +1,6 @@
-/* Faults of accumulates: operators, old values, and updates that are not atomic.
- * An update in two steps reads, lets others run, and writes: what a careless implementation does in one process.
- * breaker.c chooses. */
+/* Faults of accumulates: operators, old values, and updates that are not atomic. An update in two
+ * steps reads, yields to other ranks, and writes, as in a careless implementation. breaker.c
+ * chooses the fault. */
 #include "breaker.h"
 
 #include <sched.h>
@@ -69,7 +69,7 @@ static int operator_does_nothing_Accumulate(ORIGIN(const, int), TARGET(int), MPI
                         : next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
 }
 
-/* Of equal values the origin's index wins. */
+/* If values are equal, the origin's index wins. */
 static int ties_take_the_origin_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
 {
     bool located = op == MPI_MINLOC || op == MPI_MAXLOC;
@@ -85,7 +85,7 @@ static int swap_always_Compare_and_swap(const void *origin_addr, const void *com
                              MPI_REPLACE, win);
 }
 
-/* Only the low byte is compared. */
+/* Compares only the low byte. */
 static int swap_compares_one_byte_Compare_and_swap(const void *origin_addr,
                                                    const void *compare_addr, void *result_addr,
                                                    MPI_Datatype datatype, int target_rank,
@@ -107,7 +107,7 @@ static bool is_integer(MPI_Datatype type)
            type == MPI_INT;
 }
 
-/* A sum in two steps; the sizes are 4 and 8 bytes, and the low bytes come first. */
+/* A sum in two steps. Sizes are 4 and 8 bytes, little-endian. */
 static int add_in_two_steps(const void *origin, void *old, MPI_Datatype type, int target,
                             MPI_Aint disp, MPI_Win win)
 {
@@ -142,7 +142,7 @@ static int sums_are_not_atomic_Fetch_and_op(const void *origin_addr, void *resul
     return add_in_two_steps(origin_addr, result_addr, datatype, target_rank, target_disp, win);
 }
 
-/* An element is replaced in two halves, each by a put of bytes. */
+/* Replaces an element in two halves, each by a put of bytes. */
 static int replace_tears_elements_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op,
                                              MPI_Win win)
 {
@@ -165,7 +165,7 @@ static int replace_tears_elements_Accumulate(ORIGIN(const, int), TARGET(int), MP
     return code;
 }
 
-/* Every second accumulate of an origin overtakes the one before. */
+/* Every second accumulate of an origin overtakes the one before it. */
 static int accumulates_overtake_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
 {
     static char buffer[4096];
@@ -197,7 +197,7 @@ static int accumulates_overtake_Accumulate(ORIGIN(const, int), TARGET(int), MPI_
     return MPI_SUCCESS;
 }
 
-/* Derived datatypes are not understood, and nothing is said. */
+/* Derived datatypes are ignored without an error. */
 static int derived_types_do_nothing_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op,
                                                MPI_Win win)
 {

@@ -1,6 +1,5 @@
-/* Faults of creation, of what a window tells about itself, and of its end.
- * A collective fault agrees among the ranks by itself, so that a test fails at once instead of hanging.
- * breaker.c chooses. */
+/* Faults of creation, of a window's attributes and info, and of its end. The ranks agree on a
+ * collective fault, so a test fails at once instead of hanging. breaker.c chooses the fault. */
 #define _GNU_SOURCE
 #include "breaker.h"
 
@@ -53,7 +52,7 @@ static int sizes_must_agree_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info 
                                : next.Win_allocate(size, disp_unit, info, comm, baseptr, win);
 }
 
-/* A window gets memory of its own in the place of memory that is, in part, in another window already. */
+/* A window gets memory of its own if part of the given memory is already in another window. */
 static int memory_is_in_one_window_only_Win_create(void *base, MPI_Aint size, int disp_unit,
                                                    MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
@@ -74,7 +73,7 @@ static int memory_is_in_one_window_only_Win_create(void *base, MPI_Aint size, in
                            win);
 }
 
-/* Memory is registered by whole pages: the window begins where the page does. */
+/* Registers memory by whole pages: the window begins at the start of its first page. */
 static int windows_begin_at_pages_Win_create(void *base, MPI_Aint size, int disp_unit,
                                              MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
@@ -129,7 +128,7 @@ static int segments_are_padded_Win_allocate_shared(MPI_Aint size, int disp_unit,
                                     win);
 }
 
-/* The alignment is the one of rank 0's memory only. */
+/* Only rank 0's memory has the alignment. */
 static int alignment_is_for_rank_0_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
                                                 MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
@@ -144,7 +143,7 @@ static int the_handle_stays_Win_free(MPI_Win *win)
     return next.Win_free(&copy);
 }
 
-/* Who frees waits for nobody: nothing is freed at all. */
+/* MPI_Win_free waits for no other rank: it frees nothing. */
 static int freeing_waits_for_nobody_Win_free(MPI_Win *win)
 {
     *win = MPI_WIN_NULL;
@@ -160,13 +159,13 @@ static int freeing_leaks_a_descriptor_Win_free(MPI_Win *win)
 
 static int freeing_leaks_a_mapping_Win_free(MPI_Win *win)
 {
-    /* Alternating rights, so that the kernel cannot merge it with its neighbours. */
+    /* Alternating access rights keep the kernel from merging the mapping with its neighbours. */
     static int turn;
     mmap(NULL, 65536, turn++ % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return next.Win_free(win);
 }
 
-/* The memory is gone before the attributes are deleted. */
+/* Frees the memory before the attributes are deleted. */
 static int memory_goes_before_attributes_Win_free(MPI_Win *win)
 {
     void *base = NULL;
@@ -177,7 +176,7 @@ static int memory_goes_before_attributes_Win_free(MPI_Win *win)
     return next.Win_free(win);
 }
 
-/* One table of a fixed size for all windows. */
+/* One table of fixed size holds all windows. */
 static int few_windows_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                     void *baseptr, MPI_Win *win)
 {
@@ -191,7 +190,8 @@ static bool meets(const struct region *region, const char *base, MPI_Aint size)
     return base < region->base + region->size && region->base < base + size;
 }
 
-/* What is attached stays so until it is detached: not to a second window, and not until the window is freed. */
+/* Memory stays attached until it is detached: it cannot be attached to a second window, and freeing
+ * the window does not detach it. */
 static int attached_once_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     for (int i = 0; i < attached_count; i++)
@@ -210,7 +210,7 @@ static int attached_once_Win_detach(MPI_Win win, const void *base)
     return next.Win_detach(win, base);
 }
 
-/* A region that begins where another one ends is taken for a part of it, and forgotten. */
+/* A region that begins where another one ends is taken for a part of it and forgotten. */
 static int regions_that_touch_are_lost_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     for (int i = 0; i < attached_count; i++)
@@ -222,7 +222,7 @@ static int regions_that_touch_are_lost_Win_attach(MPI_Win win, void *base, MPI_A
     return next.Win_attach(win, base, size);
 }
 
-/* One list of a fixed size for the regions of all windows. */
+/* One list of fixed size holds the regions of all windows. */
 static int few_regions_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     static int made;

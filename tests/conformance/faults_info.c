@@ -1,9 +1,9 @@
-/* Faults of info keys: the key that the argument names is unknown, or its value is not taken over.
- * A window's info is a copy without the key; what MPI_Win_get_info returns lacks it.
- * breaker.c chooses. */
+/* Faults of info keys: the key that the argument names is unknown, or its value is ignored. The
+ * window is created with a copy of the info without the key, and MPI_Win_get_info does not return
+ * it. breaker.c chooses the fault. */
 #include "breaker.h"
 
-/* A copy of the info without the key; what the caller must free, or MPI_INFO_NULL. */
+/* A copy of the info without the key, which the caller frees, or MPI_INFO_NULL. */
 static MPI_Info without(MPI_Info info)
 {
     char value[MPI_MAX_INFO_VAL + 1];

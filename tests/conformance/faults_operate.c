@@ -1,6 +1,5 @@
-/* Faults of operations: where data goes, how much of it, and when.
- * Datatypes are told apart by their handles; other datatypes pass unchanged.
- * breaker.c chooses. */
+/* Faults of operations: where data goes, how much of it, and when. Faults recognise datatypes by
+ * their handles; other datatypes pass unchanged. breaker.c chooses the fault. */
 #include "breaker.h"
 
 #include <string.h>
@@ -21,7 +20,7 @@ static int unit_of(MPI_Win win, int target)
                                                                                               : 1;
 }
 
-/* The displacement is scaled by the origin's unit. */
+/* Scales the displacement by the origin's displacement unit. */
 static int the_origins_unit_scales_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     return next.Put(ORIGIN_ARGUMENTS, target_rank,
@@ -29,7 +28,7 @@ static int the_origins_unit_scales_Put(ORIGIN(const, int), TARGET(int), MPI_Win 
                     target_datatype, win);
 }
 
-/* Ranks of the window's group are taken for those of MPI_COMM_WORLD. */
+/* Takes ranks of the window's group for ranks of MPI_COMM_WORLD. */
 static int world_ranks_address_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     MPI_Group group, world;
@@ -48,7 +47,7 @@ static int zero_counts_are_checked_Put(ORIGIN(const, int), TARGET(int), MPI_Win 
                              : next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
 }
 
-/* MPI_PROC_NULL is known, but only after the other checks. */
+/* Recognises MPI_PROC_NULL only after the other checks. */
 static int proc_null_comes_last_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     if (target_rank == MPI_PROC_NULL && target_disp < 0)
@@ -70,7 +69,7 @@ static bool is_pair(MPI_Datatype type)
            type == MPI_LONG_DOUBLE_INT;
 }
 
-/* A pair with padding is moved as the bytes between its ends. */
+/* Moves a pair with padding as the bytes between its ends. */
 static int padding_of_pairs_moves_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     MPI_Aint lower, extent;
@@ -81,7 +80,7 @@ static int padding_of_pairs_moves_Put(ORIGIN(const, int), TARGET(int), MPI_Win w
                     target_count * (int)extent, MPI_BYTE, win);
 }
 
-/* A put with a request waits until its flush, and reads its buffer then. */
+/* A put with a request waits until its flush and reads its buffer only then. */
 static struct {
     const void *origin_addr;
     int origin_count;
@@ -113,7 +112,7 @@ static int rput_reads_its_buffer_late_Win_flush_all(MPI_Win win)
     return next.Win_flush_all(win);
 }
 
-/* The request of a get completes before the data have come: here they never come. */
+/* The request of a get completes before the data arrives: here it never arrives. */
 static int rget_completes_too_early_Rget(ORIGIN(, int), TARGET(int), MPI_Win win,
                                          MPI_Request *request)
 {
@@ -140,7 +139,7 @@ static int large_counts_are_cut_Get_c(ORIGIN(, MPI_Count), TARGET(MPI_Count), MP
                     cut(target_count), target_datatype, win);
 }
 
-/* Offsets are kept in 32 bits. */
+/* Truncates offsets to 32 bits. */
 static int offsets_are_cut_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     MPI_Aint unit = unit_of(win, target_rank);
@@ -155,7 +154,8 @@ static int offsets_are_cut_Put_c(ORIGIN(const, MPI_Count), TARGET(MPI_Count), MP
                       target_count, target_datatype, win);
 }
 
-/* A put is on its way until the window is synchronised as a whole: a flush of one target does not end it. */
+/* A put stays outstanding until the whole window is synchronised: a flush of one target does not
+ * complete it. */
 static int flush_does_not_finish_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     static char buffers[1024][64];
@@ -176,7 +176,7 @@ static int flush_does_not_finish_Win_unlock_all(MPI_Win win)
     return next.Win_unlock_all(win);
 }
 
-/* One put in seven goes nowhere. */
+/* Drops one put in seven. */
 static int loses_some_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     static unsigned calls;

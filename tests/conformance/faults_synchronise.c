@@ -1,6 +1,6 @@
-/* Faults of synchronisation: what hosts or readers of the standard have got wrong about epochs, locks and MPI_PROC_NULL.
- * State is that of the whole process, since each run of a test has one fault and looks at one window at a time.
- * breaker.c chooses. */
+/* Faults of synchronisation: known mistakes of hosts and of readers of the standard about epochs,
+ * locks and MPI_PROC_NULL. State is process-wide, since each run of a test has one fault and uses
+ * one window at a time. breaker.c chooses the fault. */
 #include "breaker.h"
 
 static bool posted, tested, fenced;
@@ -9,7 +9,8 @@ static int wrong_rank(int rank)
     return rank == MPI_PROC_NULL;
 }
 
-/* A post with MPI_MODE_NOCHECK is taken as one that nobody waits for: the target goes on as if it had ended. */
+/* A post with MPI_MODE_NOCHECK counts as one that needs no wait: the target continues as if the
+ * epoch had ended. */
 static int nocheck_is_not_counted_Win_post(MPI_Group group, int assertion, MPI_Win win)
 {
     posted = !(assertion & MPI_MODE_NOCHECK);
@@ -54,7 +55,7 @@ static int one_epoch_for_both_sides_Win_start(MPI_Group group, int assertion, MP
     return posted ? MPI_ERR_RMA_SYNC : next.Win_start(group, assertion, win);
 }
 
-/* The test says that the epoch is over, but the next post finds it open. */
+/* MPI_Win_test reports the end of the epoch, but the next post finds it open. */
 static int test_leaves_the_epoch_open_Win_test(MPI_Win win, int *flag)
 {
     int code = next.Win_test(win, flag);
@@ -113,7 +114,7 @@ static int sync_needs_an_epoch_Win_sync(MPI_Win win)
     return next.Win_flush_all(win) == MPI_SUCCESS ? next.Win_sync(win) : MPI_ERR_RMA_SYNC;
 }
 
-/* A wait that only looks once. */
+/* A wait that looks only once. */
 static int wait_does_not_wait_Win_wait(MPI_Win win)
 {
     int done;

@@ -1,5 +1,6 @@
-/* The names that only MPICH has among those of Oriel: what its Fortran wrappers get and set attributes by, and sessions.
- * Each does nothing when it is the broken one. Programs and the host's Fortran library call. */
+/* The names that only MPICH has among Oriel's: sessions, and the functions by which its Fortran
+ * wrappers get and set attributes. Each does nothing when it is the broken one. Programs and the
+ * host's Fortran library call them. */
 #include "breaker.h"
 
 typedef int getter(MPI_Win win, int keyval, void *value, int *flag, int kind);

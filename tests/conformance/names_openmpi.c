@@ -1,5 +1,6 @@
-/* The names that only Open MPI has among those of Oriel: its Fortran attribute functions and name getter, and the
- * handle conversions. Each does nothing when it is the broken one. Programs and the host's Fortran libraries call. */
+/* The names that only Open MPI has among Oriel's: its Fortran attribute functions and name getter,
+ * and the handle conversions. Each does nothing when it is the broken one. Programs and the host's
+ * Fortran libraries call them. */
 #include "breaker.h"
 
 typedef void getter(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *flag,

@@ -1,10 +1,11 @@
-"""The tables of this folder, read and compared with the tree: which test proves what, and how it is made to fail.
+"""Reads the tables of this folder and compares them with the tree: the tests that prove each claim,
+and the fault that makes each test fail.
 
-functions.toml names tests for each function of Oriel, fortran.toml those of its Fortran names, semantics.toml tests for each
-statement of MPI and what breaks it. A test is
-"folder/program:case", "folder/program:case/kind" or "folder/program", may end in " on mpich" or " on openmpi", and says
-"program@x" where CTest's rows are called program_x.
-Used by scripts/conformance and by break.py; the only one that reads functions.def, CTest's rows and the tests' sources."""
+functions.toml names tests for each function of Oriel, fortran.toml those of its Fortran names,
+semantics.toml tests for each statement of MPI with the fault that breaks it. A test is
+"folder/program:case", "folder/program:case/kind" or "folder/program", with an optional " on mpich"
+or " on openmpi"; "program@x" stands for CTest's rows program_x. scripts/conformance and break.py
+read functions.def, CTest's rows and the tests' sources only through this module."""
 
 import collections
 import glob
@@ -18,17 +19,18 @@ import tomllib
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 HOSTS = ("mpich", "openmpi")
-# What can make a proof fail: done by break.py, but for the mutants, which are the business of tests/protocol/mutants.py, and
-# the bare hosts, which were tried once.
+# The kinds of faults. break.py applies them, except mutants (tests/protocol/mutants.py) and bare
+# hosts, which were tried once.
 BREAKS = ("function", "error", "fault", "mutant", "bare")
 
-# The first kind of memory of a case's kinds, as the harness names it.
+# The first kind of memory of a case's kinds, by the harness's name.
 FIRST_KIND = {"KINDS_ALL": "allocate", "KINDS_BOTH": "allocate", "KINDS_THREE": "allocate", "KIND_ALLOCATE": "allocate",
               "KIND_SHARED": "shared", "KINDS_MEMORY": "arena", "KIND_ARENA": "arena", "KIND_HEAP": "heap"}
 
 Row = collections.namedtuple("Row", "host ranks mode quick command")
 Case = collections.namedtuple("Case", "kinds min_ranks")
-# What is proved (a function's name or a statement's text), by which test, and which break it must notice.
+# The subject (a function's name or a statement's text), the test that proves it, and the fault that
+# the test must notice.
 Claim = collections.namedtuple("Claim", "subject test breaks")
 Statement = collections.namedtuple("Statement", "group clause text claims")
 
@@ -48,7 +50,7 @@ def table(name):
 
 
 def functions_of_oriel():
-    """Every function that Oriel takes, with the hosts on which it does: functions.def and the files of one host."""
+    """Every function of Oriel with its hosts: functions.def and the files of one host."""
     rows = re.findall(r"^(?:FUNCTION|FORWARD|LARGE)\((\w+),", text_of(ROOT, "src", "host", "functions.def"), re.MULTILINE)
     found = {name: HOSTS for name in rows}
     for host in HOSTS:
@@ -89,7 +91,7 @@ class Test:
             raise Broken(f"{self.name}: {self.program} has no case of that name")
 
     def only(self):
-        """The arguments that select the case: its first kind where nothing else is said."""
+        """The arguments that select the case: its first kind by default."""
         row = self.table_row()
         if not row:
             return []
@@ -114,7 +116,7 @@ class Rows:
                     Row(host, int(ranks) if ranks else 0, mode, "quick" in labels, test.get("command", [])))
 
     def of(self, test, host):
-        """The rows that run the test on the host; those of one process without MPI belong to all hosts."""
+        """The rows that run the test on the host; tests without MPI belong to all hosts."""
         rows = self.rows[test.folder, test.row]
         return [row for row in rows if row.host in (host, None) and host in test.hosts]
 
@@ -173,7 +175,7 @@ def statements():
 
 
 def check(claims, rows):
-    """What is wrong with the claims: a list of sentences. Without rows only names are looked at."""
+    """The faults of the claims, a list of sentences. Without rows only names are checked."""
     wrong = []
     known_mutants = mutants()
     for claim in claims:

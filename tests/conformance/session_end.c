@@ -1,6 +1,6 @@
-/* The end of an MPI session that had windows: its handle is MPI_SESSION_NULL.
- * One program of its own, since the other tests start the world model, and with one session, since hosts
- * cannot always start another. Exit status 77 where the host has no sessions. */
+/* The end of an MPI session that had windows sets its handle to MPI_SESSION_NULL. A separate
+ * program, since the other tests start the world model; one session, since hosts cannot always
+ * start another. Exit status 77 where the host has no sessions. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* Processes of two commands, spawned together, share a window with their parents and run through Oriel as they do.
- * Rank 0 of the parents says what is spawned; skipped where the host cannot spawn.
- * A plain MPI program, run by the test rows. */
+/* Processes of two commands, spawned together, share a window with their parents and also run
+ * through Oriel. Rank 0 of the parents chooses the commands; skipped where the host cannot spawn. A
+ * plain MPI program, run by the test rows. */
 #include "../mpi/harness.h"
 
 #include <stdio.h>
@@ -16,7 +16,8 @@ static bool version_names(const char *name)
     return strstr(version, name) != NULL;
 }
 
-/* Each process adds the number that its command got to a word of rank 0; true when the sum is right. */
+/* Each process adds the number that its command received to a word of rank 0; true when the sum is
+ * right. */
 static bool sum_is_right(MPI_Comm between, int is_child, int64_t mine, int64_t wanted)
 {
     MPI_Comm merged;
@@ -47,7 +48,8 @@ static void children_of_two_commands_share_a_window(enum window_kind kind)
     MPI_Comm between = MPI_COMM_NULL;
     (void)kind;
     if (version_names("MPICH")) {
-        /* Debian builds it against a process manager interface that cannot, and an attempt takes the job down. */
+        /* Debian's MPICH uses a process manager interface that cannot spawn, and an attempt ends
+         * the job. */
         harness_skip("this MPICH cannot spawn processes");
         return;
     }

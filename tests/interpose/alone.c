@@ -1,4 +1,4 @@
-/* A library that is not linked to MPI, and has a function of that name. */
+/* A library that is not linked to MPI and defines its own MPI_Put. */
 #include "lookups.h"
 
 int MPI_Put(const void *origin, int count, MPI_Datatype type, int target, MPI_Aint disp,

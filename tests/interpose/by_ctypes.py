@@ -1,5 +1,6 @@
-"""A put by functions that ctypes found, as a program in Python without mpi4py does it.  The argument is the host's library, or
-"" for the process itself."""
+"""A put by functions that ctypes finds, as in a Python program without mpi4py.
+
+The argument is the host's library, or "" for the process itself."""
 
 import ctypes
 import sys

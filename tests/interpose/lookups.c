@@ -1,8 +1,9 @@
-/* A program without MPI that looks up MPI's functions while it runs, as interpreters do.  Each way to find MPI_Put puts into
- * the same window, where the value must arrive.
- *   lookups LIBRARY PLUGIN ALONE [conflict | deepbind | namespace | copy FILE]
- * LIBRARY is the host's, PLUGIN is linked to it, ALONE is not linked to MPI and has an MPI_Put of its own.  A conflict is two
- * puts into the same memory, for the checker; with the other words a library is loaded in a way that Oriel does not serve. */
+/* A program that is not linked to MPI looks up MPI's functions at run time, as interpreters do.
+ * Each method of finding MPI_Put puts into the same window, and the value must arrive.
+ *   lookups LIBRARY PLUGIN ALONE [conflict | deepbind | namespace | copy FILE] LIBRARY is the
+ *   host's. PLUGIN is linked to it. ALONE is not linked to MPI and defines an MPI_Put of its own.
+ *   "conflict" makes two puts into the same memory, for the checker. The other words load a library
+ *   in a form that Oriel does not serve. */
 #include "lookups.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 
 typedef __typeof__(MPI_Put) put_fn;
 
-static void *library; /* the host's, by RTLD_LOCAL */
+static void *library; /* the host's, loaded with RTLD_LOCAL */
 static int failures;
 static long *memory;
 static int rank, size;
@@ -28,7 +29,7 @@ static int puts_each = 1;
 #define NO_INFO PREDEFINED(MPI_Info, MPI_INFO_NULL, "ompi_mpi_info_null")
 #define LONG    PREDEFINED(MPI_Datatype, MPI_LONG, "ompi_mpi_long")
 
-/* A function of MPI by the host's handle. */
+/* An MPI function by the host's handle. */
 #define BY_HANDLE(name) ((__typeof__(name) *)dlsym(library, #name))
 
 static void expect(int holds, const char *what)
@@ -74,7 +75,7 @@ static int is_in(void *address, const char *file)
     return address != NULL && dladdr(address, &info) != 0 && strstr(info.dli_fname, file) != NULL;
 }
 
-/* What is not Oriel's is found as without it. */
+/* Names that are not Oriel's resolve as they do without Oriel. */
 static void expect_others(const char *library_name, void *plugin, void *alone)
 {
     expect(is_in(dlsym(library, "MPI_Type_size"), library_name),
@@ -98,7 +99,7 @@ static void expect_others(const char *library_name, void *plugin, void *alone)
            "RTLD_NEXT of the program finds it too");
 }
 
-/* Fortran's functions are in a library of their own, which may not be installed. */
+/* Fortran's functions are in a separate library, which may not be installed. */
 static void expect_fortran(void)
 {
 #ifdef OPEN_MPI

@@ -1,4 +1,4 @@
-/* What lookups.c shares with the libraries that it loads. */
+/* Declarations that lookups.c shares with the libraries that it loads. */
 #ifndef TESTS_INTERPOSE_LOOKUPS_H
 #define TESTS_INTERPOSE_LOOKUPS_H
 

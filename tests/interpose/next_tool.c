@@ -1,4 +1,5 @@
-/* A profiling tool to be preloaded: it takes MPI_Put, prints a line, and passes the call on to the next one by RTLD_NEXT. */
+/* A profiling tool to be preloaded: its MPI_Put prints a line and passes the call on to the next
+ * definition by RTLD_NEXT. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* A library that is linked to MPI and loaded while the program runs: it calls MPI_Put, and looks up what others have. */
+/* A library that is linked to MPI and loaded at run time: it calls MPI_Put and looks up functions
+ * of other libraries. */
 #include "lookups.h"
 
 #include <dlfcn.h>
@@ -15,13 +16,13 @@ int plugin_put(const void *origin, int count, MPI_Datatype type, int target, MPI
     return MPI_Put(origin, count, type, target, disp, target_count, target_type, window);
 }
 
-/* In front of the C library's, for RTLD_NEXT. */
+/* Precedes the C library's definition, for RTLD_NEXT. */
 pid_t getppid(void)
 {
     return 1;
 }
 
-/* Not by a jump: the return address decides whose lookup it is. */
+/* Not a tail call: dlsym identifies the calling library by the return address. */
 void *plugin_next(const char *name)
 {
     void *volatile found = dlsym(RTLD_NEXT, name);

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""Compares the names that Oriel's libraries export with the host's and with the list that is kept of them.
+"""Compares the names that Oriel's libraries export with the host's and with the stored list.
 
-None of the host's window functions may be missing: names are taken from the dynamic symbol tables, C and Fortran alike, with
-MPI_ and PMPI_, long counts included; the host is the library that liboriel.so itself needs. And liboriel.so exports what
-exports.HOST.txt lists, no more and no less, under the SONAME there; the libraries beside it export nothing of another kind.
-Called by the test rows: symbols.py HOST FOLDER. With --write the list is made anew."""
+liboriel.so must export all of the host's window functions: C and Fortran names, MPI_ and PMPI_,
+large counts included, from the dynamic symbol tables. The host is the library that liboriel.so
+itself needs. liboriel.so exports exactly the names in exports.HOST.txt, under the SONAME there. The
+other libraries in its folder export only names of their own kind.
+
+symbols.py HOST FOLDER; --write regenerates the list."""
 
 import os
 import re
@@ -16,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OPERATIONS = "Put|Get|Accumulate|Get_accumulate|Fetch_and_op|Compare_and_swap|Rput|Rget|Raccumulate|Rget_accumulate"
 MEMORY = "Alloc_mem|Free_mem"
 WINDOW = re.compile(rf"^P?MPI_(Win_[A-Za-z_]+|{OPERATIONS}|{MEMORY})$|^P?MPI_({OPERATIONS})_c$")
-# Objects that stay the host's: names, user attributes, error handlers, handle conversion.
+# Functions that remain the host's: names, user attributes, error handlers, handle conversion.
 HOSTS_OWN = re.compile(r"^P?MPI_Win_(set_name|get_name|create_keyval|free_keyval|delete_attr|set_attr|c2f|f2c"
                        r"|create_errhandler|set_errhandler|get_errhandler|call_errhandler)(_c)?$")
 ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple",
@@ -24,8 +26,9 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
           "MPI_Wait", "MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitall", "MPI_Testall", "MPI_Waitsome", "MPI_Testsome",
           "MPI_Request_get_status"]
 
-# What liboriel.so may export at all: MPI's names, Oriel's, the lookup of names, what a host's Fortran library asks its own C
-# library for, what MPICH asks UCX for while it waits, madvise and mremap.
+# The names that liboriel.so may export: MPI's, Oriel's, dlsym, functions that a host's Fortran
+# library calls in its own C library, the UCX function that MPICH calls while it waits, madvise and
+# mremap.
 NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|ucp_worker_progress$|madvise$|mremap$"),
          "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
                                r"ompi_win_[gs]et_attr_f$|madvise$|mremap$")}
@@ -37,7 +40,7 @@ BESIDE = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|dlsym$|oriel_check_watch
 def exported(library):
     output = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in output.splitlines()]
-    return {row[-1].split("@")[0] for row in rows if row[-2] != "A"}  # without the names of versions
+    return {row[-1].split("@")[0] for row in rows if row[-2] != "A"}  # without version names
 
 
 def soname(library):
@@ -54,7 +57,7 @@ def host_library(library):
 def wanted(names):
     found = {name for name in names if WINDOW.match(name) and not HOSTS_OWN.match(name)}
     found.discard("MPI_Win_get_attr_c")
-    # Long counts are Oriel's on every host, also where the host has none.
+    # Oriel defines large counts on every host, even if the host does not.
     for name in [f"{prefix}MPI_{operation}_c" for operation in OPERATIONS.split("|")
                  for prefix in ("", "P") if operation not in ("Fetch_and_op", "Compare_and_swap")]:
         found.add(name)
@@ -64,7 +67,7 @@ def wanted(names):
 
 
 def interposed(library, ours):
-    """Whether all that is the host's to serve is Oriel's."""
+    """Whether Oriel overrides all of the host's window functions."""
     host = exported(host_library(library))
     if not {"MPI_Win_fence", "PMPI_Win_fence"} <= host:
         print(f"{host_library(library)} exports no windows: not the host's library?")
@@ -79,7 +82,7 @@ def interposed(library, ours):
 
 
 def listed(path, lines):
-    """Whether the list says the same."""
+    """Whether the stored list equals the exported names."""
     with open(path, encoding="utf-8") as file:
         kept = file.read().splitlines()
     for name in sorted(set(lines) - set(kept)):
@@ -92,7 +95,7 @@ def listed(path, lines):
 
 
 def of_kind(library, kind):
-    """Whether all names that a library exports are of the kind that it is there for."""
+    """Whether all names that a library exports are of its kind."""
     names = exported(library)
     others = sorted(name for name in names if not kind.match(name))
     for name in others:

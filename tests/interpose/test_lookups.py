@@ -1,5 +1,5 @@
-"""MPI that is found by dlsym: what the program lookups puts by each of its ways arrives, also behind tools, checked and counted;
-and what is past Oriel all the same is reported by one line."""
+"""MPI functions found by dlsym: every put of the program lookups arrives, also with tools, under
+the checker and with statistics. One line reports calls that bypass Oriel."""
 
 import json
 import os
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
 from command import BUILD, Case, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel  # pylint: disable=wrong-import-position
 
 SONAMES = {"mpich": "libmpich.so.12", "openmpi": "libmpi.so.40"}
-PUTS = (10, 11)  # of each rank of lookups: the last where there is a library for Fortran
+PUTS = (10, 11)  # of each rank of lookups: the larger number where a Fortran library exists
 
 
 def built(host, name):
@@ -51,7 +51,7 @@ class Lookups(Case):
             self.assertRegex(result.stderr, rf"check: 1 finding, ({2 * PUTS[0]}|{2 * PUTS[1]}) in all on 2 ranks\n")
 
     def test_tool_ahead_of_oriel(self):
-        """It is called where the program's links would lead to it, and passes the call on to Oriel; handles go past it."""
+        """Default lookups find the tool, which calls Oriel; lookups by handle skip it."""
         for host in HOSTS:
             result = self.job(host, *lookups(host),
                               options=["--env", f"LD_PRELOAD={built(host, 'next_tool.so')}", "--env", "LOOKUPS_TOOL=1"])
@@ -59,7 +59,7 @@ class Lookups(Case):
             self.assertEqual(result.stdout.count("tool: MPI_Put"), 2 * 5, result.stdout)
 
     def test_tool_after_oriel(self):
-        """Nothing leads to it, as for linked programs."""
+        """No lookup finds the tool, as in linked programs."""
         for host in HOSTS:
             preload = f"{liboriel(host)}:{built(host, 'next_tool.so')}"
             result = self.job(host, *lookups(host), options=["--plain", "--env", f"LD_PRELOAD={preload}"])
@@ -78,7 +78,7 @@ class Lookups(Case):
             copy = shutil.copy(self.host_library(host), self.path(f"libmpi_{host}.so"))
             for more in (["deepbind"], ["namespace"], ["copy", copy]):
                 if host == "openmpi" and more[0] == "namespace":
-                    continue  # it crashes in a namespace of its own, without Oriel too
+                    continue  # Open MPI crashes in a separate namespace, without Oriel too
                 result = self.job(host, *lookups(host, *more))
                 lines = [line for line in result.stderr.splitlines() if line.startswith("oriel[")]
                 self.assertEqual(len(lines), 1, result.stdout + result.stderr)
@@ -90,7 +90,7 @@ class Lookups(Case):
         return next(line.split()[2] for line in found.splitlines() if SONAMES[host] in line)
 
     def test_started_past_oriel(self):
-        """By addresses that no dlsym gave."""
+        """Calls by addresses that did not come from dlsym."""
         source = """
 #include <dlfcn.h>
 int main(int argc, char **argv)

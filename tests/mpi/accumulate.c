@@ -1,7 +1,7 @@
-/* Accumulate, get_accumulate, fetch_and_op, compare_and_swap: every predefined operator on every type that it allows, against a
- * model.  Each origin works in its own slot of a target, so that the model knows every value; what is shared is tested in
- * atomicity.c and accumulate_mix.c.
- * A plain MPI program, run by the test rows. */
+/* Accumulate, get_accumulate, fetch_and_op, compare_and_swap: every predefined operator on every
+ * type that it allows, against a model. Each origin works in its own slot of a target, so the model
+ * knows every value. atomicity.c and accumulate_mix.c test shared elements. A plain MPI program,
+ * run by the test rows. */
 #include "types.h"
 
 #include <stdio.h>
@@ -56,12 +56,12 @@ struct run {
     int count;
     size_t offset_bytes;
     char what[120];
-    unsigned char model[SLOT_BYTES];  /* what the target must hold */
-    unsigned char before[SLOT_BYTES]; /* what it held */
+    unsigned char model[SLOT_BYTES];  /* the expected contents of the target */
+    unsigned char before[SLOT_BYTES]; /* the contents before the call */
     unsigned char operand[SLOT_BYTES];
 };
 
-/* Random elements in target and operand; the model is what the operator makes of them. */
+/* Fills target and operand with random elements and computes the model from them. */
 static void run_prepare(struct run *run, struct slot slot, struct random *random)
 {
     size_t extent = run->type->extent_bytes;
@@ -101,7 +101,8 @@ static void run_verify(const struct run *run, struct slot slot)
           "%s: bytes beside the target changed", run->what);
 }
 
-/* Calls the function for every type, every allowed operator (and MPI_NO_OP if wanted), with one element and with many. */
+/* Calls the function for every type and every allowed operator (and MPI_NO_OP if wanted), with one
+ * element and with many. */
 static void for_every_operator(struct slot slot, size_t offset_bytes, bool with_no_op,
                                bool only_one, void (*operate)(struct run *run, struct slot slot))
 {
@@ -149,7 +150,7 @@ static void operate_raccumulate(struct run *run, struct slot slot)
     MPI_Win_flush(slot.target, slot.win);
 }
 
-/* The old elements and nothing else: the result's own padding stays, too. */
+/* The result contains the old elements and nothing else: its own padding is unchanged. */
 static void result_verify(const struct run *run, unsigned char *result, size_t room_bytes)
 {
     size_t extent = run->type->extent_bytes, end = (size_t)run->count * extent;
@@ -251,7 +252,8 @@ static void fetch_and_op_returns_the_old_element(enum window_kind kind)
     slots_free(&window);
 }
 
-/* Fails with a wrong compare value, succeeds with the right one; the result is the old value either way. */
+/* Fails with a wrong compare value, succeeds with the right one; the result is the old value either
+ * way. */
 static void swap_twice(struct slot slot, const struct test_type *type, size_t offset_bytes,
                        struct random *random)
 {
@@ -354,7 +356,8 @@ static void many_elements_accumulate_at_once(enum window_kind kind)
     window_free(&window);
 }
 
-/* The default ordering: accumulates of one origin to one location happen in the order of the calls, with no flush between. */
+/* The default ordering: accumulates of one origin to one location happen in the order of the calls,
+ * with no flush between. */
 static void accumulates_of_one_origin_are_ordered(enum window_kind kind)
 {
     struct window window = slots_make(kind);
@@ -380,7 +383,8 @@ static void accumulates_of_one_origin_are_ordered(enum window_kind kind)
     slots_free(&window);
 }
 
-/* What MPI_Type_create_f90_real gives for the digits that a C type has; 16 bytes hold the x87's format or IEEE's. */
+/* The types that MPI_Type_create_f90_real returns for the digits of a C type; 16 bytes are the x87
+ * format or IEEE binary128. */
 static void parameterised_reals_are_added(enum window_kind kind)
 {
     const int digits[] = {6, 15, LDBL_DIG};
@@ -396,7 +400,7 @@ static void parameterised_reals_are_added(enum window_kind kind)
         const void *const ones[] = {&single, &twice, &extended};
         const size_t sizes[] = {sizeof single, sizeof twice, sizeof extended};
         if (MPI_Type_create_f90_real(digits[i], MPI_UNDEFINED, &type) != MPI_SUCCESS)
-            continue; /* the host's Fortran has no such real */
+            continue; /* the host's Fortran has no real of this size */
         MPI_Type_size(type, &size);
         if ((size_t)size != sizes[i])
             continue;

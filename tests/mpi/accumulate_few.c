@@ -1,7 +1,8 @@
-/* Single elements and a few at once on the same hot elements, always of one type and one operator, so that every thread's latest
- * update is of the kind that it makes now: the ways that are taken without a look at datatypes meet each other, and the general
- * ones, at the count from which several elements are updated in bulk.  Nothing is lost, nothing happens twice, and what one
- * origin sees of an element never goes back.  A plain MPI program, run by the test rows. */
+/* Single elements and short arrays on the same hot elements, always of one type and one operator.
+ * Every thread's previous update is thus of the same kind. The fast paths that skip the datatype
+ * check meet each other and the general paths, at the count where bulk updates begin. No update is
+ * lost or applied twice, and no origin sees an element decrease. A plain MPI program, run by the
+ * test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 
 enum { HOT = 24, FEW_MOST = 11, KINDS_HERE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP };
 
-/* Elements of one type: their counts are exact in it. */
+/* Elements of one type, in which all counts are exact. */
 struct work {
     MPI_Win win;
     MPI_Datatype type;
     size_t extent_bytes;
     MPI_Aint disp;
-    MPI_Datatype seconds[FEW_MOST + 1]; /* so many, every second one */
+    MPI_Datatype seconds[FEW_MOST + 1]; /* this number of elements, every second one */
     struct random random;
     unsigned char ones[FEW_MOST * 8];
     unsigned char results[FEW_MOST * 8];
@@ -82,7 +83,7 @@ static void update_swapping(struct work *work, int element, MPI_Aint disp)
     look_at_results(work, element, 1, 1);
 }
 
-/* One update of a few of the elements, in one of the forms there are. */
+/* One update of a few elements, in one of the available forms. */
 static void update(struct work *work)
 {
     const int form = (int)random_below(&work->random, 8);
@@ -110,8 +111,9 @@ static void update(struct work *work)
         work->added[first + i * step]++;
     if (random_below(&work->random, 8) == 0)
         random_pause(&work->random, 20);
+    /* enough rounds that the target's elements leave the accumulate lock again */
     if (random_below(&work->random, 100) == 0)
-        for (int i = 0; i < 70; i++) { /* so many that the target's singles are free again */
+        for (int i = 0; i < 70; i++) {
             MPI_Accumulate(work->ones, 1, work->type, 0, work->disp, 1, work->type, MPI_SUM,
                            work->win);
             work->added[0]++;
@@ -162,7 +164,7 @@ static void every_type(MPI_Win win, MPI_Aint shift, int rounds)
     work_on(win, MPI_INT32_T, 4, shift + 512 + 20, rounds);
     work_on(win, MPI_FLOAT, 4, shift + 768 + 44, rounds);
     work_on(win, MPI_INT16_T, 2, shift + 1024 + 30,
-            rounds > 500 ? 500 : rounds); /* they hold no more */
+            rounds > 500 ? 500 : rounds); /* keeps the sums in the type's range */
     MPI_Win_unlock_all(win);
 }
 
@@ -174,8 +176,9 @@ static void few_elements_and_single_ones_lose_nothing(enum window_kind kind)
     window_free(&window);
 }
 
-/* Nothing but those two ways, as fast as they go: the program's other updates would keep the target's singles under its lock.
- * Through an agent they take long on a busy machine: fewer do then. */
+/* Runs only those two fast paths, at full speed: the program's other updates would keep the
+ * target's elements under its lock. Through an agent on a busy node they are slow, so the case runs
+ * fewer rounds. */
 static void the_ways_without_a_look_lose_nothing(enum window_kind kind)
 {
     enum { TOUCHED = 12, MOST_S = 10 };

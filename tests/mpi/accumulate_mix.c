@@ -1,7 +1,9 @@
-/* Everything at once on the same elements: every predefined type, every operator, single elements and whole arrays, strided and
- * backward target layouts, fetches and swaps, by all ranks and by several threads of each.  Each origin keeps the product of its
- * own updates in a model; the models of all together must be what the target holds: nothing is lost, nothing happens twice.
- * Operands are such that this is exact in every order.  A plain MPI program, run by the test rows. */
+/* All kinds of update at once on the same elements, by all ranks and by several threads of each.
+ * They cover every predefined type, every operator, single elements and whole arrays, strided and
+ * reversed target layouts, fetches and swaps. Each origin keeps the product of its own updates in a
+ * model. The combined models must equal the target's contents: no update is lost or applied twice.
+ * Operands are chosen to give exact results in every order. A plain MPI program, run by the test
+ * rows. */
 #include "types.h"
 
 #include <pthread.h>
@@ -16,7 +18,7 @@ enum {
     KINDS_HERE = KIND_ALLOCATE | KIND_SHARED | KIND_HEAP
 };
 
-/* One type at work: an area of elements for each of its operators, one after the other. */
+/* One type under test: an area of elements for each of its operators, one after the other. */
 struct phase {
     const struct test_type *type;
     const struct window *window;
@@ -26,18 +28,18 @@ struct phase {
     const struct test_op *ops[AREAS_MOST];
     size_t area_bytes;
     MPI_Datatype strided;  /* every second element */
-    MPI_Datatype backward; /* every seventh of the last ones, from the last on */
+    MPI_Datatype backward; /* every seventh of the last elements, in reverse order */
     unsigned char *initial;
 };
 
-/* What one origin did to the elements. */
+/* One origin's updates to the elements. */
 struct origin {
     const struct phase *phase;
     struct random random;
     int rounds;
     unsigned char *model; /* all areas: its own updates applied to the operators' identities */
-    uint64_t *
-        balance; /* by element: hashes of what MPI_REPLACE brought, less those of what it took out */
+    /* by element: hashes of the values that MPI_REPLACE wrote, minus hashes of those it replaced */
+    uint64_t *balance;
     unsigned char *operands, *results;
     pthread_t thread;
 };
@@ -61,7 +63,7 @@ static bool is_integer(const struct test_type *type)
            type->group == GROUP_BYTE;
 }
 
-/* Products keep their lowest bit or change the sign; sets of bits and truths fill up slowly. */
+/* Products keep their lowest bit or change the sign; bit sets and logical values fill up slowly. */
 static void operand_make(const struct test_type *type, MPI_Op op, unsigned char *element,
                          struct random *random)
 {
@@ -94,7 +96,7 @@ static uint64_t element_hash(const struct test_type *type, const unsigned char *
     return hash * hash | 1;
 }
 
-/* What leaves every element as it is, or, where repeating an operand changes nothing, the element that it starts from. */
+/* The operator's identity. If repeating an operand changes nothing, the element's initial value. */
 static void identity_make(const struct test_type *type, MPI_Op op, unsigned char *element,
                           const unsigned char *initial)
 {
@@ -116,7 +118,7 @@ static void shape_choose(struct shape *shape, const struct phase *phase, struct 
 {
     int choice = (int)random_below(random, 6);
     *shape = (struct shape){.step = 1, .type = phase->type->type};
-    if (choice < 2) { /* a single one, often the same for all */
+    if (choice < 2) { /* a single element, often the same for all ranks */
         shape->count = 1;
         shape->first = choice ? (int)random_below(random, ELEMENTS) : 0;
     } else if (choice == 2) {
@@ -133,7 +135,7 @@ static void shape_choose(struct shape *shape, const struct phase *phase, struct 
         shape->items = shape->count;
 }
 
-/* By the calls, with or without the old elements. */
+/* Updates by the accumulate calls, with or without the old elements. */
 static void shape_update(struct origin *origin, int area, const struct shape *shape,
                          bool with_result)
 {
@@ -154,7 +156,8 @@ static void shape_update(struct origin *origin, int area, const struct shape *sh
     MPI_Win_flush(phase->target, win);
 }
 
-/* The operator in a loop of compare-and-swap.  results gets the element that was replaced, operands what replaced it. */
+/* The operator in a loop of compare-and-swap. results receives the element that was replaced,
+ * operands its replacement. */
 static void swap_update(struct origin *origin, int area, int element)
 {
     const struct phase *phase = origin->phase;
@@ -217,7 +220,7 @@ static void *origin_run(void *argument)
 static void phase_start(struct phase *phase)
 {
     const struct test_type *type = phase->type;
-    struct random random = random_start(12345); /* the same for all */
+    struct random random = random_start(12345); /* the same seed for all */
     MPI_Aint places[BACKWARD], extent = (MPI_Aint)type->extent_bytes;
     for (size_t j = 0; j < test_op_count; j++)
         if (type_allows(type, test_ops[j].op))
@@ -268,7 +271,8 @@ static void origin_stop(struct origin *origin)
     free(origin->results);
 }
 
-/* To the target; NULL at the others.  By turns with sleep: ranks outnumber cores. */
+/* Gathers to the target; returns NULL at the others. Ranks take turns and sleep: they outnumber
+ * cores. */
 static unsigned char *gather(const struct phase *phase, const void *mine, size_t len_bytes)
 {
     unsigned char *all =
@@ -283,7 +287,7 @@ static unsigned char *gather(const struct phase *phase, const void *mine, size_t
     return all;
 }
 
-/* At the target: adds what this origin of every rank did to what the elements must be. */
+/* At the target: adds every rank's updates to the expected elements. */
 static void wanted_add(const struct origin *origin, unsigned char *wanted, uint64_t *balance)
 {
     const struct phase *phase = origin->phase;
@@ -383,7 +387,7 @@ static void threads_of_all_ranks_lose_nothing(enum window_kind kind)
         harness_skip("the host gives no MPI_THREAD_MULTIPLE");
 }
 
-/* Updates that are cut into several, with fetches on the same elements in between. */
+/* Updates that are split into several, with fetches on the same elements in between. */
 static void long_updates_and_fetches_lose_nothing(enum window_kind kind)
 {
     enum { LONG = 150000, ROUNDS = 4, FETCHES = 300 };

@@ -1,17 +1,19 @@
-/* accumulate_ordering: accumulates of one origin to one location happen in the order of its calls, with no flush between
- * (MPI-4.1, 13.7.2), while other origins work on locations beside it.  Without ordering commutative sums are still right.
- * A plain MPI program, run by the test rows. */
+/* accumulate_ordering: accumulates of one origin to one location happen in the order of its calls,
+ * without a flush between them (MPI-4.1, 13.7.2). Meanwhile other origins work on neighbouring
+ * locations. Without ordering, commutative sums are still right. A plain MPI program, run by the
+ * test rows. */
 #include "harness.h"
 
 #include <string.h>
 
 enum { CELLS = 40, WIDE = 16 };
 
-/* The memory of rank 0: CELLS words for each origin, whose words are interleaved so that they share cache lines. */
+/* The memory of rank 0: CELLS words for each origin. The origins' words are interleaved and share
+ * cache lines. */
 struct area {
     struct window window;
-    MPI_Datatype mine;     /* the own words, one in world_size */
-    MPI_Datatype backward; /* likewise, from the last to the first */
+    MPI_Datatype mine;     /* this origin's words, one in world_size */
+    MPI_Datatype backward; /* the same words, in reverse order */
     MPI_Aint first;
 };
 
@@ -74,7 +76,8 @@ static void settle(const struct area *area)
     MPI_Win_flush(0, area->window.win);
 }
 
-/* waw: single elements, whole arrays over them, and single elements over those; the last one stays. */
+/* waw: single elements, whole arrays over them, and single elements over those; the last one
+ * remains. */
 static void write_write_round(const struct area *area, int64_t round, struct random *random)
 {
     static int64_t low[CELLS], high[CELLS], seen[CELLS];
@@ -107,7 +110,7 @@ static void write_after_write_is_ordered(enum window_kind kind)
     }
 }
 
-/* raw: what was accumulated before is seen, by the operations of every form.  war: what is accumulated later is not. */
+/* raw: operations of every form see earlier accumulates. war: they do not see later accumulates. */
 static void read_write_round(const struct area *area, int64_t round, struct random *random)
 {
     static int64_t values[CELLS], seen_all[CELLS], later[CELLS], doubled[CELLS];
@@ -180,7 +183,8 @@ static void reads_after_reads_are_ordered(enum window_kind kind)
     window_free(&window);
 }
 
-/* Requests are no exception: their completion says nothing about the target, the order of the calls does. */
+/* Requests are no exception: their completion implies nothing about the target, the order of the
+ * calls does. */
 static void operations_with_requests_are_ordered(enum window_kind kind)
 {
     struct area area = area_make(kind, 0);
@@ -204,7 +208,7 @@ static void operations_with_requests_are_ordered(enum window_kind kind)
     area_free(&area);
 }
 
-/* Sums of all ranks on all words, with less ordering asked for. */
+/* Sums of all ranks on all words, with weaker ordering requested. */
 static void sums_are_right_without_ordering(enum window_kind kind)
 {
     static const char *const orderings[] = {"none", "rar", "waw,rar", "rar,raw,war,waw"};

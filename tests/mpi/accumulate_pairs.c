@@ -1,6 +1,7 @@
-/* Pairs of MPI_MINLOC and MPI_MAXLOC: ties, and the padding between and behind their fields, which belongs to neither side.  The
- * origin's never arrives, the target's is never written, not even with what it held: others may use those bytes meanwhile.
- * A plain MPI program, run by the test rows. */
+/* Pairs of MPI_MINLOC and MPI_MAXLOC: ties, and the padding between and after their fields, which
+ * belongs to neither side. The origin's padding never arrives. The target's padding is never
+ * written, not even with its old contents: other ranks may use those bytes. A plain MPI program,
+ * run by the test rows. */
 #include "types.h"
 
 #include <stdlib.h>
@@ -46,13 +47,14 @@ static void ties_take_the_lower_index(enum window_kind kind)
     window_free(&window);
 }
 
-/* Every rank has its own pairs in the memory of its right neighbour, filled by bytes of its own choice in their padding. */
+/* Every rank has its own pairs in the memory of its right neighbour, with its own bytes in their
+ * padding. */
 struct field {
     const struct test_type *type;
     MPI_Win win;
     int target;
     MPI_Aint disp;
-    size_t len_bytes; /* without the last pair's tail */
+    size_t len_bytes; /* without the last pair's trailing padding */
     unsigned char *sent, *seen, *before, *wanted;
 };
 
@@ -157,7 +159,8 @@ static void padding_stays_where_it_is(enum window_kind kind)
     window_free(&window);
 }
 
-/* The last pair's tail lies outside of the window: not an error, since no element reaches there. */
+/* The last pair's trailing padding is outside the window. This is valid, since no field reaches
+ * there. */
 static void the_last_pair_may_end_with_its_index(enum window_kind kind)
 {
     MPI_Aint size_bytes = 2 * sizeof(struct double_at) - 4;
@@ -174,8 +177,9 @@ static void the_last_pair_may_end_with_its_index(enum window_kind kind)
     window_free(&window);
 }
 
-/* Rank 0 owns pairs with a counter in the padding of each.  One rank writes the counters by put, rank 0 its own half of them by
- * stores, and everybody else accumulates pairs: no counter goes back. */
+/* Rank 0 owns pairs with a counter in the padding of each. One rank writes the counters by put,
+ * rank 0 its own half of them by stores, and all other ranks accumulate pairs: no counter
+ * decreases. */
 enum { COUNTED = 64 };
 
 struct counted {

@@ -1,8 +1,8 @@
-/* What no accumulate may do: an operator on a type that MPI does not define it for, an operator of the user's, MPI_NO_OP without
- * a result.  Each is MPI_ERR_OP at the window's error handler, by every call that takes an operator, and changes nothing.
- * And what passes although it is no program's right: arithmetic that hosts tolerate, any types where nothing moves, and unlike
- * types that are only copied.
- * A plain MPI program, run by the test rows; hosts crash or accept some of it. */
+/* Invalid accumulates: an operator on a type for which MPI does not define it, a user-defined
+ * operator, MPI_NO_OP without a result. Every call that takes an operator raises MPI_ERR_OP at the
+ * window's error handler and changes nothing. Three cases pass: arithmetic beyond the standard that
+ * hosts tolerate, any types if no data moves, and different types that are only copied. A plain MPI
+ * program, run by the test rows; hosts crash on some of these calls or accept them. */
 #include "types.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* A window of errors that return, filled by its owner with a pattern that is valid for each type. */
+/* A window whose errors return. Its owner fills it with a pattern that is valid for each type. */
 static struct window refusing_make(enum window_kind kind)
 {
     struct window window = window_make(kind, WINDOW_BYTES, 1, MPI_COMM_WORLD);
@@ -82,7 +82,7 @@ static void target_read(const struct attempt *a, unsigned char *bytes)
     MPI_Win_flush(right_of(world_rank), a->win);
 }
 
-/* Calls from one on, with one element and with several. */
+/* Calls from the given one on, with one element and with several. */
 static void all_calls_refuse(struct attempt *a, int first)
 {
     unsigned char now[WINDOW_BYTES];
@@ -123,7 +123,7 @@ static void operators_on_types_without_them_are_refused(enum window_kind kind)
     refusing_free(&window);
 }
 
-/* Elements of random bytes; where the window's bytes before and after them change, the call did more than it was asked. */
+/* Elements of random bytes. A change in the window's bytes before or after them is an error. */
 static void tolerated_call(struct attempt *a, const struct test_type *type, int which,
                            struct random *random)
 {
@@ -148,7 +148,8 @@ static void tolerated_call(struct attempt *a, const struct test_type *type, int 
           "%s on %s by call %d: other result", a->op_name, a->type_name, which);
 }
 
-/* MPI does not define these pairs, and hosts compute them: bytes as unsigned integers, letters as signed ones. */
+/* MPI does not define these combinations, and hosts compute them: bytes as unsigned integers,
+ * characters as signed ones. */
 static void arithmetic_that_hosts_tolerate_is_computed(enum window_kind kind)
 {
     struct window window = refusing_make(kind);
@@ -183,7 +184,8 @@ static void letters_are_swapped(enum window_kind kind)
     refusing_free(&window);
 }
 
-/* Neither an operator that the type does not have nor two types are wrong where a side has no elements; handles and counts are. */
+/* If a side has no elements, an undefined operator or a pair of different types is valid; invalid
+ * handles and counts are errors. */
 static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
 {
     struct window window = refusing_make(kind);
@@ -246,7 +248,7 @@ static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
 
 enum { SIDE_BYTES = 16, SIDE_SPAN = 64, SIDES = 7 };
 
-/* Some items of a type, SIDE_BYTES in all. */
+/* Several items of a type, SIDE_BYTES in total. */
 struct unlike {
     const char *name;
     MPI_Datatype type;
@@ -272,7 +274,7 @@ static void sides_make(struct unlike *sides)
         MPI_Type_commit(&sides[i].type);
 }
 
-/* What moves, in the order of the type, from or to memory. */
+/* Packs the data that moves, in the order of the type, from or to memory. */
 static void side_pack(const struct unlike *side, const void *memory, unsigned char *packed)
 {
     int at = 0;
@@ -285,7 +287,7 @@ static void side_unpack(const struct unlike *side, const unsigned char *packed, 
     MPI_Unpack(packed, SIDE_BYTES, &at, memory, side->count, side->type, MPI_COMM_SELF);
 }
 
-/* Whole numbers from first on. */
+/* Integers from first on. */
 static void side_fill(bool doubles, int first, void *memory)
 {
     for (int i = 0; doubles && i < SIDE_SPAN / 8; i++)
@@ -294,7 +296,8 @@ static void side_fill(bool doubles, int first, void *memory)
         ((float *)memory)[i] = (float)(first + i);
 }
 
-/* A get_accumulate whose data is checked; for MPI_SUM the origin and the target are the same reals. */
+/* A get_accumulate whose data is checked; for MPI_SUM the origin and the target are the same
+ * reals. */
 static void unlike_call(MPI_Win win, const struct unlike *origin, const struct unlike *result,
                         const struct unlike *target, MPI_Op op)
 {
@@ -398,7 +401,8 @@ static void no_op_needs_a_result(enum window_kind kind)
     refusing_free(&window);
 }
 
-/* The datatypes that a host has as an extension: their elements move, and their arithmetic is nobody's. */
+/* The datatypes that a host has as an extension: their elements move, and no operator computes with
+ * them. */
 static void half_precision_reals_move(enum window_kind kind)
 {
 #ifdef MPIX_C_FLOAT16

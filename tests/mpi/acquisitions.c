@@ -1,9 +1,10 @@
-/* Whatever Oriel acquires may be refused, once: the call then succeeds all the same, or fails with an error of memory or
- * resources, on all ranks where it makes a window; the same call again succeeds, and what was done is right.  Rank 0's first,
- * second, third acquisition and so on are refused, until there are no more; TEST_FIRST is where the row begins, so that a later
- * one of the first window's is refused, TEST_RANK another rank.  acquisitions.py has each of the first windows' refused in a job of
- * its own (TEST_ONCE).
- * A plain MPI program, run by the test rows with refuse.c preloaded. */
+/* Each acquisition of a resource by Oriel may fail once. The call then still succeeds, or fails
+ * with an error of memory or resources, on all ranks if it creates a window. The repeated call
+ * succeeds, and its results are right. The test refuses rank 0's first, second, third acquisition
+ * and so on, until no more follow. TEST_FIRST is the first number, which selects a later
+ * acquisition of the first window; TEST_RANK selects another rank. acquisitions.py refuses each
+ * acquisition of the first windows in a job of its own (TEST_ONCE). A plain MPI program, run by the
+ * test rows with refuse.c preloaded. */
 #include "harness.h"
 
 #include <dlfcn.h>
@@ -17,7 +18,7 @@ static void (*arm)(int which);
 static bool (*disarm)(void);
 static int failures; /* of calls, on this rank */
 
-/* By one of the classes of memory and resources, or by one that MPI has for the call. */
+/* With one of the classes for memory and resources, or one that MPI defines for the call. */
 static bool may_fail_so(int code, int own_class)
 {
     int class = MPI_SUCCESS;
@@ -38,7 +39,7 @@ static bool may_fail_so(int code, int own_class)
         }                                                                                          \
     } while (0)
 
-/* One that all make together, or all of a communicator. */
+/* A collective call, over all ranks or a communicator. */
 #define TRY_TOGETHER(call) TRY_TOGETHER_IN(MPI_COMM_WORLD, call)
 #define TRY_TOGETHER_IN(comm, call)                                                                \
     do {                                                                                           \
@@ -123,12 +124,12 @@ static void use_plain_kinds(void)
 
 enum { FETCHED_AT = 1000, SWAPPED_AT = 2000, PAIRS = 400, REPEATS_MOST = 3 };
 
-/* A window, and where the right neighbour's memory is in it. */
+/* A window, and the location of the right neighbour's memory in it. */
 struct place {
     MPI_Win win;
     MPI_Comm comm;
     int rank, right, left; /* in comm */
-    MPI_Aint at, unit;     /* displacements of its first element, and from one to the next */
+    MPI_Aint at, unit;     /* displacements: its first element, and the distance between elements */
     double *memory;        /* the caller's own */
 };
 static MPI_Comm machine;
@@ -144,7 +145,8 @@ static struct place place_make(MPI_Comm comm)
     return place;
 }
 
-/* A failure at the target comes with the flush, when the operation is over: all are such as may be made again. */
+/* A failure at the target is reported by the flush, when the operation is over. All operations here
+ * may be repeated. */
 static void operate_on(const struct place *place)
 {
     static double values[2 * PAIRS], got[2 * PAIRS];
@@ -185,7 +187,7 @@ static void check_operated(const struct place *place)
     CHECK_EQUAL(swapped, place->left + 1);
 }
 
-/* The host, which makes the window in Oriel's place where that cannot, has hints of its own. */
+/* The host has hints of its own and makes the window where Oriel cannot. */
 static void use_hints(MPI_Win win)
 {
     char value[MPI_MAX_INFO_VAL + 1] = "";
@@ -299,7 +301,7 @@ static void refuse_each(void (*use_kinds)(void))
         use_kinds();
         goes_on = goes_on && !harness_failed() && !once;
         MPI_Allreduce(MPI_IN_PLACE, &goes_on, 1, MPI_INT, MPI_MIN,
-                      MPI_COMM_WORLD); /* one that failed ends it for all */
+                      MPI_COMM_WORLD); /* a rank that failed ends the loop for all */
     }
     if (world_rank == refused_rank)
         printf("# %d acquisitions, of which %d made calls fail\n", which - 1, failures);

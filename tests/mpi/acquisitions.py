@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Each acquisition that a rank makes for its first windows is refused, in a job of its own: the job ends, and what acquisitions.c
-wants holds, up to the first number that is one too many.  With --start they are counted from MPI_Init on, the checker's start
-among them, as many as that says: each is refused (refuse.c tells it), and nothing but the program's own end is looked at.
-Run by CTest for each host; words for tests/launch follow the program."""
+"""Refuses each acquisition that a rank makes for its first windows, each in a job of its own.
+
+Each job must end and satisfy the checks of acquisitions.c. The loop stops at the first number that
+is too high. --start N counts from MPI_Init on, the checker's start included, and refuses each of
+the first N acquisitions (refuse.c prints a line). The script then checks only the exit status.
+CTest runs it for each host. Arguments for tests/launch follow the program."""
 
 import argparse
 import subprocess
@@ -17,12 +19,12 @@ def arguments():
     parser.add_argument("--launch", required=True)
     parser.add_argument("--build", required=True)
     parser.add_argument("--host", required=True)
-    parser.add_argument("--refuse", required=True, help="the library that is preloaded")
+    parser.add_argument("--refuse", required=True, help="the library to preload")
     parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--step", type=int, default=1, help="every so many")
+    parser.add_argument("--step", type=int, default=1, help="refuse every Nth acquisition")
     parser.add_argument("--check", metavar="ORIEL", help="under `oriel check`")
-    parser.add_argument("--start", type=int, default=0, metavar="N", help="the N first ones from MPI_Init on")
-    parser.add_argument("--only", default="refused_acquisitions_are_errors_or_no_matter", help="this case of the program's")
+    parser.add_argument("--start", type=int, default=0, metavar="N", help="the first N acquisitions from MPI_Init on")
+    parser.add_argument("--only", default="refused_acquisitions_are_errors_or_no_matter", help="this case of the program")
     parser.add_argument("program")
     parser.add_argument("options", nargs=argparse.REMAINDER)
     return parser.parse_args()
@@ -35,7 +37,7 @@ def run(args, which):
         words += ["--env", f"TEST_REFUSE_FIRST={args.rank}:{which}", "--env", "TEST_FIRST=1000"]
     else:
         words += ["--env", f"TEST_RANK={args.rank}", "--env", f"TEST_FIRST={which}"]
-    if args.check:  # errors that the program handles are told, too: the status is the program's
+    if args.check:  # errors that the program handles are findings too: the status is the program's
         words += ["--plain", "--", args.check, "check", "--no-fail"]
     else:
         words += ["--"]

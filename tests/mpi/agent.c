@@ -1,6 +1,7 @@
-/* Where the kernel refuses copies between processes a thread of the target copies and computes: it is there when it is needed,
- * sleeps when it is not, and is nobody's concern.  Started with TEST_AGENT=1 in a mode that refuses; without it the cases that
- * look at the thread are skipped.  A plain MPI program, run by the test rows. */
+/* Where the kernel refuses copies between processes, a thread of the target copies and computes.
+ * The thread exists when needed, sleeps otherwise, and disturbs nothing. Rows start this program
+ * with TEST_AGENT=1 in a mode that refuses; without it the cases that look at the thread are
+ * skipped. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <dirent.h>
@@ -13,7 +14,7 @@
 
 enum { PAGE_BYTES = 4096, WORDS = 64, THREADS = 24, ROUNDS = 200, DOUBLES = 9000, BLOCKS = 700 };
 
-/* Whose runtime puts memory of its own where some has just gone. */
+/* ThreadSanitizer's runtime maps its own memory into newly freed address ranges. */
 #if defined __SANITIZE_THREAD__
 #define FILLS_HOLES 1
 #else
@@ -28,7 +29,8 @@ static bool is_expected(void)
     return value != NULL && strcmp(value, "1") == 0;
 }
 
-/* The first line of a file that begins with the word, behind it; the whole first line for "". */
+/* Copies the rest of the file's first line that begins with the word; the whole first line for
+ * "". */
 static bool read_line(const char *path, const char *word, char *out, size_t out_bytes)
 {
     char line[512];
@@ -45,7 +47,7 @@ static bool read_line(const char *path, const char *word, char *out, size_t out_
     return found;
 }
 
-/* The file of this process's agent in /proc: how many there are. */
+/* Finds the /proc file of this process's agent. Returns the number of agents. */
 static int agents_find(const char *name, char *path, size_t path_bytes)
 {
     int count = 0;
@@ -125,7 +127,8 @@ static void the_agent_takes_no_signals(enum window_kind kind)
     window_free(&window);
 }
 
-/* Every rank takes its memory away from under the open window; the next one is told, and everybody lives on. */
+/* Every rank unmaps its memory under the open window. The next rank gets an error, and all ranks
+ * continue. */
 static void memory_that_vanished_is_an_error_at_the_origin(enum window_kind kind)
 {
     int next = (world_rank + 1) % world_size;
@@ -210,7 +213,7 @@ static void more_threads_than_slots_are_served(enum window_kind kind)
     window_free(&shared_window);
 }
 
-/* Program memory on rank 0 alone; the others bring memory of MPI's. */
+/* Program memory on rank 0 alone; the other ranks use memory of MPI_Alloc_mem. */
 static void a_window_may_mix_memory_of_both_sorts(enum window_kind kind)
 {
     int64_t *mine, value = world_rank + 1, seen = 0;
@@ -243,7 +246,7 @@ static void a_window_may_mix_memory_of_both_sorts(enum window_kind kind)
         MPI_Free_mem(mine);
 }
 
-/* One more to a word by a compare_and_swap that is repeated until nobody comes in between. */
+/* Increments a word by a compare_and_swap that repeats until no other rank intervenes. */
 static void swap_one_more(MPI_Win win, MPI_Aint disp)
 {
     int64_t seen = 0, wanted, next;
@@ -255,7 +258,8 @@ static void swap_one_more(MPI_Win win, MPI_Aint disp)
     } while (seen != wanted && !harness_failed());
 }
 
-/* Word 0 by fetch_and_op, word 1 by compare_and_swap, words 2 to 4 by get_accumulate: all ranks, and rank 0 at itself. */
+/* Word 0 by fetch_and_op, word 1 by compare_and_swap, words 2 to 4 by get_accumulate: all ranks,
+ * and rank 0 on itself. */
 static void all_and_the_target_itself_count_exactly(enum window_kind kind)
 {
     int rounds = scaled_rounds(ROUNDS);
@@ -321,7 +325,7 @@ struct pair {
     int index;
 };
 
-/* One pair of each three; what lies between them, and the padding, is the target's. */
+/* One pair in three; the memory between the pairs, and the padding, belong to the target. */
 static void pairs_at_distances_are_updated_and_nothing_else(enum window_kind kind)
 {
     struct pair mine[BLOCKS];

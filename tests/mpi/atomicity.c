@@ -1,13 +1,14 @@
-/* Element-wise atomicity: all ranks, the target included, work on the same elements at the same time, and no update is lost.
- * Totals are exact: the values are integers that every type involved holds exactly.
- * A plain MPI program, run by the test rows. */
+/* Element-wise atomicity: all ranks, including the target, update the same elements concurrently,
+ * and no update is lost. Totals are exact: the values are integers that every type involved
+ * represents exactly. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory under attack: one window that begins with the elements of rank 0; every rank is an origin. */
+/* The memory under test: a window that begins with the elements of rank 0; every rank is an
+ * origin. */
 static struct window arena_make(enum window_kind kind)
 {
     struct window window = window_make(kind, world_rank == 0 ? 32768 : 16, 1, MPI_COMM_WORLD);
@@ -58,7 +59,8 @@ static void sums_from_all_ranks_add_up(enum window_kind kind)
     arena_free(&window);
 }
 
-/* Each rank has one byte of the same words: a wider atomic operation must not take the neighbours along. */
+/* Each rank has one byte of the same words: a wider atomic operation must not change the
+ * neighbouring bytes. */
 static void neighbouring_small_elements_do_not_disturb_each_other(enum window_kind kind)
 {
     struct window window = arena_make(kind);
@@ -108,7 +110,7 @@ static void bits_and_extremes_from_all_ranks_meet(enum window_kind kind)
     arena_free(&window);
 }
 
-/* Increments by compare-and-swap loops on the location that others add to at the same time. */
+/* Increments by compare-and-swap loops on a location to which other ranks add concurrently. */
 static void swap_loops_and_sums_mix(enum window_kind kind)
 {
     struct window window = arena_make(kind);
@@ -201,14 +203,14 @@ static void replaced_elements_are_never_torn(enum window_kind kind)
 
 enum { ELEMENTS = 1100, SHAPES = 4 };
 
-/* Which elements of an array one update has, and their datatype. */
+/* The elements of an array that one update covers, and their datatype. */
 struct shape {
     MPI_Datatype type;
     int count;
     int elements[ELEMENTS];
 };
 
-/* All, every second, every third from the last on, and every fifth in no order. */
+/* All, every second, every third in reverse order, and every fifth in random order. */
 static void shape_make(struct shape *shape, int number, struct random *random)
 {
     static const int first[SHAPES] = {0, 0, ELEMENTS - 1, 0}, step[SHAPES] = {1, 2, -3, 5};
@@ -224,8 +226,8 @@ static void shape_make(struct shape *shape, int number, struct random *random)
     MPI_Type_commit(&shape->type);
 }
 
-/* Updates of many elements, of one shape each, and of single ones, aligned or not, some across a
- * page's end. */
+/* Updates of many elements in one shape, and of single ones, aligned or not, some across a page
+ * boundary. */
 static void bulk_and_single_updates_mix(enum window_kind kind)
 {
     static struct shape shape;
@@ -287,7 +289,7 @@ static void tickets_are_unique(enum window_kind kind)
     arena_free(&window);
 }
 
-/* Every token swapped in by MPI_REPLACE is swapped out once, or is the last one. */
+/* Each token swapped in by MPI_REPLACE is swapped out once, or is the last one. */
 static void replaced_tokens_are_conserved(enum window_kind kind)
 {
     struct window window = arena_make(kind);
@@ -305,7 +307,7 @@ static void replaced_tokens_are_conserved(enum window_kind kind)
     arena_free(&window);
 }
 
-/* Everyone updates everyone, so that each rank is origin and target at once. */
+/* Each rank updates all ranks, so it is origin and target at once. */
 static void all_ranks_are_targets_at_once(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);

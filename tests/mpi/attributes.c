@@ -1,6 +1,6 @@
-/* What a window carries: predefined attributes, group, names, the user's attributes, Fortran handles, error handlers, info.
- * Every flavour answers alike, whatever lies behind its handle.
- * A plain MPI program, run by the test rows. */
+/* The state of a window: predefined attributes, group, names, the user's attributes, Fortran
+ * handles, error handlers, info. Every flavour returns the same answers, whatever memory is behind
+ * its handle. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -201,7 +201,7 @@ static int count_removal(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Each of the three alone on a window, since one of them would hide the others. */
+/* Puts one of the three alone on a window, since one would mask the others. */
 static void hang_on(MPI_Win win, int what, int keyval, MPI_Errhandler handler)
 {
     static int value;
@@ -213,7 +213,7 @@ static void hang_on(MPI_Win win, int what, int keyval, MPI_Errhandler handler)
         CHECK_OK(MPI_Win_set_errhandler(win, handler));
 }
 
-/* Windows one after the other, whose handles may be the same. */
+/* Makes one window after the other; their handles may be equal. */
 static void what_hangs_on_a_window_ends_with_it(enum window_kind kind)
 {
     MPI_Errhandler mine, got;
@@ -298,7 +298,8 @@ static int count_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *ou
     return MPI_SUCCESS;
 }
 
-/* What Oriel makes at a program's first window takes nothing of the program's along: so this is the first case. */
+/* Oriel's setup at a program's first window copies no attribute of the program: so this is the
+ * first case. */
 static void the_first_window_copies_no_attributes(enum window_kind kind)
 {
     struct window window;

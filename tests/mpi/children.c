@@ -1,6 +1,7 @@
-/* What a forked child of a rank may do with windows and their memory.  Its calls fail with MPI_ERR_OTHER and end nobody; what it
- * writes is its own, but for memory of MPI_Win_allocate_shared; the parent's windows go on.
- * A plain MPI program, run by the test rows. */
+/* Rights of a rank's forked child with windows and their memory. Its MPI calls fail with
+ * MPI_ERR_OTHER and end no process. Its writes are private, except to memory of
+ * MPI_Win_allocate_shared; the parent's windows continue to work. A plain MPI program, run by the
+ * test rows. */
 #include "harness.h"
 
 #include <errno.h>
@@ -10,14 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS = 40000 }; /* of a rank's memory: pages of its own and beside others */
+enum { WORDS = 40000 }; /* of a rank's memory: whole pages, and pages shared with other data */
 
 static int64_t *words_of(const struct window *window)
 {
     return (int64_t *)window->base;
 }
 
-/* A child that is told when to go on: both ends of two pipes. */
+/* A child that waits for a command to continue: both ends of two pipes. */
 struct child {
     pid_t pid;
     int to_child[2];
@@ -35,7 +36,7 @@ static bool hear(int end)
     return read(end, &byte, 1) == 1;
 }
 
-/* True in the child. */
+/* Returns true in the child. */
 static bool child_fork(struct child *child)
 {
     if (!CHECK(pipe(child->to_child) == 0 && pipe(child->to_parent) == 0, "no pipe"))
@@ -44,7 +45,7 @@ static bool child_fork(struct child *child)
     child->pid = fork();
     if (child->pid != 0)
         return false;
-    close(child->to_child[1]); /* so that the parent's end is noticed */
+    close(child->to_child[1]); /* the child then notices when the parent's end closes */
     close(child->to_parent[0]);
     return true;
 }
@@ -121,7 +122,7 @@ static void own_has(const struct window *window, int64_t value)
     MPI_Win_unlock(world_rank, window->win);
 }
 
-/* Writes everywhere while the parents go on; what it wrote stays what it reads. */
+/* Writes everywhere while the parents continue; later reads return its own writes. */
 static void child_of_its_own(const struct child *child, int64_t *words)
 {
     bool right = true;
@@ -156,7 +157,7 @@ static void writes_of_a_child_are_its_own(enum window_kind kind)
     window_free(&window);
 }
 
-/* A child that writes when it is told, and sees what parents and peers write. */
+/* A child that writes on command and sees the writes of parents and peers. */
 static void child_that_shares(const struct child *child, int64_t *words)
 {
     bool right = hear(child->to_child[0]);
@@ -218,7 +219,7 @@ static void memory_freed_in_a_child_is_there_in_the_parent(enum window_kind kind
     window_free(&window);
 }
 
-/* Bytes that the process holds for itself alone in mappings of a memory file. */
+/* Memory, in KiB, that the process alone maps from a memory file. */
 static long own_kib(void)
 {
     char line[512];
@@ -257,7 +258,7 @@ static void child_of_a_large_window_copies_nothing(enum window_kind kind)
         if (own_kib() > 64)
             _exit(1);
         for (int i = 0; i < 2; i++)
-            base[i * step_bytes] = 2; /* two pages of its own */
+            base[i * step_bytes] = 2; /* two private pages */
         if (own_kib() > 64)
             _exit(2);
         execl("/bin/true", "true", (char *)NULL);

@@ -1,6 +1,6 @@
-/* Creation of windows: every flavour over every sort of memory and communicator gives a window whose whole memory is reachable.
- * Each case makes and frees its own windows; bytes beside a window never change.
- * A plain MPI program, run by the test rows. */
+/* Creation of windows: every flavour over every kind of memory and communicator gives a window
+ * whose whole memory is reachable. Each case makes and frees its own windows; bytes outside a
+ * window never change. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void sizes_and_units_may_differ_by_rank(enum window_kind kind)
     window_free(&window);
 }
 
-/* Ranks above 0 bring nothing, and are targets of every synchronisation all the same. */
+/* Ranks above 0 have no memory; they are still targets of every synchronisation. */
 static void size_zero_with_a_null_base_is_a_window(enum window_kind kind)
 {
     MPI_Aint size_bytes = world_rank == 0 ? 64 : 0;
@@ -283,7 +283,7 @@ static void allocated_memory_takes_interior_windows(enum window_kind kind)
     }
 }
 
-/* Programs that ran on fresh memory only rely on it.  Freed memory of MPI may be given again. */
+/* Programs that ran on fresh memory rely on zeros. MPI may return freed memory again. */
 static void allocated_windows_are_zero(enum window_kind kind)
 {
     enum { ROUNDS = 3 };
@@ -363,7 +363,7 @@ static char *sparse_mapping(size_t size_bytes)
     return NULL;
 }
 
-/* Of this process: a busy machine takes none of it. */
+/* CPU time of this process: other load on the node does not count. */
 static double processor_seconds(void)
 {
     struct timespec now;
@@ -371,7 +371,7 @@ static double processor_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Checks the time since started, and what this process has more of since then. */
+/* Checks the time since started, and this process's growth since then. */
 static void check_sparse(const char *what, double started, struct pages before)
 {
     enum { RESIDENT_KIB = 16 << 10, TABLES_KIB = 1 << 10 };
@@ -414,10 +414,10 @@ static void use_sparse(char *memory, size_t size_bytes, bool attached)
     check_sparse("MPI_Win_free", started, before);
 }
 
-/* A window brings in none of the pages that nobody has touched, nor does it look at each. */
+/* Creation touches no untouched page and does not inspect each page. */
 static void sparse_mappings_become_windows_at_once(enum window_kind kind)
 {
-    /* The last of these may be shared in place; what that costs keeps later ones from it. */
+    /* The last of these may be promoted. The cost of its promotion prevents later ones. */
     static const size_t sizes_bytes[] = {(size_t)1 << 40, (size_t)64 << 30, (size_t)16 << 30};
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(sizes_bytes); i++) {

@@ -1,6 +1,6 @@
-/* Short puts and accumulates of many kinds in one epoch, which may wait in their origin until it completes them: each call that
- * completes does so before the target is told, and what follows in the epoch finds what came before.
- * A plain MPI program, run by the test rows. */
+/* Short puts and accumulates of many kinds in one epoch, which may wait in their origin until the
+ * epoch completes them. Each completing call finishes them before it notifies the target, and later
+ * operations in the epoch see earlier ones. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -60,7 +60,7 @@ static void epoch_begin(MPI_Win win, enum completion by)
     }
 }
 
-/* Afterwards the neighbour is told by the host's message, or by the end of the epoch itself. */
+/* Afterwards the host's message, or the end of the epoch, notifies the neighbour. */
 static void epoch_end(MPI_Win win, enum completion by)
 {
     int target = right_of(world_rank);
@@ -83,14 +83,15 @@ static void epoch_end(MPI_Win win, enum completion by)
         MPI_Win_sync(win);
 }
 
-/* What is left open where only a flush has completed. */
+/* Closes the epoch that stays open after a flush. */
 static void epoch_close(MPI_Win win, enum completion by)
 {
     if (by == BY_FLUSH || by == BY_FLUSH_ALL)
         MPI_Win_unlock(right_of(world_rank), win);
 }
 
-/* The memory of this rank, which its left neighbour alone has written, as the same random numbers would have it. */
+/* The memory of this rank, which only its left neighbour has written, must match the same random
+ * sequence. */
 static void memory_expect(const char *base, const char *model, enum completion by, int round)
 {
     for (int i = 0; i < SLOT_BYTES; i++)
@@ -101,7 +102,7 @@ static void memory_expect(const char *base, const char *model, enum completion b
 
 /* --- puts --- */
 
-/* The round's puts: to the window, or to the model of what they make of it. */
+/* The round's puts: to the window, or to the model of the expected result. */
 static void puts_of(int origin, int round, MPI_Win win, char *model)
 {
     static char data[MOST * LONGEST]; /* each put's own until all are complete */
@@ -160,7 +161,7 @@ static void accumulates_of(int origin, int round, MPI_Win win, char *model)
 
 typedef void operations(int origin, int round, MPI_Win win, char *model);
 
-/* Each rank's memory is its left neighbour's to write in. */
+/* Only the left neighbour writes to a rank's memory. */
 static void completion_try(enum window_kind kind, operations *operate)
 {
     struct window window = window_make(kind, SLOT_BYTES, 1, MPI_COMM_WORLD);
@@ -193,7 +194,7 @@ static void each_call_that_completes_accumulates_has_done_them(enum window_kind 
 
 /* --- in one epoch --- */
 
-/* MPI promises an order to accumulates alone; that a get sees a put before it is what both hosts do. */
+/* MPI guarantees an order for accumulates alone. Both hosts also let a get see an earlier put. */
 static void what_follows_finds_what_came_before(enum window_kind kind)
 {
     struct window window = window_make(kind, SLOT_BYTES, 1, MPI_COMM_WORLD);
@@ -225,8 +226,8 @@ static void what_follows_finds_what_came_before(enum window_kind kind)
     window_free(&window);
 }
 
-/* All count in the same words of rank 0, which counts itself, and each puts to a word of its own between them; rank 0 stores to
- * others meanwhile. */
+/* All ranks count in the same words of rank 0, which counts itself. Each puts to a word of its own
+ * between them. Rank 0 stores to other words meanwhile. */
 static void many_origins_of_one_target_lose_nothing(enum window_kind kind)
 {
     enum { COUNTERS = 4, APART = 64 };
@@ -265,7 +266,7 @@ static void many_origins_of_one_target_lose_nothing(enum window_kind kind)
     window_free(&window);
 }
 
-/* Inside lock_all a put arrives though its origin calls nothing more: programs rely on it. */
+/* Inside lock_all a put arrives although its origin makes no further call: programs rely on it. */
 static void a_put_in_lock_all_waits_for_no_flush(enum window_kind kind)
 {
     struct window window = window_make(kind, SLOT_BYTES, 1, MPI_COMM_WORLD);
@@ -290,8 +291,8 @@ static void a_put_in_lock_all_waits_for_no_flush(enum window_kind kind)
 
 /* --- errors --- */
 
-/* A page of the target's memory is gone, or may only be read: the call that completes tells the window and the rank, all else
- * is done, and the window works on. */
+/* A page of the target's memory is unmapped or read-only. The completing call reports the window
+ * and the rank, completes all other operations, and leaves the window usable. */
 static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
 {
     enum { PAGES = 5, LOST = 2 * PAGE, FIRST = PAGE / 128 };
@@ -348,7 +349,8 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
     munmap(area, PAGES * PAGE);
 }
 
-/* What fails at one rank does not keep the flush from completing a put to another one, on another node or not. */
+/* A failure at one rank does not keep the flush from completing a put to another rank, on any
+ * node. */
 static void a_failure_keeps_no_other_operation_from_completing(enum window_kind kind)
 {
     enum { LONG_BYTES = 60000, ROUNDS = 20, SENT = 1, SEEN = 2 };

@@ -1,6 +1,6 @@
-/* Runs a program to which the kernel denies copies between processes, as containers do: a seccomp filter refuses
- * process_vm_readv and process_vm_writev with EPERM for it and all that it starts.
- * Started by tests/launch --deny: deny PROGRAM [ARGUMENT...]. */
+/* Runs a program to which the kernel denies copies between processes, as containers do. A seccomp
+ * filter refuses process_vm_readv and process_vm_writev with EPERM for the program and its
+ * children. Started by tests/launch --deny: deny PROGRAM [ARGUMENT...]. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -35,7 +35,7 @@ static int install(void)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
-/* The filter is there: not even the own memory can be copied. */
+/* The filter is active: even copies of the process's own memory fail. */
 static int is_denied(void)
 {
     char from = 1;

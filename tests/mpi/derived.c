@@ -1,6 +1,6 @@
-/* Put and get with derived datatypes of every constructor on both sides, against what the host packs and unpacks.
- * Every byte of the target's slot and of the origin's buffer is compared after every operation.
- * A plain MPI program, run by the test rows. */
+/* Put and get with derived datatypes of every constructor on both sides, against the host's pack
+ * and unpack. Every byte of the target's slot and of the origin's buffer is compared after every
+ * operation. A plain MPI program, run by the test rows. */
 #include "derived.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* The slot's model and the field take what the host makes of it. */
+/* Updates the slot's model and the field to the host's result. */
 static void put_and_check(struct slot *slot, const struct sides *sides, struct random *random)
 {
     unsigned char field[FIELD_BYTES], kept[FIELD_BYTES], packed[PACKED_MOST_BYTES];
@@ -50,7 +50,7 @@ static void random_round(struct slot *slot, struct sides *sides, struct random *
     struct random_signature signature = random_signature_any(random);
     sides_make(sides, &signature, !put, random_next(random));
     for (uint64_t left = 1 + random_below(random, 4); left > 0;
-         left--) /* the same again is a way of its own */
+         left--) /* a repeated call uses a separate path */
         if (put)
             put_and_check(slot, sides, random);
         else
@@ -74,7 +74,8 @@ static void random_types_move(enum window_kind kind)
     slots_free(&window);
 }
 
-/* All ranks make the same types, and use them at the same time as origin of their own and as target for another. */
+/* All ranks make the same types and use them concurrently: on the origin side of their own
+ * operations, on the target side of others'. */
 static void one_type_serves_all_ranks_at_once(enum window_kind kind)
 {
     static struct slot slot;
@@ -96,7 +97,7 @@ static void one_type_serves_all_ranks_at_once(enum window_kind kind)
     slots_free(&window);
 }
 
-/* The sink has room for more items than the source fills. */
+/* The destination has room for more items than the source fills. */
 static void a_sink_may_be_larger_than_the_data(enum window_kind kind)
 {
     static struct slot slot;
@@ -130,7 +131,8 @@ static void a_sink_may_be_larger_than_the_data(enum window_kind kind)
     slots_free(&window);
 }
 
-/* The call has all that it needs of a type; its handle may be another type right afterwards. */
+/* The call keeps all that it needs of a type; the handle may be reused for another type immediately
+ * afterwards. */
 static void types_may_be_freed_after_the_call(enum window_kind kind)
 {
     static struct slot slot;
@@ -158,7 +160,8 @@ static void types_may_be_freed_after_the_call(enum window_kind kind)
     slots_free(&window);
 }
 
-/* Columns of a matrix as items that lie inside of each other: the extent is one element, the span nearly the matrix. */
+/* Columns of a matrix as interleaved items: the extent is one element, the span nearly the
+ * matrix. */
 static void interleaved_items_transpose(enum window_kind kind)
 {
     enum { N = 24 };
@@ -191,7 +194,8 @@ static void interleaved_items_transpose(enum window_kind kind)
     window_free(&window);
 }
 
-/* Pieces of three unrelated buffers; the datatype holds their addresses and the buffer argument none. */
+/* Pieces of three unrelated buffers; the datatype contains their addresses, and the buffer argument
+ * is MPI_BOTTOM. */
 static void origins_may_be_absolute_addresses(enum window_kind kind)
 {
     static int64_t first[4], third[8];
@@ -229,7 +233,7 @@ static void origins_may_be_absolute_addresses(enum window_kind kind)
     window_free(&window);
 }
 
-/* Each level holds the one below and one integer more, in turn before and behind it. */
+/* Each level contains the one below and one more integer, alternately before and after it. */
 static void datatypes_of_sixty_levels_move(enum window_kind kind)
 {
     enum { LEVELS = 60 };
@@ -270,7 +274,8 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
     window_free(&window);
 }
 
-/* A part without bytes, a block of no items and no blocks at all hold a place in a constructor and move nothing. */
+/* A part without bytes, a block of no items and zero blocks are valid constructor arguments and
+ * move nothing. */
 static void parts_without_bytes_move_nothing(enum window_kind kind)
 {
     const int lengths[] = {2, 1, 0, 3, 1};
@@ -301,7 +306,7 @@ static void parts_without_bytes_move_nothing(enum window_kind kind)
     window_free(&window);
 }
 
-/* Displacements in units of nothing: all blocks begin where the type does. */
+/* Displacements are multiples of zero: all blocks begin at the start of the type. */
 static void blocks_over_an_extent_of_0_lie_at_one_place(enum window_kind kind)
 {
     int sent = 4711, there = 0, right = (world_rank + 1) % world_size;

@@ -1,6 +1,6 @@
-/* Accumulate and get_accumulate with derived datatypes of one predefined type on all sides, against a model that the host
- * packs, the operator changes element by element and the host unpacks; and accesses that leave the window by one byte.
- * A plain MPI program, run by the test rows. */
+/* Accumulate and get_accumulate with derived datatypes of one predefined type on all sides, against
+ * a model: the host packs, the operator changes each element, and the host unpacks. Also accesses
+ * that exceed the window by one byte. A plain MPI program, run by the test rows. */
 #include "derived.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* One operation: elements as an array of the predefined type, extents apart, on both sides. */
+/* One operation: elements as an array of the predefined type, one extent apart, on both sides. */
 struct update {
     const struct random_leaf *leaf;
     MPI_Op op;
@@ -26,7 +26,8 @@ struct update {
     unsigned char before[PACKED_MOST_BYTES]; /* packed */
 };
 
-/* What a long double's padding bytes hold after arithmetic is the compiler's business: such types are only moved. */
+/* The padding bytes of a long double after arithmetic depend on the compiler: such types are only
+ * moved. */
 static bool has_padded_values(const struct test_type *model)
 {
     size_t parts = model->group == GROUP_COMPLEX ? 2 : 1;
@@ -79,8 +80,8 @@ static void elements_unpack(const struct update *update, const unsigned char *pa
                MPI_COMM_SELF);
 }
 
-/* The slot's elements get values that operators can work on; the field gets the operand.  The model becomes what the
- * operator makes of them. */
+/* The slot's elements get values that are valid for the operators; the field gets the operand. The
+ * model becomes the operator's result. */
 static void update_prepare(struct update *update, struct slot *slot, const struct sides *sides,
                            unsigned char *field, struct random *random)
 {
@@ -197,7 +198,7 @@ static void random_types_get_accumulate(enum window_kind kind)
     slots_free(&window);
 }
 
-/* All four operations with one target side; the class wanted, or success. */
+/* All four operations with one target side; expects the given class, or success. */
 static void four_operations(MPI_Win win, int class, const struct sides *sides, unsigned char *field,
                             unsigned char *got, MPI_Aint disp)
 {
@@ -216,7 +217,8 @@ static void four_operations(MPI_Win win, int class, const struct sides *sides, u
     CHECK_OK(MPI_Win_flush(target, win));
 }
 
-/* The first byte and the last that move may touch the window's ends; one byte further, and nothing changes anywhere. */
+/* The first and last byte that move may touch the window's ends. One byte further is an error, and
+ * nothing changes. */
 static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
 {
     static struct sides sides;
@@ -255,7 +257,7 @@ static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
     window_free(&window);
 }
 
-/* Buffer arguments of MPI_BOTTOM, with the addresses in the datatypes, are buffers all the same. */
+/* Buffer arguments of MPI_BOTTOM, with the addresses in the datatypes, are valid buffers. */
 static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
 {
     static int64_t operand[9], result[9];
@@ -296,8 +298,8 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
     window_free(&window);
 }
 
-/* Elements of a window of doubles: 36,000 single ones with holes, for which the lock is given to
- * others once. */
+/* Elements of a window of doubles: 36,000 separate ones with holes, during which the lock is
+ * yielded to others once. */
 static int many_places(int *places, bool shuffled, struct random *random)
 {
     enum { PLACES = 36000 };
@@ -312,13 +314,13 @@ static int many_places(int *places, bool shuffled, struct random *random)
     return PLACES;
 }
 
-/* Many elements with holes on all three sides, in order and in none. */
+/* Many elements with holes on all three sides, in ascending and in random order. */
 static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
 {
     enum { MOST = 108000 };
     static int places[MOST];
     static double operands[2 * MOST], results[3 * MOST];
-    struct random random = random_start(0); /* the same places everywhere */
+    struct random random = random_start(0); /* the same offsets on every rank */
     struct window window = window_make(kind, MOST * (MPI_Aint)sizeof(double), 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
     MPI_Win_lock_all(0, window.win);
@@ -364,8 +366,8 @@ static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
     window_free(&window);
 }
 
-/* MPI forbids it, and both hosts do it: an element that the target's datatype has several times is
- * updated as often. */
+/* MPI forbids a target datatype that contains an element several times. Both hosts update the
+ * element that often. */
 static void elements_that_are_named_twice_are_updated_twice(enum window_kind kind)
 {
     enum { ELEMENTS = 6 };
@@ -395,8 +397,8 @@ static void elements_that_are_named_twice_are_updated_twice(enum window_kind kin
     window_free(&window);
 }
 
-/* Two predefined types in one datatype, or one on each side, that are to be computed with: MPI_ERR_TYPE, and nothing changes.
- * Pairs with padding are not copied into other types, either. */
+/* Two predefined types in one datatype, or a different one on each side, in a computing operation:
+ * MPI_ERR_TYPE, and nothing changes. Pairs with padding are not copied into other types either. */
 static void mixed_types_are_refused(enum window_kind kind)
 {
     const int ones[] = {1, 1};

@@ -1,6 +1,5 @@
-/* Sides, slots and comparisons of the tests of derived datatypes.
- * A side that the host packs otherwise than the constructors' definitions say fails the case: the model would be wrong.
- * Called by derived.c and derived_accumulate.c. */
+/* Sides, slots and comparisons of the derived datatype tests. If the host's pack differs from the
+ * constructors' definitions, the case fails: the model would be wrong. */
 #include "derived.h"
 
 #include <stdio.h>
@@ -17,7 +16,7 @@ static int greatest_divisor(int a, int b)
     return b == 0 ? a : greatest_divisor(b, a % b);
 }
 
-/* Somewhere in the field, if it has room. */
+/* Places the side at a random offset of the field, if it fits. */
 static bool side_place(struct side *side, bool disjoint, MPI_Aint step, struct random *random)
 {
     MPI_Aint low, high;

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Windows need no room in /dev/shm: 256 MiB on each rank, where it has some MiB for what the host itself keeps there, and windows
-where the program has filled it up.
-As root, in a mount namespace of its own.  Run by CTest for each host."""
+"""Windows need no space in /dev/shm: 256 MiB on each rank work where it has a few MiB for the
+host's own files, and windows work where the program has filled it up.
+
+Runs as root, in a mount namespace of its own. CTest runs it for each host."""
 
 import argparse
 import os
@@ -14,7 +15,7 @@ CASES = ("windows_of_256_mib_on_each_rank_work", "windows_work_where_dev_shm_is_
 
 
 def namespace(command):
-    """The command where /dev/shm is small and everything else is as it was."""
+    """The command in a namespace with a small /dev/shm."""
     script = f'mount -t tmpfs -o size={ROOM} tmpfs /dev/shm && exec "$@"'
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *command]
 
@@ -24,7 +25,7 @@ def main():
     parser.add_argument("--launch", required=True)
     parser.add_argument("--build", required=True)
     parser.add_argument("--host", required=True)
-    parser.add_argument("--plain", action="store_true", help="the host alone, to see what it does")
+    parser.add_argument("--plain", action="store_true", help="on the bare host, for comparison")
     parser.add_argument("program")
     args = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("unshare"):

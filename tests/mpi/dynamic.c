@@ -1,6 +1,6 @@
-/* Dynamic windows: memory attached at any time is reached by its address from every rank, by every operation, in every kind
- * of epoch; nothing else is.
- * A plain MPI program, run by the test rows. */
+/* Dynamic windows: memory attached at any time is reachable by its address from every rank, by
+ * every operation, in every kind of epoch; no other memory is. A plain MPI program, run by the test
+ * rows. */
 #include "dynamic_regions.h"
 
 #include <sys/mman.h>
@@ -130,7 +130,7 @@ static void access_spans_regions_that_touch(enum window_kind kind)
     memory_free(kind, memory);
 }
 
-/* The holes of a target datatype are nobody's business. */
+/* The holes of a target datatype are not checked. */
 static void holes_of_a_datatype_need_not_be_attached(enum window_kind kind)
 {
     MPI_Aint there[MANY_RANKS];
@@ -159,7 +159,7 @@ static void holes_of_a_datatype_need_not_be_attached(enum window_kind kind)
     memory_free(kind, words);
 }
 
-/* Nor need they be memory: a get that fetches what lies between would find nothing there. */
+/* Holes need not be mapped either: a get that read the memory between the blocks would fault. */
 static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
 {
     enum { EACH = 8, PAGE = 4096, PAGE_WORDS = PAGE / sizeof(int64_t) };
@@ -193,7 +193,8 @@ static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
     munmap(words, 3 * PAGE);
 }
 
-/* Absolute addresses in the datatype, displacement MPI_BOTTOM: both sorts of memory in one operation. */
+/* Absolute addresses in the datatype, displacement MPI_BOTTOM: both kinds of memory in one
+ * operation. */
 static void datatype_of_addresses_reaches_all_sorts_of_memory(enum window_kind kind)
 {
     enum { PLACES = 3 };
@@ -249,7 +250,7 @@ static void atomics_of_all_ranks_add_up(enum window_kind kind)
         MPI_Accumulate(&half, 1, MPI_DOUBLE, target, there[target] + 8, 1, MPI_DOUBLE, MPI_SUM,
                        win);
         int64_t seen = -1, wanted;
-        do { /* an addition by hand */
+        do { /* an addition by get and put */
             wanted = seen < 0 ? 0 : seen;
             int64_t next = wanted + 1;
             MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, there[target] + 16,
@@ -318,7 +319,7 @@ static void one_memory_may_be_attached_to_several_windows(enum window_kind kind)
     memory_free(kind, words);
 }
 
-/* Fresh memory at an old address is looked up again, whatever an origin remembers. */
+/* The origin looks up new memory at a reused address again, whatever it has cached. */
 static void detached_memory_can_be_attached_again_in_other_sizes(enum window_kind kind)
 {
     MPI_Aint there[MANY_RANKS];
@@ -353,7 +354,7 @@ static void requests_and_large_counts_reach_attached_memory(enum window_kind kin
     addresses_share(words, there);
     MPI_Win_lock_all(0, win);
     MPI_Rput(sent, 2, MPI_INT64_T, target, there[target], 2, MPI_INT64_T, win, &requests[0]);
-    MPI_Win_flush(target, win); /* what is put and what is added to it are in no order otherwise */
+    MPI_Win_flush(target, win); /* without it the put and the addition have no order */
     MPI_Raccumulate(&sent[0], 1, MPI_INT64_T, target, there[target], 1, MPI_INT64_T, MPI_PROD, win,
                     &requests[1]);
     MPI_Rget_accumulate(&sent[1], 1, MPI_INT64_T, &old, 1, MPI_INT64_T, target, there[target] + 8,

@@ -1,6 +1,5 @@
-/* What the tests of dynamic windows share: memory of a kind, a window, everybody's addresses.
- * Displacements are addresses, so each rank tells the others where its memory lies.
- * Called by the dynamic tests of this folder. */
+/* Shared parts of the dynamic window tests: memory of a kind, a window, all ranks' addresses.
+ * Displacements are addresses, so each rank distributes the address of its memory. */
 #ifndef ORIEL_TESTS_DYNAMIC_H
 #define ORIEL_TESTS_DYNAMIC_H
 
@@ -38,7 +37,7 @@ static inline MPI_Win dynamic_make(MPI_Comm comm)
     return win;
 }
 
-/* Everybody's address of something, by rank. */
+/* Each rank's address of an object, by rank. */
 static inline void addresses_share(const void *mine, MPI_Aint addresses[MANY_RANKS])
 {
     MPI_Aint address;

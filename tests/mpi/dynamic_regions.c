@@ -1,5 +1,5 @@
-/* Dynamic windows whose regions come and go while others work on what stays, and one list over all of them.  dynamic.c has them
- * among its cases. */
+/* Cases of dynamic.c: regions are attached and detached while other ranks work on the remaining
+ * ones, and a linked list spans all regions. */
 #include "dynamic_regions.h"
 
 enum { PIECES = 500, PIECE_WORDS = 4 };
@@ -13,7 +13,7 @@ static void shuffle(struct random *random, int *order, int count)
     }
 }
 
-/* Thousands of regions come and go in any order; those that are there are reached, each as itself. */
+/* Attaches and detaches thousands of regions in any order; each attached one is reachable. */
 void thousands_of_regions_come_and_go(enum window_kind kind)
 {
     enum { REGIONS = 6000 };
@@ -28,7 +28,7 @@ void thousands_of_regions_come_and_go(enum window_kind kind)
         for (int i = 0; i < REGIONS; i++)
             MPI_Win_attach(win, &words[2 * order[i]], sizeof words[0]);
         shuffle(&random, order, REGIONS);
-        for (int i = 0; i < REGIONS; i++) /* odd ones go again */
+        for (int i = 0; i < REGIONS; i++) /* detach the odd ones again */
             if (order[i] % 2 == 1)
                 MPI_Win_detach(win, &words[2 * order[i]]);
         addresses_share(words, there);
@@ -59,7 +59,7 @@ void thousands_of_regions_come_and_go(enum window_kind kind)
     memory_free(kind, words);
 }
 
-/* Everybody attaches and detaches while all others work on what stays. */
+/* All ranks attach and detach while others work on the remaining regions. */
 void table_changes_under_accesses(enum window_kind kind)
 {
     MPI_Aint there[MANY_RANKS];
@@ -93,7 +93,8 @@ void table_changes_under_accesses(enum window_kind kind)
     memory_free(kind, pieces);
 }
 
-/* MPI-4.1, 13.2.4: an address tells where a list goes on; the last element's link is claimed by compare_and_swap. */
+/* MPI-4.1, 13.2.4: an address links to the next element; compare_and_swap claims the last element's
+ * link. */
 struct link {
     int64_t rank; /* -1: the end */
     MPI_Aint address;
@@ -111,7 +112,7 @@ static struct link append_after(MPI_Win win, struct link at, const struct elemen
     MPI_Get_address(mine, &my_address);
     MPI_Compare_and_swap(&me, &nobody, &found, MPI_INT64_T, (int)at.rank, at.address, win);
     MPI_Win_flush((int)at.rank, win);
-    if (found == nobody) { /* the link is ours; its address is written once */
+    if (found == nobody) { /* this rank owns the link; its address is written once */
         MPI_Accumulate(&my_address, 1, MPI_AINT, (int)at.rank, at.address + 8, 1, MPI_AINT,
                        MPI_REPLACE, win);
         MPI_Win_flush((int)at.rank, win);

@@ -1,4 +1,4 @@
-/* Cases of dynamic.c that dynamic_regions.c has. */
+/* The cases of dynamic.c that dynamic_regions.c defines. */
 #ifndef ORIEL_TESTS_DYNAMIC_REGIONS_H
 #define ORIEL_TESTS_DYNAMIC_REGIONS_H
 

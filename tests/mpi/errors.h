@@ -1,6 +1,6 @@
-/* What the error tests share: a window full of a guard pattern, and the checks that an error changed nothing.
- * The window's handler is MPI_ERRORS_RETURN, so that each call's class is seen by the test itself.
- * Called by the error tests of this folder. */
+/* Shared parts of the error tests: a window full of a guard pattern, and checks that an error
+ * changed nothing. The window's handler is MPI_ERRORS_RETURN, so the test sees each call's class.
+ */
 #ifndef ORIEL_TESTS_ERRORS_H
 #define ORIEL_TESTS_ERRORS_H
 
@@ -30,7 +30,7 @@ static inline int guarded_target(void)
     return (world_rank + 1) % world_size;
 }
 
-/* All ranks together: the memory is untouched, and the window still does its work. */
+/* Collective: the memory is unchanged, and the window still works. */
 static inline void guarded_free(struct window *window)
 {
     int64_t value = 7000 + world_rank, seen = 0;

@@ -1,7 +1,6 @@
-/* Buffers at the origin: NULL where bytes are to be read or written is MPI_ERR_BUFFER, MPI_BOTTOM with a datatype of addresses
- * is a buffer, where nothing moves NULL is as good as any,
- * and no buffer is larger than the address space.
- * A plain MPI program, run by the test rows. */
+/* Origin buffers: NULL is MPI_ERR_BUFFER if bytes are read or written. MPI_BOTTOM with a datatype
+ * of addresses is a valid buffer, and NULL is valid if no data moves. A buffer larger than the
+ * address space is an error. A plain MPI program, run by the test rows. */
 #include "errors.h"
 
 static int64_t words[2];

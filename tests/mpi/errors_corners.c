@@ -1,6 +1,6 @@
-/* Wrong arguments that are easily taken for right ones: memory that is no allocation, datatypes that are not predefined,
- * assertions of other calls, no place for a request, datatypes without end; and right ones that look wrong.
- * A plain MPI program, run by the test rows. */
+/* Wrong arguments that look right: memory that no allocation returned, datatypes that are not
+ * predefined, assertions of other calls, a NULL request, datatypes that are too large. Also right
+ * arguments that look wrong. A plain MPI program, run by the test rows. */
 #include "errors.h"
 
 static int64_t words[4];
@@ -31,7 +31,7 @@ static void single_elements_are_of_predefined_datatypes(enum window_kind kind)
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < 3; i++) {
         MPI_Type_commit(&types[i]);
-        for (int again = 0; again < 2; again++) { /* also when the datatype is known */
+        for (int again = 0; again < 2; again++) { /* also when the datatype is cached */
             CHECK_CLASS(MPI_ERR_TYPE, MPI_Fetch_and_op(&words[0], &words[1], types[i],
                                                        guarded_target(), 0, MPI_SUM, window.win));
             CHECK_CLASS(MPI_ERR_TYPE,
@@ -115,13 +115,14 @@ static void datatypes_nested_without_end_are_refused(enum window_kind kind)
     guarded_free(&window);
 }
 
-/* What is nested twice at each level is one thing: without that, time and memory double with each level. */
+/* A type nested twice at each level is expanded once; otherwise time and memory would double with
+ * each level. */
 static void datatypes_nested_twice_at_each_level_are_taken(enum window_kind kind)
 {
 #ifdef OPEN_MPI
     enum {
         LEVELS = 12
-    }; /* this host gives out a new handle for each part, so that they cannot be told to be one */
+    }; /* this host returns a new handle for each part, so Oriel cannot recognise equal parts */
 #else
     enum { LEVELS = 20 };
 #endif
@@ -135,7 +136,8 @@ static void datatypes_nested_twice_at_each_level_are_taken(enum window_kind kind
     guarded_free(&window);
 }
 
-/* MPI-1's markers move nothing; hosts whose headers still have them take structs with them. */
+/* MPI-1's bound markers move nothing; hosts whose headers still have them accept structs with
+ * them. */
 static void structs_with_bound_markers_are_taken(enum window_kind kind)
 {
 #if defined MPI_LB && !defined OPEN_MPI
@@ -159,7 +161,8 @@ static void structs_with_bound_markers_are_taken(enum window_kind kind)
 #endif
 }
 
-/* What was right many times is looked at again, since place, rank, count, epoch and buffer are others each time. */
+/* Arguments that were right many times are checked again, since displacement, rank, count, epoch
+ * and buffer differ each time. */
 static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind)
 {
     enum { MANY = 20 };
@@ -197,7 +200,8 @@ static void bulk_accumulates_done_before_are_checked_again(enum window_kind kind
     guarded_free(&window);
 }
 
-/* A million words a million times at one place: what a billion of these add up to has no number. */
+/* A million words a million times at one address: the sum of a billion of these overflows the
+ * count. */
 static void items_on_top_of_each_other_are_counted(enum window_kind kind)
 {
     enum { MANY = 1 << 20, BILLION = 1 << 30 };

@@ -1,6 +1,6 @@
-/* Errors of creation, freeing and handles: the class of the standard, through the communicator's handler, on all ranks alike.
- * After every error the communicator still makes windows.
- * A plain MPI program, run by the test rows. */
+/* Errors of creation, freeing and handles: the class of the standard, through the communicator's
+ * handler, the same on all ranks. After every error the communicator still makes windows. A plain
+ * MPI program, run by the test rows. */
 #include "errors.h"
 
 static int handler_calls, handler_class;
@@ -36,7 +36,8 @@ static int create(const struct creation *creation, MPI_Comm comm, MPI_Win *win)
     }
 }
 
-/* The creation fails on some ranks (all, or only the last): all get the class, through the handler, once. */
+/* The creation fails on some ranks (all, or only the last): the handler of every rank receives the
+ * class, once. */
 static void creation_fails(const struct creation *wrong, const struct creation *right,
                            bool everywhere, int class)
 {
@@ -61,7 +62,7 @@ static void creation_fails(const struct creation *wrong, const struct creation *
     MPI_Comm_free(&comm);
 }
 
-/* The last one where all ranks share memory. */
+/* The last one requires that all ranks share memory. */
 static const int flavours[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE,
                                MPI_WIN_FLAVOR_SHARED};
 static char memory[64];
@@ -98,7 +99,8 @@ static void a_null_base_with_a_size_is_refused(enum window_kind kind)
     creation_fails(&wrong, &right, false, MPI_ERR_BASE);
 }
 
-/* Errors without a window or communicator of their own go to MPI_COMM_WORLD's handler or MPI_COMM_SELF's, by the standard's version. */
+/* Errors without a window or communicator go to MPI_COMM_WORLD's handler or MPI_COMM_SELF's, by the
+ * version of the standard. */
 static struct {
     MPI_Errhandler world, self;
 } saved;
@@ -148,7 +150,7 @@ static void an_intercommunicator_is_refused(enum window_kind kind)
     MPI_Comm_free(&half);
 }
 
-/* The host itself would end the job: MPI_COMM_WORLD's handler stays as it is. */
+/* The host would end the job: MPI_COMM_WORLD's handler stays unchanged. */
 static void an_info_never_set_is_refused(enum window_kind kind)
 {
     MPI_Info unset;
@@ -213,7 +215,8 @@ static void the_null_window_is_refused(enum window_kind kind)
     both_as_before();
 }
 
-/* The host may have reused the memory of the handle, so that only operations that Oriel itself looks up are asked. */
+/* The host may have reused the handle's memory. So the case calls only operations that Oriel itself
+ * looks up. */
 static void a_freed_window_is_refused(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD), copy = window;

@@ -1,5 +1,5 @@
-/* What dynamic windows refuse: each wrong call gives its error class, changes no byte of any rank, and leaves the window at work.
- * A plain MPI program, run by the test rows. */
+/* Errors of dynamic windows: each wrong call gives its error class, changes no byte of any rank,
+ * and leaves the window usable. A plain MPI program, run by the test rows. */
 #include "dynamic.h"
 
 enum { ROOM = 4096, FIRST = 1024, LENGTH = 512, GUARD = 0x5a };
@@ -49,7 +49,7 @@ static void fixture_free(struct fixture *fixture)
     memory_free(fixture->kind, fixture->memory);
 }
 
-/* What a target on another machine has attached it alone knows: the error comes with the flush. */
+/* Only the target knows its attached regions. From another node the flush reports the error. */
 static int code_after_flush(int code, MPI_Win win)
 {
     return code != MPI_SUCCESS ? code : MPI_Win_flush(next_rank(), win);
@@ -100,7 +100,8 @@ static void access_beyond_the_attached_memory_is_a_range_error(enum window_kind 
     fixture_free(&fixture);
 }
 
-/* What it waits for has not come; where the call itself did not tell, it does. */
+/* The local flush waits for data that never arrived and returns the error, unless the call itself
+ * did. */
 static int code_after_local_flush(int code, MPI_Win win, bool all)
 {
     if (code != MPI_SUCCESS)
@@ -160,7 +161,7 @@ static void complete_tells_what_has_not_come(enum window_kind kind)
     fixture_free(&fixture);
 }
 
-/* The fence that tells it is one all the same: its epoch is over, the next one is as its assertion says. */
+/* The fence that reports the error still ends its epoch; the next epoch follows its assertion. */
 static void fence_tells_what_has_not_come_and_ends_its_epoch(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
@@ -178,7 +179,7 @@ static void fence_tells_what_has_not_come_and_ends_its_epoch(enum window_kind ki
     fixture_free(&fixture);
 }
 
-/* A run in the middle is not attached: the runs before it must not have been written. */
+/* A block in the middle is not attached: the blocks before it must not be written. */
 static void datatype_with_one_run_outside_moves_nothing(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
@@ -271,7 +272,7 @@ static void attach_checks_size_and_base(enum window_kind kind)
     fixture_free(&fixture);
 }
 
-/* They overlap nothing, hold nothing, and are detached like any other. */
+/* They overlap nothing, contain nothing, and are detached like any other. */
 static void regions_of_no_bytes_are_attached_and_detached(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);

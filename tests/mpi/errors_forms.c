@@ -1,6 +1,7 @@
-/* Every wrong argument in every form of every operation, under MPI_ERRORS_RETURN and under a handler of the program.
- * The class is the argument's own, the handler hears of it once, and no byte changes: not in the target's window nor beside
- * it, not in the origin's buffers. A plain MPI program, run by the test rows. */
+/* Every wrong argument in every form of every operation, under MPI_ERRORS_RETURN and under a
+ * handler of the program. Each argument has its own class, the handler is called once, and no byte
+ * changes: neither in nor around the target's window, nor in the origin's buffers. A plain MPI
+ * program, run by the test rows. */
 #include "errors.h"
 #include "forms.h"
 
@@ -30,10 +31,10 @@ static void note_call(MPI_Win *win, int *code, ...)
     MPI_Error_class(*code, &heard.class);
 }
 
-/* A window with bytes of the program on either side of it, where the program brings the memory. */
+/* A window with guard bytes on either side of it, where the program supplies the memory. */
 struct zoned {
     struct window window;
-    unsigned char *whole; /* NULL: the library brings the memory */
+    unsigned char *whole; /* NULL: the library supplies the memory */
     MPI_Errhandler handler;
 };
 
@@ -70,7 +71,7 @@ static void buffer_check(const void *buffer, size_t len_bytes, const char *what)
             return;
 }
 
-/* The end of guarded_free, with the zones; the origin's buffers belong to no window. */
+/* As guarded_free, with the guard bytes; the origin's buffers belong to no window. */
 static void zoned_free(struct zoned *zoned)
 {
     barrier(MPI_COMM_WORLD);
@@ -83,7 +84,7 @@ static void zoned_free(struct zoned *zoned)
     MPI_Win_set_errhandler(zoned->window.win, MPI_ERRORS_RETURN);
     bool arena = zoned->window.kind == KIND_ARENA;
     if (zoned->whole)
-        zoned->window.kind = KIND_ANY; /* the memory is not what window_free would take it for */
+        zoned->window.kind = KIND_ANY; /* the memory is not of the kind that window_free expects */
     guarded_free(&zoned->window);
     if (zoned->whole)
         buffer_check(zoned->whole + ZONE_BYTES + GUARD_BYTES, ZONE_BYTES,
@@ -101,7 +102,7 @@ static struct arguments right_arguments(void)
                               guarded_target(), 3, 1,           MPI_INT64_T,   MPI_SUM};
 }
 
-/* Once for the code that comes back, once for what the handler hears. */
+/* Calls once for the returned code and once for the handler. */
 static void call_fails(struct zoned *zoned, enum operation operation, int form,
                        const struct arguments *a, int class, const char *what)
 {
@@ -198,8 +199,8 @@ static void wrong_types(struct zoned *zoned)
     MPI_Type_free(&raw);
 }
 
-/* Two unlike predefined types in one derived type have no place in an accumulate that computes, nor pairs with padding in the
- * result of other types. */
+/* A computing accumulate rejects two different predefined types in one derived type. It also
+ * rejects pairs with padding in a result of other types. */
 static void wrong_mixtures(struct zoned *zoned)
 {
     const int lengths[] = {1, 1};
@@ -259,7 +260,7 @@ static void wrong_places(struct zoned *zoned)
     MPI_Type_free(&before);
 }
 
-/* The same counts as int and as MPI_Count: what overflows 32, 63 and 64 bits. */
+/* The same counts as int and as MPI_Count: values that overflow 32, 63 and 64 bits. */
 static void wrong_large_counts(struct zoned *zoned)
 {
     static const MPI_Count counts[] = {(MPI_Count)1 << 31, ((MPI_Count)1 << 32) + 1,
@@ -343,7 +344,8 @@ static void wrong_buffers(struct zoned *zoned)
     FAILS(FETCHES, MPI_ERR_BUFFER, a.result = NULL);
 }
 
-/* Each kind of refusal by itself: the epoch of a fence in which nothing else was called can be left, and the window be freed. */
+/* For each kind of refusal: after a fence with no other call, the epoch can be closed and the
+ * window freed. */
 static void a_refused_operation_uses_no_fence_epoch(enum window_kind kind)
 {
     static void (*const wrongs[])(struct zoned * zoned) = {
@@ -371,7 +373,7 @@ static void a_refused_operation_uses_no_fence_epoch(enum window_kind kind)
     zoned_free(&zoned);
 }
 
-/* An operation that moves nothing is one: its epoch is used. */
+/* An operation that moves nothing still counts: its epoch is used. */
 static void an_operation_without_elements_uses_the_fence_epoch(enum window_kind kind)
 {
     struct window window = guarded_make(kind);

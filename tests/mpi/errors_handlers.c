@@ -1,13 +1,14 @@
-/* Who hears of an error: the window's handler of its calls, the communicator's of creation, nobody's of what has no object.
- * Each is called once, with its own handle and the class that the call returns; MPI_ERRORS_RETURN gives the same class.
- * A plain MPI program, run by the test rows. */
+/* Routing of errors: a window's handler receives errors of calls on it, a communicator's handler
+ * those of creation. Errors without an object go to the handler of MPI_COMM_WORLD or MPI_COMM_SELF.
+ * Each handler is called once, with its own handle and the class that the call returns;
+ * MPI_ERRORS_RETURN gives the same class. A plain MPI program, run by the test rows. */
 #include "errors.h"
 #include "forms.h"
 
 static struct {
     int win_calls;
     int comm_calls;
-    int other_calls; /* of a communicator that has nothing to do with it */
+    int other_calls; /* of an unrelated communicator */
     int class;
     MPI_Win win;
     MPI_Comm comm;
@@ -34,7 +35,7 @@ static void note_other(MPI_Comm *comm, int *code, ...)
     heard.other_calls++;
 }
 
-/* MPI_COMM_WORLD's and MPI_COMM_SELF's handlers, changed for the time of a case. */
+/* MPI_COMM_WORLD's and MPI_COMM_SELF's handlers, changed during a case. */
 static struct {
     MPI_Errhandler world, self, mine;
 } saved;
@@ -60,7 +61,7 @@ static void worlds_restore(void)
 static int flag;
 static char bytes[64];
 
-/* Wrong calls that are wrong whenever no epoch is open. */
+/* Calls that are wrong whenever no epoch is open. */
 static int unlock(MPI_Win win)
 {
     return MPI_Win_unlock(guarded_target(), win);
@@ -242,7 +243,7 @@ static int end(MPI_Win win)
     return MPI_Win_free(&copy);
 }
 
-/* Each kind of epoch with the calls that it excludes; afterwards it is closed as if nothing had been. */
+/* Each kind of epoch with the calls that it excludes; afterwards the epoch is closed normally. */
 static void wrong_calls_inside_epochs_reach_the_handler(enum window_kind kind)
 {
     static const struct wrong_call locked[] = {
@@ -333,7 +334,8 @@ static int create(int flavour, bool wide, const struct creation *c, MPI_Comm com
 
 static const struct creation right = {bytes, sizeof bytes, 4};
 
-/* Wrong on the ranks from first to last: every rank of the communicator hears of it, once. */
+/* Wrong on the ranks from first to last: the handler of every rank of the communicator is called,
+ * once. */
 static void creation_fails(int flavour, bool wide, const struct creation *wrong, int first,
                            int last, int class)
 {
@@ -390,7 +392,8 @@ static void creation_errors_reach_the_communicators_handler(enum window_kind kin
     worlds_restore();
 }
 
-/* The first rank has one mistake, the last another: all ranks get one and the same of the two classes. */
+/* The first rank makes one mistake, the last another: all ranks get the same one of the two
+ * classes. */
 static void unlike_mistakes_give_one_class(enum window_kind kind)
 {
     static const struct creation first = {bytes, -1, 4}, last = {bytes, 64, 0};

@@ -1,6 +1,6 @@
-/* Errors of operations: each wrong argument gives its class, moves nothing and leaves the window usable.
- * Every access outside the target's window is refused at the origin, whatever way it is written.
- * A plain MPI program, run by the test rows. */
+/* Errors of operations: each wrong argument gives its class, moves nothing and leaves the window
+ * usable. Every form of access outside the target's window is refused at the origin. A plain MPI
+ * program, run by the test rows. */
 #include "errors.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 static int64_t word = 1, result_word = -1;
 static int64_t many[2 * RANGE_WORDS];
 
-/* Everything the operations have in common, with right values to spoil one at a time. */
+/* The arguments that the operations share, with right values; a case spoils one at a time. */
 struct call {
     int origin_count;
     MPI_Datatype origin_type;
@@ -123,7 +123,7 @@ static void uncommitted_datatypes_are_refused(enum window_kind kind)
     guarded_free(&window);
 }
 
-/* An accumulate needs one and the same predefined type on both sides. */
+/* An accumulate needs the same predefined type on both sides. */
 static void accumulates_of_unlike_types_are_refused(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
@@ -181,7 +181,7 @@ static void operators_that_do_not_fit_are_refused(enum window_kind kind)
         CHECK_CLASS(MPI_ERR_OP, MPI_Fetch_and_op(many, many + 8, wrong[i].type, guarded_target(), 3,
                                                  wrong[i].op, window.win));
     }
-    for (int i = 0; i < 2; i++) { /* also right behind a call that may do it */
+    for (int i = 0; i < 2; i++) { /* also right after a valid call */
         CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(&word, 1, MPI_INT64_T, guarded_target(), 3, 1,
                                                MPI_INT64_T, MPI_NO_OP, window.win));
         CHECK_OK(
@@ -198,7 +198,8 @@ static void range_fails(MPI_Aint disp, int count, MPI_Datatype type, MPI_Win win
     all_fail(&c, win, disp < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE);
 }
 
-/* Beyond the end, across the end, negative displacements, and displacements and counts that overflow 64 bits. */
+/* Beyond the end, across the end, negative displacements, and displacements and counts that
+ * overflow 64 bits. */
 static void accesses_outside_the_window_are_refused(enum window_kind kind)
 {
     static const MPI_Aint disps[] = {
@@ -220,7 +221,8 @@ static void accesses_outside_the_window_are_refused(enum window_kind kind)
     guarded_free(&window);
 }
 
-/* The origin's side is never read here: 2^31 - 1 elements of 2^27 words are far more than an address holds. */
+/* The origin's side is never read here: 2^31 - 1 elements of 2^27 words far exceed the address
+ * space. */
 static void counts_that_overflow_are_refused(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
@@ -251,7 +253,7 @@ static void an_empty_window_refuses_every_access(enum window_kind kind)
     window_free(&window);
 }
 
-/* The data of the two sides must have one size. */
+/* The data of the two sides must have the same size. */
 static void sides_of_unlike_sizes_are_refused(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
@@ -266,7 +268,7 @@ static void sides_of_unlike_sizes_are_refused(enum window_kind kind)
     guarded_free(&window);
 }
 
-/* Before any other check, so that neither the displacement nor the missing epoch matters. */
+/* Recognised before any other check: neither the displacement nor the missing epoch matters. */
 static void proc_null_is_a_no_op(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
@@ -286,7 +288,7 @@ static void proc_null_is_a_no_op(enum window_kind kind)
     guarded_free(&window);
 }
 
-/* Two words around a place; the origin's are one behind the other. */
+/* Two words around an offset; the origin's are contiguous. */
 static MPI_Datatype around(int words_apart)
 {
     MPI_Datatype type;
@@ -309,8 +311,8 @@ static void both_work(const struct call *c, MPI_Win win)
         both_fail(*c, win, MPI_SUCCESS);
 }
 
-/* What was right many times is looked at again, since place, rank, epoch and buffer are others each time, and a handle may have
- * become another type's. */
+/* Arguments that were right many times are checked again: displacement, rank, epoch and buffer
+ * differ each time, and a handle may now name another type. */
 static void transfers_done_before_are_checked_again(enum window_kind kind)
 {
     struct window window = guarded_make(kind);

@@ -1,6 +1,6 @@
-/* Errors of synchronisation: a call at the wrong time is MPI_ERR_RMA_SYNC, and the epoch that was open goes on unharmed.
- * Wrong assertions, lock types and groups have their own classes.
- * A plain MPI program, run by the test rows. */
+/* Errors of synchronisation: a call at the wrong time is MPI_ERR_RMA_SYNC, and the open epoch
+ * continues unharmed. Wrong assertions, lock types and groups have their own classes. A plain MPI
+ * program, run by the test rows. */
 #include "errors.h"
 
 static int64_t word = 1, result_word;
@@ -177,7 +177,7 @@ static void lock_types_and_groups_that_do_not_exist_are_refused(enum window_kind
     guarded_free(&window);
 }
 
-/* The group names a process that is not in the window. */
+/* The group contains a process that is not in the window. */
 static void groups_beyond_the_window_are_refused(enum window_kind kind)
 {
     MPI_Comm half;

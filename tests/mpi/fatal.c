@@ -1,5 +1,5 @@
-/* Errors that nobody handles: argument says which, the default handler ends the job. Run by fatal.py, which reads what
- * the user is told. */
+/* Errors without a program's handler: the argument selects one, and the default handler ends the
+ * job. fatal.py runs it and reads the message to the user. */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""An error that the program does not handle ends the job, and the user is told what was wrong: call, rank, window, numbers.
-Run by CTest for each host."""
+"""An error that the program does not handle ends the job. The message names the call, the rank, the
+window and the numbers.
+
+CTest runs it for each host."""
 
 import re
 import sys

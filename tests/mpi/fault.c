@@ -1,5 +1,5 @@
-/* Runs one scenario of fault.h and reports.  What a survivor says: "error SECONDS TEXT" of class MPI_ERR_OTHER, or "success", or
- * "allowed" where a scenario may succeed, or the class that is wrong. */
+/* Runs one scenario of fault.h and reports. A survivor's report is "error SECONDS TEXT" for class
+ * MPI_ERR_OTHER, or "success", or "allowed" where a scenario may succeed, or the wrong class. */
 #include "fault.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* By host names, or as ORIEL_NODE_SIZE divides a machine. */
+/* By host names, or by ORIEL_NODE_SIZE's division of the node. */
 static bool is_with_victim(void)
 {
     char own[MPI_MAX_PROCESSOR_NAME] = "", its[MPI_MAX_PROCESSOR_NAME];
@@ -25,7 +25,8 @@ static bool is_fault(const char *name)
     return fault && strcmp(fault, name) == 0;
 }
 
-/* Until all survivors, and who comes back, have written their reports, or have had more than enough time. */
+/* Waits until all survivors, and a victim that resumes, have written their reports, or a generous
+ * time has passed. */
 static void await_reports(const char *folder, int size)
 {
     double end = seconds_now() + 20;
@@ -51,7 +52,7 @@ static bool is_victim(int rank)
     return rank == victim;
 }
 
-/* Whom a pause has stopped goes on then. */
+/* Then resumes a victim that a pause has stopped. */
 static void outlast_survivors(const char *folder, int size, pid_t process)
 {
     if (is_fault("pause")) {
@@ -77,7 +78,8 @@ static void end_victim(const char *folder)
     _exit(0);
 }
 
-/* Survivors wait for a link's fault as their driver tells them that it is there; what is much is to be on its way already. */
+/* Survivors wait for a link's fault until their driver reports it; by then large transfers must be
+ * outstanding. */
 static void await_fault(const char *folder, const struct scenario *scenario)
 {
     char path[4096];
@@ -102,7 +104,7 @@ int main(int argc, char **argv)
     signal(SIGUSR1, SIG_IGN);
     keep_connection_open(argv[3], is_victim, outlast_survivors);
     MPI_Init(&argc, &argv);
-    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of the death by this signal */
+    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher notifies survivors of the death by this signal */
     everybody = MPI_COMM_WORLD;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);

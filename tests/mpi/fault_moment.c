@@ -1,4 +1,5 @@
-/* The moment at which a rank dies (fault.h): of the clock, or of its own instructions, whose steps a tracer counts. */
+/* The time at which a rank dies (fault.h): by the clock, or by its own instructions, which a tracer
+ * counts. */
 #include "fault.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 enum { SLOWEST_STEP_US = 50, SLACK_US = 50000 };
 
-/* Shared with the tracer: which of the victim's steps count. */
+/* Shared with the tracer: selects the victim's steps that count. */
 enum stage { PREPARES, COUNTS, OVER };
 static volatile enum stage *stage;
 
@@ -35,7 +36,8 @@ void die_after_us(long said_us)
     pthread_create(&thread, NULL, kill_then, &delay_us);
 }
 
-/* What a step ended with: the trap of the step itself, or a signal that the victim is still to get. */
+/* The end of a step: the trap of the step itself, or a signal for the victim, which is
+ * delivered. */
 static int signal_to_pass_on(int status)
 {
     return WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
@@ -48,7 +50,7 @@ static bool step(pid_t thread, int *status)
            waitpid(thread, status, __WALL) == thread && WIFSTOPPED(*status);
 }
 
-/* Only the thread that called, whose number is the process's if it is the main thread. */
+/* Traces only the calling thread, whose id is the process's if it is the main thread. */
 static void trace(pid_t thread, long steps, int ready)
 {
     int status = 0;
@@ -73,7 +75,7 @@ static void trace(pid_t thread, long steps, int ready)
 void die_after_steps(long steps)
 {
     int ready[2];
-    char refused = ECHILD; /* where the tracer ends before it can say anything */
+    char refused = ECHILD; /* if the tracer ends before it can report */
     pid_t thread = getpid();
     stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (stage == MAP_FAILED || pipe(ready) != 0)
@@ -84,12 +86,12 @@ void die_after_steps(long steps)
         close(ready[0]);
         trace(thread, steps, ready[1]);
     }
-    close(ready[1]); /* the tracer's alone, so that the read ends with it */
+    close(ready[1]); /* only the tracer's end stays open, so the read ends with the tracer */
     bool is_traced = tracer > 0 && read(ready[0], &refused, 1) == 1 && refused == 0;
     close(ready[0]);
     if (!is_traced) {
         fprintf(stderr, "nobody can trace this process: %s\n",
-                strerror(refused)); /* faults.py knows it */
+                strerror(refused)); /* faults.py knows this text */
         abort();
     }
     *stage = COUNTS;
@@ -101,7 +103,7 @@ void live_on(void)
         *stage = OVER;
 }
 
-/* TEST_MOMENT: so many us, or so many steps with "steps" behind. */
+/* TEST_MOMENT: a number of us, or a number of steps followed by "steps". */
 static bool counts_steps(long *count)
 {
     const char *said = getenv("TEST_MOMENT");

@@ -1,11 +1,11 @@
-/* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and those who survive make the
- * next round's window with who is left.  faults.py starts it: PROGRAM FOLDER SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by
- * their ranks in MPI_COMM_WORLD, no rank twice.
+/* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and
+ * the survivors make the next round's window. faults.py starts it: PROGRAM FOLDER
+ * SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by their ranks in MPI_COMM_WORLD, no rank twice.
  *
- * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c), how many KiB its memory file
- * has while the window lives, and after MPI_Win_free, which fails and frees it all the same, how many mappings beside the
- * hosts' own, sockets, other descriptors and KiB of its memory file the process has.
- * FOLDER/rank.RANK says that it is through. */
+ * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c)
+ * and the KiB of its memory file while the window lives. MPI_Win_free then fails and still frees
+ * the window. The report adds counts after it: mappings except the hosts' own, sockets, other
+ * descriptors and KiB of the memory file. FOLDER/rank.RANK marks that the rank has finished. */
 #include "fault.h"
 
 #include "footprint.h"
@@ -56,7 +56,7 @@ static bool is_victim(int rank)
     return dies_in(rank) < round_count;
 }
 
-/* Until all who survive are through, or have had more than enough time. */
+/* Waits until all survivors have finished, or a generous time has passed. */
 static void await_survivors(const char *folder, int size, double most_seconds)
 {
     double end = seconds_now() + most_seconds;
@@ -71,7 +71,7 @@ static void outlast_survivors(const char *folder, int size, pid_t process)
     await_survivors(folder, size, 60);
 }
 
-/* Each round's communicator, while all live. */
+/* Each round's communicator, while all ranks live. */
 static void make_communicators(int rank)
 {
     for (int i = 0; i < round_count; i++)
@@ -94,7 +94,7 @@ static void begin_round(const struct round *round)
     window_make(round->allocate);
 }
 
-/* What the scenarios need: more would have the library lock where it need not. */
+/* The level that the scenarios need: a higher one would make the library lock where it need not. */
 static int thread_level(void)
 {
     for (int i = 0; i < round_count; i++)
@@ -103,7 +103,7 @@ static int thread_level(void)
     return MPI_THREAD_SINGLE;
 }
 
-/* Of the hosts' own shared memory, which they map as their ranks meet. */
+/* Mappings of the hosts' own shared memory, which they make as their ranks connect. */
 static long hosts_mappings(void)
 {
     char line[512];
@@ -115,7 +115,7 @@ static long hosts_mappings(void)
     return count;
 }
 
-/* Connections between machines: those to who has died go. */
+/* Connections between nodes: those to a dead rank close. */
 static long sockets(void)
 {
     long count = 0;
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     signal(SIGUSR1, SIG_IGN);
     keep_connection_open(argv[1], is_victim, outlast_survivors);
     MPI_Init_thread(&argc, &argv, thread_level(), &level);
-    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher tells survivors of a death by this signal */
+    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher notifies survivors of a death by this signal */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     make_communicators(rank);

@@ -1,4 +1,5 @@
-/* What the programs of fault.h share: the window, what a survivor says of an error, and the files in which it says it. */
+/* Shared parts of the programs of fault.h: the window, a survivor's report on an error, and the
+ * report files. */
 #include "fault.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,7 @@ MPI_Group victim_group;
 MPI_Comm everybody, fresh;
 double *bulk;
 static double *base; /* of the window's memory at this rank */
-static double *own;  /* the same where it is the program's, else NULL */
+static double *own;  /* the same if the program owns it, else NULL */
 
 double seconds_now(void)
 {
@@ -25,7 +26,8 @@ double seconds_now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* UCX 1.13 ends a process by an assertion where a first connection to it breaks before it is complete. */
+/* UCX 1.13 aborts a process on an assertion if its first connection breaks before it is
+ * complete. */
 void connect_all(void)
 {
     MPI_Win_lock_all(0, win);
@@ -81,7 +83,7 @@ void window_forget(void)
     own = NULL;
 }
 
-/* The library's own words where it has them, else the error's text. */
+/* The library's own message if it has one, else the error's text. */
 static void describe(int code, char text[MPI_MAX_ERROR_STRING])
 {
     const char *(*last_error)(void);

@@ -1,5 +1,5 @@
-/* The scenarios of tests that let a rank die while the others wait for it (fault.h), on whatever machines the ranks are.
- * faults.py starts them, one for each launch. */
+/* The scenarios in which a rank dies while the others wait for it (fault.h), on any division of the
+ * ranks into nodes. faults.py starts each in a launch of its own. */
 #include "fault.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ static void nothing(void)
 {
 }
 
-/* A target on another machine is held only when something that was done inside is complete. */
+/* An operation inside the epoch must complete before an internode target is really locked. */
 static void use_target(void)
 {
     double value;
@@ -54,7 +54,8 @@ static int wait_fence(void)
     return MPI_Win_fence(0, win);
 }
 
-/* A lock may return before it has the target; its unlock needs it, if there was something to do. */
+/* A lock may return before it acquires the target; its unlock needs the target if operations are
+ * outstanding. */
 static int wait_lock(int kind)
 {
     double value;
@@ -91,14 +92,15 @@ static int wait_creation(void)
     return MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &another);
 }
 
-/* No window tells any more who the others are. */
+/* No window identifies the other ranks any more. */
 static int wait_creation_without_windows(void)
 {
     int code = MPI_Win_free(&win);
     return code == MPI_SUCCESS ? wait_creation() : code;
 }
 
-/* Whether a local array of this rank stays as it is while a host goes on with what it had been asked to do. */
+/* True if a local array of this rank stays unchanged while a host continues the operations that it
+ * was given. */
 static bool local_memory_stays(double seconds)
 {
     volatile unsigned char local[60000];
@@ -113,7 +115,8 @@ static bool local_memory_stays(double seconds)
     return whole;
 }
 
-/* The last survivor comes late, when the first has given up: the host then ends the collective that it was left with. */
+/* The last survivor is late, after the first has given up: the host then ends the abandoned
+ * collective. */
 static int wait_creation_late(void)
 {
     MPI_Win another;
@@ -125,7 +128,7 @@ static int wait_creation_late(void)
     return world_rank == 0 && !local_memory_stays(2.5) ? MPI_SUCCESS : code;
 }
 
-/* lock_all may return before it has each target; the operation needs it. */
+/* lock_all may return before it acquires each target; the operation needs it. */
 static int wait_lock_all(void)
 {
     double value = 1;
@@ -135,7 +138,7 @@ static int wait_lock_all(void)
     return code != MPI_SUCCESS ? code : MPI_Win_flush(0, win);
 }
 
-/* start may return before the post is there; complete needs it. */
+/* start may return before the post arrives; complete needs it. */
 static int wait_start(void)
 {
     int code = MPI_Win_start(victim_group, 0, win);
@@ -158,7 +161,8 @@ static int wait_test(void)
     return code;
 }
 
-/* The victim posted and died in its exposure epoch: the survivors' access may end well or not, but it ends. */
+/* The victim posted and died in its exposure epoch: the survivors' access may succeed or fail, but
+ * it ends. */
 static int use_posted(void)
 {
     double value = 1;
@@ -169,7 +173,7 @@ static int use_posted(void)
     return code != MPI_SUCCESS ? code : end;
 }
 
-/* Whoever has no descriptor left is told, too. */
+/* A rank without free descriptors also gets the error. */
 static int wait_without_descriptors(void)
 {
     enum { MOST = 600 };
@@ -199,7 +203,8 @@ static long some_us(void)
     return 5000 + (long)(seconds_now() * 1e9) % 20000;
 }
 
-/* Dies at some moment of a long row of bulk accumulates, most of them under the target's accumulate lock. */
+/* Dies at a random time in a long series of bulk accumulates, most of them under the target's
+ * accumulate lock. */
 static void accumulate_until_dead(void)
 {
     MPI_Win_lock_all(0, win);
@@ -228,7 +233,7 @@ static int create_and_free(void)
     return MPI_Win_free(&another);
 }
 
-/* At one of the instructions of a call in which the others wait already. */
+/* Dies at one of the instructions of a call in which the others already wait. */
 static void die_inside(int (*call)(void))
 {
     usleep(50000);
@@ -237,7 +242,7 @@ static void die_inside(int (*call)(void))
     live_on();
 }
 
-/* The first may be complete before the death. */
+/* The first may complete before the death. */
 static int wait_one_fence_or_two(void)
 {
     int code = wait_fence();
@@ -257,7 +262,7 @@ static void die_while_creating(void)
     die_inside(wait_creation);
 }
 
-/* At some moment of a creation, or of a window's end. */
+/* Dies at a random time of a creation, or of a window's end. */
 static void create_until_dead(void)
 {
     MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN);
@@ -275,7 +280,7 @@ static int create_until_error(void)
     return code;
 }
 
-/* --- memory that no other process maps, of a victim whose main thread is gone while another one stays for some time --- */
+/* --- unshared memory of a victim whose main thread has ended while another thread lives on --- */
 
 enum { UNSHARED_BYTES = 1 << 16, ENDING_US = 300000, ENDED_US = 3000000 };
 
@@ -310,7 +315,7 @@ static void end_main_thread_alone(void)
     end_main_thread(ENDED_US);
 }
 
-/* A short put may wait in the origin until something follows it. */
+/* A short put may wait in the origin until a later call sends it. */
 static int put_until_error(void)
 {
     int code = MPI_Win_start(victim_group, 0, unshared);
@@ -322,7 +327,7 @@ static int put_until_error(void)
     return code;
 }
 
-/* Whoever has been told of the death may free the window, in whatever epoch. */
+/* After the error, a survivor may free the window in any epoch. */
 static int put_until_error_and_free(void)
 {
     int code = put_until_error();

@@ -1,15 +1,20 @@
 #!/usr/bin/python3
-"""Runs every scenario of a program of fault.h on one host and judges it: a rank dies, the survivors must get an error soon.
+"""Runs every scenario of a program of fault.h on one host: a rank dies, and the survivors must get
+an error in time.
 
-Each scenario is one launch with a launcher that does not end the job itself; each survivor leaves a report in a folder.
-With --net the ranks are on machines that scripts/testnet makes, and --fault link takes the victim's machine off them; with
---fault stop the victim falls silent, with --fault pause for a while, so that it must learn that it was given up.  Where silence
-is what happens, ORIEL_TIMEOUT is 2 s.
-With --rounds it draws so many deaths, each with its scenario and its moment (so many us, or so many instructions of the
-victim's), several for each launch (fault_rounds.c), and --jobs launches at a time: after each death the survivors free the
-window, whose mappings and descriptors must be gone, and go on with a window of their own.  The seed is printed, and each failing
-launch says how it is repeated alone.
-Called by the test rows: faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
+Each scenario is one launch, configured so that the launcher does not end the job. Each survivor
+writes a report to a folder. With --net the ranks are on emulated nodes that scripts/testnet makes,
+and --fault link disconnects the victim's node. With --fault stop the victim stops responding. With
+--fault pause it resumes after a while and must get the error that it was given up. For these faults
+ORIEL_TIMEOUT is 2 s.
+
+--rounds N draws N deaths, each with its scenario and its time (in us, or in instructions of the
+victim), several for each launch (fault_rounds.c), and runs --jobs launches at a time. After each
+death the survivors free the window, whose mappings and descriptors must be gone, and continue with
+a window of their own. The script prints the seed, and for each failing launch the command to
+repeat it.
+
+faults.py --launch PATH --build FOLDER --host HOST [--node-size K] PROGRAM [SCENARIO...]"""
 
 import argparse
 import concurrent.futures
@@ -26,11 +31,12 @@ import time
 BOUND_SECONDS = 5
 SILENT_SECONDS = 2
 REPETITIONS = {"accumulate": 3, "creations": 5, "fencing": 5, "freeing": 5, "creating": 5}
-# Little more than the instructions of the call in which it dies, on one machine; and under the checker.
+# Slightly more than the instructions of the call in which it dies: on one node, under the checker.
 STEPS_OF = {"fencing": (200, 5000), "freeing": (2500, 8000), "creating": (6000, 60000)}
-# A far rank's freed window tells nobody any more whether it lives; the process of a main thread that has ended still serves far
-# ones; nor does a stopped process hinder those who share its memory; other machines are asked by descriptors that are open; and
-# memory that all load and store is one machine's.
+# These need one node. A freed window no longer reports whether an internode rank lives. After its
+# main thread has ended, a process still serves internode ranks. A stopped process does not disturb
+# ranks that share its memory. Queries to other nodes use open descriptors. Memory with loads and
+# stores by all ranks exists on one node only.
 ON_ONE_MACHINE = {"without-descriptors", "creation-again", "ending", "main-ended", "shared"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
@@ -44,20 +50,22 @@ SCENARIOS = {
 }
 DELAY_MOST_US = 60000
 STEPS_MOST = 8000
-# Under the checker: those that do nothing wrong, and whether a survivor asks the dead one's checker.
+# Under the checker: the scenarios without findings, and whether a survivor queries the victim's
+# checker.
 CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "free": False, "fencing": False, "freeing": False,
                       "creating": False, "creations": False},
            "faults_far": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
 CANNOT_TRACE = "nobody can trace this process"
 CHECKER_LOST = "the checker of another node does not answer"
-DEATHS = 6  # in one launch of drawn rounds
+DEATHS = 6  # in one launch of --rounds
 WINDOW_KIB = 1024  # of each rank, in a round
-# From the first round of a launch to its last: less than one for each death.  The parts of the memory file that a core dump
-# has are mappings of their own.  Sanitisers map as they like.
+# Growth from the first round of a launch to its last: less than one for each death. The parts of
+# the memory file that a core dump contains are separate mappings. Sanitisers add mappings.
 MAY_GROW = {"mappings": 12 if os.environ.get("TESTS_SANITIZE") else 4, "sockets": 1, "other descriptors": 1,
             "KiB in its memory file": 64}
-# And once, if the first round did not have it: the stacks of two threads, the area of the agent, who copies, the area for
-# requests to a rank that waits, and the memory of an allocated window or of several small ones, which is kept for the next.
+# One-time growth, if the first round did not include it: the stacks of two threads, the area of the
+# agent, which copies, the area for requests to a waiting rank, and the memory of an allocated
+# window or of several small ones, which is retained for the next.
 MAY_GROW_ONCE = {"threads": {"mappings": 4}, "by agent": {"mappings": 2, "KiB in its memory file": 700},
                  "allocated": {"KiB in its memory file": WINDOW_KIB}, "by copies": {"KiB in its memory file": 80},
                  "windows": {"KiB in its memory file": 256}}
@@ -65,7 +73,8 @@ KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate",
 SAYS = {"main-ended": "the main thread of rank"}
 COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
-# What the hosts themselves leave behind when one of their processes is killed; other jobs may run at the same time.
+# Files that the hosts leave behind when one of their processes is killed, or that belong to
+# concurrent jobs.
 HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "open_mpi", "ucx_", "psm", "sem.")
 
 
@@ -77,7 +86,7 @@ def shared_memory_files():
 
 
 def processes_naming(text):
-    """Processes whose command line has the text, this one left out."""
+    """Processes whose command line contains the text, except this one."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -90,7 +99,7 @@ def processes_naming(text):
 
 
 def processes_left(text):
-    """The same after a second at most: what is on its way out may still be there at first."""
+    """The same, after at most one second for processes that are exiting."""
     end = time.monotonic() + 1
     while processes_naming(text) and time.monotonic() < end:
         time.sleep(0.05)
@@ -103,7 +112,7 @@ def what_is_left(folder, shared_before):
 
 
 def report_of(folder, name, rank, fields):
-    """The fields of a survivor's report, the last of them the rest of the line; None without one."""
+    """The fields of a survivor's report, the last one the rest of the line; None if missing."""
     try:
         with open(f"{folder}/{name}.{rank}") as file:
             found = (file.read().strip() + " ").split(" ", fields - 1)
@@ -113,7 +122,7 @@ def report_of(folder, name, rank, fields):
 
 
 def judge_survivor(args, folder, rank, says):
-    """None when the report is as it must be, otherwise what is wrong."""
+    """None when the report is right, otherwise the fault."""
     report = report_of(folder, "rank", rank, 3)
     wrong = judge_verdict(args, rank, args.victim, *report) if report else f"rank {rank} never came back"
     return wrong or (None if says in report[2] else f"rank {rank} says something else: {report[2].strip()}")
@@ -136,7 +145,7 @@ def said_in(folder):
 
 
 def judge_checker(args, scenario, said):
-    """The survivors' checkers say that one has gone, and blame nobody for it."""
+    """The survivors' checkers report the lost checker and no finding."""
     if CHECKER_LOST not in said and CHECKED[os.path.basename(args.program)][scenario] and not args.leader_lives:
         return "no checker said that another one is gone"
     found = re.search(r"^oriel: +[A-Z]\d+: .*$", said, re.M)
@@ -149,7 +158,7 @@ def job_command(args, *program, moment=None):
     settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
     if moment:
         settings["TEST_MOMENT"] = moment
-    if args.host == "mpich":  # its launcher ends all when one of them, after another's death, writes anything
+    if args.host == "mpich":  # its launcher ends the job if a rank prints after a death
         settings["UCX_LOG_LEVEL"] = "fatal"
     if args.fault != "kill":
         settings["ORIEL_TIMEOUT"] = str(SILENT_SECONDS)
@@ -159,7 +168,7 @@ def job_command(args, *program, moment=None):
     program = [args.program, *program]
     if args.net:
         return [args.testnet, "--id", args.net_id, "run", *command, "--", f"{args.build}/bin/oriel", "run", *program]
-    if args.check:  # what ranks write after a death must not come to MPICH's launcher
+    if args.check:  # output after a death must not reach MPICH's launcher
         program = ["/bin/sh", "-c", 'exec "$@" 2>>"$0"', said_in(program[-1]), f"{args.build}/bin/oriel", "check", *program]
     command += (["--plain"] if args.plain or args.check else []) + args.place.split()
     return [args.launch, "--build", args.build, "--timeout", "30", *command, "--", *program]
@@ -170,7 +179,7 @@ def testnet(args, *words):
 
 
 def take_link_down(args, folder, job):
-    """When the victim is ready."""
+    """Waits until the victim is ready, then takes its node's link down."""
     end = time.monotonic() + 20
     while not os.path.exists(f"{folder}/ready.{args.victim}") and time.monotonic() < end and job.poll() is None:
         time.sleep(0.01)
@@ -184,7 +193,7 @@ def reports_are_there(args, folder):
 
 
 def run_job(args, command, folder):
-    """Its output; the link is up again when it ends."""
+    """The job's output; the link is up again when it returns."""
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
     if args.fault == "link":
         take_link_down(args, folder, job)
@@ -238,12 +247,12 @@ def complain(wrong, output, what):
 
 
 def can_trace():
-    """Whether a process may step through another one of its user's."""
+    """Whether a process may single-step another process of its user."""
     libc = ctypes.CDLL(None, use_errno=True)
     ends = os.pipe()
     child = os.fork()
     if child == 0:
-        libc.prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER, anybody
+        libc.prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER, any process
         os.write(ends[1], b"!")
         signal.pause()
     os.read(ends[0], 1)
@@ -254,21 +263,21 @@ def can_trace():
 
 
 def moment_of(args, scenario):
-    """One of the call's steps; None where the scenario has its own."""
+    """A random step of the call; None where the scenario sets its own time."""
     if scenario not in STEPS_OF:
         return None
     return f"{random.randrange(STEPS_OF[scenario][args.check])}steps"
 
 
 def draw_moment(args, chance):
-    """Of the clock, when most ranks wait; or of the victim's instructions, each as likely as the others."""
+    """A time by the clock (most ranks wait) or by the victim's instructions, equally likely."""
     if chance.randrange(2) and args.steps:
         return f"{int(STEPS_MOST * chance.random() ** 2)}steps"
     return str(int(DELAY_MOST_US * chance.random() ** 2))
 
 
 def draw_launch(args, seed, number):
-    """The rounds of one launch: scenario, memory, victim and moment; so many ranks that two or three are left."""
+    """The rounds of one launch: scenario, memory, victim and time; two or three ranks survive."""
     chance = random.Random(f"{seed}.{number}")
     count = min(DEATHS, args.rounds - number * DEATHS)
     ranks = count + 2 + chance.randrange(2)
@@ -277,7 +286,9 @@ def draw_launch(args, seed, number):
 
 
 def judge_round(args, folder, number, rank, least_kib):
-    """What is wrong with a survivor's report of a round, and what it holds after that; least_kib: what its file surely has before."""
+    """The fault in a survivor's report of a round, and its resources after the round.
+
+    least_kib is the least size of its memory file while the window lives."""
     report = report_of(folder, f"round-{number}", rank, 11)
     if report is None:
         return f"rank {rank} never came back", {}
@@ -293,7 +304,7 @@ def judge_round(args, folder, number, rank, least_kib):
 
 
 def prepared_in(args, scenario, memory):
-    """What a round has that is made once."""
+    """The one-time resources of a round."""
     copies = memory == "create" or scenario in ("ending", "main-ended", "dynamics", "windows")
     return {word for word, is_there in (("threads", scenario == "threads"), ("allocated", memory == "allocate"),
                                         ("windows", scenario == "windows"), ("by copies", copies),
@@ -302,7 +313,7 @@ def prepared_in(args, scenario, memory):
 
 def judge_launch(args, folder, rounds, ranks):
     wrong, first, dead, prepared = [], {}, set(), set()
-    # Where the first round makes many windows, the death may leave some of them unmade.
+    # If the first round makes many windows, the death may prevent some of them.
     at_first = prepared_in(args, *rounds[0][:2]) if rounds[0][0] != "windows" else set()
     for number, (scenario, memory, victim, moment) in enumerate(rounds):
         dead.add(victim)
@@ -366,7 +377,7 @@ def try_all(args):
 
 
 def on_net(args):
-    """The machines are as many as told, and the ranks are dealt to them one by one."""
+    """Runs on args.net emulated nodes, one rank on each."""
     args.testnet = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.launch))), "scripts", "testnet")
     args.net_id = f"f{os.getpid() % 10000000}"
     args.machine = "abcdefgh"[args.victim % args.net]
@@ -394,13 +405,13 @@ def main():
     parser.add_argument("--net", type=int, default=0)
     parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--moment", help="when the victim dies, if the scenario lets that be said: 5000 (us), 5000steps")
-    parser.add_argument("--place", default="", help="more words to tests/launch")
-    parser.add_argument("--check", action="store_true", help="under oriel check, whose machines lose the victim's checker")
+    parser.add_argument("--moment", help="time of the death, if the scenario allows it: 5000 (us), 5000steps")
+    parser.add_argument("--place", default="", help="more arguments for tests/launch")
+    parser.add_argument("--check", action="store_true", help="under oriel check; other nodes lose the victim's checker")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--jobs", type=int, default=1, help="of drawn rounds, so many launches at a time")
-    parser.add_argument("--launch-number", type=int, help="of drawn rounds, this launch alone")
+    parser.add_argument("--jobs", type=int, default=1, help="with --rounds: launches that run at a time")
+    parser.add_argument("--launch-number", type=int, help="with --rounds: run this launch alone")
     parser.add_argument("program")
     parser.add_argument("scenarios", nargs="*")
     args = parser.parse_args()
@@ -408,7 +419,8 @@ def main():
     args.steps = can_trace()
     if not args.steps:
         print("# deaths at an instruction are left out: this machine lets no process step through another one")
-    args.leader_lives = args.node_size > 0 and args.victim % args.node_size > 0  # a machine's first rank serves its checker
+    # a node's first rank serves its checker
+    args.leader_lives = args.node_size > 0 and args.victim % args.node_size > 0
     return on_net(args) if args.net else try_all(args)
 
 

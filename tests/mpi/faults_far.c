@@ -1,6 +1,6 @@
-/* More scenarios of fault.h: what ranks on several machines wait for by messages.  The survivors reach for the victim's memory
- * and lock, or for a lock that it stands in the queue of.  Where a call has failed because of the victim, the next one towards it
- * must fail as well, and soon. */
+/* More scenarios of fault.h: waits by messages between ranks on several nodes. The survivors access
+ * the victim's memory and lock, or a lock in whose queue the victim waits. After a call has failed
+ * because of the victim, the next one to it must also fail, and soon. */
 #include "fault.h"
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* How long a survivor goes on without an error. */
+/* The time for which a survivor continues without an error. */
 static double end_of_patience(void)
 {
     return seconds_now() + (with_victim ? 0.5 : 15);
@@ -59,7 +59,7 @@ static int flush(int code)
     return code != MPI_SUCCESS ? code : MPI_Win_flush(victim, win);
 }
 
-/* In a lock_all epoch, again and again until an error; then once more. */
+/* In a lock_all epoch: repeats until an error, then once more. */
 static int repeat(int (*operate)(void), int in_a_row)
 {
     double end = end_of_patience();
@@ -99,7 +99,7 @@ static int wait_bulk_accumulate(void)
     return repeat(accumulate, 30);
 }
 
-/* Beyond the victim's last moment. */
+/* Waits past the victim's death. */
 static void let_it_die(void)
 {
     usleep(100000);
@@ -125,7 +125,7 @@ static int wait_lock(void)
     return code;
 }
 
-/* The victim's memory is locked by a survivor that has not been told; the others wait for it. */
+/* A survivor without the error holds the lock on the victim's memory; the others wait for it. */
 static int wait_behind_survivor(void)
 {
     if (world_rank != (victim == 0 ? 1 : 0))
@@ -194,7 +194,7 @@ static void hold_own(void)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
 }
 
-/* All have the window's locks behind them before anybody holds one. */
+/* All ranks have acquired and released the window's locks before any holds one. */
 static void connect_and_meet(void)
 {
     connect_all();
@@ -224,7 +224,7 @@ static void part(void)
     MPI_Comm_set_errhandler(living, MPI_ERRORS_RETURN);
 }
 
-/* The survivors can make a window of their own whatever they know of the first one. */
+/* The survivors can make a window of their own, whatever the state of the first one. */
 static int make_own(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -239,14 +239,15 @@ static int make_own(void)
     return code;
 }
 
-/* One comes late.  The others look if it lives, also where its machine's first rank, who would tell where it is, has died. */
+/* One survivor is late. The others check that it lives, even if its node's first rank, which would
+ * report its address, has died. */
 static int wait_own_window(void)
 {
     usleep(world_rank == world_size - 1 ? 1500000 : 100000);
     return make_own() == MPI_SUCCESS ? MPI_Win_fence(0, win) : MPI_SUCCESS;
 }
 
-/* The one that comes late has freed the first window, which others still have. */
+/* The late survivor has freed the first window, which the others still have. */
 static int wait_own_window_after_free(void)
 {
     let_it_die();

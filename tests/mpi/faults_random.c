@@ -1,6 +1,7 @@
-/* A rank is killed at any moment of rows of calls that all ranks make (fault.h): the others are told, or go on and are told by
- * the fence that follows.  TEST_MOMENT says when.  Who has an error still gives back what it holds, as the others may wait
- * for it.  faults.py --rounds starts it, for many deaths in one job (fault_rounds.c). */
+/* A rank is killed at a random time in a series of calls that all ranks make (fault.h). The others
+ * get an error in the call or in the fence that follows. TEST_MOMENT sets the time. A rank with an
+ * error still releases its locks, since the others may wait for them. faults.py --rounds starts it,
+ * for many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
 #include <pthread.h>
@@ -11,7 +12,7 @@
 enum { INTEGERS_AT = 5000, DYNAMIC_ELEMENTS = 2000, SHARED_ELEMENTS = 6000, WAYS_TO_COMPLETE = 9 };
 
 static MPI_Group others;
-static MPI_Win second = MPI_WIN_NULL; /* of scenarios that want another kind than win */
+static MPI_Win second = MPI_WIN_NULL; /* for scenarios that want another kind than win */
 static double *attached;
 static MPI_Aint *attached_at;     /* of each rank */
 static MPI_Datatype every_second; /* of 40 */
@@ -64,7 +65,7 @@ static int put_and_fence(int turn)
     return first_of(code, MPI_Win_fence(0, win));
 }
 
-/* All with all: whoever waits waits for the victim, too. */
+/* All with all: each waiting rank also waits for the victim. */
 static int expose_and_access(int turn)
 {
     int code = MPI_Win_post(others, 0, win);
@@ -153,8 +154,8 @@ static void *operate_few(void *which)
     return NULL;
 }
 
-/* Two threads at a time, where the host lets them.  They come to the same words, and what is there then is undefined:
- * ThreadSanitizer would tell of it. */
+/* Two threads at a time, where the host allows it. They access the same words, whose contents are
+ * then undefined: ThreadSanitizer would report it. */
 static int lock_all_and_operate_by_two(int turn)
 {
     pthread_t thread;
@@ -172,7 +173,7 @@ static int lock_all_and_operate_by_two(int turn)
     return first_of(first_of(own.code, the_others.code), MPI_Win_unlock_all(win));
 }
 
-/* Functions of many statuses have the errors in them. */
+/* Functions with several statuses store the errors in them. */
 static int error_of(int code, int count, const MPI_Status statuses[])
 {
     for (int i = 0; code == MPI_ERR_IN_STATUS && i < count; i++)
@@ -181,7 +182,7 @@ static int error_of(int code, int count, const MPI_Status statuses[])
     return code;
 }
 
-/* One of two requests, or both, or none yet. */
+/* Completes one of two requests, or both, or none yet. */
 static int complete_some(int way, MPI_Request requests[2])
 {
     MPI_Status statuses[2];
@@ -205,7 +206,7 @@ static int complete_some(int way, MPI_Request requests[2])
     return done ? first_of(code, MPI_Wait(next, statuses)) : code;
 }
 
-/* What has failed is complete, too. */
+/* A failed request is complete, too. */
 static int complete(int way, MPI_Request requests[2])
 {
     int code = MPI_SUCCESS;
@@ -266,7 +267,7 @@ static int operate_on_attached(int turn, int target)
     }
 }
 
-/* Memory that comes and goes, but for what others use. */
+/* Attaches and detaches memory, except memory in use by others. */
 static int attach_and_operate(int turn)
 {
     double mine[100];
@@ -281,7 +282,7 @@ static int attach_and_operate(int turn)
     return code;
 }
 
-/* Loads and stores beside operations: each rank has an element of each rank's memory. */
+/* Loads and stores concurrent with operations: each rank has an element of each rank's memory. */
 static int share_and_operate(int turn)
 {
     MPI_Aint size_bytes;
@@ -309,7 +310,7 @@ static int make_one(int turn, MPI_Win *made)
     }
 }
 
-/* One after the other, each with a fence. */
+/* One window after the other, each with a fence. */
 static int make_and_free(int turn)
 {
     MPI_Win made = MPI_WIN_NULL;
@@ -322,7 +323,7 @@ static int make_and_free(int turn)
     return first_of(code, MPI_Win_free(&made));
 }
 
-/* --- rows of turns --- */
+/* --- series of turns --- */
 
 static void repeat_until_dead(int (*turn_of)(int turn))
 {
@@ -346,14 +347,14 @@ static int repeat_until_error(int (*turn_of)(int turn))
     return repeat(turn_of, 10);
 }
 
-/* Or nobody does, unless it is in the way. */
+/* No rank waits for the victim, unless the victim is in the way. */
 static int repeat_and_fence(int (*turn_of)(int turn))
 {
     int code = repeat(turn_of, dead_after_seconds());
     return first_of(code, MPI_Win_fence(0, win));
 }
 
-/* The second window goes as the other one does: it is freed, and says so. */
+/* Frees the second window like the first, and the free reports the error. */
 static int repeat_and_free(int (*turn_of)(int turn))
 {
     int code = repeat(turn_of, dead_after_seconds());

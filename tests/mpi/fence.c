@@ -1,6 +1,6 @@
-/* Fence epochs: what is put, got or stored before a fence is complete and visible after it, on every rank.
- * Fences of one window order all ranks; assertions change nothing that a right program can see.
- * A plain MPI program, run by the test rows. */
+/* Fence epochs: data put, got or stored before a fence is complete and visible after it, on every
+ * rank. Fences of one window order all ranks; assertions change nothing that a right program can
+ * see. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -131,7 +131,8 @@ static void fences_of_several_windows_are_independent(enum window_kind kind)
     window_free(&one);
 }
 
-/* One rank works with one target in each round. Two words take turns: the next round's put may come before this round's look. */
+/* One rank works with one target in each round. Two words alternate: the next round's put may
+ * precede this round's check. */
 static void fences_order_ranks_that_do_nothing(enum window_kind kind)
 {
     struct window window =

@@ -1,5 +1,6 @@
-/* How large files may become from now on, if TEST_FILE_BYTES says it: not from the beginning, since hosts need larger ones for
- * themselves and for windows than are of interest.  Called by programs whose files test_full_disk.py looks at. */
+/* Limits the size of files from now on to TEST_FILE_BYTES, if set. Not from the start, since hosts
+ * need larger ones for themselves and for windows that are not under test. test_full_disk.py looks
+ * at the files of programs that call it. */
 #ifndef ORIEL_TEST_FILE_BYTES_H
 #define ORIEL_TEST_FILE_BYTES_H
 

@@ -1,6 +1,7 @@
-/* Windows where files may not grow (RLIMIT_FSIZE).  Growing one beyond the limit also sends a signal, which ends programs that
- * did not expect it.  A window over memory of the program's needs no file of the host's: so it works on a bare host.
- * A plain MPI program, run by the test rows. */
+/* Windows work where files may not grow (RLIMIT_FSIZE). Growth beyond the limit also sends a
+ * signal, which ends programs that do not expect it. A window over the program's memory needs no
+ * file of the host's, so this case works on a bare host. A plain MPI program, run by the test rows.
+ */
 #include "harness.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 enum { HUGE_PAGE = 2 << 20, BYTES = 8 * HUGE_PAGE };
 
-/* Everybody puts to a neighbour, at both ends. */
+/* All ranks put to a neighbour, at both ends. */
 static void use(char *memory)
 {
     MPI_Win win;
@@ -29,7 +30,7 @@ static void use(char *memory)
     MPI_Win_free(&win);
 }
 
-/* What promotion tries once, since the pages are huge, is a file of 2 MiB. */
+/* Promotion tries a file of 2 MiB once, since the pages are huge. */
 static void window_works_where_files_may_not_grow(enum window_kind kind)
 {
     static const rlim_t most_bytes[] = {1 << 20, 3000, 64 << 10, 3 << 20, 12 << 20};

@@ -1,5 +1,6 @@
-/* What still works at the end: memory of MPI_Alloc_mem is there after MPI_Finalize, a window that a library frees in its own
- * attribute callback of MPI_COMM_SELF is still a window, and a window whose delete callback failed once can be freed. */
+/* Valid uses at the end: memory of MPI_Alloc_mem still exists after MPI_Finalize. A library can
+ * free a window in its own attribute callback of MPI_COMM_SELF. A window whose delete callback
+ * failed once can be freed. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, fail_once, &win_key, NULL);
     if (rank == 1)
         MPI_Win_set_attr(win, win_key, &calls);
-    int code = MPI_Win_free(&win); /* Open MPI takes no notice of the callback's error */
+    int code = MPI_Win_free(&win); /* Open MPI ignores the callback's error */
     if (rank == 1 && code != MPI_SUCCESS)
         code = MPI_Win_free(&win);
     failures += code != MPI_SUCCESS || win != MPI_WIN_NULL || (rank == 1 && calls == 0);

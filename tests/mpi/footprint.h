@@ -1,20 +1,20 @@
-/* What this process holds of the machine, as the kernel counts it: for tests that must leave nothing behind.
- * Called by the tests of this folder. */
+/* The kernel's counts of this process's resources, for tests that must leave nothing behind. */
 #ifndef ORIEL_TESTS_FOOTPRINT_H
 #define ORIEL_TESTS_FOOTPRINT_H
 
 #include <dirent.h>
 #include <stdio.h>
 
-/* By how much more than without one memory may grow: a sanitiser keeps what was freed for a while, and then it says nothing. */
+/* The additional growth of memory that is allowed under a sanitiser, which retains freed memory for
+ * a while. The check then proves nothing. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { FREED_KEPT_KIB = 1 << 24 };
 #else
 enum { FREED_KEPT_KIB = 0 };
 #endif
 
-/* A sanitiser's allocator maps more of its own memory for each size that is asked of it for the first time, on x86-64 in these
- * 4 TiB.  What ThreadSanitizer maps lies anywhere: under it mappings are not counted. */
+/* A sanitiser's allocator maps memory for each size at its first allocation, on x86-64 in these 4
+ * TiB. ThreadSanitizer's mappings may be anywhere: under it mappings are not counted. */
 static inline int footprint_is_sanitisers(const char *mapping)
 {
 #if defined __SANITIZE_ADDRESS__ && defined __x86_64__

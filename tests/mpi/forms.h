@@ -1,6 +1,6 @@
-/* Every form of the four bulk operations behind one call: plain, with a request, with large counts, with both.
- * The large-count functions are found at run time, since an older host's header does not declare them.
- * Called by the tests that put the same question to every form. */
+/* Every form of the four bulk operations through one call: plain, with a request, with large
+ * counts, with both. The large-count functions are found at run time, since an older host's header
+ * does not declare them. */
 #ifndef ORIEL_TESTS_FORMS_H
 #define ORIEL_TESTS_FORMS_H
 
@@ -18,7 +18,8 @@ enum operation {
 };
 enum { FORM_REQUEST = 1, FORM_LARGE = 2, FORMS = 4 }; /* bits of a form; 0 is the plain one */
 
-/* The arguments of all four operations. The origin of a get is written to; op and the result's side belong to the accumulates. */
+/* The arguments of all four operations. A get writes to the origin; op and the result's side belong
+ * to the accumulates. */
 struct arguments {
     void *origin;
     MPI_Count origin_count;
@@ -33,7 +34,7 @@ struct arguments {
     MPI_Op op;
 };
 
-/* Either member of each pair is what the name says; without a request the last argument is not there. */
+/* Each pair's members have the named type; the form without a request omits the last argument. */
 #define FORM_MOVE(buffer) buffer, MPI_Count, MPI_Datatype, int, MPI_Aint, MPI_Count, MPI_Datatype
 #define FORM_FETCH        const void *, MPI_Count, MPI_Datatype, FORM_MOVE(void *)
 static struct {
@@ -47,7 +48,7 @@ static struct {
     int (*rget_accumulate)(FORM_FETCH, MPI_Op, MPI_Win, MPI_Request *);
 } large_form;
 
-/* Whether somebody defines the function; its address goes into the pointer. */
+/* True if any library defines the function; its address is stored in the pointer. */
 static inline bool large_find(const char *name, void *pointer)
 {
     void **address = pointer;
@@ -66,7 +67,7 @@ static inline bool large_forms_exist(void)
            large_find("MPI_Rget_accumulate_c", &large_form.rget_accumulate);
 }
 
-/* How many forms there are to try: all, or those with int counts. */
+/* The number of available forms: all, or those with int counts. */
 static inline int forms_available(void)
 {
     return large_forms_exist() ? FORMS : FORM_LARGE;
@@ -140,7 +141,8 @@ static inline int form_request_int(enum operation operation, const struct argume
     }
 }
 
-/* The request is touched by forms with FORM_REQUEST only; large forms need forms_available to have found them. */
+/* Only forms with FORM_REQUEST touch the request; large forms require a previous forms_available
+ * that found them. */
 static inline int form_call(enum operation operation, int form, const struct arguments *arguments,
                             MPI_Win win, MPI_Request *request)
 {

@@ -1,24 +1,24 @@
-/* Windows over communicators that are being freed: delete callbacks of their attributes make windows, or refuse to go, so that
- * the communicator stays and has windows again.  On some ranks the attribute is older than the first window, on others younger,
- * since hosts delete attributes in the order of their own.
- * A plain MPI program, run by the test rows. */
+/* Windows over communicators during their free: delete callbacks of attributes make windows, or
+ * refuse, in which case the communicator stays and gets windows again. On some ranks the attribute
+ * is older than the first window, on others younger, since hosts differ in the order in which they
+ * delete attributes. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
 
 enum { ROUNDS = 3, ORDERS = 4, NESTS = 12 };
 
-/* What is cached with a communicator, and how its delete callback goes. */
+/* An object cached on a communicator, and the behaviour of its delete callback. */
 struct cached {
     int windows;  /* that the callback makes over the communicator */
-    int refusals; /* before it lets go */
+    int refusals; /* before it returns success */
     int calls;
 };
 
 static int early_keyval; /* made before any window */
 static int late_keyval;
 
-/* Collective over comm: each rank gives its right neighbour a word. */
+/* Collective over comm: each rank puts a word to its right neighbour. */
 static void use_a_window(MPI_Comm comm, int64_t mark)
 {
     int64_t *base;
@@ -48,7 +48,8 @@ static int let_go(MPI_Comm comm, int keyval, void *value, void *extra)
     return cached->refusals-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* This rank's choice in this order: 0 and 1 are everybody's, in 2 and 3 even and odd ranks differ. */
+/* This rank's choice in this order: 0 and 1 are the same on all ranks, in 2 and 3 even and odd
+ * ranks differ. */
 static bool is_first(int order)
 {
     return order < 2 ? order == 0 : world_rank % 2 == order % 2;
@@ -65,13 +66,13 @@ static void make_keyvals(void)
     made = true;
 }
 
-/* A communicator with a board where Oriel has such, and with cached. */
+/* A communicator with a shared rendezvous table, where Oriel has one, and with cached. */
 static MPI_Comm make_communicator(int order, int keyval, struct cached *cached)
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(
-        MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where one host reports that MPI_Comm_free failed */
+        MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* one host reports there that MPI_Comm_free failed */
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     if (is_first(order))
         MPI_Comm_set_attr(comm, keyval, cached);
@@ -106,7 +107,7 @@ static void delete_callbacks_make_windows(enum window_kind kind)
     }
 }
 
-/* On one rank the callback runs in MPI_Comm_free, on the others as they delete the attribute. */
+/* On one rank the callback runs in MPI_Comm_free, on the others when they delete the attribute. */
 static void callbacks_of_different_calls_make_one_window(enum window_kind kind)
 {
     (void)kind;
@@ -161,7 +162,7 @@ static void a_communicator_that_could_not_be_freed_has_windows_again(enum window
     }
 }
 
-/* Which the hosts allow, since their MPI_Comm_free waits for nobody. */
+/* The hosts allow this, since their MPI_Comm_free does not wait. */
 static void one_rank_alone_could_not_free_it(enum window_kind kind)
 {
     (void)kind;
@@ -179,7 +180,8 @@ static void one_rank_alone_could_not_free_it(enum window_kind kind)
     }
 }
 
-/* A communicator whose callback frees another one, and that other one, whose callback makes windows over both. */
+/* A communicator whose callback frees a second one; the second one's callback makes windows over
+ * both. */
 struct nest {
     MPI_Comm outer, inner;
     int calls;
@@ -211,7 +213,8 @@ static int free_the_inner(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Many rounds, so that the hosts give out the handles again.  Errors end the program: most have no other handler. */
+/* Many rounds, so the hosts reuse the handles. Errors end the program: most have no other
+ * handler. */
 static void callbacks_that_free_other_communicators_make_windows(enum window_kind kind)
 {
     (void)kind;

@@ -1,6 +1,7 @@
-/* What ranks tell each other while a window is made (src/host/collective.c, linked in) where one of them has no memory for it: all
- * hear of it, for few ranks and for many, and none is left waiting.  And who waits for a late one is told.  Run by the test
- * rows on the bare host. */
+/* The exchange between ranks during creation of a window (src/host/collective.c, linked in), where
+ * one of them has no memory for it. All ranks get the error, in small and large jobs, and none
+ * waits for ever. A rank that waits long for a late one prints a warning. Run by the test rows on
+ * the bare host. */
 #include "harness.h"
 
 #include "base/log.h"
@@ -27,7 +28,7 @@ void *__wrap_malloc(size_t size)
     return lacks ? NULL : __real_malloc(size);
 }
 
-enum { FEW_BYTES = 24, MANY_BYTES = 40000 }; /* the second is what a hundred ranks tell */
+enum { FEW_BYTES = 24, MANY_BYTES = 40000 }; /* the second is the contribution of a hundred ranks */
 
 static char own[MANY_BYTES];
 static char *all;
@@ -45,7 +46,7 @@ static int gather(int len_bytes)
     return (int)oriel_host_allgather(MPI_COMM_WORLD, "the test", own, (size_t)len_bytes, all, NULL);
 }
 
-/* The last rank tells nothing, as those do that lead no machine. */
+/* The last rank contributes nothing, like ranks that do not lead a node. */
 static int gather_some(int len_bytes)
 {
     int *spans = calloc((size_t)world_size, 2 * sizeof *spans);
@@ -110,14 +111,14 @@ static void many_hear_that_one_has_no_memory_for_some(enum window_kind kind)
     without(gather_some, MANY_BYTES, world_size - 1);
 }
 
-/* --- who waits long --- */
+/* --- long waits --- */
 
 enum { LATE = 1 }; /* the rank that others wait for */
 
 static int warnings;
 static char warning[200];
 
-/* Time passes quickly for the first rank while it waits: a second whenever it looks. */
+/* Time passes quickly for the first rank while it waits: a second at each call. */
 uint64_t __wrap_oriel_now_ns(void)
 {
     static uint64_t passed_ns;
@@ -126,7 +127,7 @@ uint64_t __wrap_oriel_now_ns(void)
     return __real_oriel_now_ns() + passed_ns;
 }
 
-/* What the late one waits for. */
+/* The late rank waits for this. */
 void __wrap_oriel_warn(const char *format, ...)
 {
     va_list arguments;
@@ -145,7 +146,7 @@ static void who_waits_ten_seconds_is_told_once(enum window_kind kind)
     hurries = world_rank == 0;
     if (world_rank == LATE) {
         MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sleep_us(20000); /* for others to tell it again, if they did */
+        sleep_us(20000); /* time for others to warn again, if they did */
     }
     int status = (int)oriel_host_agree(MPI_COMM_WORLD, "the test", world_rank == LATE ? 6 : 3,
                                        &agreed, NULL);

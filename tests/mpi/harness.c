@@ -1,6 +1,6 @@
-/* The harness of the MPI tests: runs the table of cases, combines the verdicts of all ranks, prints one line for each case.
- * Between two cases no rank is still in the first: the verdict is a collective call; a case without end is cut off by an alarm.
- * Called by the test programs in this folder only. */
+/* The harness of the MPI tests: runs the table of cases, combines the verdicts of all ranks, prints
+ * one line for each case. The verdict is a collective call, so no rank is still in the previous
+ * case; an alarm ends a case that hangs. */
 #include "harness.h"
 #include "leave.h"
 
@@ -275,8 +275,9 @@ static void count_signal(int number)
     atomic_fetch_add_explicit(&signals_taken, 1, memory_order_relaxed);
 }
 
-/* TEST_SIGNALS: every so many microseconds a signal whose handler interrupts calls (no SA_RESTART), of whatever thread; after
- * MPI_Init, since the hosts do not stand that while they connect. */
+/* TEST_SIGNALS: sends a signal at this interval in microseconds, to any thread, whose handler
+ * interrupts calls (no SA_RESTART). Starts after MPI_Init, since the hosts fail on signals while
+ * they connect. */
 static void begin_signals(void)
 {
     const long every_us = getenv("TEST_SIGNALS") ? atol(getenv("TEST_SIGNALS")) : 0;
@@ -297,7 +298,7 @@ static void case_begin(const char *name)
     harness.failed = false;
     harness.skip_reason = NULL;
     const char *text =
-        getenv("TEST_SECONDS"); /* a case's, where all goes more slowly (tests/memcheck) */
+        getenv("TEST_SECONDS"); /* a case's limit, for slower runs (tests/memcheck) */
     const unsigned seconds = text != NULL ? (unsigned)atoi(text) : 60;
     snprintf(harness.deadline_text, sizeof harness.deadline_text,
              "not ok %s: no end after %u s (rank %d)\n", name, seconds, world_rank);
@@ -306,7 +307,8 @@ static void case_begin(const char *name)
     alarm(seconds);
 }
 
-/* The lowest rank that failed speaks for all. Returns 'o' (ok), 's' (skipped) or 'n' (not ok), the same on every rank. */
+/* The lowest rank that failed prints its message. Returns 'o' (ok), 's' (skipped) or 'n' (not ok),
+ * the same on every rank. */
 static char case_end(const char *name)
 {
     int mine = harness.failed ? world_rank : world_size;

@@ -1,6 +1,6 @@
-/* Info hints: each key at creation, after MPI_Win_set_info, with values that mean nothing, and what the windows do under it.
- * MPI_Win_get_info tells the values in use; a hint never changes what operations do.
- * A plain MPI program, run by the test rows. */
+/* Info hints: each key at creation and after MPI_Win_set_info, with valid and invalid values, and
+ * the windows' behaviour under it. MPI_Win_get_info returns the values in use; a hint never changes
+ * the results of operations. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -90,8 +90,8 @@ static void values_given_at_creation_are_in_use(enum window_kind kind)
     for (size_t i = 0; i < COUNT_OF(hints); i++) {
         MPI_Info info = info_of(hints[i].key, hints[i].other);
         MPI_Win win = hinted_make(kind, info);
-        MPI_Info_free(&info); /* the window keeps no hold on it */
-        /* of memory in one piece only the first part is aligned */
+        MPI_Info_free(&info); /* the window does not reference it */
+        /* in contiguous memory only the first part is aligned */
         if (kind != KIND_SHARED || world_rank == 0 ||
             strcmp(hints[i].key, "mpi_minimum_memory_alignment") != 0)
             hint_expect(win, hints[i].key, hints[i].other, "at creation");
@@ -116,13 +116,13 @@ static void values_set_later_are_in_use(enum window_kind kind)
         MPI_Info_free(&info);
         const char *last = hints[i].initial[0] != '\0'
                                ? hints[i].initial
-                               : hints[i].other; /* no value takes nothing back */
+                               : hints[i].other; /* an empty value resets nothing */
         hint_expect(win, hints[i].key, last, "after set_info back");
     }
     MPI_Win_free(&win);
 }
 
-/* The memory lies where it lies: what only creation reads stays in use. */
+/* The memory does not move: values that only creation reads stay in use. */
 static void values_that_creation_read_stay_in_use(enum window_kind kind)
 {
     MPI_Info apart = info_of("alloc_shared_noncontig", "true"),
@@ -155,7 +155,7 @@ static void values_that_mean_nothing_leave_the_one_in_use(enum window_kind kind)
         }
 }
 
-/* As long as the host allows, a good value at the beginning. */
+/* A value of the host's maximum length that begins with a good value. */
 static void overlong_values_leave_the_one_in_use(enum window_kind kind)
 {
     static char value[MPI_MAX_INFO_VAL];
@@ -196,7 +196,8 @@ static void unknown_keys_are_ignored(enum window_kind kind)
     MPI_Win_free(&win);
 }
 
-/* What get_info gives belongs to the program: changing or keeping it does nothing to the window. */
+/* The program owns the info that get_info returns: changing or keeping it does not affect the
+ * window. */
 static void the_info_returned_is_the_programs_own(enum window_kind kind)
 {
     MPI_Win win = hinted_make(kind, MPI_INFO_NULL);
@@ -216,7 +217,8 @@ static void the_info_returned_is_the_programs_own(enum window_kind kind)
     MPI_Info_free(&keep);
 }
 
-/* One window with the given hints on all ranks; size and unit differ by rank, whatever the hints say. */
+/* One window with the given hints on all ranks; size and unit differ by rank, whatever the hints
+ * claim. */
 static void unlike_parts_check(const char *key)
 {
     MPI_Info info = info_of(key, "true");
@@ -257,7 +259,7 @@ static void wrong_promises_corrupt_nothing(enum window_kind kind)
     unlike_parts_check("same_disp_unit");
 }
 
-/* A window that needs no locks keeps its fences, its groups and a free that needs no epochs. */
+/* A window without locks still has its fences, its groups and a free that needs no epochs. */
 static void windows_without_locks_have_fences_and_groups(enum window_kind kind)
 {
     MPI_Info info = info_of("no_locks", "true");
@@ -323,7 +325,8 @@ static void alignment_check(const void *base, const char *value, const char *whe
     CHECK((uintptr_t)base % align_bytes == 0, "%s: %p is not aligned to %s", where, base, value);
 }
 
-/* Every rank's part, also where the sizes before it are odd; a rank without memory has nothing to align. */
+/* Every rank's part, also after odd sizes of earlier parts; a rank without memory has nothing to
+ * align. */
 static void shared_parts_check(MPI_Info info, const char *value)
 {
     MPI_Aint size_bytes = world_rank % 3 == 2 ? 0 : 5 + 100 * world_rank;
@@ -380,7 +383,7 @@ static void alignments_beyond_a_page_are_given(enum window_kind kind)
     memory_aligned_check("2097152");
 }
 
-/* MPI-4.1, 13.2.3: of parts that follow each other byte by byte, the first with a size above 0. */
+/* MPI-4.1, 13.2.3: of contiguous parts, the first with a size above 0. */
 static void the_first_contiguous_part_has_the_alignment_asked_for(enum window_kind kind)
 {
     static const char *const values[] = {"64", "256", "4096", "65536"};
@@ -399,7 +402,7 @@ static void the_first_contiguous_part_has_the_alignment_asked_for(enum window_ki
     }
 }
 
-/* The memory is in one piece unless all ask for the contrary, and that is what each is told. */
+/* The memory is contiguous unless all ranks ask otherwise, and each rank's info shows that. */
 static void parts_are_contiguous_when_one_rank_has_not_asked(enum window_kind kind)
 {
     MPI_Info asked = info_of("alloc_shared_noncontig", "true"), used;
@@ -421,7 +424,8 @@ static void parts_are_contiguous_when_one_rank_has_not_asked(enum window_kind ki
     MPI_Win_free(&win);
 }
 
-/* Without the key, each part begins where the one before it ends, in the eyes of every rank. */
+/* Without the key, each part begins at the end of the one before it, in every rank's address
+ * space. */
 static void contiguous_parts_follow_byte_by_byte(enum window_kind kind)
 {
     char *base, *part, *end = NULL;

@@ -1,5 +1,6 @@
-/* MPI's progress rule (MPI-4.1, 2.9): while a call of a window waits, the host's pending communication must go on. In each
- * case rank 0 has a send under way that needs its help, and waits in a window for rank 1, which waits for that message. */
+/* MPI's progress rule (MPI-4.1, 2.9): while a call of a window waits, the host's outstanding
+ * communication must progress. In each case rank 0 has an outstanding send that needs its help. It
+ * waits in a window for rank 1, which waits for that message. */
 #include "harness.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* A rank that waits in a function of MPICH, or asks in one what has come, serves other machines itself (src/api/mpich/progress_hook.c).
- * Rank 0's threads but the first are held at their next sleep, as if no processor were ever given to them; then rank 0 waits in
- * the function for rank 1, whose operations on rank 0's memory must come back before it does its part. */
+/* A rank that waits in a function of MPICH, or polls in one, serves requests of other nodes itself
+ * (src/api/mpich/progress_hook.c). All of rank 0's threads but the first are stopped at their next
+ * sleep, as if they never got a processor. Rank 0 then waits in the function for rank 1, whose
+ * operations on rank 0's memory must return before it does its part. */
 #include "harness.h"
 
 #include <poll.h>
@@ -11,12 +12,12 @@
 
 enum { OPERATIONS = 20, LONG_BYTES = 1 << 20, SLICE_NS = 1000000, HELD_MOST_S = 8, RANKS = 64 };
 
-/* --- the threads that are held --- */
+/* --- the stopped threads --- */
 
 static pthread_t first;
 static atomic_bool holds;
 static atomic_bool is_held;
-static atomic_bool was_let_go; /* after HELD_MOST_S: nobody else serves */
+static atomic_bool was_let_go; /* after HELD_MOST_S: no other thread serves */
 
 static void hold(void)
 {
@@ -34,7 +35,8 @@ static int64_t ns_of(const struct timespec *time)
     return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
 }
 
-/* Stands before the C library's, for the library too: sleeps in slices, so that whoever sleeps already can be held. */
+/* Overrides the C library's, for the library too: sleeps in slices, so that a sleeping thread can
+ * be stopped. */
 __attribute__((visibility("default"))) int ppoll(struct pollfd *ready, nfds_t count,
                                                  const struct timespec *limit, const sigset_t *mask)
 {
@@ -92,7 +94,8 @@ static void clean_up(void)
     free(message);
 }
 
-/* Rank 0 comes to its wait with its other threads held, rank 1 when it has its answers. */
+/* Rank 0 enters its wait with its other threads stopped, rank 1 after its operations have
+ * returned. */
 static void serves(void (*act)(void))
 {
     MPI_Win win;
@@ -131,7 +134,8 @@ static void serves(void (*act)(void))
     clean_up();
 }
 
-/* A table of the functions, once as they are and once as those with counts of MPI_Count, whose names end in _c. */
+/* The table of functions is used twice: with int counts, and with MPI_Count, whose names end in
+ * _c. */
 #define ACT(name, ...)                                                                             \
     static void act_##name(void)                                                                   \
     {                                                                                              \

@@ -1,6 +1,7 @@
-/* The functions whose counts and sizes are MPI_Count: found at run time, since an older host's header does not declare them.
- * Each does what its short form does; counts beyond an int are another test's matter.
- * A plain MPI program, run by the test rows; skipped where nobody defines the functions. */
+/* The functions whose counts and sizes are MPI_Count: found at run time, since an older host's
+ * header does not declare them. Each behaves like its short form; large_transfers.c has counts
+ * beyond an int. A plain MPI program, run by the test rows; skipped where no library defines the
+ * functions. */
 #include "harness.h"
 
 #include <dlfcn.h>
@@ -21,7 +22,8 @@ typedef int create_function(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_
 typedef int allocate_function(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void *, MPI_Win *);
 typedef int query_function(MPI_Win, int, MPI_Aint *, MPI_Aint *, void *);
 
-/* Stores the function's address in the pointer; notes the skip and returns false when it is nowhere. */
+/* Stores the function's address in the pointer; records the skip and returns false when it does not
+ * exist. */
 static bool find(const char *name, void *pointer)
 {
     void *address = dlsym(RTLD_DEFAULT, name);

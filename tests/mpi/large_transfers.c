@@ -1,6 +1,7 @@
-/* More than 2^31 bytes or elements in one operation, and windows of more than 4 GiB with displacements to match.
- * Only a few pages of the large windows are touched; what moves 2 GiB takes long and needs TEST_LARGE=1.
- * A plain MPI program, run by the test rows; skipped where memory is short. */
+/* More than 2^31 bytes or elements in one operation, and windows of more than 4 GiB with
+ * displacements to match. Only a few pages of the large windows are touched. Cases that move 2 GiB
+ * are slow and need TEST_LARGE=1. A plain MPI program, run by the test rows; skipped where memory
+ * is short. */
 #include "forms.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #define GIB        ((MPI_Aint)1 << 30)
 #define PAGE_BYTES ((MPI_Aint)4096)
 
-/* Both the machine's memory and what shared memory may take of it. */
+/* Checks the node's memory and the limit of shared memory. */
 static bool has_memory(int gib)
 {
     char line[256];
@@ -38,7 +39,7 @@ static bool long_cases_wanted(void)
     return getenv("TEST_LARGE") != NULL && has_memory(8);
 }
 
-/* Address space without memory behind it until it is touched. */
+/* Address space without memory until it is touched. */
 static char *reserve(MPI_Aint size_bytes)
 {
     void *memory = mmap(NULL, (size_t)size_bytes, PROT_READ | PROT_WRITE,
@@ -85,7 +86,8 @@ static int64_t mark_of(MPI_Aint offset)
     return 0x5a0000000000 + offset;
 }
 
-/* Every rank puts a word at each place and reads it back; the owner sees them. offsets are in bytes, of 8 for each rank. */
+/* Every rank puts a word at each offset and reads it back; the owner sees them. offsets are in
+ * bytes, of 8 for each rank. */
 static void places_check(const struct window *window, int unit, const MPI_Aint *offsets,
                          size_t count)
 {
@@ -135,7 +137,8 @@ static void windows_beyond_4_gib_are_reachable_everywhere(enum window_kind kind)
     }
 }
 
-/* Places 0, 1, ... of a unit of 1 GiB; with an MPI_Aint unit also of 3 GiB, which no int holds. */
+/* Displacements 0, 1, ... with a unit of 1 GiB; with an MPI_Aint unit also of 3 GiB, which no int
+ * represents. */
 static void wide_units_scale_beyond_32_bits(enum window_kind kind)
 {
     int (*create)(void *, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win *);
@@ -172,7 +175,8 @@ static void wide_units_scale_beyond_32_bits(enum window_kind kind)
     }
 }
 
-/* Three words, 2.5 GiB apart, of one element of a datatype: its extent needs more than 32 bits, its size does not. */
+/* Three words, 2.5 GiB apart, in one element of a datatype: its extent needs more than 32 bits, its
+ * size does not. */
 static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
 {
     const MPI_Aint size_bytes = 5 * GIB + PAGE_BYTES, stride = 5 * GIB / 2;
@@ -201,7 +205,7 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
     large_free(&window, size_bytes);
 }
 
-/* A buffer of which only some words are written; the rest reads as zero and costs nothing. */
+/* A buffer with a few written words; the rest reads as zero and uses no memory. */
 static void marks_write(char *buffer, const MPI_Aint *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -224,7 +228,7 @@ static const MPI_Aint marked[] = {
 
 enum shape { COUNT_OF_BYTES, ONE_OF_A_LARGE_TYPE, COUNT_OF_LARGE_BLOCKS };
 
-/* One call for all of it. Rank 0 is the only origin. */
+/* One call moves everything. Rank 0 is the only origin. */
 static void large_move(enum operation operation, enum shape shape, char *buffer, MPI_Win win)
 {
     MPI_Datatype pages, type = MPI_BYTE;
@@ -293,7 +297,7 @@ static void many_pages_of_more_than_2_gib_move(enum window_kind kind)
     one_operation_moves(kind, COUNT_OF_LARGE_BLOCKS);
 }
 
-/* 2^28 words and some more, as one element of a derived type. */
+/* Slightly more than 2^28 words, as one element of a derived type. */
 static void an_accumulate_of_more_than_2_gib_adds_up(enum window_kind kind)
 {
     MPI_Datatype words, type;

@@ -1,6 +1,6 @@
-/* Windows over communicators that have had windows before: in any order of flavours, with ranks that come late, over what else
- * the communicators' processes have.  Every window takes a put from the left neighbour, under a barrier.  A plain MPI program,
- * run by the test rows. */
+/* Windows over communicators that have had windows before: in any order of flavours, with late
+ * ranks, over all kinds of memory. Every window takes a put from the left neighbour, followed by a
+ * barrier. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 enum { LIVE = 6, TURNS = 120, FLAVOURS = 6, WORDS = 32, ROUNDS = 40 };
 
-/* A window of WORDS words; memory, if not NULL, is to be freed after it. */
+/* A window of WORDS words; memory, if not NULL, is freed after it. */
 struct later {
     MPI_Win win;
     int64_t *base;
@@ -20,7 +20,7 @@ static int64_t value_of(int64_t mark, int rank)
     return mark * 100 + rank;
 }
 
-/* Segments follow each other, unless there is one only, whose rank has asked for memory of its own. */
+/* Segments are contiguous, unless only one exists, whose rank has asked for memory of its own. */
 static void check_place(MPI_Win win, const int64_t *base, int rank)
 {
     int64_t *first;
@@ -48,14 +48,14 @@ static struct later make(int flavour, MPI_Comm comm)
             MPI_Win_allocate_shared(size_bytes, 8, MPI_INFO_NULL, comm, &later.base, &later.win));
         check_place(later.win, later.base, rank);
         break;
-    case 2: /* a hint of the even ranks only: it must be everybody's to count */
+    case 2: /* a hint of the even ranks only: it counts only if all ranks give it */
         MPI_Info_create(&info);
         MPI_Info_set(info, "alloc_shared_noncontig", rank % 2 == 0 ? "true" : "false");
         CHECK_OK(MPI_Win_allocate_shared(size_bytes, 8, info, comm, &later.base, &later.win));
         check_place(later.win, later.base, rank);
         MPI_Info_free(&info);
         break;
-    case 3: /* memory of two sorts: odd ranks' lies in an interior of their heap */
+    case 3: /* two kinds of memory: odd ranks use an interior part of their heap */
         later.memory = rank % 2 == 0 ? NULL : malloc((size_t)size_bytes + 64);
         if (rank % 2 == 0)
             MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &later.base);
@@ -84,7 +84,7 @@ static void release(struct later *later, int flavour, int rank)
     free(later->memory);
 }
 
-/* Collective over comm: a put to the right neighbour, and what came from the left one. */
+/* Collective over comm: a put to the right neighbour, and a check of the left neighbour's put. */
 static void use(struct later *later, int64_t mark, MPI_Comm comm)
 {
     int rank, size;
@@ -128,7 +128,7 @@ static void flavours_in_turn_keep_their_data(enum window_kind kind)
     }
 }
 
-/* Each rank gives the segment of its right neighbour: memory that lies in another process's file. */
+/* Each rank gives the segment of its right neighbour: memory in another process's file. */
 static void memory_of_another_process_may_be_given(enum window_kind kind)
 {
     MPI_Win segments, win;
@@ -145,7 +145,7 @@ static void memory_of_another_process_may_be_given(enum window_kind kind)
         window_watch(win);
         MPI_Win_fence(0, win);
         MPI_Put(&value, 1, MPI_INT64_T, left, 0, 1, MPI_INT64_T,
-                win); /* the left one's window is this rank's segment */
+                win); /* the left neighbour's window is this rank's segment */
         MPI_Win_fence(0, win);
         CHECK_EQUAL(own[0], value);
         CHECK_OK(MPI_Win_free(&win));
@@ -153,7 +153,7 @@ static void memory_of_another_process_may_be_given(enum window_kind kind)
     MPI_Win_free(&segments);
 }
 
-/* Each rank in turn has the bad argument; the windows in between are as they should be. */
+/* Each rank in turn has the bad argument; the windows in between are valid. */
 static void a_bad_argument_of_any_rank_is_everybodys_error(enum window_kind kind)
 {
     MPI_Comm comm;
@@ -175,7 +175,8 @@ static void a_bad_argument_of_any_rank_is_everybodys_error(enum window_kind kind
     MPI_Comm_free(&comm);
 }
 
-/* Handles of freed communicators are given out again, for the same processes in another order, or some of them. */
+/* Hosts reuse handles of freed communicators, for the same processes in another order, or some of
+ * them. */
 static void communicators_that_come_and_go_have_windows_of_their_own(enum window_kind kind)
 {
     (void)kind;
@@ -202,7 +203,7 @@ static void communicators_that_come_and_go_have_windows_of_their_own(enum window
     }
 }
 
-/* Some ranks are still on their way out of the creation. */
+/* Some ranks have not yet left the creation. */
 static void a_communicator_may_be_freed_as_soon_as_its_window_is_there(enum window_kind kind)
 {
     (void)kind;
@@ -235,7 +236,7 @@ static void *make_often(void *argument)
     return NULL;
 }
 
-/* The same processes twice: which communicator's window comes first is another matter on each rank. */
+/* The same processes twice: the order of the two communicators' windows differs between ranks. */
 static void two_communicators_make_windows_at_once(enum window_kind kind)
 {
     MPI_Comm comms[2];

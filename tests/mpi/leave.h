@@ -1,5 +1,6 @@
-/* How a program ends where its host's MPI_Finalize hangs (tests/launch says where): the launcher hears the farewell that
- * MPI_Finalize would have sent, so that it takes the end for an ordinary one. */
+/* The exit of a program whose host's MPI_Finalize hangs (tests/launch lists the cases). The
+ * launcher receives the farewell message that MPI_Finalize would have sent, and takes the exit for
+ * a normal one. */
 #ifndef ORIEL_TEST_LEAVE_H
 #define ORIEL_TEST_LEAVE_H
 
@@ -9,11 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Collective. Ends the process with the status if tests/launch asks for an end without MPI_Finalize, else does nothing. */
+/* Collective. Exits with the status if tests/launch asks for an end without MPI_Finalize, else does
+ * nothing. */
 static inline void leave_without_finalize(int status)
 {
     static const char farewell[] =
-        "cmd=finalize\n"; /* PMI 1.1, over the descriptor that the launcher has left */
+        "cmd=finalize\n"; /* PMI 1.1, over the descriptor inherited from the launcher */
     const char *launcher = getenv("PMI_FD");
     char answer[64];
     if (getenv("TEST_NO_FINALIZE") == NULL)

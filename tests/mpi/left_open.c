@@ -1,5 +1,5 @@
-/* Ends with windows that nobody freed: as many as the first argument says, every other one with a name, and one that is freed.
- * Run by left_open.py, which reads what the user is told. */
+/* Ends with windows that are not freed: the first argument is their number, every other one has a
+ * name. Also frees one. left_open.py runs it and reads the message to the user. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""Windows that a program leaves open are reported once by MPI_Finalize, by name; one that frees all is told nothing.
-Run by CTest for each host."""
+"""MPI_Finalize reports windows that a program leaves open, once, by name. Otherwise it prints
+nothing.
+
+CTest runs it for each host."""
 
 import re
 import sys

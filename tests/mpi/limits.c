@@ -1,12 +1,14 @@
-/* Windows where a process has no address space or no descriptors left, on one rank or on all: either the window works, whoever
- * makes it, or every rank is told the same error class; nothing stays behind, and the next window works.
+/* Windows in a process without address space or without free descriptors, on one rank or on all.
+ * Either the window works, whether Oriel or the host makes it, or every rank gets the same error
+ * class. Nothing is leaked, and the next window works.
  *
- * TEST_FIRST: the program's first window meets the limit, before any memory file is there: "space" or "descriptors", the ranks
- * "first", "last" or "all", the level to begin with.  Oriel then leaves the window to the host, if it must.  Bare hosts do not
- * bear the tightest of these limits: MPICH hangs or crashes in MPI_Win_allocate when one rank alone has no descriptor or 16 KiB
- * of address space left (on all ranks it bears both), and with four ranks also when any of them have 4 MiB left; Open MPI crashes
- * below some hundred KiB of address space.  The rows begin above.
- * A plain MPI program, run by the test rows. */
+ * TEST_FIRST: the program's first window meets the limit, before any memory file exists: "space" or
+ * "descriptors", the ranks "first", "last" or "all", the first level. Oriel then leaves the window
+ * to the host, if necessary. Bare hosts fail at the tightest of these limits. MPICH hangs or
+ * crashes in MPI_Win_allocate when one rank alone has no descriptor or 16 KiB of address space
+ * left; on all ranks it tolerates both. With four ranks it also fails when any of them have 4 MiB
+ * left. Open MPI crashes below some hundred KiB of address space. The rows begin above these
+ * limits. A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"
 #include "memory_file.h"
@@ -22,7 +24,7 @@ enum { BYTES = 300000, LEVELS = 5, DESCRIPTORS_MOST = 20, FILLERS = 4096, KEPT_K
 enum what { SPACE, DESCRIPTORS };
 enum who { FIRST, LAST, ALL, WHO_END };
 
-/* What is left at each level. */
+/* The address space that remains at each level. */
 static const long space_left_kib[LEVELS] = {16, 256, 4096, 65536, 1048576};
 static const int descriptors_left[LEVELS] = {0, 1, 2, 3, 8};
 
@@ -64,7 +66,7 @@ static long space_kib(void)
     return kib;
 }
 
-/* All descriptors below the limit are taken, but for some. */
+/* Opens all descriptors below the limit except the given number. */
 static rlim_t take_descriptors(int left)
 {
     int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -111,7 +113,7 @@ static int class_of(int code)
     return class;
 }
 
-/* Error class of the making; KIND_ARENA: the memory is there already. */
+/* Returns the error class of the creation; KIND_ARENA: the memory exists already. */
 static int make(enum window_kind kind, MPI_Comm comm, struct window *window)
 {
     if (kind == KIND_ALLOCATE)
@@ -123,7 +125,7 @@ static int make(enum window_kind kind, MPI_Comm comm, struct window *window)
     return class_of(MPI_Win_create(window->base, BYTES, 1, MPI_INFO_NULL, comm, &window->win));
 }
 
-/* Everybody puts to a neighbour, at both ends. */
+/* All ranks put to a neighbour, at both ends. */
 static void use(const struct window *window)
 {
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
@@ -143,7 +145,7 @@ static void use(const struct window *window)
     barrier(MPI_COMM_WORLD);
 }
 
-/* The class on each rank; all the same. */
+/* Checks that all ranks have the same class. */
 static void agree(int class, const char *when)
 {
     int least, most;
@@ -228,13 +230,14 @@ static void all_levels(enum window_kind kind, enum what what)
             for (enum who who = FIRST; who < WHO_END; who++)
                 make_under_limit(kind, comm, what, who, level);
         next_window_works(kind, comm);
-        next_window_works(KIND_ALLOCATE, comm); /* rank 0 gives back what the others have left */
+        next_window_works(KIND_ALLOCATE, comm); /* rank 0 frees memory that the others have left */
     }
     struct footprint after = footprint_read();
     long after_kib = memory_file_kib();
     CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
           after.mappings);
-    /* What is lost is lost in each of three turns; between machines a connection may be made meanwhile, which stays. */
+    /* A leak repeats in each of three turns; between nodes a turn may make a connection, which
+     * stays open. */
     CHECK(after.descriptors < before.descriptors + 3, "%ld descriptors became %ld",
           before.descriptors, after.descriptors);
     CHECK(after_kib <= before_kib + KEPT_KIB, "the memory file holds %ld KiB, %ld before",
@@ -252,7 +255,7 @@ static void window_without_descriptors_works_or_is_nobodys(enum window_kind kind
     all_levels(kind, DESCRIPTORS);
 }
 
-/* MPI_Alloc_mem is each rank's own. */
+/* MPI_Alloc_mem is local to each rank. */
 static void memory_under_limits(enum what what)
 {
     MPI_Errhandler handlers[2];
@@ -295,7 +298,7 @@ static void alloc_mem_at_a_limit_gives_memory_or_says_no(enum window_kind kind)
     memory_under_limits(DESCRIPTORS);
 }
 
-/* Attaching is local: it works, or the window is as it was. */
+/* Attaching is local: it works, or the window is unchanged. */
 static void attach_under_limit(MPI_Win win, enum what what, enum who who, int level)
 {
     MPI_Aint address, there;
@@ -320,7 +323,8 @@ static void attach_under_limit(MPI_Win win, enum what what, enum who who, int le
     barrier(MPI_COMM_WORLD);
 }
 
-/* The window is one that was made under the same limit, or where that is refused to all, one that was not. */
+/* The window was made under the same limit, or without it where creation under the limit fails on
+ * all ranks. */
 static void attach_to(MPI_Comm comm, enum what what, enum who who, int level)
 {
     MPI_Win win = MPI_WIN_NULL;
@@ -338,7 +342,7 @@ static void attach_to(MPI_Comm comm, enum what what, enum who who, int level)
     MPI_Win_free(&win);
 }
 
-/* Between machines a turn may make a connection, which stays; what is lost is lost in every turn. */
+/* Between nodes a turn may make a connection, which stays open; a leak repeats in every turn. */
 static void dynamic_window_and_attach_at_a_limit_work_or_change_nothing(enum window_kind kind)
 {
     MPI_Comm comm = quiet_comm();
@@ -359,7 +363,7 @@ static void dynamic_window_and_attach_at_a_limit_work_or_change_nothing(enum win
     MPI_Comm_free(&comm);
 }
 
-/* A window that cannot be freed without resources would be there for ever. */
+/* A window that needed resources to be freed could never be freed at the limit. */
 static void window_is_freed_at_a_limit(enum window_kind kind)
 {
     MPI_Comm comm = quiet_comm();
@@ -370,11 +374,11 @@ static void window_is_freed_at_a_limit(enum window_kind kind)
         window_watch(window.win);
         use(&window);
         squeeze(turn % 2 == 0 ? SPACE : DESCRIPTORS, ALL,
-                turn / 2); /* more descriptors than these are no limit to that */
+                turn / 2); /* a higher number of descriptors does not limit the free */
         MPI_Win_free(&window.win);
         relax();
         window_close(&window);
-        memset(heap, 5, sizeof heap); /* is the program's alone again */
+        memset(heap, 5, sizeof heap); /* the memory belongs to the program alone again */
     }
     next_window_works(kind, comm);
     MPI_Comm_free(&comm);

@@ -1,6 +1,7 @@
-/* Memory-order litmus tests: what put, flush and get promise to algorithms that synchronise through the window itself.
- * Each round has its own words and begins with a rendezvous; an outcome that the order forbids is counted and must not occur.
- * A plain MPI program, run by the test rows. */
+/* Memory-order litmus tests: the guarantees of put, flush and get for algorithms that synchronise
+ * through the window itself. Each round has its own words and begins with a rendezvous; an outcome
+ * that the order forbids is counted and must not occur. A plain MPI program, run by the test rows.
+ */
 #include "harness.h"
 
 #include <pthread.h>
@@ -8,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The words of one rank: a line for each, so that only the order matters and not the neighbourhood. */
+/* The words of one rank: one cache line each, so only the order matters and not false sharing. */
 enum {
     LINE = 8,
     MEET = 0,
@@ -52,7 +53,8 @@ static int64_t get_word(MPI_Win win, int target, int word)
     return value;
 }
 
-/* Waits until the own word has at least the value. The probe lets a host that moves data itself make progress. */
+/* Waits until this rank's word has at least the value. The probe lets a host that moves data itself
+ * make progress. */
 static void await_word(const struct window *window, int word, int64_t value)
 {
     const int64_t *mine = (const int64_t *)window->base + word;
@@ -66,14 +68,15 @@ static void await_word(const struct window *window, int word, int64_t value)
     }
 }
 
-/* Ranks 0 and 1 leave at nearly the same moment. */
+/* Ranks 0 and 1 leave at nearly the same time. */
 static void rendezvous(const struct window *window, int64_t round)
 {
     put_word(window->win, 1 - world_rank, MEET, round);
     await_word(window, MEET, round);
 }
 
-/* Each puts its own word as this datatype and then gets the other's: at least one must see the other's put. */
+/* Each puts its own word as this datatype and then gets the other's: at least one must see the
+ * other's put. */
 static void store_buffering(enum window_kind kind, int home_of_first, int home_of_second,
                             MPI_Datatype type)
 {
@@ -121,7 +124,7 @@ static void put_derived_flush_get_sees_one_of_two_puts(enum window_kind kind)
     MPI_Type_free(&type);
 }
 
-/* Payload, flush, flag: who sees the flag in its own memory sees the payload. */
+/* Payload, flush, flag: a rank that sees the flag in its own memory sees the payload. */
 static void a_flag_put_after_a_flush_publishes_the_payload(enum window_kind kind)
 {
     struct window window = words_make(kind);
@@ -142,7 +145,7 @@ static void a_flag_put_after_a_flush_publishes_the_payload(enum window_kind kind
     words_free(&window);
 }
 
-/* The same, read by gets from a third place while the writer goes on. */
+/* The same, read by gets from a third rank while the writer continues. */
 static void gets_see_puts_in_the_order_of_their_flushes(enum window_kind kind)
 {
     struct window window = words_make(kind);
@@ -167,7 +170,7 @@ static void gets_see_puts_in_the_order_of_their_flushes(enum window_kind kind)
     words_free(&window);
 }
 
-/* A thread that puts when it is told to, and says when it has put. */
+/* A thread that puts on command and reports the put. */
 struct putter {
     const struct window *window;
     int64_t rounds;
@@ -185,12 +188,13 @@ static void *putter_main(void *argument)
                 MPI_INT64_T, putter->window->win);
         atomic_store_explicit(
             &putter->done, round,
-            memory_order_release); /* no fence: the other thread's flush is to be it */
+            memory_order_release); /* not a fence: the other thread's flush must order it */
     }
     return NULL;
 }
 
-/* Store buffering where the put and the flush with the get are different threads': MPI's flush completes what the process did. */
+/* Store buffering where one thread puts and another flushes and gets: MPI's flush completes the
+ * operations of the whole process. */
 static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
 {
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
@@ -244,7 +248,7 @@ static void a_message_after_a_flush_publishes_the_payload(enum window_kind kind)
     words_free(&window);
 }
 
-/* Peterson's lock for ranks 0 and 1 by put, flush and get alone; all its words live on one rank. */
+/* Peterson's lock for ranks 0 and 1 by put, flush and get alone; all its words are on one rank. */
 static void mutual_exclusion_by_put_flush_get(enum window_kind kind)
 {
     struct window window = words_make(kind);

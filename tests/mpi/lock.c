@@ -1,6 +1,6 @@
-/* Passive target epochs: who excludes whom, what is visible after an unlock, locks on several targets and on oneself.
- * A counter that is read and written in two steps under an exclusive lock loses nothing; shared holders meet inside.
- * A plain MPI program, run by the test rows. */
+/* Passive target epochs: mutual exclusion, visibility after an unlock, locks on several targets and
+ * on the own rank. A counter that is read and written in two steps under an exclusive lock loses no
+ * update; shared holders meet inside. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static void exclusive_shared_and_lock_all_mix(enum window_kind kind)
     window_free(&window);
 }
 
-/* Nobody leaves before everybody is inside. */
+/* No rank leaves before all are inside. */
 static void shared_holders_meet_inside(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
@@ -122,7 +122,7 @@ static void several_targets_are_locked_at_once(enum window_kind kind)
     int rounds = scaled_rounds(100);
     int64_t one = 1;
     for (int round = 0; round < rounds; round++) {
-        /* Exclusive locks in one order everywhere: no cycle of waiting ranks. */
+        /* Exclusive locks in the same order on all ranks: no cycle of waiting ranks. */
         int kind_of_lock = random_below(&random, 2) ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
         for (int target = 0; target < world_size; target++)
             MPI_Win_lock(kind_of_lock, target, 0, window.win);
@@ -201,8 +201,9 @@ static void open_trusted(int what, MPI_Win win)
                      MPI_MODE_NOCHECK, win);
 }
 
-/* Rank 0 waits in its epoch for what the others do with exclusive locks.  The assertion promises that nobody wants one, but some
- * programs have lock_all with it for as long as the window lives, and others' locks go by it in both hosts. */
+/* Rank 0 waits in its epoch for the results of the others' exclusive locks. MPI_MODE_NOCHECK
+ * promises that no rank wants one. Some programs hold lock_all with it for the whole life of the
+ * window, and in both hosts other locks ignore it. */
 static void who_locks_with_nocheck_is_in_nobodys_way(enum window_kind kind)
 {
     if (host_is_alone()) {
@@ -245,7 +246,7 @@ static void proc_null_may_be_locked_and_flushed(enum window_kind kind)
     window_free(&window);
 }
 
-/* Readers come and go all the time until the writer has been in. */
+/* Readers lock and unlock all the time until the writer has held the lock. */
 static void an_exclusive_locker_gets_in_among_sharers(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -272,7 +273,8 @@ static void an_exclusive_locker_gets_in_among_sharers(enum window_kind kind)
     window_free(&window);
 }
 
-/* Inside: counts, and takes time, so that who is not inside waits, but for moments.  Whether the total is reached. */
+/* Inside: counts, and takes time, so the ranks outside wait nearly always. Returns whether the
+ * total is reached. */
 static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t wanted)
 {
     const int64_t one = 1;
@@ -285,7 +287,7 @@ static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t want
     MPI_Win_flush(0, win);
     for (double end = seconds_now() + 50e-6; seconds_now() < end;)
         continue;
-    if (starts == world_size) { /* nobody has been alone since */
+    if (starts == world_size) { /* no rank has been alone since */
         MPI_Fetch_and_op(&one, &total, MPI_INT64_T, 0, 1, MPI_SUM, win);
         ++*turns;
     }
@@ -293,7 +295,8 @@ static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t want
     return total >= wanted;
 }
 
-/* Every rank wants the lock again as soon as it has left, until there have been so many turns: how many a rank got. */
+/* Every rank requests the lock again as soon as it has released it, until the given number of
+ * turns. Counts each rank's turns. */
 static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, int64_t *least,
                         int64_t *most)
 {
@@ -310,7 +313,8 @@ static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, in
     window_free(&window);
 }
 
-/* A rank that others keep from its processor for a while gets no turns meanwhile: one of some tries must be even. */
+/* A rank whose processor is busy for a while gets no turns meanwhile: one of several tries must be
+ * even. */
 static void expect_even_shares(enum window_kind kind, int lock_type)
 {
     enum { TRIES = 5 };
@@ -322,7 +326,8 @@ static void expect_even_shares(enum window_kind kind, int lock_type)
     bool even = false;
     for (int tries = 0; tries < TRIES && !even; tries++) {
         share_turns(kind, lock_type, wanted, &least, &most);
-        /* Of ranks apart, who is near is there again before a message has come and gone. */
+        /* With internode ranks, a rank on the target's node locks again before a message has made
+         * its round trip. */
         even = ranks_share_memory() ? most <= 2 * least : least > 0;
     }
     CHECK(even, "of %lld turns one rank got %lld, another %lld", (long long)wanted, (long long)most,

@@ -1,5 +1,5 @@
-/* Epochs of lock_all that are waited for by others which begin one, while an exclusive lock waits: no two of them are in conflict,
- * so all must end. */
+/* Epochs of lock_all whose holders wait for ranks that begin one, while an exclusive lock waits. No
+ * two of these epochs conflict, so all must end. */
 #include "harness.h"
 
 #include <unistd.h>
@@ -35,7 +35,8 @@ static void expect_count(MPI_Win win, int64_t wanted)
     barrier(MPI_COMM_WORLD);
 }
 
-/* Rank 0 has the first window and wants the second, rank 1 the other way; ranks 2 and 3 wait for an exclusive lock of one each. */
+/* Rank 0 has the first window and wants the second, rank 1 the reverse; ranks 2 and 3 wait for an
+ * exclusive lock of one each. */
 static void two_windows_may_be_taken_in_opposite_orders(enum window_kind kind)
 {
     struct window windows[] = {window_make(kind, 8, 8, MPI_COMM_WORLD),
@@ -61,7 +62,8 @@ static void two_windows_may_be_taken_in_opposite_orders(enum window_kind kind)
     window_free(&windows[1]);
 }
 
-/* Rank 0 is inside and waits for a message of rank 1, which begins first; rank 2 waits for an exclusive lock. */
+/* Rank 0 is inside and waits for a message of rank 1, which begins first; rank 2 waits for an
+ * exclusive lock. */
 static void who_is_inside_may_wait_for_who_begins(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);

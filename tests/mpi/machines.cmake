@@ -1,8 +1,9 @@
-# The suite over several machines: made out of this one (net2, net3), or believed in by every one or two ranks (node1, node2).
-# MPICH has one rank on each machine of a net (tests/net says why); where its ranks share machines is tried on node2.
+# The suite over several nodes: emulated ones (net2, net3), or one or two ranks treated as a node
+# (node1, node2). MPICH has one rank on each node of a net (tests/net gives the reason); node2
+# covers its ranks that share a node.
 
-# oriel_machine_rows(PROGRAM p [NAME n] [QUICK] [TIMEOUT s] [ENV K=V ...] [ARGS ...]): all modes; QUICK: six rows in `make test`, and more
-# numbers of ranks otherwise.
+# oriel_machine_rows(PROGRAM p [NAME n] [QUICK] [TIMEOUT s] [ENV K=V ...] [ARGS ...]): all modes.
+# QUICK: six rows in `make test`, and more numbers of ranks otherwise.
 function(oriel_machine_rows)
   cmake_parse_arguments(PARSE_ARGV 0 arg "QUICK" "PROGRAM;NAME;TIMEOUT" "ENV;ARGS")
   if(NOT arg_NAME)
@@ -46,27 +47,27 @@ foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate
   oriel_machine_rows(PROGRAM ${area})
 endforeach()
 oriel_test_row(PROGRAM lock_circles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
-# That ranks share no memory is told in few words.
+# The error for ranks without shared memory is short.
 oriel_test_row(PROGRAM shared NAME shared_apart RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_are_told_so)
-# Memory that another rank of the same machine shares, in a window over machines.
+# Memory that another rank of the same node shares, in a window over several nodes.
 oriel_test_row(PROGRAM shared NAME shared_each_machine RANKS "4" MODES node2 ARGS --only each_machine_has_a_shared_window)
-# Its other cases make windows until the host has no handles left, which takes minutes by messages.
+# Its other cases make windows until the host has no handles left, which takes minutes internode.
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_machine_rows(PROGRAM object_many NAME object_many_${case} ARGS --only ${case})
 endforeach()
-# Ranks that wait in MPICH serve by themselves; Open MPI's leave that to the agent's thread.
+# Ranks that wait in MPICH serve requests themselves; with Open MPI the agent's thread does.
 oriel_test_row(PROGRAM host_waits RANKS "2" FULL_RANKS "4" MODES node1 HOSTS mpich)
 oriel_test_row(PROGRAM host_waits RANKS "2" MODES net2 HOSTS mpich)
 oriel_test_row(PROGRAM host_waits FULL_RANKS "2" MODES node1-user HOSTS mpich)
 oriel_test_row(PROGRAM host_waits FULL_RANKS "4" MODES node2 HOSTS mpich)
-# One of UCX's two sizes of pieces chosen by the user, which must not be larger than the other that Oriel would choose.
+# The user sets one of UCX's two segment sizes; it must not exceed the other one, which Oriel sets.
 oriel_test_row(PROGRAM put_get NAME put_get_small_pieces RANKS "2" MODES net2 ENV UCX_TCP_RX_SEG_SIZE=8k HOSTS openmpi)
 oriel_machine_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)
 foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse promoted_sorts promoted_dynamic)
   oriel_machine_rows(PROGRAM ${area} NAME ${area}_always ENV ORIEL_PROMOTE=always)
   oriel_test_row(PROGRAM ${area} NAME ${area}_always FULL_RANKS "4" MODES node2-user TIMEOUT 240 ENV ORIEL_PROMOTE=always)
 endforeach()
-# What comes from elsewhere while pages move, by the kernel's copies and where it refuses them.
+# Internode accesses while pages move, by the kernel's copies and where it refuses them.
 oriel_test_row(PROGRAM moving NAME moving_always FULL_RANKS "4" MODES node2-user TIMEOUT 120 ENV ORIEL_PROMOTE=always)
 oriel_test_row(PROGRAM moving NAME moving_always_by_agent FULL_RANKS "4" MODES node2-user TIMEOUT 120
                ENV ORIEL_PROMOTE=always ORIEL_CMA=never)
@@ -79,7 +80,7 @@ foreach(area create put_get accumulate accumulate_mix atomicity derived dynamic)
   oriel_test_row(PROGRAM ${area} NAME ${area}_copied FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never TIMEOUT 240)
   oriel_test_row(PROGRAM ${area} NAME ${area}_by_agent FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never ORIEL_CMA=never TIMEOUT 240)
 endforeach()
-# By an RDMA device, all ranks in a guest.
+# Over an RDMA device, all ranks in a guest.
 foreach(area put_get accumulate accumulate_order fence pscw lock dynamic requests progress atomicity outstanding outstanding_gets derived)
   oriel_test_row(PROGRAM ${area} FULL_RANKS "2;3" MODES rdma TIMEOUT 120)
 endforeach()

@@ -1,5 +1,5 @@
-/* The memory file of this process, as it stands among its descriptors, and what of it and of others' core files would have.
- * Called by the tests of this folder. */
+/* The memory file of this process, found among its descriptors, and the parts of it and of others'
+ * that core files would contain. */
 #ifndef ORIEL_TESTS_MEMORY_FILE_H
 #define ORIEL_TESTS_MEMORY_FILE_H
 
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What it holds physically; -1 where there is none.  Oriel's other files, which begin with the same name, have no pages of
- * windows. */
+/* The file's physical memory; -1 where no file exists. Oriel's other files, which have names with
+ * the same prefix, contain no pages of windows. */
 static inline long memory_file_kib(void)
 {
     static const char wanted[] = "/memfd:oriel (deleted)";
@@ -31,7 +31,8 @@ static inline long memory_file_kib(void)
     return kib;
 }
 
-/* What core files of this process have of memory files, in KiB; and whether they have the byte at address. */
+/* The KiB of memory files that core files of this process include. *has_address is set if they
+ * include the byte at address. */
 static inline long dumped_kib(const void *address, bool *has_address)
 {
     static const char wanted[] = "/memfd:oriel (deleted)";

@@ -1,6 +1,7 @@
-/* Window A reaches memory by copies of the kernel, since it was refused for sharing in place when A was made; meanwhile windows B
- * over the same memory are made and freed, which share it in place and make it private again.  Nothing that goes through A may be
- * lost, whatever moves under it.  Ranks 0 and 1 are the targets and make the windows B, the others write. */
+/* Window A reaches memory by copies of the kernel, since the memory could not be promoted when A
+ * was made. Meanwhile windows B over the same memory are made and freed, which promote it and make
+ * it private again. No access through A may be lost while the pages move. Ranks 0 and 1 are the
+ * targets and make the windows B, the others write. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -18,7 +19,8 @@ static size_t memory_bytes(void)
     return PAGE + (size_t)(world_size - TARGETS) * PART_BYTES;
 }
 
-/* Memory that children are not to inherit is not shared in place; once the window is there, it is memory like any other. */
+/* Memory that children must not inherit is not promoted; once the window exists, it becomes
+ * ordinary memory. */
 static char *memory_make(MPI_Win *a)
 {
     size_t len_bytes = memory_bytes();
@@ -30,8 +32,9 @@ static char *memory_make(MPI_Win *a)
     return memory;
 }
 
-/* The targets go on until all others have come to the barrier.  Oriel may remember for a while that the memory was refused.
- * Answers whether nothing moved because sharing in place had cost too much before, as it may have on a busy machine. */
+/* The targets continue until all others have reached the barrier. Oriel may cache the refusal for a
+ * while. Returns true if nothing moved because earlier promotion had cost too much, which may
+ * happen on a busy node. */
 static bool move_all_the_time(MPI_Comm targets, char *memory)
 {
     MPI_Request others;
@@ -77,7 +80,7 @@ static void written_check(const int64_t *got, const int64_t *wanted, int count, 
             return;
 }
 
-/* Puts of all lengths into the own part of both targets, looked at again after each flush. */
+/* Puts of all lengths into the own part of both targets, checked after each flush. */
 static void put_and_look(MPI_Win a, struct random *random, MPI_Datatype every_other)
 {
     static int64_t out[WORDS];
@@ -105,7 +108,7 @@ static void put_and_look(MPI_Win a, struct random *random, MPI_Datatype every_ot
     }
 }
 
-/* Makes the windows, has the targets move their memory while the others write, and ends. */
+/* Makes the windows, lets the targets move their memory while the others write, and cleans up. */
 static void run(void (*write)(MPI_Win a, struct random *random, MPI_Datatype every_other),
                 void (*look)(const char *memory))
 {
@@ -139,7 +142,7 @@ static void run(void (*write)(MPI_Win a, struct random *random, MPI_Datatype eve
     if (targets != MPI_COMM_NULL)
         MPI_Comm_free(&targets);
     MPI_Win_free(&a);
-} /* the memory stays, so that the next one is elsewhere */
+} /* the memory is not freed, so the next one has another address */
 
 static void look_at_nothing(const char *memory)
 {

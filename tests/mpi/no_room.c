@@ -1,6 +1,6 @@
-/* Later windows over a communicator of so many ranks that their records need memory, of which one rank has none: the window is
- * nobody's, and the next ones are made as if it had never been asked for.  This program's own calloc refuses.
- * A plain MPI program, run by the test rows. */
+/* A later window over a communicator with many ranks needs memory for their records, and one rank
+ * has none. The creation fails on all ranks, and it does not affect the next windows. This
+ * program's own calloc refuses. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ enum { FEW = 32, RECORD_BYTES = 100, ROUNDS = 3 };
 
 void *__libc_calloc(size_t count, size_t size);
 
-static bool refuses; /* one array with an element of some size for each rank */
+static bool refuses; /* refuses one array that has an element of some size for each rank */
 static int refused;
 
 void *calloc(size_t count, size_t size)

@@ -1,11 +1,12 @@
-/* Windows and their processes: groups, communicators of every making, ranks that are not those of MPI_COMM_WORLD.
- * A rank of a window names the process that had it in the communicator at creation, whatever becomes of the communicator.
- * A plain MPI program, run by the test rows. */
+/* Windows and their processes: groups, communicators of every construction, ranks that differ from
+ * those of MPI_COMM_WORLD. A rank of a window names the process that had it in the communicator at
+ * creation, even after the communicator is freed. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <string.h>
 
-/* Every rank writes its world rank into its own word of every target; each must find the processes that the group names. */
+/* Every rank writes its world rank into its own word of every target; each must find the processes
+ * that the group names. */
 static void addresses_check(MPI_Win win, const int64_t *words, const char *what)
 {
     MPI_Group group, world;
@@ -79,7 +80,8 @@ static void overlapping_communicators_have_windows_at_once(enum window_kind kind
             window_free(&windows[i]);
 }
 
-/* The windows of duplicates are as separate as those of unrelated communicators, in whatever order things are freed. */
+/* The windows of duplicates are as separate as those of unrelated communicators, in any order of
+ * freeing. */
 static void duplicates_and_windows_are_freed_in_any_order(enum window_kind kind)
 {
     enum { COPIES = 4 };
@@ -125,7 +127,7 @@ static void shared_memory_communicators_carry_windows(enum window_kind kind)
     MPI_Comm_free(&node);
 }
 
-/* Other ranks do something else meanwhile: a window on MPI_COMM_SELF concerns one process alone. */
+/* Other ranks do unrelated work meanwhile: a window on MPI_COMM_SELF involves one process alone. */
 static void a_window_on_self_needs_nobody(enum window_kind kind)
 {
     MPI_Group group;
@@ -181,7 +183,8 @@ static void the_group_outlives_the_window(enum window_kind kind)
     MPI_Group_free(&before);
 }
 
-/* The refusal is about the communicator alone: what it was made of still carries windows. */
+/* The refusal affects the intercommunicator alone: the communicators behind it still support
+ * windows. */
 static void a_refused_intercommunicator_does_no_harm(enum window_kind kind)
 {
     MPI_Comm half, between;

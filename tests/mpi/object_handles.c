@@ -1,6 +1,6 @@
-/* What belongs to a window's handle: callbacks at its end, names, error handlers, Fortran handles, what a new one starts with.
- * All of it is the host's, and must go with Oriel's windows as with the host's own.
- * A plain MPI program, run by the test rows. */
+/* State of a window's handle: callbacks at its end, names, error handlers, Fortran handles, the
+ * initial state of a new one. The host owns all of it, and it must work with Oriel's windows as
+ * with the host's own. A plain MPI program, run by the test rows. */
 #include "errors.h"
 
 #include <stdio.h>
@@ -23,7 +23,8 @@ static void *attribute(MPI_Win win, int keyval)
     return found ? value : NULL;
 }
 
-/* Everything about the window can still be asked, and its memory read and written, the extra state is the window's base. */
+/* All attributes of the window are still available, and its memory is readable and writable; the
+ * extra state is the window's base. */
 static int look_around(MPI_Win win, int keyval, void *value, void *extra)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
@@ -76,7 +77,7 @@ static void callbacks_of_free_can_use_the_whole_window(enum window_kind kind)
         MPI_Win_free_keyval(&keys[i]);
 }
 
-/* Takes its time on the last rank while the others have long left MPI_Win_free. */
+/* Delays on the last rank while the others have long left MPI_Win_free. */
 static int write_late(MPI_Win win, int keyval, void *value, void *extra)
 {
     int64_t *words = value;
@@ -94,7 +95,8 @@ static int write_late(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* The parts of a shared window may lie in the memory of one rank: it must not use them again before the last callback. */
+/* The parts of a shared window may be in the memory of one rank: it must not reuse them before the
+ * last callback. */
 static void the_memory_lasts_until_the_last_ranks_callback(enum window_kind kind)
 {
     enum { BLOCKS = 16, LEN_BYTES = 8 * WORDS };
@@ -140,7 +142,8 @@ static int refuse(MPI_Win win, int keyval, void *value, void *extra)
     return deleted.calls > 1 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-/* A callback that fails once, on all ranks: the host may end the window all the same, or tell and leave it for a second try. */
+/* A callback that fails once, on all ranks: the host may free the window anyway, or report the
+ * error and keep the window for a second try. */
 static void a_callback_that_fails_does_no_harm(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
@@ -192,7 +195,8 @@ static void names_are_empty_then_as_long_as_the_host_allows(enum window_kind kin
     window_free(&window);
 }
 
-/* A window's handler is MPI_ERRORS_ARE_FATAL at first, whatever the communicator's is, and a change stays with the window. */
+/* A window's handler is MPI_ERRORS_ARE_FATAL at first, whatever the communicator's is, and a change
+ * stays with the window. */
 static void error_handlers_are_not_inherited(enum window_kind kind)
 {
     MPI_Comm comm;
@@ -248,7 +252,8 @@ static void fortran_handles_work_after_the_way_back(enum window_kind kind)
     }
 }
 
-/* The host gives a freed window's handle to the next one: it stands for the new memory alone. */
+/* The host reuses a freed window's handle for the next window: it refers to the new memory
+ * alone. */
 static void a_reused_handle_stands_for_the_new_window(enum window_kind kind)
 {
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;

@@ -1,6 +1,7 @@
-/* As many windows as the host has handles for, and tens of thousands in turn: what is freed is free again.
- * When handles run out every rank learns MPI_ERR_NO_MEM, and the windows that exist go on working.
- * A plain MPI program, run by the test rows; TEST_TURNS says how many windows are made in turn. */
+/* As many windows as the host has handles for, and tens of thousands one after the other: freed
+ * resources are available again. When handles run out every rank gets MPI_ERR_NO_MEM, and the
+ * existing windows continue to work. A plain MPI program, run by the test rows; TEST_TURNS is the
+ * number of windows made one after the other. */
 #include "footprint.h"
 #include "harness.h"
 
@@ -18,7 +19,7 @@ struct live {
 };
 static struct live windows[LIMIT];
 
-/* MPICH has a fixed number of context ids, Open MPI as good as no limit. */
+/* MPICH has a fixed number of context ids, Open MPI practically no limit. */
 static bool host_has_few_handles(void)
 {
     static char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -27,10 +28,8 @@ static bool host_has_few_handles(void)
     return strstr(version, "MPICH") != NULL;
 }
 
-enum { FLAVOURS = 4, DYNAMIC = FLAVOURS }; /* the numbers below FLAVOURS are used in turn */
-enum {
-    WINDOW_BYTES = 4096
-}; /* so that what is not given back shows; only the first words are used */
+enum { FLAVOURS = 4, DYNAMIC = FLAVOURS }; /* the numbers below FLAVOURS take turns */
+enum { WINDOW_BYTES = 4096 }; /* large enough to reveal leaks; only the first words are used */
 
 static int live_make_dynamic(struct live *live, MPI_Comm comm)
 {
@@ -41,7 +40,7 @@ static int live_make_dynamic(struct live *live, MPI_Comm comm)
     return MPI_Win_attach(live->win, live->base, WINDOW_BYTES);
 }
 
-/* A word for each rank at least. */
+/* At least one word for each rank. */
 static int live_make(struct live *live, int flavour, MPI_Comm comm)
 {
     MPI_Aint size_bytes = WINDOW_BYTES;
@@ -68,7 +67,7 @@ static void live_free(struct live *live, int flavour)
     live->base = NULL;
 }
 
-/* Every window takes a put from the left neighbour, all before any is looked at. */
+/* Every window takes a put from the left neighbour, all before the first check. */
 static void live_check(int count, int64_t mark)
 {
     int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
@@ -103,7 +102,8 @@ static void thousands_of_windows_live_at_once(enum window_kind kind)
         live_free(&windows[i * 7 % count], i * 7 % count % FLAVOURS);
 }
 
-/* Windows until one cannot be made. Returns how many there are; all ranks must agree on what happened. */
+/* Makes windows until a creation fails. Returns their number; all ranks must agree on the
+ * outcome. */
 static int make_until_refused(MPI_Comm comm, int count)
 {
     int codes[2] = {MPI_SUCCESS, 0}, lowest[2], highest[2];
@@ -162,7 +162,8 @@ static void handles_that_run_out_are_refused_on_all_ranks(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-/* All ranks have spent handles of their own, the last rank most, so that the others have some left when it has none. */
+/* All ranks have used handles of their own, the last rank most, so the others have some left when
+ * it has none. */
 static void one_rank_without_handles_is_told_to_all(enum window_kind kind)
 {
     enum { OWN = 1800, FEWER = 200 };
@@ -185,7 +186,8 @@ static void one_rank_without_handles_is_told_to_all(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-/* Every rank writes a word of rank 0, or of its own where displacements are addresses, and reads it back. */
+/* Every rank writes a word of rank 0, or its own where displacements are addresses, and reads it
+ * back. */
 static void live_use(const struct live *live, int flavour, MPI_Comm comm, int64_t value)
 {
     int target = 0;
@@ -203,7 +205,8 @@ static void live_use(const struct live *live, int flavour, MPI_Comm comm, int64_
     CHECK_EQUAL(seen, value);
 }
 
-/* Up to ALIVE windows on communicators of three sorts, made and freed in random order, the same on all ranks. */
+/* Up to ALIVE windows on three kinds of communicators, made and freed in random order, the same on
+ * all ranks. */
 static void turns_take(int turns, const MPI_Comm comms[3], struct random *random)
 {
     enum { ALIVE = 24 };

@@ -1,6 +1,7 @@
-/* Requests whose answers have not come: the target's process is stopped meanwhile, so that nothing of it can answer where it
- * stands for another machine.  On one machine the same operations are complete at once, which is right as well.
- * A plain MPI program, run by the test rows; the target is stopped only where all ranks see each other's processes. */
+/* Requests whose answers have not arrived: the target's process is stopped meanwhile, so an
+ * internode target cannot answer. On one node the same operations complete at once, which is also
+ * right. A plain MPI program, run by the test rows; the target is stopped only where all ranks see
+ * each other's processes. */
 #include "outstanding.h"
 
 #include <signal.h>
@@ -22,7 +23,7 @@ static void on_timer(int signal)
     kill((pid_t)target_pid, SIGCONT);
 }
 
-/* Whether ranks are processes that this one may stop: the target's number, as the origin sees it. */
+/* True if this process may signal the ranks: the target's process id is valid at the origin. */
 static bool target_is_here(void)
 {
     char name[2][MPI_MAX_PROCESSOR_NAME] = {"", ""};
@@ -45,13 +46,13 @@ static void timer_run(int for_ms)
     timer_settime(timer, 0, &once, NULL);
 }
 
-/* It goes on after so many milliseconds. */
+/* The target resumes after this number of milliseconds. */
 static void stop_target(int for_ms)
 {
     static bool made;
     struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
-                             .sigev_signo = SIGUSR2}; /* the harness has the alarm */
+                             .sigev_signo = SIGUSR2}; /* the harness uses SIGALRM */
     if (!made)
         CHECK(sigaction(SIGUSR2, &action, NULL) == 0 &&
                   timer_create(CLOCK_MONOTONIC, &event, &timer) == 0,
@@ -68,7 +69,8 @@ static void let_target_go(void)
     kill((pid_t)target_pid, SIGCONT);
 }
 
-/* Gets at the even places, additions of nothing at the odd ones, and at the last a message that comes from the origin itself. */
+/* Gets at the even indexes, additions of zero at the odd ones, and at the last a message from the
+ * origin itself. */
 struct mix {
     MPI_Request requests[PIECES];
     int64_t seen[PIECES];
@@ -111,7 +113,7 @@ static void send_to_oneself(void)
 
 enum way { WAIT, TEST, WAITALL, WAITANY, WAITSOME, TESTALL, TESTANY, TESTSOME, GET_STATUS, WAYS };
 
-/* Completes one by one, in the order from the last. */
+/* Completes one by one, in reverse order. */
 static void finish_each(struct mix *mix, enum way way)
 {
     for (int i = PIECES - 1; i >= 0; i--) {
@@ -129,7 +131,7 @@ static void finish_each(struct mix *mix, enum way way)
     }
 }
 
-/* Each place is told once. */
+/* Each index is reported once. */
 static void finish_found(struct mix *mix, enum way way)
 {
     bool found[PIECES] = {false};
@@ -186,7 +188,7 @@ static void finish(struct mix *mix, enum way way)
 
 /* --- cases --- */
 
-/* The timer would let the target go in the end: it must not have been needed. */
+/* The timer eventually resumes the target; the get must return before that. */
 static void a_get_returns_while_its_target_is_stopped(enum window_kind kind)
 {
     if (!target_is_here())
@@ -199,7 +201,7 @@ static void a_get_returns_while_its_target_is_stopped(enum window_kind kind)
         int64_t seen = -1;
         int done = 0;
         MPI_Get(&seen, 1, MPI_INT64_T, TARGET, 0, 1, MPI_INT64_T,
-                window.win); /* which takes the lock */
+                window.win); /* which acquires the lock */
         MPI_Win_flush(TARGET, window.win);
         stop_target(20000);
         CHECK_OK(MPI_Rget(&seen, 1, MPI_INT64_T, TARGET, 3, 1, MPI_INT64_T, window.win, &request));
@@ -240,7 +242,7 @@ static void every_function_waits_for_what_is_outstanding(enum window_kind kind)
     window_free(&window);
 }
 
-/* Nobody is told of the end of a request that was freed but by the flush. */
+/* Only the flush reports the completion of a freed request. */
 static void a_flush_completes_what_was_freed_while_outstanding(enum window_kind kind)
 {
     if (!target_is_here())

@@ -1,10 +1,11 @@
-/* A window whose contents tell where they are from.  Called by the tests of requests whose answers may be outstanding. */
+/* A window whose contents identify their origin, for tests of requests whose answers may be
+ * outstanding. */
 #ifndef ORIEL_TESTS_OUTSTANDING_H
 #define ORIEL_TESTS_OUTSTANDING_H
 
 #include "harness.h"
 
-/* A window with 1000 * rank + i at place i. */
+/* A window with 1000 * rank + i at index i. */
 static inline struct window numbered_make(enum window_kind kind, int words)
 {
     struct window window = window_make(kind, (MPI_Aint)8 * words, 8, MPI_COMM_WORLD);

@@ -1,5 +1,6 @@
 /* Requests of gets that may be outstanding: long ones, refused ones, and those of several threads.
- * A plain MPI program, run by the test rows; the threads' case is skipped without MPI_THREAD_MULTIPLE. */
+ * A plain MPI program, run by the test rows; the threads' case is skipped without
+ * MPI_THREAD_MULTIPLE. */
 #include "outstanding.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@ static MPI_Status *volatile no_statuses =
 
 static bool prodding;
 
-/* Has answers taken while another thread still asks. */
+/* Processes answers while another thread still issues gets. */
 static void *prod(void *unused)
 {
     MPI_Request never;
@@ -28,7 +29,8 @@ static void *prod(void *unused)
     return unused;
 }
 
-/* More than one message has room for, whole and with gaps; the request waits for the last of them. */
+/* A get longer than one message, contiguous and with gaps; the request completes with the last
+ * message. */
 static void a_long_get_is_complete_as_a_whole(enum window_kind kind)
 {
     enum { HALF = LONG_WORDS / 2 };
@@ -75,7 +77,8 @@ static void on_error(MPI_Win *win, int *code, ...)
     errors_raised++;
 }
 
-/* One machine refuses the get itself; another's answer does so when the request is completed.  Either way once. */
+/* On one node the get itself fails; between nodes the answer fails the request's completion. Either
+ * way the error is reported once. */
 static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind)
 {
     (void)kind;
@@ -106,7 +109,7 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
         CHECK_OK(
             MPI_Rget(&seen[1], 1, MPI_INT64_T, target, there, 1, MPI_INT64_T, win, &requests[1]));
         while (code == MPI_SUCCESS &&
-               !done) { /* who only asks is not told, nor who completes another */
+               !done) { /* a poll does not report it, nor does the completion of another request */
             CHECK_OK(MPI_Request_get_status(requests[0], &done, MPI_STATUS_IGNORE));
             CHECK_OK(MPI_Test(&none, &unasked, MPI_STATUS_IGNORE));
         }
@@ -133,7 +136,7 @@ static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind
     MPI_Win_free(&win);
 }
 
-/* Refused where it is asked for: what is there for its request goes, and the request stays as it was. */
+/* Refused at the call: its request state is released, and the request variable is unchanged. */
 static void a_get_beyond_the_window_makes_no_request(enum window_kind kind)
 {
     struct window window = numbered_make(kind, WORDS);

@@ -1,6 +1,6 @@
-/* What shows that Oriel is there, and that it leaves no trace for the program's children.
- * With TEST_THROUGH_ORIEL set Oriel must be there; without it and without the library the cases are skipped.
- * A plain MPI program, run by the test rows. */
+/* Signs of Oriel's presence in the program, and that it leaves no trace for the program's children.
+ * With TEST_THROUGH_ORIEL set Oriel must be present; without it and without the library the cases
+ * are skipped. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdio.h>

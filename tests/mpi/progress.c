@@ -1,7 +1,7 @@
-/* Progress without the target: operations complete while the target computes and makes no MPI call at all.
- * The target leaves its loop only when it sees the last datum in its own memory; a generous bound tells a hang from slowness.
- * A target that does wait in MPI may do operations itself: none is lost, and none done twice.
- * A plain MPI program, run by the test rows. */
+/* Progress without the target: operations complete while the target computes and makes no MPI call
+ * at all. The target leaves its loop only when it sees the last value in its own memory; a generous
+ * limit distinguishes a hang from slowness. A target that does wait in MPI may execute operations
+ * itself: none is lost or executed twice. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <sched.h>
@@ -10,7 +10,8 @@
 static const double bound_seconds =
     20; /* the first contact in an emulated guest may take more than five */
 
-/* Computes until the word has the value: plain loads, no MPI call. Yields, since ranks may outnumber cores. */
+/* Computes until the word has the value: plain loads, no MPI call. Yields, since ranks may
+ * outnumber cores. */
 static void compute_until(const int64_t *word, int64_t value)
 {
     double end = seconds_now() + bound_seconds;
@@ -24,7 +25,8 @@ static void compute_until(const int64_t *word, int64_t value)
 
 enum { WORDS = 64, LAST = WORDS - 1 };
 
-/* Runs the origin's part on rank 0 while rank 1 computes; the origin ends with a put into the last word. */
+/* Runs the origin's part on rank 0 while rank 1 computes; the origin ends with a put into the last
+ * word. */
 static void with_a_busy_target(enum window_kind kind, void (*origin)(MPI_Win win, int64_t round))
 {
     struct window window = window_make(kind, WORDS * 8, 8, MPI_COMM_WORLD);
@@ -109,7 +111,7 @@ static void gets_and_atomics_need_no_help_from_a_busy_target(enum window_kind ki
     with_a_busy_target(kind, get_and_change);
 }
 
-/* The target posted before it computes; complete must bring the data without its help. */
+/* The target posted before it computes; complete must deliver the data without its help. */
 static void complete_needs_no_help_from_a_busy_target(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -181,7 +183,7 @@ static MPI_Aint area_of(int rank)
     return 1024 + (MPI_Aint)rank * 1024 - 24;
 }
 
-/* As many as calls: each increment finds another number, and what a rank has put is there. */
+/* One increment per call: each fetches a different number, and the rank's puts are visible. */
 static void increment_and_put(MPI_Win win, struct random *random, int calls)
 {
     const int64_t one = 1;
@@ -211,7 +213,7 @@ static void increment_and_put(MPI_Win win, struct random *random, int calls)
     }
 }
 
-/* Rank 0 waits for messages of the others, and computes now and then. */
+/* Rank 0 waits for messages of the others and computes now and then. */
 static void wait_in_the_host(struct random *random)
 {
     for (int left = world_size - 1; left > 0;) {

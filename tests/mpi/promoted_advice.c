@@ -1,7 +1,7 @@
-/* Memory that programs and allocators give up (MADV_DONTNEED) comes back as zeroes: memory of an open
- * window, memory that had to stay shared after its window, and memory of a forked child.  Also with an
- * allocator preloaded whose calloc relies on it.
- * A plain MPI program, run by the test rows. */
+/* Memory that programs and allocators discard (MADV_DONTNEED) reads as zeros afterwards: memory of
+ * an open window, memory that had to stay shared after its window, and memory of a forked child.
+ * Also with a preloaded allocator whose calloc relies on it. A plain MPI program, run by the test
+ * rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -29,7 +29,8 @@ static size_t count_others(const char *memory, size_t len_bytes, char value)
     return count;
 }
 
-/* How many bytes of blocks from calloc are not zero.  Before, the allocator has time and reason to purge. */
+/* Counts nonzero bytes in blocks from calloc. Before that, the allocator has time and reason to
+ * purge. */
 static size_t calloc_dirt(size_t len_bytes)
 {
     size_t dirt = 0;
@@ -46,7 +47,7 @@ static size_t calloc_dirt(size_t len_bytes)
     return dirt;
 }
 
-/* --- what keeps memory shared after its window --- */
+/* --- conditions that keep memory shared after its window --- */
 
 enum hindrance {
     HINDRANCE_RING,
@@ -105,7 +106,7 @@ static struct hindrance_now hinder(enum hindrance what)
     struct io_uring_params parameters = {.flags = 0};
     struct hindrance_now now = {.what = what, .fd = -1};
     if (what == HINDRANCE_RING)
-        now.fd = (int)syscall(SYS_io_uring_setup, 4, &parameters); /* some kernels have none */
+        now.fd = (int)syscall(SYS_io_uring_setup, 4, &parameters); /* some kernels lack it */
     if (what == HINDRANCE_DIRECT)
         now.fd = open_direct();
     if (what == HINDRANCE_BLOCKER)
@@ -177,8 +178,8 @@ static void pages_given_up_after_the_window_are_zero(enum window_kind kind)
     }
 }
 
-/* What lies beyond in the memory file is another window's.  libc lengthens blocks that are mappings of
- * their own, also after it has shortened them. */
+/* The memory file continues with another window's pages. libc grows blocks that are mappings of
+ * their own, also after it has shrunk them. */
 static void a_reallocated_block_is_not_lengthened_into_other_windows(enum window_kind kind)
 {
     (void)kind;
@@ -237,7 +238,7 @@ static void a_page_is_not_lengthened_into_what_follows_in_the_file(enum window_k
     }
 }
 
-/* Its heap is not the break, and libc trims it without asking anybody. */
+/* Its heap does not use the program break, and libc trims it without a hook. */
 static void *use_arena(void *context)
 {
     char **blocks = context;
@@ -312,7 +313,7 @@ static void pages_given_up_in_an_open_window_are_zero_for_all(enum window_kind k
 
 /* --- children --- */
 
-/* 0, or the number of what is wrong. */
+/* Returns 0, or the number of the failed check. */
 static int give_up_in_child(char *area, char *memory)
 {
     if (madvise(area, AREA_BYTES / 2, MADV_DONTNEED) != 0 ||

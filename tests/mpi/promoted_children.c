@@ -1,6 +1,6 @@
-/* Children that outlive the windows of the process that forked them: they read what was there at the latest when the windows
- * were freed, whatever the parent does with its memory afterwards, and what they held is given back when they end.
- * A plain MPI program, run by the test rows. */
+/* Children that outlive the windows of the process that forked them. They read the contents as of
+ * the latest MPI_Win_free, whatever the parent does with its memory afterwards. The memory that
+ * they held is released when they end. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "memory_file.h"
 #include "ways.h"
@@ -62,7 +62,8 @@ static void child_go(const struct child *child, const char *what)
           status);
 }
 
-/* Other windows come and go, over other memory, with contents of their own.  Whether any of it was promoted. */
+/* Makes and frees other windows, over other memory, with contents of their own. Returns whether any
+ * of it was promoted. */
 static bool use_other_windows(size_t len_bytes)
 {
     bool promoted = false;
@@ -80,7 +81,7 @@ static bool use_other_windows(size_t len_bytes)
     return promoted;
 }
 
-/* Whole pages, parts of pages, and two windows of which one goes on. */
+/* Whole pages, parts of pages, and two windows of which one stays open. */
 static void a_child_keeps_what_it_inherited_when_windows_are_freed(enum window_kind kind)
 {
     static const size_t begins[] = {0, 100, 5000},
@@ -109,7 +110,7 @@ static void a_child_keeps_what_it_inherited_when_windows_are_freed(enum window_k
     }
 }
 
-/* In the time between the fork and the end of the window the child may see either. */
+/* Between the fork and the end of the window the child may see either. */
 static void a_child_reads_old_or_new_contents_and_nothing_else(enum window_kind kind)
 {
     struct child child;
@@ -159,7 +160,8 @@ static pid_t child_that_waits(const struct child *child, bool by_another_program
     _exit(0);
 }
 
-/* While it lives if it runs a program of its own, which does not look at that memory, else when it has ended. */
+/* The memory is released while the child lives if it executes another program, which does not
+ * access that memory; otherwise after its end. */
 static void what_children_held_is_given_back(enum window_kind kind)
 {
     (void)kind;
@@ -177,11 +179,11 @@ static void what_children_held_is_given_back(enum window_kind kind)
         MPI_Win_free(&win);
         if (promoted && !by_another_program)
             CHECK(memory_file_kib() - before_kib >=
-                      LARGE_KIB / 2, /* what other windows had may go meanwhile */
+                      LARGE_KIB / 2, /* memory of other windows may be released meanwhile */
                   "the child's pages are gone from the memory file");
         if (!by_another_program)
             child_go(&child, "a child that waits");
-        if (use_other_windows(AREA_BYTES)) /* else nothing has looked at what the child held */
+        if (use_other_windows(AREA_BYTES)) /* else no promotion has checked the child's memory */
             CHECK(memory_file_kib() - before_kib < LARGE_KIB / 2,
                   "%ld KiB are left in the memory file", memory_file_kib() - before_kib);
         if (by_another_program)

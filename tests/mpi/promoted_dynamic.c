@@ -1,6 +1,6 @@
-/* Dynamic windows over memory of the program's: thousands of regions that share pages are attached and detached in any order
- * while peers put and add to others beside them; what was detached is ordinary memory again.
- * A plain MPI program, run by the test rows. */
+/* Dynamic windows over the program's memory: thousands of regions that share pages are attached and
+ * detached in any order while peers put and add to neighbouring regions; detached memory is
+ * ordinary memory again. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "dynamic.h"
 #include "ways.h"
@@ -17,7 +17,8 @@ enum {
 
 static _Alignas(4096) char static_area[AREA_BYTES];
 
-/* The first word of a region belongs to the rank before, the second is everybody's sum, the third is the owner's own. */
+/* The first word of a region belongs to the rank before, the second is the sum of all ranks, the
+ * third is the owner's own. */
 struct region {
     int64_t word, sum, own;
 };
@@ -44,7 +45,7 @@ static void shuffle(int *numbers, int count, struct random *random)
     }
 }
 
-/* Regions that stay are operated on while their neighbours come and go. */
+/* Operates on the remaining regions while their neighbours are attached and detached. */
 static void operate(MPI_Win win, const MPI_Aint *there, int64_t round)
 {
     const int64_t one = 1;
@@ -123,7 +124,7 @@ static void storm(char *area)
         CHECK_EQUAL(region->own, is_fixed(number) ? 0 : rounds);
     }
     barrier(MPI_COMM_WORLD);
-    MPI_Win_free(&win); /* detaches what is attached still */
+    MPI_Win_free(&win); /* detaches the remaining regions */
 }
 
 static void zero_check(const char *memory, size_t len_bytes, const char *what)
@@ -192,7 +193,8 @@ static void detached_blocks_are_the_allocators_again(enum window_kind kind)
     MPI_Win_free(&win);
 }
 
-/* One region over many pages, others inside of pages of a window that was created over the same memory. */
+/* One region over many pages, others inside pages of a window that was created over the same
+ * memory. */
 static void attached_and_created_windows_share_pages(enum window_kind kind)
 {
     enum { LEN_BYTES = 6 * PAGE };

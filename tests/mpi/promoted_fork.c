@@ -1,6 +1,6 @@
-/* Children of a process whose memory is shared in place: what they write is theirs alone, what they read is what was there, and
- * the parent goes on with its peers.  Memory that nobody touched costs a child nothing.
- * A plain MPI program with threads, run by the test rows. */
+/* Children of a process with promoted memory: their writes are private, their reads return the
+ * contents at the fork, and the parent continues with its peers. Untouched memory costs a child
+ * nothing. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -23,7 +23,7 @@ enum { AREA_BYTES = 6 * PAGE, SORTS = 5, GUARD = 0x6b };
 
 static _Alignas(4096) char static_area[AREA_BYTES];
 
-/* An area that is the program's, a part of which is the window. */
+/* An area of the program, part of which is the window. */
 struct area {
     const char *name;
     char *memory;
@@ -63,7 +63,7 @@ static void areas_free(struct area *areas)
     }
 }
 
-/* Reading only: a child of a process with threads may do little else. */
+/* Reads only: a child of a process with threads may do little else. */
 static bool is_filled(const char *memory, size_t len_bytes, int value)
 {
     for (size_t i = 0; i < len_bytes; i++)
@@ -128,7 +128,7 @@ static void a_child_reads_what_was_there_and_keeps_its_writes(enum window_kind k
     areas_free(areas);
 }
 
-/* The child waits until the peers have changed all: what it has written before stays. */
+/* The child waits until the peers have changed everything: its earlier writes remain. */
 static void a_childs_pages_stay_its_own_while_peers_put(enum window_kind kind)
 {
     struct area areas[SORTS];
@@ -159,7 +159,8 @@ static void a_childs_pages_stay_its_own_while_peers_put(enum window_kind kind)
     close(go[1]);
 }
 
-/* Bytes that share a page with a window and belong to something else: the allocator's and the program's own. */
+/* Bytes that share a page with a window and belong to other data: the allocator's and the program's
+ * own. */
 static void what_lies_beside_a_window_is_as_at_the_fork_in_a_child(enum window_kind kind)
 {
     int go[2];
@@ -280,7 +281,7 @@ static void a_child_of_a_process_with_a_large_window_costs_no_copy(enum window_k
     munmap(area, len_bytes + 2 * PAGE);
 }
 
-/* --- children of all sorts while windows come and go --- */
+/* --- children of all kinds while windows are made and freed --- */
 
 static void run_programs(void)
 {
@@ -385,7 +386,8 @@ struct lender {
     char *memory;
 };
 
-/* What it allocates first lies beside the state of its arena, if malloc is glibc's; that is looked at when it ends. */
+/* Its first allocation is next to its arena's state, if malloc is glibc's; glibc reads that state
+ * when the thread ends. */
 static void *lend_memory(void *context)
 {
     struct lender *lender = context;
@@ -419,7 +421,7 @@ static void a_thread_whose_memory_is_a_window_ends_after_a_fork(enum window_kind
     free(lender.memory);
 }
 
-/* --- streams beside a window --- */
+/* --- streams next to a window --- */
 
 struct holder {
     pthread_barrier_t turn;
@@ -436,7 +438,8 @@ static void *hold_stream(void *context)
     return NULL;
 }
 
-/* A block beside the lock of a stream, both from malloc, once they come to lie so; NULL where they never do. */
+/* Allocates until a block is next to a stream's lock, both from malloc; NULL if that never
+ * happens. */
 static char *block_beside(FILE **stream)
 {
     enum { TRIES = 64 };
@@ -459,7 +462,7 @@ static char *block_beside(FILE **stream)
     return found;
 }
 
-/* libc's fork makes the locks of all streams free in the child. */
+/* libc's fork releases the locks of all streams in the child. */
 static void a_stream_beside_a_window_stays_locked_in_a_fork(enum window_kind kind)
 {
     struct holder holder;

@@ -1,6 +1,6 @@
-/* Memory that was a window is the program's own again after MPI_Win_free: allocators and the kernel may do with it what they do
- * with any memory.  Windows that share pages may be freed in any order.
- * A plain MPI program, run by the test rows; also with another allocator preloaded. */
+/* After MPI_Win_free, window memory is the program's own again: allocators and the kernel may use
+ * it like any memory. Windows that share pages may be freed in any order. A plain MPI program, run
+ * by the test rows; also with another allocator preloaded. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -38,7 +38,7 @@ static bool zero_check(const void *memory, size_t len_bytes, const char *what)
     return true;
 }
 
-/* A window over the memory, one byte of which each neighbour changes: the first of its last half. */
+/* A window over the memory. Each neighbour changes one byte of it: the first of its last half. */
 static void window_once(void *memory, size_t len_bytes, unsigned char mark)
 {
     int target = (world_rank + 1) % world_size;
@@ -98,7 +98,7 @@ static void reallocated_blocks_keep_their_contents(enum window_kind kind)
     }
 }
 
-/* Blocks inside the heap whose pages the allocator gives back to the kernel. */
+/* Blocks inside the heap whose pages the allocator returns to the kernel. */
 static void trimmed_heap_is_zero_when_it_comes_back(enum window_kind kind)
 {
     enum { BLOCKS = 40, BLOCK_BYTES = 60000 };
@@ -143,7 +143,7 @@ static void the_break_may_shrink_and_grow(enum window_kind kind)
         zero_check(memory, LEN_BYTES, "new memory of sbrk");
         memset(memory, 3, LEN_BYTES);
         window_once(memory + 100, LEN_BYTES - 200, 4);
-        if (sbrk(0) == memory + LEN_BYTES) /* nobody has moved it since */
+        if (sbrk(0) == memory + LEN_BYTES) /* the break has not moved since */
             sbrk(-LEN_BYTES);
         free(malloc(1000));
     }
@@ -161,7 +161,7 @@ static void pages_unmapped_and_mapped_again_are_zero(enum window_kind kind)
         munmap(place, LEN_BYTES);
         void *again = mmap(place, LEN_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (again != place) { /* a neighbour of ours has taken the place */
+        if (again != place) { /* another mapping has taken the address */
             munmap(again, LEN_BYTES);
             place = pages_map(LEN_BYTES);
         }
@@ -207,7 +207,7 @@ static bool has_flag(const char *memory, const char *flag)
     return found;
 }
 
-/* The mapping keeps its place and its ends, so that nothing shows at a glance what has become of it. */
+/* The mapping keeps its address and its ends, so its change is not visible at a glance. */
 static void advice_given_between_windows_is_in_force_afterwards(enum window_kind kind)
 {
     static const struct {

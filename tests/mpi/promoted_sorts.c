@@ -1,6 +1,7 @@
-/* Every sort of memory that a program can give to MPI_Win_create: each takes every operation at every place, bytes beside it
- * never change, what it holds at MPI_Win_free it keeps, and the window tells which way it is reached and why not in a better one.
- * A plain MPI program, run by the test rows. */
+/* Every kind of memory that a program can pass to MPI_Win_create supports every operation at every
+ * offset. Bytes around it never change, and it keeps its contents after MPI_Win_free. The window
+ * reports its path and the reason why no better one is available. A plain MPI program, run by the
+ * test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -13,10 +14,10 @@
 #include <unistd.h>
 
 enum way {
-    PROMOTED,        /* whole pages, as the machine allows */
+    PROMOTED,        /* whole pages, as the node allows */
     PROMOTED_INWARD, /* private copies of files */
     COPIED,
-    EITHER /* as the machine has it: promoted, or copied for the reason given */
+    EITHER /* depends on the node: promoted, or copied for the given reason */
 };
 
 enum { GUARD = 0x6b };
@@ -33,7 +34,7 @@ static void way_check(MPI_Win win, char *base, size_t len_bytes, enum way way, c
         check_copied(win, why);
 }
 
-/* A window over a part of an area that is all writable. */
+/* A window over a part of an area that is writable as a whole. */
 static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes, enum way way,
                      const char *why)
 {
@@ -244,7 +245,7 @@ static void private_mappings_of_a_file_leave_the_file_alone(enum window_kind kin
     fclose(file);
 }
 
-/* Memory that was never seen before. */
+/* Memory that has never been seen before. */
 static void advised_memory(enum window_kind kind)
 {
     static const struct {
@@ -355,7 +356,7 @@ static void stacks_and_variables_of_threads(enum window_kind kind)
 
 /* --- memory that may only be read --- */
 
-/* An operation's error is its own, or the flush's that completes it at the target. */
+/* The operation itself returns the error, or the flush that completes it at the target. */
 static void refused(int code, int target, MPI_Win win)
 {
     if (code == MPI_SUCCESS)

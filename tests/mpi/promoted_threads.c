@@ -1,6 +1,6 @@
-/* Threads of the target go on while its memory becomes shared and private again, hundreds of times: what they write is there,
- * and what peers put into other bytes meanwhile is there, too.
- * A plain MPI program with threads, run by the test rows. */
+/* Threads of the target run while its memory is promoted and made private again, hundreds of times.
+ * Their writes and the peers' concurrent puts into other bytes are preserved. A plain MPI program
+ * with threads, run by the test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -23,8 +23,9 @@ enum {
     SLOTS = 64
 };
 
-/* In each page: words of the threads from byte 0 on, of the peers' puts from 1024 on, of their sums at 3072.  The window begins
- * behind the first words of a page and ends in another: of some pages it has a part. */
+/* In each page: words of the threads from byte 0 on, of the peers' puts from 1024 on, of their sums
+ * at 3072. The window begins after the first words of a page and ends inside another: it covers
+ * part of some pages. */
 static atomic_bool stop;
 static atomic_long rounds_done;
 
@@ -91,7 +92,8 @@ static void writers_stop(struct writer *writers)
     }
 }
 
-/* Every rank puts a word of its own into each page of its neighbour, and adds to one that all add to. */
+/* Every rank puts a word of its own into each page of its neighbour, and adds to one that all ranks
+ * share. */
 static void peers_operate(MPI_Win win, int64_t round)
 {
     const int64_t one = 1;
@@ -125,7 +127,8 @@ static void results_check(char *area, int64_t rounds)
     CHECK_EQUAL(sum, 4 * rounds);
 }
 
-/* How many were promoted, or did not need it: nobody else of the machine has any. */
+/* Counts windows that were promoted, or did not need promotion because no other rank is on the
+ * node. */
 static int64_t windows_make_and_free(char *area, int64_t rounds)
 {
     int64_t promoted = 0;
@@ -248,7 +251,7 @@ static void a_thread_that_reads_a_pipe_into_the_memory_gets_every_byte(enum wind
     munmap(area, AREA_BYTES);
 }
 
-/* --- threads that come and go, signals --- */
+/* --- short-lived threads, signals --- */
 
 static void *write_and_end(void *context)
 {

@@ -1,6 +1,6 @@
-/* Threads that wait while memory is shared in place: for each other, by objects in that memory; for time and descriptors; or with
- * every signal blocked, so that nobody can stop them.  What they wait for comes, and the window works in any case.
- * A plain MPI program with threads, run by the test rows. */
+/* Threads wait while memory is promoted: for each other, by objects in that memory; for time and
+ * descriptors; or with every signal blocked, so no signal can stop them. Each wait ends, and the
+ * window works in any case. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -20,7 +20,7 @@ enum { PATIENCE_S = 10, WAITERS = 3 };
 static atomic_bool stop;
 
 struct waits {
-    pthread_mutex_t mutex; /* in pages of the window, as everything here */
+    pthread_mutex_t mutex; /* in pages of the window, like all members */
     pthread_cond_t changed;
     sem_t turn, answer;
     int64_t said, heard, unexpected;
@@ -87,7 +87,8 @@ static bool say_and_see_it_heard(struct waits *waits)
     return CHECK(heard, "a thread that waits at a condition was not woken");
 }
 
-/* All wait while a window is made and freed; each is woken in between or after, and must come. */
+/* All threads wait while a window is made and freed. Each is woken during that time or after it,
+ * and must wake. */
 static bool turn_of_waits(struct waits *waits, char *area, int turn)
 {
     struct timespec limit = limit_of(PATIENCE_S);
@@ -111,7 +112,7 @@ static void ignore_signal(int number)
     (void)number;
 }
 
-/* Wakes who missed his call, so that a failure is not the end of all cases. */
+/* Wakes threads that missed their call, so a failure does not block the later cases. */
 static void waiters_stop(struct waits *waits, pthread_t *threads)
 {
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART}, before;
@@ -162,14 +163,14 @@ static void threads_that_wait_are_woken(enum window_kind kind)
     waits_try(false);
 }
 
-/* The kernel knows such waiters by the page, not by the address, once it is shared. */
+/* Once the page is shared, the kernel identifies such waiters by the page, not by the address. */
 static void threads_that_wait_at_process_shared_semaphores_are_woken(enum window_kind kind)
 {
     (void)kind;
     waits_try(true);
 }
 
-/* --- a thread that nobody can stop --- */
+/* --- a thread that no signal can stop --- */
 
 struct deaf {
     pthread_t thread;
@@ -243,8 +244,8 @@ static bool is_private(char *area, size_t len_bytes)
     return true;
 }
 
-/* What could not go back goes back with the next window that is promoted there: the first one, unless promotion has cost too much
- * of the time so far. */
+/* Pages that could not be restored are restored with the next window that is promoted there: the
+ * first one, unless promotion has cost too much of the time so far. */
 static void check_goes_back(char *area, size_t window_bytes, size_t len_bytes)
 {
     int all_private = 0, turns = promotes_always() ? 1 : 500;
@@ -260,7 +261,7 @@ static void check_goes_back(char *area, size_t window_bytes, size_t len_bytes)
     CHECK(all_private, "pages stay shared after %d windows", turns);
 }
 
-/* The pages may stay shared then: they keep their contents, and the next windows over them work. */
+/* The pages may then stay shared: they keep their contents, and the next windows over them work. */
 static void a_window_is_freed_though_a_thread_blocks_all_signals(enum window_kind kind)
 {
     enum { LEN_BYTES = 6 * PAGE };

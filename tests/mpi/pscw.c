@@ -1,6 +1,6 @@
-/* Post, start, complete, wait, test: matched by peer, in the order of the epochs, whatever the speed of the ranks.
- * What an epoch's origins did is in the target's memory when wait returns; nothing arrives before the post.
- * A plain MPI program, run by the test rows. */
+/* Post, start, complete, wait, test: matched by peer, in the order of the epochs, at any speed of
+ * the ranks. An epoch's data is in the target's memory when wait returns; nothing arrives before
+ * the post. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void everyone_is_origin_and_target_at_once(enum window_kind kind)
     window_free(&window);
 }
 
-/* The target stores until it posts: whatever the origin put earlier would be lost. */
+/* The target stores until it posts: an earlier put of the origin would be lost. */
 static void nothing_arrives_before_the_post(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
@@ -77,7 +77,7 @@ static void nothing_arrives_before_the_post(enum window_kind kind)
     window_free(&window);
 }
 
-/* Rank 2's post is there first, but rank 0 waits for rank 1's. */
+/* Rank 2's post arrives first, but rank 0 waits for rank 1's. */
 static void start_is_not_satisfied_by_anothers_post(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
@@ -108,7 +108,7 @@ static void start_is_not_satisfied_by_anothers_post(enum window_kind kind)
     window_free(&window);
 }
 
-/* Rank 0 serves random groups of targets; those left out run ahead and post for the epochs to come. */
+/* Rank 0 serves random groups of targets; the others run ahead and post for later epochs. */
 static void early_posts_of_later_epochs_are_kept(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -141,7 +141,8 @@ static void early_posts_of_later_epochs_are_kept(enum window_kind kind)
     window_free(&window);
 }
 
-/* A random directed graph in each round, known to all: post to those who come, start to those one goes to. */
+/* A random directed graph in each round, known to all: each rank posts to its predecessors and
+ * starts to its successors. */
 static void random_groups_match(enum window_kind kind)
 {
     struct window window =
@@ -177,7 +178,8 @@ static void random_groups_match(enum window_kind kind)
     window_free(&window);
 }
 
-/* A host gives a freed group's handle to the next one. Groups that are not freed come again meanwhile. */
+/* A host reuses a freed group's handle for the next one. Groups that are not freed appear again
+ * meanwhile. */
 static void a_new_group_in_the_place_of_a_freed_one(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -222,7 +224,8 @@ static void empty_groups_are_fine(enum window_kind kind)
     window_free(&window);
 }
 
-/* Test says no while the origin holds the epoch open, yes once afterwards, and then the epoch is over. */
+/* Test returns false while the origin holds the epoch open, true once afterwards, and then the
+ * epoch is over. */
 static void a_successful_test_ends_the_epoch(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -249,7 +252,8 @@ static void a_successful_test_ends_the_epoch(enum window_kind kind)
     window_free(&window);
 }
 
-/* An epoch opened with MPI_MODE_NOCHECK counts like any other: wait waits for it, and the next plain epoch is not confused. */
+/* An epoch opened with MPI_MODE_NOCHECK counts like any other: wait waits for it, and the next
+ * plain epoch still matches. */
 static void nocheck_still_advances_matching(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -313,7 +317,8 @@ static void oneself_may_be_in_the_group(enum window_kind kind)
     window_free(&window);
 }
 
-/* The target first receives a message that the origin sends after its complete: complete must not wait for wait. */
+/* The target first receives a message that the origin sends after its complete: complete must not
+ * wait for wait. */
 static void complete_does_not_wait_for_wait(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
@@ -335,7 +340,7 @@ static void complete_does_not_wait_for_wait(enum window_kind kind)
     window_free(&window);
 }
 
-/* Groups name processes: the ranks of the window's communicator are turned round. */
+/* Groups name processes: the ranks of the window's communicator are reversed. */
 static void groups_are_translated_to_the_windows_ranks(enum window_kind kind)
 {
     MPI_Comm reversed;

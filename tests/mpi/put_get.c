@@ -1,6 +1,6 @@
-/* Put and get: every predefined type and contiguous ones made of them, any count, any alignment, any size, against a model.
- * Every case checks what was written and that nothing beside it was.
- * A plain MPI program, run by the test rows. */
+/* Put and get: every predefined type and contiguous ones made of them, any count, any alignment,
+ * any size, against a model. Every case checks the written data and that the surrounding bytes are
+ * unchanged. A plain MPI program, run by the test rows. */
 #include "types.h"
 
 #include <stdio.h>
@@ -100,7 +100,7 @@ static void misaligned_elements_move(enum window_kind kind)
     slots_free(&window);
 }
 
-/* Only the fields of a pair are part of its type: what lies between them stays. */
+/* Only the fields of a pair belong to its type: the bytes between them are unchanged. */
 static void padding_of_pairs_is_not_moved(enum window_kind kind)
 {
     struct random random = random_start((uint64_t)world_rank);
@@ -344,7 +344,7 @@ static void random_access(MPI_Win win, unsigned char *models, struct random *ran
           "get of %d %s at offset %zu of rank %d differs", count, type->name, offset, target);
 }
 
-/* Puts that overlap are separated by a flush, since MPI leaves their order open. */
+/* A flush separates overlapping puts, since MPI leaves their order open. */
 static void random_accesses_follow_the_model(enum window_kind kind)
 {
     size_t all_bytes = (size_t)world_size * SLOT_BYTES;

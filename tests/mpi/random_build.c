@@ -1,6 +1,5 @@
-/* The host's datatype constructors, one call for each plan, in the form with int or, on hosts of MPI-4, with MPI_Count.
- * A plan's numbers are small: both forms take them.
- * Called by random_types.c. */
+/* The host's datatype constructors, one call for each plan, in the form with int or, on hosts of
+ * MPI-4, with MPI_Count. A plan's numbers are small enough for both forms. */
 #include "random_plan.h"
 
 #if MPI_VERSION >= 4
@@ -105,7 +104,7 @@ void random_plan_build(const struct random_plan *plan, struct random *random, MP
     build_narrow(plan, out);
 }
 
-/* Open MPI 4.1 takes a stride of -1 byte for "one behind the other". */
+/* Open MPI 4.1 treats a stride of -1 byte as "contiguous". */
 bool random_host_strides(MPI_Aint stride_bytes)
 {
 #ifdef OPEN_MPI

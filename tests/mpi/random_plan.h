@@ -1,6 +1,5 @@
-/* A constructor's arguments, wide enough for all of its forms, and the call of the host's constructor with them.
- * Nothing here knows what a constructor means: random_types.c does.
- * Called by random_types.c. */
+/* A constructor's arguments, wide enough for all of its forms, and the call of the host's
+ * constructor with them. random_types.c defines the meaning of each constructor. */
 #ifndef ORIEL_TESTS_RANDOM_PLAN_H
 #define ORIEL_TESTS_RANDOM_PLAN_H
 
@@ -8,8 +7,8 @@
 
 enum { RANDOM_PARTS = 4, RANDOM_DIMENSIONS = 3 };
 
-/* All but the array constructors are blocks of lengths[i] items of olds[i], at places[i] units; the regular ones have length
- * and stride besides. */
+/* All except the array constructors are blocks of lengths[i] items of olds[i], at places[i] units;
+ * the regular ones also have a length and a stride. */
 struct random_plan {
     int combiner;
     int parts;
@@ -24,10 +23,10 @@ struct random_plan {
     MPI_Aint low, extent;
 };
 
-/* By the constructor of the large-count form now and then, where the host has it. */
+/* Sometimes uses the constructor's large-count form, where the host has it. */
 void random_plan_build(const struct random_plan *plan, struct random *random, MPI_Datatype *out);
 
-/* Whether the host builds and packs vectors of this stride rightly. */
+/* True if the host builds and packs vectors of this stride correctly. */
 bool random_host_strides(MPI_Aint stride_bytes);
 
 #endif

@@ -1,6 +1,7 @@
-/* Random datatypes in three steps: a plan with a constructor's arguments, the map that MPI-4.1, 5.1.2 to 5.1.6, gives for the
- * plan, and the call of the host's constructor.  Blocks mostly lie one behind the other, so that destinations can be made
- * too; some overlap.  Intermediate types are freed at once, as programs do. */
+/* Random datatypes in three steps: a plan with a constructor's arguments, the map that MPI-4.1,
+ * 5.1.2 to 5.1.6, defines for the plan, and the call of the host's constructor. Blocks are mostly
+ * contiguous, which also allows destinations; some overlap. Intermediate types are freed at once,
+ * as programs do. */
 #include "random_plan.h"
 #include "random_types.h"
 
@@ -14,9 +15,10 @@ static struct {
     size_t count;
 } known;
 
-/* What a host gets wrong is left out, found by comparing its pack with the map.  Of a structure with a part without bytes
- * MPICH 4.0 divides by zero when it packs, and Open MPI 4.1 packs several items wrongly (derived.c has such a structure);
- * Open MPI refuses a darray of a type without bytes (MPI_ERR_TYPE). */
+/* Excludes types that a host handles wrongly, found by comparing its pack with the map. For a
+ * structure with a part without bytes MPICH 4.0 divides by zero when it packs, and Open MPI 4.1
+ * packs several items wrongly. derived.c has such a structure. Open MPI refuses a darray of a type
+ * without bytes (MPI_ERR_TYPE). */
 static bool hosts_nest(int combiner, const struct random_type *const olds[RANDOM_PARTS])
 {
     bool some_empty = false;
@@ -25,7 +27,8 @@ static bool hosts_nest(int combiner, const struct random_type *const olds[RANDOM
     return !some_empty || (combiner != MPI_COMBINER_STRUCT && combiner != MPI_COMBINER_DARRAY);
 }
 
-/* MPICH 4.0 packs long doubles as values, or as bytes, as it sees fit: what their padding becomes is open. */
+/* MPICH 4.0 packs long doubles as values or as bytes: the contents of their padding are
+ * unspecified. */
 static bool host_packs_bytes(const struct test_type *model)
 {
 #ifdef MPICH_VERSION
@@ -120,7 +123,7 @@ static bool map_block(struct random_type *out, const struct random_type *old, MP
     return true;
 }
 
-/* Whether the array constructor takes the element at the index of a dimension. */
+/* True if the array constructor includes the element at the index of a dimension. */
 static bool array_takes(const struct random_plan *plan, int d, MPI_Count index)
 {
     if (plan->combiner == MPI_COMBINER_SUBARRAY)
@@ -155,7 +158,7 @@ static bool map_array(struct random_type *out, const struct random_type *old,
     return true;
 }
 
-/* Blocks one behind the other in units, in any order, from a negative place on; or anywhere. */
+/* Blocks at consecutive units, in any order, from a possibly negative unit on; or anywhere. */
 static void plan_list(struct random_plan *plan, const struct random_type *const olds[RANDOM_PARTS],
                       struct random *random)
 {
@@ -222,7 +225,7 @@ static void plan_array(struct random_plan *plan, struct random *random)
         plan->coordinates[d] = below(random, plan->processes[d]);
         plan->arguments[d] = 1 + below(random, 3);
         if (plan->distributions[d] ==
-            MPI_DISTRIBUTE_BLOCK) /* all of the array must find a process */
+            MPI_DISTRIBUTE_BLOCK) /* the processes must cover the whole array */
             plan->arguments[d] +=
                 ((int)plan->sizes[d] + plan->processes[d] - 1) / plan->processes[d] - 1;
         if (plan->distributions[d] == MPI_DISTRIBUTE_NONE || one_in(random, 2))
@@ -290,7 +293,7 @@ static void make_leaf(struct random_type *out, const struct random_leaf *leaf)
     finish(out);
 }
 
-/* Several leaves stand in a structure, in rising places that differ from type to type. */
+/* A structure of several leaves, at increasing offsets that differ from type to type. */
 static void make_record(struct random_type *out, const struct random_signature *signature,
                         struct random *random)
 {
@@ -318,7 +321,7 @@ static void make_record(struct random_type *out, const struct random_signature *
     finish(out);
 }
 
-/* Tries plans until the map has room for one. */
+/* Tries plans until one fits into the map. */
 static void construct(struct random_type *out, int combiner,
                       const struct random_type *const olds[RANDOM_PARTS], struct random *random)
 {

@@ -1,7 +1,8 @@
-/* Preloaded by the tests: refuses one of the own acquisitions of liboriel and the checker (memory, mappings, files, descriptors,
- * sockets, threads, handlers), the n-th after refuse_arm(n) has been called; and, with TEST_INTERRUPTS, ends every second call
- * of theirs that a signal may end (EINTR).  acquisitions.c calls; what other libraries do is left alone: the hosts do not stand signals
- * while they connect. */
+/* Preloaded by the tests: refuses one acquisition of liboriel and the checker (memory, mappings,
+ * files, descriptors, sockets, threads, handlers), the n-th after refuse_arm(n). With
+ * TEST_INTERRUPTS, it ends every second of their interruptible calls with EINTR. acquisitions.c
+ * calls it. Calls of other libraries are unchanged: the hosts fail on signals while they connect.
+ */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -68,20 +69,20 @@ static bool is_own(const void *caller)
     return false;
 }
 
-/* From 1 on. */
+/* Counts from 1. */
 void refuse_arm(int which)
 {
     dl_iterate_phdr(note_library, NULL);
     atomic_store(&left, which);
 }
 
-/* Whether there were so many. */
+/* Returns true if the armed acquisition occurred. */
 bool refuse_disarm(void)
 {
     return atomic_exchange(&left, 0) <= 0;
 }
 
-/* To who started the job, and nobody allocates for it. */
+/* Writes to the standard error, without allocation. */
 static void tell_refused(void)
 {
     static const char line[] = "# refused\n";
@@ -103,7 +104,7 @@ static bool is_refused(const void *caller, int error)
     return before == 1;
 }
 
-/* A call that a signal may end ends at once, as if by its handler; the next one does not. */
+/* An interruptible call returns at once, as if after a signal handler; the next one does not. */
 static bool is_interrupted(const void *caller)
 {
     static _Atomic unsigned waits;
@@ -289,7 +290,7 @@ WAITS(ssize_t, process_vm_writev,
        unsigned long parts, unsigned long flags),
       (pid, here, count, there, parts, flags))
 
-/* Older kernels give up at any signal. */
+/* Older kernels fail at any signal. */
 int fallocate(int fd, int mode, off_t offset, off_t length)
 {
     static int (*real)(int, int, off_t, off_t);
@@ -312,8 +313,8 @@ int posix_fallocate(int fd, off_t offset, off_t length)
     return real(fd, offset, length);
 }
 
-/* TEST_REFUSE_FIRST=r:n: the n-th acquisition of rank r, from the process's beginning on, the checker's start among them; it is
- * told when it is refused. */
+/* TEST_REFUSE_FIRST=r:n: refuses the n-th acquisition of rank r, counted from the process's start,
+ * the checker's start included. A line reports the refusal. */
 static void arm_from_start(const char *wanted)
 {
     const char *rank =

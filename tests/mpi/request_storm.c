@@ -1,6 +1,7 @@
-/* Requests in great numbers, and requests that one thread starts and another completes.
- * 100,000 outstanding at once from each of one or all ranks (TEST_STORM_ALL=1): memory does not grow from storm to storm.
- * A plain MPI program, run by the test rows; the threads' cases are skipped without MPI_THREAD_MULTIPLE. */
+/* Large numbers of requests, and requests that one thread starts and another completes. 100,000
+ * outstanding at once from each of one or all ranks (TEST_STORM_ALL=1): memory does not grow from
+ * storm to storm. A plain MPI program, run by the test rows; the threads' cases are skipped without
+ * MPI_THREAD_MULTIPLE. */
 #include "footprint.h"
 #include "forms.h"
 
@@ -14,7 +15,7 @@ static MPI_Request requests[STORM];
 static int64_t buffers[STORM];
 static int64_t results[STORM];
 
-/* A tenth between machines, where an operation that brings something is a message and its answer. */
+/* A tenth between nodes, where each get is a message and its answer. */
 static int storm_size(void)
 {
     return ranks_share_memory() ? STORM : STORM / 10;
@@ -25,7 +26,7 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* Gets bring what lies there, puts write the same again, accumulates add 1 to words of their own. */
+/* Gets read the contents, puts write the same again, accumulates add 1 to words of their own. */
 static void storm_start(MPI_Win win, int target, int64_t storm)
 {
     for (int i = 0; i < storm_size(); i++) {
@@ -39,7 +40,7 @@ static void storm_start(MPI_Win win, int target, int64_t storm)
     }
 }
 
-/* In one go, in pieces from the end, one by one at random places, and by Waitsome. */
+/* All at once, in pieces from the end, one by one at random indexes, and by Waitsome. */
 static void storm_finish(int way, struct random *random)
 {
     enum { PIECE = 100 };
@@ -100,7 +101,7 @@ static void storms_leave_no_memory_behind(enum window_kind kind)
     window_free(&window);
 }
 
-/* A slot is empty, or holds a request that was started; who takes it out completes it. */
+/* A slot is empty, or contains a started request; the thread that removes it completes it. */
 enum { SLOTS = 64, STARTERS = 2, FINISHERS = 2, THREADS = STARTERS + FINISHERS };
 struct slot {
     MPI_Request request;
@@ -130,7 +131,7 @@ static void queue_push(struct slot *slot)
     pthread_mutex_unlock(&queue.mutex);
 }
 
-/* NULL once nobody will push any more. */
+/* NULL once no thread pushes any more. */
 static struct slot *queue_pop(void)
 {
     struct slot *slot = NULL;
@@ -144,7 +145,7 @@ static struct slot *queue_pop(void)
     return slot;
 }
 
-/* Gets of words that nobody changes, and adds of 1 to the words after them. */
+/* Gets of constant words, and adds of 1 to the words after them. */
 static void *starter_main(void *argument)
 {
     struct random random =

@@ -1,6 +1,6 @@
-/* Operations with a request: the request completes by every completion function, and what it promises holds.
- * Waiting on a put or accumulate frees the origin buffer; waiting on a get or get_accumulate brings the data.
- * A plain MPI program, run by the test rows. */
+/* Operations with a request: every completion function completes the request, with its guarantees.
+ * After a wait on a put or accumulate the origin buffer is free; after a wait on a get or
+ * get_accumulate the data has arrived. A plain MPI program, run by the test rows. */
 #include "forms.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ static void many_requests_complete_together(enum window_kind kind)
     window_free(&window);
 }
 
-/* Ten ways to be done with one request. */
+/* Ten ways to end the use of one request. */
 enum way {
     WAIT,
     TEST,
@@ -123,12 +123,12 @@ static void status_check(const MPI_Status *status)
     int cancelled = 1, count = 0;
     CHECK_OK(MPI_Test_cancelled(status, &cancelled));
     CHECK_EQUAL(cancelled, 0);
-    MPI_Get_count(status, MPI_BYTE, &count); /* any value will do */
+    MPI_Get_count(status, MPI_BYTE, &count); /* any value is valid */
     MPI_Get_elements(status, MPI_INT64_T, &count);
     CHECK(status->MPI_ERROR == MPI_SUCCESS, "the status has the error %d", status->MPI_ERROR);
 }
 
-/* One turn; false while the request is not complete. */
+/* One attempt; returns false while the request is not complete. */
 static bool finish_once(MPI_Request *request, enum way way, MPI_Status *status)
 {
     int done = 1, index = 0, count = 1;
@@ -166,7 +166,8 @@ static void finish(MPI_Request *request, enum way way)
         status_check(&status);
 }
 
-/* Every operation on a word of its own: 500 first, 30 put or added. After MPI_Request_free only a flush tells of the end. */
+/* Every operation on a word of its own: 500 first, 30 put or added. After MPI_Request_free only a
+ * flush reports the end. */
 static void finish_operation(enum operation operation, int form, enum way way, MPI_Win win)
 {
     int64_t first = 500, value = 30, old = -1, now = -1;
@@ -208,7 +209,8 @@ static void every_completion_function_ends_every_operation(enum window_kind kind
     window_free(&window);
 }
 
-/* Messages that nobody sends yet beside operations: receives at the even places, the last one persistent. */
+/* Messages that are not yet sent, mixed with operations: receives at the even indexes, the last one
+ * persistent. */
 enum { MESSAGES = 4, MIXED = 2 * MESSAGES };
 struct mixed {
     MPI_Request requests[MIXED];
@@ -234,7 +236,7 @@ static void mixed_start(struct mixed *mixed, MPI_Win win)
     }
 }
 
-/* Takes the operations out of the array; the receives are pending all the time. */
+/* Removes the operations from the array; the receives stay outstanding all the time. */
 static void mixed_take_operations(struct mixed *mixed, bool wait)
 {
     MPI_Status statuses[MIXED];
@@ -299,7 +301,8 @@ static void operations_complete_beside_pending_messages(enum window_kind kind)
     window_free(&window);
 }
 
-/* What ends the operation does not end the request: it is completed later, once even after its window is freed. */
+/* The end of the operation is not the end of the request: it is completed later, once even after
+ * its window is freed. */
 static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
 {
     struct window window = window_make(kind, 32, 8, MPI_COMM_WORLD);

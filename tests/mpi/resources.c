@@ -1,6 +1,6 @@
-/* The life of many windows: hundreds alive at once, thousands made and freed in turn, memory exhausted on one rank.
- * What a freed window took is given back: mappings, descriptors and memory are counted in /proc/self.
- * A plain MPI program, run by the test rows. */
+/* The life of many windows: hundreds at once, thousands one after the other, memory exhausted on
+ * one rank. A freed window's resources are returned: mappings, descriptors and memory are counted
+ * in /proc/self. A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"
 
@@ -32,7 +32,7 @@ static void hundreds_of_windows_live_at_once(enum window_kind kind)
         window_free(&windows[i * 7 % WINDOWS]);
 }
 
-/* One window of the kind, with every rank's memory touched from outside. */
+/* One window of the kind; every rank's memory is accessed by another rank. */
 static void window_use_once(enum window_kind kind, int round)
 {
     struct window window = {MPI_WIN_NULL, NULL, kind};
@@ -121,7 +121,7 @@ static void note_call(MPI_Comm *comm, int *code, ...)
     MPI_Error_class(*code, &handler_class);
 }
 
-/* One rank asks for more than there is; all must learn it, and nothing may be lost. */
+/* One rank asks for more memory than available; all must get the error, and nothing may be lost. */
 static void memory_exhausted_on_one_rank_is_told_to_all(enum window_kind kind)
 {
     MPI_Comm comm;

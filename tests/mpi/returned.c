@@ -1,8 +1,7 @@
-/* Memory of windows goes back to the system when they are freed, whatever their size and flavour, and no file system limits it.
- * At most what Oriel keeps for the next window stays.
- * The memory file is found among the process's descriptors; on a bare host, which has none, only the machine's figures are
- * looked at.
- * A plain MPI program, run by the test rows. */
+/* Memory of windows returns to the system when they are freed, whatever their size and flavour, and
+ * no file system limits it. At most the memory that Oriel retains for the next window remains. The
+ * memory file is found among the process's descriptors; on a bare host, which has none, only the
+ * node's figures are checked. A plain MPI program, run by the test rows. */
 #include "footprint.h"
 #include "harness.h"
 #include "memory_file.h"
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 enum { ROUNDS = 3000, TURNS = 60, KEPT_KIB = 2048, REUSED_KIB = 256 << 10 };
-/* The header and slabs of small blocks stay, and REUSED_KIB of freed memory for the next. */
+/* The header and slabs of small blocks remain, and REUSED_KIB of freed memory for the next. */
 
 /* One window of the kind; size and unit may differ by rank. */
 static struct window plain_make(enum window_kind kind, MPI_Aint size_bytes)
@@ -37,7 +36,7 @@ static struct window plain_make(enum window_kind kind, MPI_Aint size_bytes)
     return window;
 }
 
-/* Rank 0 gives back what the others have left when it makes or frees the next window. */
+/* Rank 0 frees memory that the others have left when it makes or frees the next window. */
 static void window_last(void)
 {
     barrier(MPI_COMM_WORLD);
@@ -63,7 +62,8 @@ static void use_once(enum window_kind kind, struct random *random)
     window_free(&window);
 }
 
-/* Who does not see the pages of windows that live would not see those that stay.  The same on all ranks. */
+/* If the pages of live windows are not visible, leaked ones would not be either. The same on all
+ * ranks. */
 static bool sees_pages_of(enum window_kind kind)
 {
     enum { KIB = 1024 };
@@ -166,7 +166,7 @@ static void check_dumped(const char *when, const void *address, long most_kib)
     CHECK(address == NULL || has_address, "%s: core files lack the window's memory", when);
 }
 
-/* A child whose core file would have too much, or lacks what it has written, ends with 1. */
+/* A child whose core file would contain too much, or lacks its writes, exits with 1. */
 static void check_child(char *address, long most_kib)
 {
     int status = 0;
@@ -181,8 +181,8 @@ static void check_child(char *address, long most_kib)
           status);
 }
 
-/* Not the reserve, and of what was used once only what is kept for the next.  Of a window each
- * rank's core file has the rank's own part, or all that is in its memory file. */
+/* Not the reserve, and of previously used memory only the part retained for the next window. Of a
+ * window each rank's core file contains the rank's own part, or everything in its memory file. */
 static void core_files_have_the_memory_in_use_alone(enum window_kind kind)
 {
     const MPI_Aint size_bytes = 96 << 20, few_bytes = 3 << 20;
@@ -212,7 +212,8 @@ static void core_files_have_the_memory_in_use_alone(enum window_kind kind)
     check_dumped("both are freed", NULL, slack_kib);
 }
 
-/* Others use the machine meanwhile: one undisturbed turn suffices.  Each rank has more than is kept for the next. */
+/* Other processes use the node meanwhile: one undisturbed turn suffices. Each rank has more than is
+ * retained for the next. */
 static void the_machine_has_the_memory_again(enum window_kind kind)
 {
     const long total_kib = kind == KIND_SHARED ? 512L << 10 : (REUSED_KIB + 1024L) * world_size;
@@ -247,7 +248,7 @@ static void the_machine_has_the_memory_again(enum window_kind kind)
     CHECK(done, "the machine's shared memory never went up and down by %ld KiB", total_kib);
 }
 
-/* Also where /dev/shm has room for nothing (dev_shm.py). */
+/* Also where /dev/shm is full (dev_shm.py). */
 static void large_window_works(enum window_kind kind, MPI_Aint size_bytes)
 {
     const MPI_Aint step_bytes = 1 << 20;
@@ -278,7 +279,8 @@ static void windows_of_256_mib_on_each_rank_work(enum window_kind kind)
         large_window_works(kind, (MPI_Aint)256 << 20);
 }
 
-/* dev_shm.py says that the /dev/shm is this job's own.  Bare hosts, whose windows are there, end by SIGBUS. */
+/* dev_shm.py reports that this job has its own /dev/shm. Bare hosts, whose windows are there, end
+ * by SIGBUS. */
 static void windows_work_where_dev_shm_is_full(enum window_kind kind)
 {
     static const char path[] = "/dev/shm/oriel-filler", page[4096];

@@ -1,5 +1,6 @@
-"""What the scripts share that look at a job's output: their arguments, and the job.  CTest names the launcher, the build
-folder, the host and the program.  Imported by the scripts of this folder; standard library only."""
+"""Shared parts of the scripts that check a job's output: their arguments, and the job.
+
+CTest passes the launcher, the build folder, the host and the program. Standard library only."""
 
 import argparse
 import subprocess
@@ -15,7 +16,7 @@ def arguments():
 
 
 def run(args, ranks, *words, options=()):
-    """One job of the program with these words, its output in .stdout; options are the launcher's."""
+    """Runs one job of the program with these arguments; options go to the launcher."""
     return subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", str(ranks), *options,
                            args.program, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,6 +1,6 @@
-/* Windows on communicators of an MPI session, without MPI_Init: of all processes, and with --alone of each
- * for itself, which MPICH 4.0.2 alone gets wrong. One program of its own, since the other tests start the world model.
- * Exit status 77 where the host has no sessions. */
+/* Windows on communicators of an MPI session, without MPI_Init: of all processes, and with --alone
+ * of each alone, which only MPICH 4.0.2 gets wrong. A separate program, since the other tests start
+ * the world model. Exit status 77 where the host has no sessions. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Shared windows: where the segments of MPI_Win_allocate_shared lie, what MPI_Win_shared_query says, loads and stores between
- * ranks.  Every rank's direct store is seen by every other rank after a synchronisation, and by gets.  A plain MPI program,
- * run by the test rows. */
+/* Shared windows: the addresses of MPI_Win_allocate_shared's segments, the results of
+ * MPI_Win_shared_query, loads and stores between ranks. Every other rank sees a rank's direct store
+ * after a synchronisation, and by gets. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static void units_of_others_are_told(enum window_kind kind)
     window_free(&window);
 }
 
-/* Everyone stores into its slot of every segment directly, then everyone reads by load and by get. */
+/* Each rank stores into its slot of every segment directly, then all ranks read by load and by
+ * get. */
 static void stores_check(MPI_Win win, const char *own)
 {
     MPI_Win_lock_all(0, win);
@@ -125,7 +126,8 @@ static void shared_windows_on_a_sub_communicator(enum window_kind kind)
     MPI_Comm_free(&upper);
 }
 
-/* The same physical memory as a later window: each rank gives its right neighbour's segment, as it sees it itself. */
+/* A later window over the same physical memory: each rank gives its right neighbour's segment, at
+ * its own address for it. */
 static void shared_memory_serves_in_a_later_window(enum window_kind kind)
 {
     struct window shared = window_make(kind, 64, 1, MPI_COMM_WORLD);
@@ -182,7 +184,8 @@ static void shared_memory_serves_where_rank_0_is_absent(enum window_kind kind)
     window_free(&shared);
 }
 
-/* Where this rank can reach the memory the pointer must be the memory; elsewhere size 0 and NULL. The own memory is in reach. */
+/* Where this rank can reach the memory the pointer must be the memory; elsewhere size 0 and NULL.
+ * The rank's own memory is reachable. */
 static bool store_if_in_reach(MPI_Win win, int rank)
 {
     MPI_Aint size_bytes = -1;
@@ -214,7 +217,7 @@ static void query_answers_on_every_flavour(enum window_kind kind)
     window_free(&window);
 }
 
-/* The ranks of each machine share a window; memory of it is in reach of all ranks in a window of all. */
+/* The ranks of each node share a window; all ranks can reach its memory in a window over all. */
 static void each_machine_has_a_shared_window(enum window_kind kind)
 {
     MPI_Comm machine = machine_comm();
@@ -242,7 +245,7 @@ static void each_machine_has_a_shared_window(enum window_kind kind)
     MPI_Comm_free(&machine);
 }
 
-/* ORIEL_NODE_SIZE is nothing to memory that is asked to be shared. */
+/* ORIEL_NODE_SIZE does not restrict memory of MPI_Win_allocate_shared. */
 static void ranks_that_share_no_memory_are_told_so(enum window_kind kind)
 {
     MPI_Comm node, comm;

@@ -1,6 +1,6 @@
-/* With a memory file of a few MiB (ORIEL_RESERVE): what does not fit is the host's, and memory attached across the file's end is
- * updated by every origin in the same way.
- * A plain MPI program, run by the test rows. */
+/* With a memory file of a few MiB (ORIEL_RESERVE): the host serves windows that do not fit. All
+ * origins use the same path to memory attached across the file's end. A plain MPI program, run by
+ * the test rows. */
 #include "dynamic.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { PAGE = 4096, CELLS = 16 };
 
-/* The end of the mapping that holds the address; NULL when it is not found. */
+/* The end of the mapping that contains the address; NULL when it is not found. */
 static char *mapping_end(const void *address)
 {
     char line[512], *end = NULL;
@@ -24,7 +24,8 @@ static char *mapping_end(const void *address)
     return end;
 }
 
-/* Takes blocks until one ends where the file ends, and puts a page of ordinary memory behind it; NULL when that cannot be had. */
+/* Allocates blocks until one ends at the file's end, and maps a page of ordinary memory after it;
+ * NULL on failure. */
 static char *seam_make(void)
 {
     char *first, *block = NULL;

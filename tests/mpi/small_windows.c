@@ -1,6 +1,6 @@
-/* Small windows by the ten thousand over the program's own memory, as programs make that do not know better: each works, and what
- * the process holds of the machine stays bounded, wherever in its heap they lie.
- * A plain MPI program, run by the test rows. */
+/* Tens of thousands of small windows over the program's own memory, as naive programs make them.
+ * Each works, and the process's resources stay bounded, at any addresses in its heap. A plain MPI
+ * program, run by the test rows. */
 #include "footprint.h"
 #include "ways.h"
 
@@ -53,7 +53,7 @@ static void one_place_may_be_a_window_again_and_again(enum window_kind kind)
     free(memory);
 }
 
-/* Ever other places of a heap of some 16 MiB. */
+/* Always other addresses of a heap of some 16 MiB. */
 static void windows_all_over_the_heap_leave_a_bounded_number_of_mappings(enum window_kind kind)
 {
     enum { BLOCKS = 4000, BLOCK_BYTES = 4200 };

@@ -1,6 +1,7 @@
-/* Processes that the program starts by MPI_Comm_spawn: they come up under the same library, and share windows with their parents.
- * Parents and children check the same windows over the merged communicator, and agree on one verdict.
- * A plain MPI program, run by the test rows; it starts itself with --child. */
+/* Processes that the program starts by MPI_Comm_spawn run under the same library and share windows
+ * with their parents. Parents and children check the same windows over the merged communicator, and
+ * agree on one verdict. A plain MPI program, run by the test rows; it starts itself with --child.
+ */
 #include "harness.h"
 
 #include <stdio.h>
@@ -18,7 +19,8 @@ static bool version_names(const char *name)
     return strstr(version, name) != NULL;
 }
 
-/* Everyone puts into the right neighbour and adds to rank 0. Returns whether all was as it must be here. */
+/* Each rank puts into its right neighbour and adds to rank 0. Returns whether the results here are
+ * right. */
 static bool windows_work(MPI_Comm merged)
 {
     int rank, size;
@@ -44,7 +46,8 @@ static bool windows_work(MPI_Comm merged)
     return right_values;
 }
 
-/* Both sides: 0 when all is well, bit 0 for a wrong window, bit 1 for a process without Oriel. Sums up over all. */
+/* Both sides: 0 when all is well, bit 0 for a wrong window, bit 1 for a process without Oriel.
+ * Combines the verdicts of all. */
 static int family_verdict(MPI_Comm between, int is_child)
 {
     MPI_Comm merged;
@@ -67,7 +70,7 @@ static void children_share_windows_with_their_parents(enum window_kind kind)
                               &between, MPI_ERRCODES_IGNORE);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     if (code != MPI_SUCCESS && version_names("MPICH")) {
-        /* Debian builds it against a process manager interface that cannot. */
+        /* Debian's MPICH uses a process manager interface that cannot. */
         harness_skip("this MPICH cannot spawn processes");
         return;
     }

@@ -1,6 +1,7 @@
-/* Threads with epochs of their own: locks on many targets and windows, questions to a window in use, communicators of one.
- * No two threads of a process open the same target of the same window: that would be an error of the program.
- * A plain MPI program, run by the test rows; skipped where the host gives no MPI_THREAD_MULTIPLE. */
+/* Threads with epochs of their own: locks on many targets and windows, queries of a window in use,
+ * communicators of one process. No two threads of a process open the same target of the same
+ * window: that would be an error of the program. A plain MPI program, run by the test rows; skipped
+ * where the host gives no MPI_THREAD_MULTIPLE. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -59,7 +60,7 @@ static void windows_make(enum window_kind kind)
         windows[i] = window_make(kind, 8 * COUNTERS, 8, MPI_COMM_WORLD);
 }
 
-/* The first word of each rank in each window is what all threads of all ranks have counted there. */
+/* The first word of each rank in each window is the sum of all threads' counts there. */
 static void windows_check_and_free(void)
 {
     for (int i = 0; i < WINDOWS; i++) {
@@ -90,7 +91,8 @@ static void count_up(struct worker *worker, int window, int target)
     worker->sent[window][target]++;
 }
 
-/* Thread t locks the targets t, t + THREADS, ... of every window: never the same as another thread of its process. */
+/* Thread t locks the targets t, t + THREADS, ... of every window: never the same as another thread
+ * of its process. */
 static void count_on_all_windows(struct worker *worker)
 {
     for (int round = 0; round < worker->rounds; round++)
@@ -109,7 +111,8 @@ static void threads_lock_their_targets_of_all_windows(enum window_kind kind)
     windows_check_and_free();
 }
 
-/* Each of the first WINDOWS threads has a window for itself and locks all its targets; they lock the same rank at once. */
+/* Each of the first WINDOWS threads has a window of its own and locks all its targets; they lock
+ * the same rank at once. */
 static void count_on_own_window(struct worker *worker)
 {
     for (int round = 0; round < worker->rounds && worker->number < WINDOWS; round++)
@@ -156,7 +159,7 @@ static void threads_hold_locks_on_several_targets(enum window_kind kind)
     windows_check_and_free();
 }
 
-/* Thread 0 asks and changes everything that belongs to the window while the others work with it. */
+/* Thread 0 queries and changes all attributes of the window while the others work with it. */
 static void ask_and_change(struct worker *worker)
 {
     MPI_Win win = windows[0].win;
@@ -226,7 +229,8 @@ static void a_window_is_asked_and_changed_while_threads_use_it(enum window_kind 
     windows_check_and_free();
 }
 
-/* Every thread makes windows on MPI_COMM_SELF copies of its own: nothing waits for another process. */
+/* Every thread makes windows on its own copies of MPI_COMM_SELF: no window waits for another
+ * process. */
 static MPI_Comm own_comms[THREADS];
 
 static void live_alone(struct worker *worker)

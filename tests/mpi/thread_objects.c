@@ -1,6 +1,7 @@
-/* Threads that make and free windows, datatypes and communicators while other threads use theirs.
- * A handle that the host gives out again stands for the new object in every thread, whoever has used the old one last.
- * A plain MPI program, run by the test rows; skipped where the host gives no MPI_THREAD_MULTIPLE. */
+/* Threads make and free windows, datatypes and communicators while other threads use theirs. A
+ * reused handle refers to the new object in every thread, including threads that used the old one.
+ * A plain MPI program, run by the test rows; skipped where the host gives no MPI_THREAD_MULTIPLE.
+ */
 #include "harness.h"
 
 #include <pthread.h>
@@ -54,13 +55,14 @@ static void workers_run(enum window_kind kind, int rounds, void (*work)(struct w
     pthread_barrier_destroy(&meeting);
 }
 
-/* Where in a target's window this thread of this rank writes: nobody else does. */
+/* The slot in a target's window that only this thread of this rank writes. */
 static MPI_Aint own_slot(const struct worker *worker)
 {
     return (MPI_Aint)SLOT_WORDS * (world_rank * THREADS + worker->number);
 }
 
-/* A vector of count words with the given distance; every other one has been through a duplicate that is freed at once. */
+/* A vector of count words with the given distance; every other one is made through a duplicate that
+ * is freed at once. */
 static MPI_Datatype vector_make(int count, int distance, bool through_duplicate)
 {
     MPI_Datatype vector, copy;
@@ -74,7 +76,8 @@ static MPI_Datatype vector_make(int count, int distance, bool through_duplicate)
     return vector;
 }
 
-/* Puts count words at the distance of a type of its own making, reads the whole slot back, and frees the type. */
+/* Puts count words with a type of its own at this distance, reads the whole slot back, and frees
+ * the type. */
 static void vector_round(struct worker *worker, MPI_Win win, int target)
 {
     int distance = 1 + (int)random_below(&worker->random, 4),
@@ -122,7 +125,8 @@ static void threads_make_and_free_types_in_use(enum window_kind kind)
     window_free(&window);
 }
 
-/* One type at a time, made by each thread in turn, used by all, freed by another: its handle soon comes again. */
+/* One type at a time, made by each thread in turn, used by all, freed by another: its handle is
+ * soon reused. */
 static struct {
     MPI_Datatype type;
     int distance;
@@ -175,7 +179,8 @@ static void a_types_handle_means_the_new_type_in_all_threads(enum window_kind ki
     window_free(&window);
 }
 
-/* The same with windows: thread 0 makes one, all use it, thread 1 frees it, and the next may have its handle. */
+/* The same with windows: thread 0 makes one, all use it, thread 1 frees it, and the next may have
+ * its handle. */
 static struct window shared_window;
 
 static void use_windows_of_others(struct worker *worker)
@@ -214,7 +219,8 @@ static void a_windows_handle_means_the_new_window_in_all_threads(enum window_kin
     MPI_Comm_free(&workers[0].comm);
 }
 
-/* Odd threads make and free windows on communicators that they make and free too; even ones use a window that stays. */
+/* Odd threads make and free communicators and windows on them; even ones use a window that stays
+ * open. */
 static void make_beside_use(struct worker *worker)
 {
     int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;

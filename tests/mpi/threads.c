@@ -1,6 +1,7 @@
-/* Several threads of each process on one window, on windows of their own, and making windows, all at once.
- * Two threads of one process never lock the same target of the same window: that would be an error of the program.
- * A plain MPI program, run by the test rows; skipped where the host gives no MPI_THREAD_MULTIPLE. */
+/* Several threads of each process use one window, use windows of their own, and make windows, all
+ * at once. Two threads of one process never lock the same target of the same window: that would be
+ * an error of the program. A plain MPI program, run by the test rows; skipped where the host gives
+ * no MPI_THREAD_MULTIPLE. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -51,7 +52,7 @@ static void workers_run(struct worker workers[THREADS], enum window_kind kind, i
         pthread_join(workers[i].thread, NULL);
 }
 
-/* What all threads of all ranks added to each rank's first word. */
+/* The sum of all threads' additions to each rank's first word. */
 static void totals_check(const struct worker workers[THREADS], const struct window *window)
 {
     int64_t mine[64] = {0}, all[64] = {0};
@@ -126,7 +127,8 @@ static void threads_put_and_get_in_their_own_words(enum window_kind kind)
     window_free(&window);
 }
 
-/* Thread t locks the targets t, t + THREADS, ...: never the same as another thread of its process. */
+/* Thread t locks the targets t, t + THREADS, ...: never the same as another thread of its
+ * process. */
 static void count_under_locks(struct worker *worker)
 {
     for (int i = 0; i < worker->rounds; i++) {

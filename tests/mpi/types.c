@@ -1,6 +1,5 @@
-/* The predefined datatypes with a model of their values, one table row for each type.
- * Values are small or single bits, so that every operator's result is exact in every type of its group.
- * Called by the test programs in this folder. */
+/* The predefined datatypes with a model of their values, one table row for each type. Values are
+ * small or single bits, so every operator's result is exact in every type of its group. */
 #include "types.h"
 
 #include <complex.h>
@@ -170,7 +169,7 @@ static int64_t integer_load(const void *at, size_t bytes)
     }
 }
 
-/* Little-endian, as every machine these tests run on. */
+/* Little-endian, like every platform of these tests. */
 static void integer_store(void *at, size_t bytes, int64_t value)
 {
     memcpy(at, &value, bytes);
@@ -255,7 +254,7 @@ static void value_store(enum type_group group, void *at, size_t bytes, struct ra
                           (int64_t)random_next(random));
 }
 
-/* Fortran's pairs of reals have the index as a real. */
+/* Fortran's pairs of reals have a real index. */
 static enum type_group index_group(const struct test_type *type)
 {
     bool real = type->type == MPI_2REAL || type->type == MPI_2DOUBLE_PRECISION;

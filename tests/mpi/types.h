@@ -1,6 +1,6 @@
-/* The predefined datatypes with a model of their values: what one accumulate of one element must leave in the target.
- * The model computes in the widest type of each group on values that are exact there, and knows which operators a group allows.
- * Called by the test programs in this folder. */
+/* The predefined datatypes with a model of their values: the target's contents after one accumulate
+ * of one element. The model computes in the widest type of each group on values that are exact
+ * there. It defines which operators a group allows. */
 #ifndef ORIEL_TESTS_TYPES_H
 #define ORIEL_TESTS_TYPES_H
 
@@ -15,7 +15,7 @@ enum type_group {
     GROUP_QUAD_COMPLEX,
     GROUP_LOGICAL,
     GROUP_BYTE,
-    GROUP_MOVED, /* takes MPI_REPLACE and MPI_NO_OP only, unless it is letters */
+    GROUP_MOVED, /* takes MPI_REPLACE and MPI_NO_OP only, unless it is a character type */
     GROUP_PAIR
 };
 
@@ -46,15 +46,17 @@ enum { TYPE_MAX_BYTES = 32 };
 
 /* True where the standard allows the operator in an accumulate of the type. */
 bool type_allows(const struct test_type *type, MPI_Op op);
-/* Not the standard's, but hosts compute it: logical operators on Fortran integers and multi-language types, as in C; everything
- * that integers have on bytes, which are unsigned, and on letters, which are signed. */
+/* True for operators outside the standard that hosts compute: logical operators on Fortran integers
+ * and multi-language types, as in C. Bytes, as unsigned integers, and characters, as signed ones,
+ * have all operators of integers. */
 bool type_tolerates(const struct test_type *type, MPI_Op op);
 /* MPI_CHAR and its relatives of one byte. */
 bool type_is_letters(const struct test_type *type);
-/* False for a type that the host has no more than the name of. */
+/* False for a type of which the host has only the name. */
 bool type_exists(const struct test_type *type);
 bool type_allows_swap(const struct test_type *type);
-/* One random element that no allowed operator brings out of the type's exact range; padding is filled with the byte given. */
+/* One random element that stays in the type's exact range under every allowed operator; padding is
+ * filled with the given byte. */
 void type_fill(const struct test_type *type, void *element, struct random *random,
                unsigned char padding);
 /* A small integer as an element: both fields of a pair, the real part of a complex number. */
@@ -63,7 +65,7 @@ void type_set(const struct test_type *type, void *element, int value);
 void type_apply(const struct test_type *type, MPI_Op op, void *target, const void *operand);
 /* Equal as values; for pairs the padding must be equal too. */
 bool type_equal(const struct test_type *type, const void *left, const void *right);
-/* The bytes between and behind a pair's fields, and nothing in other types. */
+/* The bytes between and after a pair's fields, and none in other types. */
 bool type_is_padding(const struct test_type *type, size_t byte);
 
 #endif

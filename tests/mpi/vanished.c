@@ -1,6 +1,7 @@
-/* Memory that the program takes away under an open window, which MPI forbids and programs do: peers get an error or go on with
- * what was there, nobody crashes, MPI_Win_free succeeds, and what the program has put in its place is left alone.
- * Run by vanished.py, which also reads what the user is told: each window here has the name of its case. */
+/* The program unmaps memory under an open window, which MPI forbids and programs do. Peers get an
+ * error or continue with the old pages. No process crashes, MPI_Win_free succeeds, and Oriel leaves
+ * the program's new mapping alone. vanished.py runs it and reads the messages to the user: each
+ * window here has the name of its case. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -21,7 +22,7 @@ static MPI_Win named_window(void *base, size_t len_bytes, const char *name)
     return win;
 }
 
-/* Windows as if nothing had been. */
+/* Later windows are not affected. */
 static void next_windows_work(void)
 {
     char *area = pages_map(AREA_BYTES), *block = malloc(50000);
@@ -52,7 +53,7 @@ static void message_check(const char *call, const char *name, int target)
           "the message names not all of %s, %s, %s: %s", call, name, rank, text);
 }
 
-/* Each operation on a word that is not there any more. */
+/* Each operation on a word that is no longer mapped. */
 static void every_operation_fails(MPI_Win win, int target, MPI_Aint disp, const char *name)
 {
     int64_t value = 1, seen = 2, wanted = 3;
@@ -110,7 +111,7 @@ static void copied_memory_that_is_gone_is_an_error_at_the_origin(enum window_kin
     next_windows_work();
 }
 
-/* A transfer that begins in memory that is there and ends in memory that is not. */
+/* A transfer that begins in mapped memory and ends in unmapped memory. */
 static void a_transfer_into_a_hole_is_an_error(enum window_kind kind)
 {
     char *block = calloc(AREA_BYTES, 1);
@@ -135,7 +136,7 @@ static void a_transfer_into_a_hole_is_an_error(enum window_kind kind)
     next_windows_work();
 }
 
-/* Peers put into what was promoted: it works on the file's pages, or is an error. */
+/* Peers put into promoted memory: each put reaches the file's pages, or is an error. */
 static void peers_go_on(MPI_Win win, size_t len_bytes)
 {
     for (int distance = 1; distance < world_size; distance++) {
@@ -213,7 +214,7 @@ static void what_was_mapped_over_it_is_left_alone(enum window_kind kind)
     CHECK(mmap(area, AREA_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0) == area, "mmap");
     memset(area, GUARD, AREA_BYTES);
     barrier(MPI_COMM_WORLD);
-    if (is_promoted(win)) /* else the peers reach what is there now */
+    if (is_promoted(win)) /* else the peers reach the new mapping */
         peers_go_on(win, AREA_BYTES);
     CHECK_OK(MPI_Win_free(&win));
     for (int i = 0; i < AREA_BYTES; i++)
@@ -249,7 +250,7 @@ static void memory_that_was_moved_keeps_its_contents(enum window_kind kind)
     munmap(moved, AREA_BYTES);
 }
 
-/* Whether the kernel lets this process write there; nothing is written. */
+/* True if the kernel lets this process write there; writes nothing. */
 static bool is_writable(char *address)
 {
     int ends[2];

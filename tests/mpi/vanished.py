@@ -1,6 +1,9 @@
 #!/usr/bin/python3
-"""Memory that vanishes under an open window harms nobody; MPI_Win_free tells who took it away, with the window's name.
-Run by CTest for each host: as root and as an ordinary user, who cannot stop ThreadSanitizer's own thread to promote memory."""
+"""Memory that is unmapped under an open window does no harm; MPI_Win_free reports it with the
+window's name.
+
+CTest runs it for each host: as root and as an ordinary user. An ordinary user cannot stop
+ThreadSanitizer's own thread to promote memory, so that combination is left out."""
 
 import os
 import re
@@ -9,7 +12,8 @@ import sys
 sys.dont_write_bytecode = True
 import scripted  # noqa: E402
 
-# The windows whose shared memory is not there any more when they are freed: vanished.c gives each the name of its case.
+# The windows whose shared memory is unmapped when they are freed: vanished.c gives each the name of
+# its case.
 TOLD = ["vanished", "hole", "mapped-over", "moved"]
 SKIP = 77
 

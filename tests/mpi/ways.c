@@ -1,6 +1,6 @@
-/* Expectations follow from three things that the test knows by itself: whether the job runs through Oriel, whether the kernel
- * grants this process userfaultfd in full, and where the memory's pages begin and end.
- * Called by the tests of memory that the program brings. */
+/* Expectations follow from three facts that the test determines itself: whether the job runs
+ * through Oriel, whether the kernel grants this process userfaultfd in full, and the boundaries of
+ * the memory's pages. */
 #define _GNU_SOURCE
 #include "ways.h"
 
@@ -30,7 +30,7 @@ enum promotion promotion_here(void)
     return (enum promotion)known;
 }
 
-/* Who copies: the kernel, unless it refuses or must not be asked; then threads of the targets. */
+/* The copier: the kernel, unless it refuses or is disabled; then threads of the targets. */
 static const char *copying(void)
 {
     const char *option = getenv("ORIEL_CMA");
@@ -40,7 +40,7 @@ static const char *copying(void)
     return refused || (option && strcmp(option, "never") == 0) ? "agent" : "cma";
 }
 
-/* Over several machines "ucx" ends the list; nothing is left for a rank that is the only one of its machine. */
+/* Over several nodes "ucx" ends the list; nothing remains for a rank that is alone on its node. */
 static void take_far_way(struct ways *ways)
 {
     size_t len = strlen(ways->list);
@@ -61,7 +61,7 @@ static bool has_all_ranks(MPI_Win win)
     return ranks == world_size;
 }
 
-/* A window over MPI_COMM_WORLD, or over ranks of one machine. */
+/* A window over MPI_COMM_WORLD, or over ranks of one node. */
 struct ways ways_read(MPI_Win win)
 {
     struct ways ways = {.told = false};
@@ -113,7 +113,7 @@ bool promotes_always(void)
     return promotion_here() != PROMOTION_NONE && option && strcmp(option, "always") == 0;
 }
 
-/* By itself Oriel does not promote for windows that are made and freed all the time. */
+/* By default Oriel does not promote for windows that are made and freed all the time. */
 static bool is_spared(const struct ways *ways)
 {
     return !promotes_always() && strcmp(ways->list, copying()) == 0 &&
@@ -133,7 +133,7 @@ bool check_copied(MPI_Win win, const char *why)
                  ways.reason, why);
 }
 
-/* Machines where all large memory is in huge pages may refuse it. */
+/* Nodes that put all large memory into huge pages may refuse it. */
 static bool is_refused_as_huge(const struct ways *ways)
 {
     char line[128] = "";
@@ -198,7 +198,7 @@ char *pages_map(size_t len_bytes)
     return CHECK(memory != MAP_FAILED, "mmap of %zu bytes failed", len_bytes) ? memory : NULL;
 }
 
-/* --- operations at remarkable places --- */
+/* --- operations at boundary offsets --- */
 
 enum { PLACES = 7, RANKS_MOST = 64, ROUNDS = 4, BLOCK_BYTES = 1 << 17 };
 
@@ -239,7 +239,7 @@ static void swap_until_added(MPI_Win win, int target, MPI_Aint place, int64_t ad
         next = wanted + addend;
         MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, place, win);
         MPI_Win_flush(target, win);
-    } while (seen != wanted); /* one that fails leaves what was seen */
+    } while (seen != wanted); /* a failed call leaves seen unchanged */
 }
 
 static void add_to_words(MPI_Win win, int target, const MPI_Aint *places, int count)
@@ -291,7 +291,7 @@ static unsigned char byte_at(int round, int writer, MPI_Aint i)
     return (unsigned char)(31 * round + 7 * writer + i + i / 251);
 }
 
-/* The first and the last bytes of a target's memory, or all: puts them and reads them back. */
+/* Puts and reads back the first and the last bytes of a target's memory, or all. */
 static void put_and_get_ends(MPI_Win win, int target, const struct part *part, int round,
                              unsigned char *block)
 {

@@ -1,6 +1,6 @@
-/* Which way a rank's own window memory is reached, as the window itself tells (info keys oriel_memory and oriel_memory_reason),
- * against what a test knows of that memory; and operations at every remarkable place of it.  On the bare host, which tells
- * nothing, only data are checked.  Called by the tests of memory that the program brings. */
+/* The path to a rank's own window memory, as the window reports it (info keys oriel_memory and
+ * oriel_memory_reason), against the test's knowledge of that memory; and operations at every
+ * boundary of it. The bare host reports nothing, so there only data is checked. */
 #ifndef ORIEL_TESTS_WAYS_H
 #define ORIEL_TESTS_WAYS_H
 
@@ -9,40 +9,42 @@
 enum { PAGE = 4096 };
 
 struct ways {
-    bool told; /* by Oriel, and there are others on the machine */
-    char list
-        [64]; /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the machine */
-    char reason[1000]; /* why not better */
+    bool told; /* Oriel reports, and other ranks are on the node */
+    /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the node */
+    char list[64];
+    char reason[1000]; /* the reason why no better path is used */
 };
 
-/* What this process may expect of ordinary private memory. */
+/* The form of promotion that this process may expect for ordinary private memory. */
 enum promotion {
     PROMOTION_NONE,   /* switched off, or the bare host */
-    PROMOTION_INWARD, /* whole pages inside of the memory: other threads are stopped meanwhile */
+    PROMOTION_INWARD, /* whole pages inside the memory: other threads are stopped meanwhile */
     PROMOTION_OUTWARD /* whole pages around it: userfaultfd */
 };
 
 enum promotion promotion_here(void);
-/* Whether each window is promoted that can be; else those that live for a short time may be spared it. */
+/* True if each promotable window is promoted; else short-lived ones may be exempt. */
 bool promotes_always(void);
 struct ways ways_read(MPI_Win win);
 
-/* The memory is of a sort that is promoted, as far as whole pages allow. */
+/* The memory is of a kind that is promoted, as far as whole pages allow. */
 bool check_promoted(MPI_Win win, const void *base, size_t len_bytes);
-/* The same where only whole pages inside are promoted for everybody (private copies of files). */
+/* The same where no process promotes more than the whole pages inside (private copies of files). */
 bool check_promoted_inward(MPI_Win win, const void *base, size_t len_bytes);
-/* The memory is copied, for a reason that has these words (any of them, separated by '|'); "" for any reason. */
+/* The memory is copied, for a reason that contains any of these words, separated by '|'; "" for any
+ * reason. */
 bool check_copied(MPI_Win win, const char *why);
-/* The list itself. */
+/* Compares the whole list. */
 bool check_way(MPI_Win win, const char *list);
-/* Whether all or a part of the own memory is promoted now; what loops count. */
+/* True if all or a part of the own memory is promoted now; for loops that count. */
 bool is_promoted(MPI_Win win);
 
-/* A window over memory of the caller's, displacement unit 1, errors are failures of the case. */
+/* A window over the caller's memory with displacement unit 1; errors are failures of the case. */
 MPI_Win window_over(void *base, size_t len_bytes);
 
-/* All ranks of MPI_COMM_WORLD together: puts, gets and atomics at the first, last, middle and page-crossing places of everybody's
- * memory, from everybody at once; every sum is exact.  The memory's contents are other ones afterwards. */
+/* Collective over MPI_COMM_WORLD: concurrent puts, gets and atomics by all ranks at the first,
+ * last, middle and page-crossing offsets of each rank's memory; every sum is exact. Changes the
+ * contents of the memory. */
 void window_exercise(MPI_Win win, void *base, size_t len_bytes);
 
 /* Memory of whole pages from mmap, zero. */

@@ -1,6 +1,6 @@
-/* A host's messages across machines, without windows: what the rows over nets stand on.
- * TEST_MACHINES says how many machines there are. Both neighbours' words arrive, large and small.
- * A plain MPI program, run by the test rows. */
+/* A host's messages between nodes, without windows: the precondition of the rows over nets.
+ * TEST_MACHINES is the number of nodes. Words from both neighbours arrive, large and small. A plain
+ * MPI program, run by the test rows. */
 #include "../mpi/leave.h"
 
 #include <mpi.h>
@@ -30,7 +30,7 @@ static int machine_count(void)
     return count;
 }
 
-/* The number of machines by the host's own judgement of who shares memory. */
+/* The number of nodes according to the host's own detection of shared memory. */
 static int node_count(void)
 {
     MPI_Comm node;

@@ -1,6 +1,6 @@
-/* Operations of each kind, and each way to synchronise, between ranks whose only way to each other is an RDMA device, with all
- * data checked; and that the device that TEST_DEVICE names carried them, by its own counters.  A plain MPI program for the mode
- * rdma of the rows. */
+/* Every kind of operation and synchronisation works, with all data checked, between ranks that an
+ * RDMA device alone connects. The counters of the device that TEST_DEVICE names prove that it
+ * carried the data. A plain MPI program for the rows' mode rdma. */
 #include "../mpi/harness.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { LARGEST = 1 << 19, ROUNDS = 20 };
 
-/* Packets that the device has sent so far; 0 where none is asked for. */
+/* Packets that the device has sent so far; 0 where TEST_DEVICE names none. */
 static long long packets(void)
 {
     const char *device = getenv("TEST_DEVICE");
@@ -39,7 +39,7 @@ static char byte_of(int from, int size, int i)
     return (char)(from * 7 + size + i * 13 + i / 256);
 }
 
-/* Each rank puts into its right neighbour's memory, and gets it back from there. */
+/* Each rank puts into its right neighbour's memory and gets the data back. */
 static void the_device_carries_puts_and_gets(enum window_kind kind)
 {
     struct window window = window_make(kind, LARGEST, 1, MPI_COMM_WORLD);
@@ -92,8 +92,7 @@ static void atomics_of_all_add_up(enum window_kind kind)
               (long long)last);
         last = old;
     }
-    const int64_t wanted = world_rank,
-                  next = world_rank + 1; /* each sets it once, in their order */
+    const int64_t wanted = world_rank, next = world_rank + 1; /* each rank sets it once, in order */
     do {
         CHECK_OK(MPI_Compare_and_swap(&next, &wanted, &old, MPI_INT64_T, 0, 3, window.win));
         CHECK_OK(MPI_Win_flush(0, window.win));
@@ -174,8 +173,8 @@ static void expect_from_left(const struct window *window, int turn, const char *
     CHECK(wrong == 0, "%d of %d bytes have not arrived behind %s", wrong, (int)LARGEST, behind);
 }
 
-/* What a device has still to do is overtaken by the message that ends the epoch, unless that waits: above all what waits for the
- * device's first connection. */
+/* The message that ends the epoch overtakes outstanding work of the device, unless the message
+ * waits. The first connection of the device delays that work most. */
 static void much_has_arrived_when_an_epoch_ends(enum window_kind kind)
 {
     struct window window = window_make(kind, LARGEST, 1, MPI_COMM_WORLD);
@@ -223,8 +222,7 @@ static void much_has_arrived_when_an_epoch_ends(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH,
-         2), /* first: nobody has been in contact yet */
+    CASE(much_has_arrived_when_an_epoch_ends, KINDS_BOTH, 2), /* first: no connection exists yet */
     CASE(the_device_carries_puts_and_gets, KINDS_BOTH, 2),
     CASE(atomics_of_all_add_up, KIND_ALLOCATE, 2),
     CASE(a_lock_lets_one_in, KIND_ALLOCATE, 2),

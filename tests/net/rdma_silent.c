@@ -1,6 +1,7 @@
-/* A rank that is stopped before anybody has been in contact with it, between ranks whose only way to each other is an RDMA
- * device, where nothing of a connection tells that: the others get an error in time, go on with each other, and end; and so does
- * that rank when it goes on.  TEST_SILENT_SECONDS is the limit, as ORIEL_TIMEOUT has it. */
+/* A rank is stopped before its first contact with any other rank; an RDMA device alone connects the
+ * ranks, and no connection reports the silence. The other ranks get an error in time, continue with
+ * each other, and exit. The stopped rank exits too after it resumes. TEST_SILENT_SECONDS is the
+ * limit, equal to ORIEL_TIMEOUT. */
 #include "../mpi/harness.h"
 
 #include <signal.h>
@@ -26,7 +27,7 @@ static void expect_refusal(MPI_Win win, double limit_s)
     CHECK(code != MPI_SUCCESS, "a put to who was given up began");
 }
 
-/* With each of the others that are awake. */
+/* With each of the other running ranks. */
 static void go_on(MPI_Win win)
 {
     const int64_t one = 1;

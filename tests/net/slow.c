@@ -1,6 +1,7 @@
-/* A random workload checked against a model, for machines whose links are slow and lose packets: all of it completes, with the
- * right data, and nobody is taken for dead.  Each rank owns a stretch of each rank's memory and knows what is in it; counters are
- * everybody's, and add up in the end.  A plain MPI program, started by slow.py, which spoils a link. */
+/* A random workload checked against a model, for nodes whose links are slow and lose packets. All
+ * operations complete with the right data, and no rank is reported dead. Each rank owns a range of
+ * each rank's memory and models its contents. All ranks add to the counters, whose sums are checked
+ * at the end. A plain MPI program, started by slow.py, which degrades a link. */
 #include "../mpi/harness.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ enum { STRETCH = 1 << 17, COUNTERS = 8, LONGEST = 60000 };
 struct work {
     MPI_Win win;
     struct random random;
-    unsigned char *model; /* of the own stretches at all ranks */
+    unsigned char *model; /* the own ranges at all ranks */
     unsigned char *here;
     int64_t added[64]; /* to the counters of each rank */
 };
@@ -28,7 +29,8 @@ static void choose(struct work *work, int *target, uint64_t *at, uint64_t *lengt
     *at = random_below(&work->random, STRETCH - *length);
 }
 
-/* Puts that may overlap are not in one epoch: the model would not know which one came last. */
+/* Puts that may overlap are in different epochs: within one epoch the model would not know which
+ * came last. */
 static void put_some(struct work *work)
 {
     int target;
@@ -101,13 +103,13 @@ static void random_work_over_a_bad_link_is_right(enum window_kind kind)
     window_free(&window);
 }
 
-/* What is on its way all at once: more than any buffer takes. */
+/* All puts are outstanding at once: more than any buffer holds. */
 static void many_puts_over_a_bad_link_arrive(enum window_kind kind)
 {
     enum { LENGTH = 1 << 18, TIMES = 12 };
     int target = (world_rank + 1) % world_size, from = (world_rank + world_size - 1) % world_size;
     struct window window = window_make(kind, (MPI_Aint)TIMES * LENGTH, 1, MPI_COMM_WORLD);
-    char *bytes = malloc((size_t)TIMES * LENGTH); /* the puts' until the fence */
+    char *bytes = malloc((size_t)TIMES * LENGTH); /* in use by the puts until the fence */
     int wrong = 0;
     MPI_Win_fence(0, window.win);
     for (int i = 0; i < TIMES; i++) {

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Runs slow.c across machines, of which one has a link that holds and loses packets: slow.py --build FOLDER --host HOST PROGRAM.
+"""Runs slow.c across emulated nodes, one of which has a link that delays and loses packets.
 
-ORIEL_TIMEOUT is short, so that slowness would be taken for death if it could."""
+slow.py --build FOLDER --host HOST PROGRAM. ORIEL_TIMEOUT is short: the job fails if Oriel takes a
+slow rank for a dead one."""
 
 import argparse
 import os
@@ -25,7 +26,7 @@ def main():
     made = subprocess.run([*net, "up", str(MACHINES), "--owner", str(os.getpid()), "--share", args.build], check=False)
     if made.returncode:
         return made.returncode
-    # MPICH hangs in MPI_Finalize now and then, tests/launch says why: here about once in twenty times.
+    # MPICH sometimes hangs in MPI_Finalize (tests/launch gives the reason), here in 1 of 20 runs.
     ways = ["--env=ORIEL_TIMEOUT=10", *(["--env=TEST_NO_FINALIZE=1"] if args.host == "mpich" else [])]
     try:
         subprocess.run([*net, "delay", "b", args.delay], check=True)

@@ -1,4 +1,5 @@
-"""scripts/testnet itself: machines of their own, links that fail when told to, and nothing left behind however a net ends."""
+"""Tests of scripts/testnet: isolated nodes, links that fail on command, and a complete cleanup
+however a net ends."""
 
 import os
 import signal
@@ -12,7 +13,8 @@ TESTNET = os.path.join(ROOT, "scripts", "testnet")
 SKIP = 77
 RUNTIME = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
 
-# Sends words over UDP from one machine to another, which says how many of them came, and the longest that one was on its way.
+# Sends datagrams from one node to another, which prints the number received and the shortest and
+# longest transit time.
 RECEIVE = """
 import socket, time
 file = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); file.bind(("", 4713)); file.settimeout(4)
@@ -65,7 +67,7 @@ class Testnet(unittest.TestCase):
 
     def nothing_is_left(self, identity, switch):
         self.assertFalse(os.path.exists(self.folder(identity)))
-        for _ in range(50):  # the kernel takes a moment
+        for _ in range(50):  # the kernel needs a short time
             if not os.path.exists(f"/proc/{switch}"):
                 break
             time.sleep(0.1)
@@ -83,7 +85,7 @@ class Testnet(unittest.TestCase):
             return int(file.read())
 
     def passes(self, identity):
-        """The link lets through what it is given, if not at once: links and neighbours are looked for again each second."""
+        """The link passes datagrams, after a delay: discovery repeats each second."""
         heard = self.traffic(identity)[0]
         for _ in range(5):
             if heard > 450:
@@ -92,7 +94,7 @@ class Testnet(unittest.TestCase):
         self.assertGreater(heard, 450)
 
     def traffic(self, identity):
-        """Words that came of 500 from a to b, the shortest and the longest time of one."""
+        """Of 500 datagrams from a to b: the number received, the shortest and the longest time."""
         with subprocess.Popen([TESTNET, "--id", identity, "exec", "b", sys.executable, "-c", RECEIVE], stdout=subprocess.PIPE,
                               text=True) as receiver:
             self.assertEqual(receiver.stdout.readline(), "ready\n")
@@ -130,7 +132,7 @@ class Testnet(unittest.TestCase):
             self.assertEqual(testnet(net, "down").returncode, 0)
             self.assertEqual(job.wait(10), 255)
         self.nothing_is_left(net, switch)
-        self.assertEqual(testnet(net, "down").returncode, 0)  # once more
+        self.assertEqual(testnet(net, "down").returncode, 0)  # a second time
 
     def test_nothing_is_left_when_the_switch_is_killed_and_the_net_taken_down(self):
         net = self.up()
@@ -242,5 +244,5 @@ class Check(unittest.TestCase):
 
 if __name__ == "__main__":
     if subprocess.run([TESTNET, "check"], stdout=subprocess.PIPE, check=False).returncode == SKIP:
-        del Testnet  # what is left needs none
+        del Testnet  # the remaining tests need no net
     unittest.main()

@@ -1,5 +1,7 @@
-"""scripts/testrdma itself: a command in a guest, whose output and status come out, and nothing left behind however that ends.
-Called by the test rows: test_testrdma.py BUILD"""
+"""Tests of scripts/testrdma: it returns the output and status of a command in a guest, and cleans
+up however the command ends.
+
+test_testrdma.py BUILD"""
 
 import os
 import signal
@@ -12,7 +14,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TESTRDMA = os.path.join(ROOT, "scripts", "testrdma")
 SKIP = 77
-LIMIT_S = 100  # for a guest to start on a busy machine
+LIMIT_S = 100  # for a guest to start on a busy node
 
 
 def testrdma(*words, **options):
@@ -25,7 +27,7 @@ def inside(script, limit_s=LIMIT_S, **options):
 
 
 def emulators(parent):
-    """The children of a process, by the kernel's list."""
+    """The children of a process, from /proc."""
     try:
         with open(f"/proc/{parent}/task/{parent}/children", encoding="utf-8") as file:
             return [int(pid) for pid in file.read().split()]
@@ -97,5 +99,5 @@ class Check(unittest.TestCase):
 if __name__ == "__main__":
     BUILD = sys.argv.pop(1)
     if subprocess.run([TESTRDMA, "check"], stdout=subprocess.PIPE, check=False).returncode == SKIP:
-        del Guest  # what is left needs none
+        del Guest  # the remaining tests need no guest
     unittest.main()

@@ -1,5 +1,6 @@
-/* Ranks that wait in the host, in each function in which Oriel may serve meanwhile, get what the function is to bring, and so
- * does the origin that uses their memory all the time.  A plain MPI program, run by the test rows. */
+/* Ranks that wait in the host, in each function in which Oriel may serve requests, receive what the
+ * function returns. Meanwhile the origin that uses their memory completes its operations. A plain
+ * MPI program, run by the test rows. */
 #include "../mpi/harness.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@ enum { WORDS = 4, ADDS = 30 };
 
 static int sent[WORDS * 8], received[WORDS * 8];
 
-/* What rank sends to another, or to all. */
+/* The word that rank sends to another rank, or to all. */
 static int word_of(int rank, int to, int i)
 {
     return rank * 1000 + to * 10 + i;
@@ -85,7 +86,7 @@ static void in_sendrecv(void)
     check_words(0, left, 0);
 }
 
-/* Rank 0 sends when it is done; each other one probes, receives and answers. */
+/* Rank 0 sends when it is done; each other rank probes, receives and answers. */
 static void in_messages(void)
 {
     MPI_Status status;
@@ -107,7 +108,7 @@ static void in_messages(void)
     CHECK_OK(MPI_Send(sent, WORDS, MPI_INT, 0, 5, MPI_COMM_WORLD));
 }
 
-/* Rank 0 adds to the words of all others while these wait in the function. */
+/* Rank 0 adds to the words of all others while they wait in the function. */
 static void served_in(void (*wait)(void))
 {
     struct window window = window_make(KIND_ALLOCATE, 64, 8, MPI_COMM_WORLD);
