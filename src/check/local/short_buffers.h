@@ -36,8 +36,8 @@ bool oriel_short_buffer_use(const struct oriel_short_buffer *use, oriel_conflict
 
 /* The same, but compares with the `first` entries at the start of the list only. There must be
  * room. */
-void oriel_short_buffer_use_beside(const struct oriel_short_buffer *use, unsigned first,
-                                   oriel_conflict_fn *tell, void *closure);
+void oriel_short_buffer_use_also(const struct oriel_short_buffer *use, unsigned first,
+                                 oriel_conflict_fn *tell, void *closure);
 
 /* A buffer of an operation, not empty; an operation has one to three. */
 struct oriel_short_buffer_run {
@@ -72,7 +72,7 @@ static inline void oriel_short_buffer_put(unsigned at, const struct oriel_short_
     use->flags = 0;
 }
 
-/* As oriel_short_buffer_use_beside; most runs meet no other. */
+/* As oriel_short_buffer_use_also; most runs meet no other. */
 static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *run, uint64_t group,
                                           const struct oriel_site *site, unsigned first,
                                           oriel_conflict_fn *tell, void *closure)

@@ -118,6 +118,6 @@ void oriel_region_put_also(const struct oriel_local_region *region)
         struct oriel_history_bytes existing = {other->history,
                                                other->offset + (int64_t)(low - other->low)};
         if (added.history != existing.history)
-            oriel_history_beside(added, existing, high - low);
+            oriel_history_add_alias(added, existing, high - low);
     }
 }

@@ -21,7 +21,7 @@ enum oriel_status oriel_region_add(const struct oriel_local_region *region);
 
 /* Links the history of a region, before it is inserted, with those of all regions that share bytes
  * with it (aliased_windows.h). */
-void oriel_region_put_beside(const struct oriel_local_region *region);
+void oriel_region_put_also(const struct oriel_local_region *region);
 
 /* False: there is none. */
 bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out);

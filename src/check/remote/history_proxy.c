@@ -137,8 +137,9 @@ uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access
                         const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure)
 {
-    return oriel_part_is_far(part) ? remote_part_add(part, access, extents, count, tell, closure)
-                                   : oriel_history_add(part, access, extents, count, tell, closure);
+    return oriel_part_is_remote(part)
+               ? remote_part_add(part, access, extents, count, tell, closure)
+               : oriel_history_add(part, access, extents, count, tell, closure);
 }
 
 static void remote_part_request(oriel_shm_offset part, uint64_t kind, uint64_t first,
@@ -152,7 +153,7 @@ static void remote_part_request(oriel_shm_offset part, uint64_t kind, uint64_t f
 
 void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket, oriel_tick now)
 {
-    if (oriel_part_is_far(part)) {
+    if (oriel_part_is_remote(part)) {
         remote_part_request(part, ORIEL_CHECK_REMOTE_COMPLETE, (uint64_t)(uint32_t)origin, now,
                             ticket);
         return;
