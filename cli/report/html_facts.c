@@ -37,8 +37,8 @@ static size_t nodes_count(const struct oriel_traces *traces)
     for (size_t i = 0; i < traces->ranks_count; i++) {
         size_t before = 0;
         while (before < i &&
-               memcmp(traces->ranks[before].header.machine, traces->ranks[i].header.machine,
-                      sizeof traces->ranks[i].header.machine) != 0)
+               memcmp(traces->ranks[before].header.node, traces->ranks[i].header.node,
+                      sizeof traces->ranks[i].header.node) != 0)
             before++;
         count += before == i;
     }

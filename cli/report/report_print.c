@@ -79,7 +79,7 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
 
 static bool same_node(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
 {
-    return memcmp(one->header.machine, other->header.machine, sizeof one->header.machine) == 0;
+    return memcmp(one->header.node, other->header.node, sizeof one->header.node) == 0;
 }
 
 /* Prints the number of clocks, and how precisely they are aligned. */

@@ -185,13 +185,13 @@ static void clocks_align(struct run *run)
     size_t used = 0;
     run->alignments = oriel_alloc(run->files_count * sizeof *run->alignments);
     for (size_t i = 0; i < run->files_count; i++) {
-        const uint64_t *machine = run->files[i].parsed.header.machine;
+        const uint64_t *machine = run->files[i].parsed.header.node;
         if (run->files[i].alignment != NULL)
             continue;
         struct oriel_trace_alignment *alignment = &run->alignments[used++];
         for (size_t j = i; j < run->files_count; j++) {
-            if (memcmp(machine, run->files[j].parsed.header.machine,
-                       sizeof run->files[j].parsed.header.machine) != 0)
+            if (memcmp(machine, run->files[j].parsed.header.node,
+                       sizeof run->files[j].parsed.header.node) != 0)
                 continue;
             oriel_trace_alignment_add(alignment, &run->files[j].parsed);
             run->files[j].alignment = alignment;

@@ -229,8 +229,8 @@ static uint32_t first_rank_of_node(const struct archive *archive, uint32_t rank)
 {
     const struct oriel_traced_rank *ranks = archive->traces->ranks;
     uint32_t first = 0;
-    while (memcmp(ranks[first].header.machine, ranks[rank].header.machine,
-                  sizeof ranks[rank].header.machine) != 0)
+    while (memcmp(ranks[first].header.node, ranks[rank].header.node,
+                  sizeof ranks[rank].header.node) != 0)
         first++;
     return first;
 }
