@@ -14,7 +14,7 @@ struct oriel_tls_cache {
     uint64_t window_key; /* the host's handle */
     void *window;        /* struct oriel_window */
     uint32_t ranks;      /* size of the window's group */
-    /* countdown to the host's next turn, and mark of flushes (see below); kept when the entry is
+    /* countdown to the host's next turn, and mark for flushes (see below); stays when the entry is
      * dropped */
     uint32_t turns;
     uint64_t type_key;   /* the host's handle */

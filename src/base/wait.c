@@ -178,7 +178,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
 }
 
 /* Checks the word several times: back to back, or with a pause before each check, which leaves the
- * cache line to its writer. */
+ * cache line to its writer. Sets *served if the process served a request in a pause. */
 static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for condition,
                               uint32_t wanted, int times, bool pauses, bool *served)
 {
@@ -193,7 +193,7 @@ static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for 
     return false;
 }
 
-/* Measured at the first yield, as the minimum over several calls, because others may be
+/* Measured at the first yield, as the minimum over several calls, because single calls may be
  * interrupted. */
 static uint64_t long_yield_measure(void)
 {
