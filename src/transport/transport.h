@@ -23,7 +23,7 @@ struct oriel_remote {
     uint64_t address;          /* its address in the owner; CMA and agent only */
     struct oriel_agent *agent; /* the owner's agent area, as mapped in this process; agent only */
     int32_t pid;               /* of the owner; CMA and agent only */
-    /* announces copies to the owner; CMA only, NULL for the owner's memory file */
+    /* announces copies to the owner; CMA only, NULL if the memory is in the owner's memory file */
     struct oriel_remote_writers *writers;
     /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
      * agent only */

@@ -83,7 +83,7 @@ struct oriel_net_service {
     bool has_threads;
 };
 
-/* Once for each asker, in any thread. */
+/* Answers a request: once for each asker, in any thread. */
 void oriel_net_answer(const struct oriel_net_requester *asker,
                       const struct oriel_net_bytes *answer);
 

@@ -178,7 +178,7 @@ static long look_interval_ns(void)
                                      : (long)share_ns;
 }
 
-/* If descriptors repeatedly wake the thread without work, it naps instead: see sleep_a_little in
+/* If descriptors repeatedly wake the thread without work, it naps instead: see origin_sleep in
  * reply_wait.c. */
 static void progress_thread_sleep(struct thread_state *state)
 {

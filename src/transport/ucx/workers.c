@@ -357,10 +357,8 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    pthread_sigmask(
-        SIG_SETMASK, &all,
-        /* for the agent's thread and UCX's own: handlers run only in the program's threads */
-        &before);
+    /* for the agent's thread and UCX's own: handlers run only in the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     oriel_net_threads_record();
     status = net_preallocate();
     if (status == ORIEL_OK)
