@@ -337,7 +337,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     if (oriel_net_is_started())
         return ORIEL_OK;
     if (in_child)
-        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process user_data parent uses it");
+        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process whose parent uses it");
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     enum oriel_status status = oriel_ucp_load();
