@@ -29,8 +29,8 @@ enum oriel_huge oriel_pages_huge(void);
  * there are none, or the kernel refuses. */
 bool oriel_pages_advise(char *start, uint64_t len_bytes);
 
-/* Maps an unused range anew: without advice, so that it merges with its neighbours, and without
- * page tables for small pages, which would exclude huge pages. */
+/* Maps an unused range anew: without advice, so it merges with its neighbours, and without page
+ * tables for small pages, which would exclude huge pages. */
 void oriel_pages_remap(int fd, char *base, uint64_t offset, uint64_t len_bytes);
 
 /* Reserves [offset, offset + len_bytes), whole pages. advised: by write faults, which alone respect
