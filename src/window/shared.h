@@ -6,7 +6,7 @@
  * Death: a killed process leaves its words unchanged. A thread that waits for more than 100 ms
  * checks that the processes that can block it are alive (internode/origin/liveness.h). If one is
  * dead, it returns an error that names it. A word that blocks because of a dead process stays as it
- * is, so that every later waiter gets the same error. */
+ * is, and every later waiter gets the same error. */
 #ifndef ORIEL_WINDOW_SHARED_H
 #define ORIEL_WINDOW_SHARED_H
 
@@ -30,7 +30,8 @@ enum oriel_mechanism {
 
 /* One target's window. The node leader writes it before creation ends; read-only afterwards. */
 struct oriel_target {
-    /* ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_MIXED: of the first byte, in the memory file that contains it */
+    /* ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_MIXED: of the first byte, in the memory file that
+     * contains it */
     uint64_t offset;
     /* bytes that every origin loads and stores: all, none, or those from direct_low on */
     uint64_t direct_bytes;
@@ -164,16 +165,17 @@ struct oriel_region_table {
     _Atomic uint64_t count;
 };
 
-/* The memory of an ORIEL_MECHANISM_REGIONS target (create/regions.c has the argument). Only the owner
- * writes it. version increases by 2 per change, so tables[version / 2 % 2] is the current table; it
- * is odd while the other table is being updated. It never wraps in 64 bits. After the owner's
- * death, the current table stays valid. */
+/* The memory of an ORIEL_MECHANISM_REGIONS target (create/regions.c has the argument). Only the
+ * owner writes it. version increases by 2 per change, so tables[version / 2 % 2] is the current
+ * table; it is odd while the other table is being updated. It never wraps in 64 bits. After the
+ * owner's death, the current table stays valid. */
 struct oriel_regions {
     _Atomic uint64_t version;
     struct oriel_region_table tables[2];
 };
 
-/* in remote_lost and remote_owner: the lock is exclusive; in remote_lost: that of a lost rank was */
+/* a mark in remote_owner: the lock is exclusive; in remote_lost: the lock of a lost rank was
+ * exclusive */
 #define ORIEL_INTERNODE_EXCLUSIVE UINT32_C(0x80000000)
 
 struct oriel_control {

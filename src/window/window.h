@@ -1,6 +1,7 @@
-/* A window of this process. Everything except the epoch words is written once, before creation
- * returns. api/ finds it from the host's handle (window/handle.h); sync/ and rma/ operate on it.
- * Nothing here needs mpi.h. */
+/* A window of this process. The fields that locate memory (targets, bases, common, control, group)
+ * are written once, before creation returns. The others are this process's epochs and its state of
+ * synchronisation, and change. api/ finds the window from the host's handle (window/handle.h);
+ * sync/ and rma/ operate on it. Nothing here needs mpi.h. */
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 
@@ -118,8 +119,8 @@ static inline uint8_t oriel_window_access_to(const struct oriel_window *window, 
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
-/* This process's address of byte offset of a target's ORIEL_MECHANISM_DIRECT window. An address computed
- * from a datatype may precede the window. */
+/* This process's address of byte offset of a target's ORIEL_MECHANISM_DIRECT window. An address
+ * computed from a datatype may precede the window. */
 static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank,
                                         uint64_t offset_bytes)
 {
