@@ -32,9 +32,9 @@
  * While it is in demand, USELESS_YIELDS yields in a row without a long one count as useless; where
  * yields help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which
  * yields to all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After
- * those, USELESS_YIELDS_AGAIN useless yields suffice to continue so, about the time a sleeper takes
- * to wake up. A wait that succeeds sooner ends this. The host gets its turn after each sleep, so no
- * less often than where yields help. */
+ * those, a wait yields again, but only USELESS_YIELDS_AGAIN useless yields, about the time of a
+ * wake-up, make it sleep. A wait that succeeds sooner ends this. The host gets its turn after each
+ * sleep, so no less often than where yields help. */
 enum {
     CHECKS = 100,
     YIELD_NS = 1000000,
@@ -164,8 +164,8 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
             continue;
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
-            /* the word may have changed during the check: a peer that ended in good order is not an
-             * error */
+            /* the word may have changed during the check: it is no error that a peer finalises
+             * normally */
             if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
                 status = ORIEL_OK;
             break;

@@ -1,6 +1,7 @@
 /* The host MPI: a table of its functions, found after Oriel in the program's libraries, and the few
  * services that only a host can provide (carrier windows, collectives at creation, completed
- * requests). Only this folder knows which host it is. */
+ * requests). Only this folder and the folders named after a host, in api/ and check/intercept/,
+ * know which host it is. */
 #ifndef ORIEL_HOST_HOST_H
 #define ORIEL_HOST_HOST_H
 

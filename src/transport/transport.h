@@ -58,7 +58,7 @@ struct oriel_transport {
 
 extern const struct oriel_transport oriel_transport_shared; /* load and store */
 extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
-extern const struct oriel_transport
-    oriel_transport_agent; /* requests to a thread of the owner: agent/agent.h */
+/* requests to a thread of the owner: agent/agent.h */
+extern const struct oriel_transport oriel_transport_agent;
 
 #endif

@@ -348,7 +348,7 @@ static enum oriel_status promote_locked(struct request *request)
                           (unsigned long)request->base);
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
-    /* checked before the mappings, whose inspection takes long for much memory */
+    /* checked before the mappings, because their inspection is slow for large ranges */
     if (request->len_bytes > oriel_file_reserve())
         return oriel_fail(
             ORIEL_E_OTHER,

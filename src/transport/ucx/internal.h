@@ -126,8 +126,8 @@ struct oriel_net {
     struct oriel_net_message **ready_end;
     bool any_caller_broken;
     bool any_ended; /* any ended caller */
-    _Atomic(struct oriel_net_peer *)
-        lost;    /* peers whose callers must be lost as well, newest first */
+    /* peers whose callers must be lost as well, newest first */
+    _Atomic(struct oriel_net_peer *) lost;
     int wake_fd; /* eventfd: wakes the agent's thread */
     /* epoll: signals messages to the agent's thread while a thread may help (caller_progress.c) */
     int gate_fd;

@@ -436,7 +436,7 @@ static void bye_send(struct oriel_net_peer *peer)
 }
 
 /* Sends BYE to all peers, then waits for all. A peer that answers has received everything, and does
- * not take the end of the connection for a death. A slow peer is awaited as at any other time:
+ * not mistake the end of the connection for a death. A slow peer is awaited as at any other time:
  * otherwise the last messages to it would be lost, and it may wait for these. A peer that sends BYE
  * itself waits for nothing. */
 static void bye_send_all(void)
