@@ -1,5 +1,6 @@
-/* The memory orders that Oriel's protocols name, over C11 atomics. Shared words are accessed only
- * through C11 atomics or these helpers, so each barrier can be found by its name. */
+/* The memory orders that Oriel's protocols name, over C11 atomics, and hints to the processor.
+ * Shared words are accessed only through C11 atomics or these helpers, so a search for a helper's
+ * name finds its uses. */
 #ifndef ORIEL_BASE_ATOMIC_H
 #define ORIEL_BASE_ATOMIC_H
 
@@ -49,8 +50,8 @@ static inline void oriel_prefetch_to_write(const volatile void *at)
 
 /* Orders every earlier store before every later load of this thread, as MPI_Win_flush and
  * MPI_Win_sync require. On x86-64 a locked instruction on the thread's own stack takes two thirds
- * of the time of mfence. An address next to the return address, which is read next, takes three
- * quarters of the time of the return address. */
+ * of the time of mfence. It avoids the return address, which the return reads next. The address
+ * below it takes three quarters of the time. */
 static inline void oriel_fence_full(void)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)

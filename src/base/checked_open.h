@@ -10,8 +10,8 @@
  * errno. errno is 0 if the name leads to something other than a regular file. */
 int oriel_checked_path_open(int directory, const char *name, struct stat *out);
 
-/* Opens the file that seen refers to, with open's flags, and closes seen. Returns -1 with errno on
- * failure. */
+/* Opens the file that checked_fd refers to, with open's flags, and closes checked_fd. Returns -1
+ * with errno on failure. */
 int oriel_checked_reopen(int checked_fd, int flags);
 
 /* Opens another process's memory file for reading and writing, by its link /proc/PID/fd/N. Returns

@@ -31,7 +31,7 @@ void oriel_deadlock_set_clear(struct oriel_deadlock_set_graph *graph)
     graph->failed = false;
 }
 
-/* Grows the array so that one more item of len_bytes fits. Returns false when memory is
+/* Grows the array if it has no room for one more item of len_bytes. Returns false when memory is
  * exhausted. */
 static bool make_room(void **items, uint32_t count, uint32_t *room, size_t len_bytes)
 {
@@ -97,8 +97,9 @@ bool oriel_deadlock_set_by(const struct oriel_deadlock_set_graph *graph,
     return clause->any && clause->count > 0;
 }
 
-/* At least one need is unfulfilled, or the call would have returned. So a rank is stuck if one
- * certain need stays unfulfilled, or if all its needs do. */
+/* A rank that waits for all its needs is stuck if one need that is not `maybe` stays unfulfilled.
+ * Any rank is stuck if all its needs stay unfulfilled: at least one is unfulfilled now, or the call
+ * would have returned. */
 static bool is_stuck(const struct oriel_deadlock_set_graph *graph,
                      const struct oriel_deadlock_set_rank *rank, const bool *set)
 {

@@ -33,7 +33,8 @@ bool oriel_hash_table_reserve(struct oriel_hash_table *table);
 /* Removes key if its value is still the given one. Returns true if it did. */
 bool oriel_hash_table_remove(struct oriel_hash_table *table, uint64_t key, const void *value);
 
-/* The same two functions for callers that exclude all other writers with their own mutex. */
+/* oriel_hash_table_set and oriel_hash_table_remove for callers that exclude all other writers with
+ * their own mutex. */
 bool oriel_hash_table_set_nolock(struct oriel_hash_table *table, uint64_t key, void *value);
 bool oriel_hash_table_remove_nolock(struct oriel_hash_table *table, uint64_t key,
                                     const void *value);

@@ -268,7 +268,8 @@ static int helper_socket_open(uint64_t name, bool listens)
 }
 
 /* Replaces the name of a helper that has exited by the name of a new helper. If another process was
- * faster, connects to that helper. */
+ * faster, connects to that helper. If no socket can be created, starts a helper for this request
+ * only. */
 static int persistent_helper_start(_Atomic uint64_t *shared_name, uint64_t old_name,
                                    const char *service, bool *is_owner)
 {

@@ -1,8 +1,7 @@
-/* Runs work in the `oriel` command as a separate process, so the libraries for it are not loaded
- * into the user's process: debug information, JSON, tables. One request gets one answer, and then
- * the process exits unless it is persistent. Requests and answers carry their size, so neither side
- * waits for the other to close. The protocol is implemented by helper_process.c and cli/helper.c.
- */
+/* Runs work that needs large libraries (debug information, JSON, tables) in the `oriel` command as
+ * a separate process, so the user's process does not load them. One request gets one answer, and
+ * then the process exits unless it is persistent. Requests and answers carry their size, so neither
+ * side waits for the other to close. helper_process.c and cli/helper.c implement the protocol. */
 #ifndef ORIEL_BASE_HELPER_PROCESS_H
 #define ORIEL_BASE_HELPER_PROCESS_H
 

@@ -1,5 +1,5 @@
 /* Writes Oriel's own lines to standard error, one write per line. ORIEL_VERBOSE controls notes,
- * never warnings. Lines that are too long end in "...". */
+ * never warnings. A line that is too long is cut and ends in "...". */
 #include "base/log.h"
 
 #include "base/options.h"

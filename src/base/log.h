@@ -1,5 +1,5 @@
-/* Lines that Oriel writes to the user's standard error, each with the prefix "oriel". One write per
- * line keeps the lines of several ranks apart. */
+/* Lines that Oriel writes to the user's standard error, each with the prefix "oriel[PID]: ". One
+ * write per line keeps the lines of several ranks apart. */
 #ifndef ORIEL_BASE_LOG_H
 #define ORIEL_BASE_LOG_H
 

@@ -42,7 +42,7 @@ void oriel_tls_cache_invalidate(void)
 void oriel_tls_cache_host_turn(void)
 {
     bool marked = (int32_t)oriel_tls_cache.turns < 0;
-    /* clears both upper bits too, for a count that wrapped below 0 */
+    /* writes both upper bits: the decrement of a count of 0 has borrowed from them */
     oriel_tls_cache.turns = (marked ? ORIEL_TLS_CACHE_MARK : 0) | ORIEL_TLS_CACHE_TURNS;
     oriel_wait_is_polling = true;
     oriel_wait_progress();

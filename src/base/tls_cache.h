@@ -13,8 +13,9 @@ struct oriel_tls_cache {
     uint64_t generation; /* 0, which is not a valid generation, in a new thread */
     uint64_t window_key; /* the host's handle */
     void *window;        /* struct oriel_window */
-    uint32_t ranks;      /* size of the window's group */
-    /* countdown to the host's next turn, and mark of flushes (see below); kept when the entry is
+    /* size of the window's group; 0 if operations may be outstanding (window/handle.c) */
+    uint32_t ranks;
+    /* countdown to the host's next turn, and mark for flushes (see below); stays when the entry is
      * dropped */
     uint32_t turns;
     uint64_t type_key;   /* the host's handle */

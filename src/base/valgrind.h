@@ -1,5 +1,4 @@
-/* True if this process runs under valgrind, whose search for lost memory reads all mapped
- * memory. */
+/* True if this process runs under valgrind, whose leak search reads all mapped memory. */
 #ifndef ORIEL_BASE_VALGRIND_H
 #define ORIEL_BASE_VALGRIND_H
 

@@ -32,9 +32,9 @@
  * While it is in demand, USELESS_YIELDS yields in a row without a long one count as useless; where
  * yields help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which
  * yields to all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After
- * those, USELESS_YIELDS_AGAIN useless yields suffice to continue so, about the time a sleeper takes
- * to wake up. A wait that succeeds sooner ends this. The host gets its turn after each sleep, so no
- * less often than where yields help. */
+ * those, a wait yields again, but only USELESS_YIELDS_AGAIN useless yields, about the time of a
+ * wake-up, make it sleep. A wait that succeeds sooner ends this. The host gets its turn after each
+ * sleep, so no less often than where yields help. */
 enum {
     CHECKS = 100,
     YIELD_NS = 1000000,
@@ -164,8 +164,8 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
             continue;
         status = watch->check(watch->context);
         if (status != ORIEL_OK) {
-            /* the word may have changed during the check: a peer that ended in good order is not an
-             * error */
+            /* the word may have changed during the check: it is no error that a peer finalises
+             * normally */
             if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
                 status = ORIEL_OK;
             break;
@@ -178,7 +178,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
 }
 
 /* Checks the word several times: back to back, or with a pause before each check, which leaves the
- * cache line to its writer. */
+ * cache line to its writer. Sets *served if the process served a request in a pause. */
 static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for condition,
                               uint32_t wanted, int times, bool pauses, bool *served)
 {
@@ -193,7 +193,7 @@ static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for 
     return false;
 }
 
-/* Measured at the first yield, as the minimum over several calls, because others may be
+/* Measured at the first yield, as the minimum over several calls, because single calls may be
  * interrupted. */
 static uint64_t long_yield_measure(void)
 {

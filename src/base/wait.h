@@ -1,11 +1,13 @@
-/* Waiting for a shared 32-bit word: spin, yield, then sleep in a futex. At least every 100 ms of
- * waiting the waiter asks its watch whether the awaited processes are still alive.
+/* Waiting for a shared 32-bit word: spin, yield, then sleep in a futex. Every 100 ms a sleeping
+ * waiter asks its watch whether the awaited processes are still alive.
  *
  * Sleeping and waking, the argument for all words. The waiter:
+ *
  * S1: sleepers += 1 (seq_cst)
  * S2: futex_wait(word, value); the kernel loads word after S1
  *
  * The process that changes the word:
+ *
  * W1: change word (a seq_cst read-modify-write)
  * W2: load sleepers (seq_cst); if not 0, futex_wake(word)
  *
@@ -56,8 +58,7 @@ enum oriel_waiting {
     ORIEL_WAITING_COUNT
 };
 
-/* Called at least every 100 ms of waiting. Any result but ORIEL_OK ends the wait with that
- * status. */
+/* Called every 100 ms of waiting. Any result but ORIEL_OK ends the wait with that status. */
 struct oriel_watch {
     enum oriel_status (*check)(void *context);
     void *context;
@@ -103,7 +104,7 @@ static inline void oriel_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers
         oriel_wake_sleepers(word);
 }
 
-/* Adds 1 with release order and wakes the sleepers. */
+/* Adds 1 (W1, seq_cst) and wakes the sleepers. */
 static inline void oriel_event_signal(struct oriel_event *event)
 {
     atomic_fetch_add_explicit(&event->value, 1, memory_order_seq_cst);
@@ -144,7 +145,7 @@ void oriel_wait_set_publisher(const struct oriel_wait_publisher *wanted);
  * host. */
 extern _Thread_local bool oriel_wait_is_internal;
 
-/* Called by a wait that has lasted; is_published is initially false. */
+/* Called repeatedly by a wait that has lasted since since_ns; is_published is initially false. */
 void oriel_wait_publish(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published);
 void oriel_wait_unpublish(bool is_published);
 
@@ -152,9 +153,8 @@ void oriel_wait_unpublish(bool is_published);
 uint64_t oriel_now_ns(void);
 
 /* Notified of each wait whose condition does not hold at once, in the waiting thread: of its
- * beginning, and of its duration. watch is the waiter's own, which identifies what it waits for
- * (its check, and the context); NULL if there is none. Never called in a run without an observer.
- */
+ * beginning, and of its duration. watch is the waiter's own (NULL if there is none): its check and
+ * its context identify what it waits for. Never called in a run without an observer. */
 struct oriel_wait_observer {
     void (*begin)(const struct oriel_watch *watch);
     void (*end)(const struct oriel_watch *watch, uint64_t waited_ns);

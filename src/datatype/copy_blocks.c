@@ -11,8 +11,8 @@ static inline __attribute__((always_inline)) char *block_at(const struct oriel_r
     return oriel_at(row->at, row->offsets != NULL ? row->offsets[i] : (int64_t)(i * len_bytes));
 }
 
-/* Copies 8-byte words to adjacent places: two words make one store. Returns the number of words
- * copied. */
+/* Copies 8-byte words to consecutive addresses: two words make one store. Returns the number of
+ * words copied. */
 static inline __attribute__((always_inline)) uint64_t gather_words(char *to, struct oriel_row from,
                                                                    uint64_t count)
 {

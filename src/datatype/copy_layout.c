@@ -82,7 +82,7 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 
 /* ---- plans ---- */
 
-/* The node that caches the plans of two layouts (NULL: none), and the key of the present pair of
+/* The node that caches the plans of two layouts (NULL: none), and the key of the current pair of
  * parts. */
 struct plan_cache {
     const struct oriel_node *keeper;

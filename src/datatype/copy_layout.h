@@ -13,9 +13,8 @@ struct oriel_items {
     int64_t extent_bytes;
 };
 
-enum {
-    ORIEL_COPY_DEPTH = 24
-}; /* maximum depth of layouts that are decomposed level by level, limited by the stack */
+/* maximum depth of layouts that are decomposed level by level, limited by the stack */
+enum { ORIEL_COPY_DEPTH = 24 };
 
 /* True if oriel_copy_items supports these two sides: equal size and no padded pairs. */
 static inline bool oriel_copy_is_supported(const struct oriel_items *a, const struct oriel_items *b)

@@ -1,7 +1,7 @@
 /* Executes and caches plans. Cached plans are in a list at a tree node, which only grows until the
- * node is freed. A plan is complete before a compare-and-swap appends and publishes it (release). A
- * thread that finds it (acquire) only reads it, so no lock is needed. If two threads make the same
- * plan at once, both are cached. */
+ * node is freed. A plan is complete before a compare-and-swap makes it the head of the list and
+ * publishes it (release). A thread that finds it (acquire) only reads it, so no lock is needed. If
+ * two threads make the same plan at once, both are cached. */
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"

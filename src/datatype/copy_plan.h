@@ -25,8 +25,8 @@ struct oriel_plan_key {
 
 struct oriel_plan;
 
-/* For two parts with equal numbers of items, piece by piece of the first item. Returns NULL if
- * memory is exhausted, or if offsets in lists would exceed 2 GiB. */
+/* Makes a plan for two parts with equal numbers of items, from the pieces of the first item.
+ * Returns NULL if memory is exhausted, or if offsets in lists would exceed 2 GiB. */
 struct oriel_plan *oriel_plan_make(const struct oriel_part *to, const struct oriel_part *from);
 
 void oriel_plan_run(const struct oriel_plan *plan, char *to, const char *from, uint64_t items);
@@ -39,8 +39,8 @@ const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
                                          const struct oriel_plan_key *key, uint64_t counted,
                                          uint64_t *items);
 
-/* True if it pays to make a plan that takes longer to make than one copy: from the second such copy
- * on. */
+/* True if it pays to make a plan that takes longer to make than one copy, and the node's cache has
+ * room: from the second call on. The call marks the node as walked. */
 bool oriel_plan_pays(const struct oriel_node *node);
 
 /* Transfers the plan to the node's cache. A copy of counted items consists of items plan items.

@@ -1,6 +1,6 @@
 /* Makes plans: decomposes one item of both sides into pieces and short pieces into steps. The steps
- * form rows or, if there are many, lists. No word is moved twice, and no byte outside the pieces is
- * written. */
+ * form rows or, if there are many, lists. Each word is moved once, and no byte outside the pieces
+ * is written. The two words of a piece of odd length may overlap. */
 #include "datatype/copy_plan.h"
 
 #include "datatype/copy_plan_pass.h"
@@ -93,7 +93,8 @@ static void add_words(struct draft *draft, const struct oriel_pair_piece *piece,
     }
 }
 
-/* Chooses words of 8 bytes, or of 4, such that all short pieces consist of them. */
+/* Chooses words of 8 bytes, or of 4, such that all short pieces consist of them. If some have odd
+ * lengths and the pieces are few, words have several lengths. */
 static void choose_words(struct draft *draft)
 {
     bool fours = false, odd = false;
@@ -167,8 +168,8 @@ static void add_row(struct oriel_plan *plan, const struct draft *draft,
                                             : oriel_row_loop_of(draft->word_bytes, kinds);
 }
 
-/* Two steps that gather four 4-byte words out of every second one. For 8-byte words at a distance
- * of 8 bytes no gather is needed. */
+/* True if steps i and i + 1 gather four 4-byte words, every second one of the source. The word size
+ * needs no test: 8-byte words at these distances are adjacent and need no gather. */
 static bool gathers_every_second(const struct draft *draft, unsigned i)
 {
     const struct draft_step *step = &draft->step[i];
@@ -216,7 +217,7 @@ static void add_rows(struct oriel_plan *plan, struct draft *draft)
 }
 
 /* True if the gather or scatter steps have equal strides on the side where their words are not
- * adjacent. pass holds the number of steps; it receives the stride and the first offset. */
+ * adjacent. pass receives the strides and the first offset. */
 static bool is_even(struct pass *pass, const struct draft *draft, enum oriel_step kind)
 {
     int64_t first = 0, last = 0, stride_bytes = 0, second_bytes = 0;

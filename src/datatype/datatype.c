@@ -132,8 +132,8 @@ static bool predefined_insert(MPI_Datatype datatype, enum type_class type_class)
     enum oriel_kind kind = kind_of_class(type_class, size_bytes);
     if (kind != ORIEL_KIND_NONE &&
         oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
-        kind = opaque_kind_of(
-            size_bytes); /* a Fortran compiler was configured with wider reals and integers */
+        /* a Fortran compiler was configured with wider reals and integers */
+        kind = opaque_kind_of(size_bytes);
     if (kind == ORIEL_KIND_NONE)
         return true;
     struct oriel_type *type = type_create(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
@@ -158,8 +158,8 @@ enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t p
                                  : combiner == MPI_COMBINER_F90_COMPLEX ? COMPLEX
                                                                         : FLOATING;
     int wide_bytes = combiner == MPI_COMBINER_F90_COMPLEX ? 32 : 16;
-    if (type_class != SIGNED && size_bytes == wide_bytes &&
-        precision <= LDBL_DIG) /* the x87 format has the size of IEEE binary128 */
+    /* the x87 format has the size of IEEE binary128 */
+    if (type_class != SIGNED && size_bytes == wide_bytes && precision <= LDBL_DIG)
         type_class = type_class == COMPLEX ? LONG_COMPLEX : LONG_FLOATING;
     return kind_of_class(type_class, size_bytes);
 }
@@ -225,9 +225,10 @@ static enum oriel_status derived_insert(MPI_Datatype datatype, const struct orie
     struct oriel_type *type = type_create(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
-    type->predefined =
-        type->kind != ORIEL_KIND_NONE && oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
-        oriel_contents_is_leaf(combiner); /* MPI-1's MPI_LB and MPI_UB have no element */
+    /* MPI-1's MPI_LB and MPI_UB have no element */
+    type->predefined = type->kind != ORIEL_KIND_NONE &&
+                       oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
+                       oriel_contents_is_leaf(combiner);
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host rejects an attribute on the datatype");
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))

@@ -1,5 +1,6 @@
-/* Maps an MPI_Datatype to its description. A lookup takes two loads, as for a window. The
- * description is created once per datatype and freed when the program frees the datatype. */
+/* Maps an MPI_Datatype to its description. The datatype that a thread used last is found in its
+ * cache (base/tls_cache.h), without a call. The description is created once per datatype and freed
+ * when the program frees the datatype, or at the stop. */
 #ifndef ORIEL_DATATYPE_DATATYPE_H
 #define ORIEL_DATATYPE_DATATYPE_H
 

@@ -42,7 +42,7 @@ static int64_t type_extent(MPI_Datatype datatype)
 }
 
 /* Products and sums of displacements. The result is ORIEL_OFFSET_OVERFLOW if it overflows or an
- * operand has that value. */
+ * operand has that value; 0 times any value is 0. */
 static int64_t offset_multiply(int64_t a, int64_t b)
 {
     int64_t product;

@@ -7,8 +7,9 @@
 
 #include <mpi.h>
 
-/* The layout of one item of datatype, relative to its displacement 0. Returns ORIEL_E_TYPE if the
- * datatype or a part of it is unknown, or ORIEL_E_NO_MEM. */
+/* The layout of one item of datatype, relative to its displacement 0. Returns ORIEL_E_TYPE if a
+ * part of the datatype is unknown, if it is nested too deep, or if its extent exceeds the address
+ * space. Returns ORIEL_E_NO_MEM if memory is exhausted. */
 enum oriel_status oriel_flatten(MPI_Datatype datatype, struct oriel_node **out);
 
 /* The kind of a predefined datatype; ORIEL_KIND_NONE for others (datatype.c). */

@@ -455,8 +455,9 @@ static uint64_t blocks_common_length(const struct oriel_block_list *listed)
     return others == 0 ? (uint64_t)length : 0;
 }
 
-/* Adds blocks of len_bytes of which only few are adjacent. They are not joined: a loop over single
- * words is faster than one over words of varying length. Returns false for other lists. */
+/* Adds blocks of len_bytes if at most half of them start where the previous one ends. These are not
+ * joined: a loop over single words is faster than one over words of varying length. Returns false
+ * for other lists. */
 static bool blocks_add_equal(struct blocks *blocks, uint64_t len_bytes,
                              const struct oriel_block_list *listed)
 {

@@ -12,8 +12,8 @@ static MPI_Comm singleton = MPI_COMM_NULL;
 enum { SPARES = 16 };
 static MPI_Win spares[SPARES]; /* the most recently used is last */
 static int spare_count;
-static MPI_Request progress_request =
-    MPI_REQUEST_NULL; /* a receive that never matches: testing it makes the host progress */
+/* a receive that never matches: testing it makes the host progress */
+static MPI_Request progress_request = MPI_REQUEST_NULL;
 static pthread_mutex_t progress_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int singleton_from_comm(MPI_Comm comm, MPI_Comm *out)

@@ -1,6 +1,6 @@
 /* Handles programs that look up MPI functions through a library's handle. `dlsym` on such a handle
- * finds the host's function, and with it a second MPI that does not know Oriel's windows. So this
- * library interposes the C library's `dlsym`.
+ * finds the host's function. Calls through it would bypass this library, and the host does not know
+ * Oriel's windows. So this library interposes the C library's `dlsym`.
  *
  * 1. A lookup by handle is executed as requested. A result in the host's libraries is replaced by
  *    this library's function of the same name, if there is one. Other results are returned

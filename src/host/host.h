@@ -1,6 +1,7 @@
 /* The host MPI: a table of its functions, found after Oriel in the program's libraries, and the few
  * services that only a host can provide (carrier windows, collectives at creation, completed
- * requests). Only this folder knows which host it is. */
+ * requests). Only this folder and the folders named after a host, in api/ and check/intercept/,
+ * know which host it is. */
 #ifndef ORIEL_HOST_HOST_H
 #define ORIEL_HOST_HOST_H
 
@@ -50,15 +51,16 @@ const char *oriel_host_name(void);
  * started them. */
 uint32_t oriel_host_node_ranks(void);
 
-/* Gathers len_bytes of every rank of comm on every rank, in rank order, and yields while it waits.
- * what names the call in the warning about a rank that does not answer within 10 s. An error of the
- * watch ends the wait and abandons the collective; watch may be NULL. out may also be NULL: a rank
- * without memory for the result still takes part, or all others would wait. Collective. */
+/* Gathers len_bytes of every rank of comm on every rank, in rank order. While it waits it yields
+ * the processor, then sleeps for short times. call is the name of the MPI call in the warning about
+ * a rank that does not answer within 10 s. An error of the watch ends the wait and abandons the
+ * collective; watch may be NULL. out may also be NULL: a rank without memory for the result still
+ * takes part, or all others would wait. Collective. */
 enum oriel_status oriel_host_allgather(MPI_Comm comm, const char *call, const void *in,
                                        size_t len_bytes, void *out,
                                        const struct oriel_watch *watch);
 
-/* The same for lens_bytes[i] of rank i, at starts_bytes[i]; in is this rank's part. */
+/* The same for lens_bytes[i] bytes of rank i, at starts_bytes[i]; in is this rank's part. */
 enum oriel_status oriel_host_allgatherv(MPI_Comm comm, const char *call, const void *in,
                                         const int *lens_bytes, const int *starts_bytes, void *out,
                                         const struct oriel_watch *watch);
@@ -93,19 +95,20 @@ MPI_Comm oriel_host_singleton(void);
 void oriel_host_progress(void);
 
 /* Registers turn with the host, which calls it repeatedly while a thread waits in the host, until
- * the process ends. turn returns the number of events that it handled. A second call with the same
- * turn has no effect. */
+ * the process ends. turn returns the number of events that it handled. Only the first call has an
+ * effect. */
 void oriel_host_progress_register(int (*turn)(void));
 
-/* Frees the carriers' communicator when no window has a carrier any more. */
+/* Removes the progress hook of waits, and frees the spare carriers and the carriers' communicator.
+ * No window may have a carrier any more. */
 void oriel_host_carrier_stop(void);
 
 /* A request that is already complete, for MPI_Wait and related functions. A carrier must exist. */
 enum oriel_status oriel_host_completed_request(MPI_Request *out);
 
-/* A request that completes when oriel_host_request_complete is called. query: a completion function
- * has found it complete, in this thread, perhaps not for the last time. drop: the host makes no
- * further call with extra_state. */
+/* A request that completes when oriel_host_request_complete is called. The host calls query with
+ * extra_state in a completion function that finds the request complete, in its thread, possibly
+ * more than once. It calls drop when it makes no further call with extra_state. */
 enum oriel_status oriel_host_request_start(MPI_Grequest_query_function *query,
                                            MPI_Grequest_free_function *drop, void *extra_state,
                                            MPI_Request *out);

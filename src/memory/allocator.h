@@ -38,8 +38,9 @@ struct oriel_page_cache {
 
 struct oriel_allocator {
     int fd;
-    dev_t device; /* device and inode of the memory file: */
-    /* a program that closes descriptors in bulk may reuse the number fd for another file */
+    /* device and inode of the memory file: a program that closes descriptors in bulk may reuse the
+     * number fd for another file */
+    dev_t device;
     ino_t inode;
     uid_t owner;
     char *base;

@@ -5,8 +5,8 @@
  *    holes would become pages.
  * 2. Therefore everything is excluded except the pieces in use. In the own file these are the
  *    pieces that contain a block. In a peer's file they are the pieces that contain this rank's
- *    part of a window (MPI_Win_allocate_shared). A piece has the size of a huge page, so that
- *    advice never splits one.
+ *    part of a window (MPI_Win_allocate_shared). A piece has the size of a huge page, so advice
+ *    never splits one.
  * 3. Each boundary between included and excluded pieces costs a mapping, and a process has 65,530
  *    of them. allocator.c therefore excludes pieces again only in large free ranges.
  * 4. All of this is advice. Where the kernel refuses it, the core file is larger, or lacks a block.

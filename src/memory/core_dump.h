@@ -23,8 +23,8 @@ void oriel_core_dump_include(struct oriel_core_dump *dumps, uint64_t offset, uin
 /* Excludes the pieces that are entirely in the range. No block may be in the range. */
 void oriel_core_dump_exclude(struct oriel_core_dump *dumps, uint64_t offset, uint64_t len_bytes);
 
-/* The first end_bytes have been mapped anew and would be dumped whole: excludes again the pieces
- * that were excluded. */
+/* Call after the first end_bytes have been mapped again, which includes all of their pieces:
+ * excludes the pieces that were excluded before. */
 void oriel_core_dump_reapply(const struct oriel_core_dump *dumps, uint64_t end_bytes);
 
 #endif

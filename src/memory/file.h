@@ -4,15 +4,17 @@
  * processes.
  *
  * The first three pages are:
- *   - page 0: the header, then the words of the processes that copy into the owner's memory
- *     (transport/remote_writers.h)
- *   - page 1: one slot per thread of the owner that performs accumulates (sync/atomic_mode.h)
- *   - page 2: what the owner waits for (observe/state/state.h)
+ *
+ * - page 0: the header, then the words of the processes that copy into the owner's memory
+ *   (transport/remote_writers.h)
+ * - page 1: one slot per thread of the owner that performs accumulates (sync/atomic_mode.h)
+ * - page 2: what the owner waits for (observe/state/state.h)
  *
  * Only the owner writes the header. The identity is written before any peer learns of the file.
- * state changes from RUNNING to LEFT once, when the owner finalises normally. agent_offset and
- * net_offset are written before creation agrees on a window that needs them, and read after that.
- * polled_offset may be written at any time: an origin that reads 0 does without it. */
+ * state is RUNNING until the owner finalises normally, then FINALISED; a later start sets it to
+ * RUNNING again. agent_offset and net_offset are written before creation agrees on a window that
+ * needs them, and read after that. polled_offset may be written at any time: an origin that reads 0
+ * does without it. */
 #ifndef ORIEL_MEMORY_FILE_H
 #define ORIEL_MEMORY_FILE_H
 
@@ -73,7 +75,7 @@ struct oriel_atomic_mode {
 };
 enum { ORIEL_ATOMIC_MODE_SLOTS = 64 };
 
-/* The third page: the owner's state. */
+/* The third page is the owner's state; the first three pages together are the file's head. */
 #define ORIEL_FILE_STATE_OFFSET (2 * ORIEL_PAGE_BYTES)
 #define ORIEL_FILE_HEAD_BYTES   (3 * ORIEL_PAGE_BYTES)
 _Static_assert(ORIEL_ATOMIC_MODE_SLOTS * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES,
@@ -88,8 +90,8 @@ static inline struct oriel_atomic_mode *oriel_file_atomic_modes(char *base)
  * the kernel refuses. */
 enum oriel_status oriel_file_start(void);
 
-/* Marks the file as left normally. It stays mapped until the process ends, because programs read
- * memory of MPI_Alloc_mem after MPI_Finalize. oriel_file_start resumes it. */
+/* Marks the file as finalised normally. It stays mapped until the process ends, because programs
+ * read memory of MPI_Alloc_mem after MPI_Finalize. oriel_file_start resumes it. */
 void oriel_file_finalise(void);
 
 /* Maps the first len_bytes (whole pages) of a memory file at a multiple of ORIEL_MAP_ALIGN. Returns

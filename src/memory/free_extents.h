@@ -35,7 +35,7 @@ bool oriel_free_extents_add(struct oriel_free_extents *set, uint64_t offset, uin
 const struct oriel_free_extent *oriel_free_extents_find(const struct oriel_free_extents *set,
                                                         uint64_t offset);
 
-/* Reserves capacity so that the next two changes cannot fail. */
+/* Reserves capacity, so the next two changes cannot fail. */
 bool oriel_free_extents_reserve(struct oriel_free_extents *set);
 
 void oriel_free_extents_close(struct oriel_free_extents *set);

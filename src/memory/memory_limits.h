@@ -1,5 +1,5 @@
-/* How much more memory and address space this process may use. Read anew at each call, since other
- * processes change it. */
+/* How much more memory and address space this process may use. Each call reads the current values,
+ * because other processes change them. */
 #ifndef ORIEL_MEMORY_MEMORY_LIMITS_H
 #define ORIEL_MEMORY_MEMORY_LIMITS_H
 

@@ -41,8 +41,8 @@ static void read_choice(const char *path, char choice[16])
 enum oriel_huge oriel_pages_huge(void)
 {
     char choice[16];
-    read_choice(HUGE_FOLDER "hugepages-2048kB/shmem_enabled",
-                choice); /* Linux 6.11 has one file per size */
+    /* Linux 6.11 has one file per size */
+    read_choice(HUGE_FOLDER "hugepages-2048kB/shmem_enabled", choice);
     if (choice[0] == '\0' || strcmp(choice, "inherit") == 0)
         read_choice(HUGE_FOLDER "shmem_enabled", choice);
     if (strcmp(choice, "always") == 0 || strcmp(choice, "within_size") == 0 ||

@@ -22,19 +22,21 @@ enum oriel_huge {
     ORIEL_HUGE_ON_ADVICE,
 };
 
-/* What this system grants to memfds. Read anew at each call: the administrator may change it. */
+/* How this system grants huge pages to memfds. Each call reads the settings, because the
+ * administrator may change them. */
 enum oriel_huge oriel_pages_huge(void);
 
 /* Requests huge pages for the aligned huge-page ranges inside mapped memory. Returns false when
  * there are none, or the kernel refuses. */
 bool oriel_pages_advise(char *start, uint64_t len_bytes);
 
-/* Maps an unused range anew: without advice, so that it merges with its neighbours, and without
- * page tables for small pages, which would exclude huge pages. */
+/* Maps an unused range anew: without advice, so it merges with its neighbours, and without page
+ * tables for small pages, which would exclude huge pages. */
 void oriel_pages_remap(int fd, char *base, uint64_t offset, uint64_t len_bytes);
 
-/* Reserves [offset, offset + len_bytes), whole pages. advised: by write faults, which alone respect
- * advice. Returns 0 or an errno; on error some pages may be reserved. */
+/* Reserves [offset, offset + len_bytes), whole pages. advised: reserves by write faults, because
+ * only those respect the mapping's advice. Returns 0 or an errno; on error some pages may be
+ * reserved. */
 int oriel_pages_reserve(int fd, char *base, uint64_t offset, uint64_t len_bytes, bool advised);
 
 /* Returns pages to the system; they read as zeroes. fd: -1 when it is unavailable. */

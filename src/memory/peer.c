@@ -1,8 +1,8 @@
 /* Opens the memory files of other processes through /proc/<pid>/fd/<n>, where the kernel checks the
  * user. A file is accepted as the peer's only if its header contains the peer's random id. A
  * process in another PID namespace, or with a reused PID, therefore counts as on another node.
- * Before opening, the path is checked: it must lead to an unnamed file of this user. The table
- * exists until finalisation. */
+ * Before opening, the path is checked: it must lead to an unnamed file of this user. The table of
+ * peers only grows. */
 #include "memory/peer.h"
 
 #include "base/checked_open.h"

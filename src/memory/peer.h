@@ -1,5 +1,5 @@
 /* The processes of this node that share windows with this process, including itself: their memory
- * files, each mapped once and whole. An opened peer stays mapped until finalisation. */
+ * files, each mapped once and whole. An opened peer stays mapped until the process ends. */
 #ifndef ORIEL_MEMORY_PEER_H
 #define ORIEL_MEMORY_PEER_H
 
@@ -13,7 +13,7 @@ struct oriel_peer {
     char *base; /* this process's mapping of the peer's memory file */
     uint64_t reserve_bytes;
     uint64_t owner_address; /* the peer's own address of base */
-    /* of this process: only the included pieces; unused for the own file */
+    /* which pieces go into core files of this process; unused for the own file */
     struct oriel_core_dump dumps;
     _Atomic uint32_t cma; /* ORIEL_CMA_GRANTED after a probe has succeeded */
 };

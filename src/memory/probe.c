@@ -250,8 +250,8 @@ void oriel_probe_ucx(struct oriel_probe *out)
     }
     const char *(*version)(void) = NULL;
     void *symbol = dlsym(library, "ucp_get_version_string");
-    memcpy(&version, &symbol,
-           sizeof version); /* ISO C cannot cast an object pointer to a function pointer */
+    /* ISO C cannot cast an object pointer to a function pointer */
+    memcpy(&version, &symbol, sizeof version);
     if (version == NULL)
         probe_set_result(out, false, "libucp.so.0 has no ucp_get_version_string");
     else

@@ -30,7 +30,7 @@ void oriel_probe_xpmem(struct oriel_probe *out);
 /* The UCX library. */
 void oriel_probe_ucx(struct oriel_probe *out);
 
-/* All of them, in display order. */
+/* The probes above, in display order. */
 extern void (*const oriel_probes[])(struct oriel_probe *out);
 extern const size_t oriel_probes_count;
 

@@ -20,8 +20,8 @@ __extension__ typedef unsigned __int128 oriel_uint128;
 #define ORIEL_HAS_INT128 0
 #endif
 
-/* Fortran's REAL*16: IEEE binary128, regardless of long double. (MPICH 4.0.2 adds it as an integer,
- * Open MPI 4.1.4 as the x87's long double.) */
+/* Fortran's REAL*16: IEEE binary128, regardless of long double. (MPICH 4.0.2 computes with it as
+ * with an integer, Open MPI 4.1.4 as with the x87's long double.) */
 #if defined __SIZEOF_FLOAT128__
 #define ORIEL_HAS_QUAD 1
 __extension__ typedef __float128 oriel_quad;

@@ -1,12 +1,13 @@
 /* Copies by other processes into this process's memory, and pages of it that move (promotion). A
- * copy by the kernel first pins the page and then writes into it. If the page moves in between, it
- * takes the old contents along and the write is lost. While a page moves, its address may also be
- * unmapped briefly, and a copy would read zeroes. So no copy may be in progress while pages move.
- * struct oriel_remote_writers is in the first page of the target's memory file. Origins (cma/cma.c)
+ * copy by the kernel first pins the page and then writes into it. If the page moves in between, its
+ * old contents move, and the write is lost. While a page moves, its address may also be unmapped
+ * briefly, and a copy would read zeroes. So no copy may be in progress while pages move. struct
+ * oriel_remote_writers is in the first page of the target's memory file. Origins (cma/cma.c)
  * announce each system call in it, and the mover (memory/promote/promote.c) excludes them. Readers
  * count as writers here.
  *
  * A writer, for each system call:
+ *
  * E1: claims a slot: owner 0 -> its process word, in one step (seq_cst)
  * E2: loads moving (seq_cst); if it is even, the writer has entered
  * E3: if it is odd, releases the slot (owner -> 0), waits until moving changes, and starts again
@@ -14,6 +15,7 @@
  * E5: releases the slot: owner -> 0 (release)
  *
  * The mover, one at a time in a process:
+ *
  * M1: makes moving odd (seq_cst)
  * M2: waits at each slot, one after the other, until it has seen it free (seq_cst)
  * M3: moves pages

@@ -23,7 +23,7 @@ struct oriel_remote {
     uint64_t address;          /* its address in the owner; CMA and agent only */
     struct oriel_agent *agent; /* the owner's agent area, as mapped in this process; agent only */
     int32_t pid;               /* of the owner; CMA and agent only */
-    /* announces copies to the owner; CMA only, NULL for the owner's memory file */
+    /* announces copies to the owner; CMA only, NULL if the memory is in the owner's memory file */
     struct oriel_remote_writers *writers;
     /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
      * agent only */
@@ -58,7 +58,7 @@ struct oriel_transport {
 
 extern const struct oriel_transport oriel_transport_shared; /* load and store */
 extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
-extern const struct oriel_transport
-    oriel_transport_agent; /* requests to a thread of the owner: agent/agent.h */
+/* requests to a thread of the owner: agent/agent.h */
+extern const struct oriel_transport oriel_transport_agent;
 
 #endif

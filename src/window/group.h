@@ -33,7 +33,7 @@ struct oriel_member {
     uint64_t node;
 };
 
-/* Finds or creates the group of these n processes, which include the caller as rank. Opens the
+/* Finds or creates the group of these n processes; rank is the caller's index among them. Opens the
  * peers on its node that are not open. stride_bytes is the distance between members. Returns
  * ORIEL_E_OTHER with the reason when one of them cannot be reached. */
 enum oriel_status oriel_group_acquire(const struct oriel_member *first, size_t stride_bytes,

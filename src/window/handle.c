@@ -26,8 +26,8 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     struct oriel_window *window = oriel_hash_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
-    /* 0 ranks where operations may be outstanding: the fast paths of synchronisation complete
-     * none */
+    /* 0 ranks if operations may be outstanding: the fast paths of synchronisation complete none, so
+     * no rank may be within their bound */
     const bool all_complete = window->far == NULL && window->deferred == NULL;
     oriel_tls_cache_set_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
     return window;
@@ -78,8 +78,8 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win)
 
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window)
 {
-    oriel_hash_table_remove(&table, oriel_handle_key(win),
-                            window); /* no effect if the host has reused the handle meanwhile */
+    /* no effect if the host has reused the handle meanwhile */
+    oriel_hash_table_remove(&table, oriel_handle_key(win), window);
     oriel_tls_cache_invalidate();
     if (is_forwarded(window))
         free(window);

@@ -1,6 +1,6 @@
-/* Maps the host's MPI_Win to Oriel's window in two loads: the thread's last window, then a table. A
- * handle that Oriel created stays in the table until it is freed. A handle that was left to the
- * host has an entry as forwarded. Any other handle is not a window. */
+/* Maps the host's MPI_Win to Oriel's window: the thread's last window, found without a call, then a
+ * table. A handle that Oriel created stays in the table until it is freed. A handle that was left
+ * to the host has an entry as forwarded. Any other handle is not a window. */
 #ifndef ORIEL_WINDOW_HANDLE_H
 #define ORIEL_WINDOW_HANDLE_H
 

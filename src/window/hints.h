@@ -41,8 +41,8 @@ struct oriel_path_info {
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
                                     const struct oriel_path_info *paths, MPI_Info *out);
 
-/* The memory of all ranks is contiguous, whatever this rank requested. Its own part has the
- * alignment that its address, if not NULL, happens to have. */
+/* Records that the memory of all ranks is contiguous, whatever this rank requested. The alignment
+ * becomes that of the address, at most the requested one; NULL leaves it unchanged. */
 void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address);
 
 bool oriel_hint_is_true(const char *value);

@@ -1,5 +1,5 @@
-/* The host's objects of a window, separate from window.h so that sync/ and the data path do not
- * need mpi.h. */
+/* The host's objects of a window. They are separate from window.h, so sync/ and the data path do
+ * not need mpi.h. */
 #ifndef ORIEL_WINDOW_HOST_OBJECTS_H
 #define ORIEL_WINDOW_HOST_OBJECTS_H
 

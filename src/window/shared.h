@@ -6,7 +6,7 @@
  * Death: a killed process leaves its words unchanged. A thread that waits for more than 100 ms
  * checks that the processes that can block it are alive (internode/origin/liveness.h). If one is
  * dead, it returns an error that names it. A word that blocks because of a dead process stays as it
- * is, so that every later waiter gets the same error. */
+ * is, and every later waiter gets the same error. */
 #ifndef ORIEL_WINDOW_SHARED_H
 #define ORIEL_WINDOW_SHARED_H
 
@@ -174,8 +174,8 @@ struct oriel_regions {
     struct oriel_region_table tables[2];
 };
 
-/* in remote_lost and remote_owner: the lock is exclusive; in remote_lost: that of a lost rank
- * was */
+/* a mark in remote_owner: the lock is exclusive; in remote_lost: the lock of a lost rank was
+ * exclusive */
 #define ORIEL_INTERNODE_EXCLUSIVE UINT32_C(0x80000000)
 
 struct oriel_control {

@@ -1,6 +1,7 @@
-/* A window of this process. Everything except the epoch words is written once, before creation
- * returns. api/ finds it from the host's handle (window/handle.h); sync/ and rma/ operate on it.
- * Nothing here needs mpi.h. */
+/* A window of this process. The fields that locate memory (targets, bases, common, control, group)
+ * are written once, before creation returns. The others are this process's epochs and its state of
+ * synchronisation, and change. api/ finds the window from the host's handle (window/handle.h);
+ * sync/ and rma/ operate on it. Nothing here needs mpi.h. */
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 

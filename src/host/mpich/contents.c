@@ -32,8 +32,8 @@ enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner)
     return envelope_read(datatype, &wide, combiner);
 }
 
-/* Number of integers before the large counts: all but the order of a subarray, three of a
- * darray. */
+/* Number of integers that precede the large counts in argument order. Of a subarray that is ndims,
+ * of a darray size, rank and ndims; of other constructors all. */
 static MPI_Count leading_integer_count(const struct wide *wide, int combiner)
 {
     if (wide->large_count == 0)

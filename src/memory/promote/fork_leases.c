@@ -24,9 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    LOOKS = 16
-}; /* number of waiting blocks checked at a time: there may be as many as there were windows */
+/* number of waiting blocks checked at a time: there may be as many as there were windows */
+enum { LOOKS = 16 };
 
 static uint64_t forks; /* number of forks that had a lease, or needed one */
 /* queue of blocks that wait for children to end; NULL when empty */

@@ -21,7 +21,7 @@ _Static_assert(ENTRIES *ORIEL_PAGE_BYTES == ORIEL_HUGE_BYTES, "a huge page");
 static pthread_once_t tried = PTHREAD_ONCE_INIT;
 static bool can_collapse;
 
-/* Writes one byte first, so that one page exists. */
+/* Writes one byte first, to create one page. */
 static bool collapse(char *piece)
 {
     *(volatile char *)piece = 0;

@@ -1,5 +1,5 @@
 /* Transparent huge pages in promoted memory: the pages of the memory file that receive their
- * contents become huge as well, so that the program computes on them as fast as before. promote.c's
+ * contents become huge as well, so the program computes on them as fast as before. promote.c's
  * mutex protects all of this. */
 #ifndef ORIEL_MEMORY_PROMOTE_HUGE_PAGES_H
 #define ORIEL_MEMORY_PROMOTE_HUGE_PAGES_H

@@ -1,7 +1,7 @@
 /* Moves pages chunk by chunk, each under a write barrier. Promotion parks the chunk's private
  * pages, copies them to the file, and maps the file in their place. Demotion fills the parked
- * mapping and moves it back. The old pages are then free, so that at most one chunk exists twice.
- * Under a write barrier, this code uses only system calls and its own stack (write_barrier.h).
+ * mapping and moves it back. The old pages are then free, so at most one chunk exists twice. Under
+ * a write barrier, this code uses only system calls and its own stack (write_barrier.h).
  *
  * No thread writes to a parked mapping. Pages that the kernel may drop at any time (MADV_FREE) may
  * become zeroes there, as MADV_FREE permits. */

@@ -6,8 +6,8 @@
  * - an io_uring that never had a descriptor (IORING_SETUP_REGISTERED_FD_ONLY), or whose descriptor
  *   was closed while the ring stays registered
  * - descriptors of a thread that has its own descriptor table
- * - files whose file system bypasses the page cache unasked (FUSE's direct I/O, CIFS without
- *   cache), while another thread reads from them
+ * - files without O_DIRECT whose file system bypasses the page cache (FUSE's direct I/O, CIFS
+ *   without cache), while another thread reads from them
  *
  * ORIEL_PROMOTE=never covers these cases. */
 #include "memory/promote/pinned_pages.h"

@@ -221,9 +221,10 @@ void _IO_list_unlock(void); /* NOLINT(bugprone-reserved-identifier) */
 FILE *_IO_iter_begin(void); /* NOLINT(bugprone-reserved-identifier) */
 enum { STREAM_LOCK_BYTES = 16 };
 
-/* Stream locks are in malloc's memory next to the streams. Like arenas, fork resets them in the
- * child, so that two threads of the parent could own one stream. A stream that is opened later may
- * still be placed in a promoted page. */
+/* Stream locks are in malloc's memory next to the streams. fork resets them in the child, as it
+ * does arenas. In a shared page that would also release the lock of the parent's thread, and two
+ * threads of the parent could own one stream. A stream that is opened later may still be placed in
+ * a promoted page. */
 static enum oriel_status check_streams(const struct oriel_mapping *mapping, uintptr_t start,
                                        uintptr_t end)
 {

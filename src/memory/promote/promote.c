@@ -1,6 +1,6 @@
 /* Owns the list of promoted pages and their reference counts. The list changes under one mutex and
- * never during a write barrier. fork acquires the mutex, so that no child is created in the middle
- * of a promotion. */
+ * never during a write barrier. fork acquires the mutex, so no child is created in the middle of a
+ * promotion. */
 #include "memory/promote/promote.h"
 
 #include "base/fork.h"
@@ -224,8 +224,8 @@ static enum oriel_status parts_promote(struct request *request)
     return status;
 }
 
-/* Allocates one block of the file for the whole range, so that one difference maps addresses to
- * offsets. */
+/* Allocates one block of the file for the whole range. Then one difference maps all its addresses
+ * to offsets. */
 static enum oriel_status block_create(struct request *request)
 {
     uint64_t len_bytes = request->end - request->start;
@@ -348,7 +348,7 @@ static enum oriel_status promote_locked(struct request *request)
                           (unsigned long)request->base);
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
-    /* checked before the mappings, whose inspection takes long for much memory */
+    /* checked before the mappings, because their inspection is slow for large ranges */
     if (request->len_bytes > oriel_file_reserve())
         return oriel_fail(
             ORIEL_E_OTHER,

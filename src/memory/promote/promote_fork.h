@@ -18,7 +18,8 @@ struct oriel_byte_range {
     uintptr_t end;
 };
 
-/* The list of referenced ranges. prepare reserves room for one more, so that add cannot fail. */
+/* The list of referenced ranges. oriel_promote_fork_range_reserve reserves room for one more, so
+ * the next addition cannot fail; it returns false if memory is exhausted. */
 bool oriel_promote_fork_range_reserve(void);
 void oriel_promote_fork_range_add(const struct oriel_byte_range *added);
 void oriel_promote_fork_range_remove(const struct oriel_byte_range *which);

@@ -1,5 +1,5 @@
-/* A sorted array with binary search. Capacity is reserved before anything is promoted, so that no
- * step fails in the middle. */
+/* A sorted array with binary search. Capacity is reserved before anything is promoted, so no step
+ * fails in the middle. */
 #include "memory/promote/promoted_ranges.h"
 
 #include <stdlib.h>

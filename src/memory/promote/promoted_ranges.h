@@ -35,7 +35,8 @@ struct oriel_promoted_ranges {
     size_t capacity;
 };
 
-/* Reserves capacity so that inserting more ranges and two splits cannot fail. */
+/* Reserves capacity, so the insertion of `more` ranges and two splits cannot fail. Returns false if
+ * memory is exhausted. */
 bool oriel_promoted_ranges_prepare(struct oriel_promoted_ranges *ranges, size_t more);
 
 /* Index of the first range that ends after address; count if there is none. */

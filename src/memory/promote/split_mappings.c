@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-enum {
-    ROOM = 3 * ORIEL_SPLIT_MAPPINGS_MAX
-}; /* the limit, plus what concurrently promoted ranges may add */
+/* the limit, plus what the ranges that are promoted at one time may add */
+enum { ROOM = 3 * ORIEL_SPLIT_MAPPINGS_MAX };
 
 static uintptr_t boundaries[ROOM];
 static size_t count;

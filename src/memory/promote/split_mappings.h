@@ -14,8 +14,8 @@
 /* Records that [start, end) is private again. A repeated boundary counts once. */
 void oriel_split_mappings_add(uintptr_t start, uintptr_t end);
 
-/* Whether more than most recorded addresses are boundaries of mappings now. Addresses that no
- * longer are get removed. */
+/* Whether more than `most` recorded addresses are boundaries of mappings now. Removes the addresses
+ * that are no longer boundaries. */
 bool oriel_split_mappings_exceed(size_t most);
 
 #endif

@@ -14,7 +14,7 @@
  * A thread:
  *   T1 changes SENT to PARKED; if that fails, the stop is over and it continues
  *   T2 waits until RELEASED
- *   T3 leaves, unless Q1 came first
+ *   T3 exits the handler, unless Q1 came first
  *
  * P1: T1 release -> Q3 acquire: the thread's earlier stores are copied; after a Q1 it has made no
  *     others.

@@ -1,5 +1,5 @@
 /* The other threads of this process, as /proc lists them. Threads may be stopped meanwhile, so this
- * uses only raw system calls and its own stack. promote.c's mutex protects all of this. */
+ * code allocates nothing and acquires no lock. promote.c's mutex protects all of this. */
 #ifndef ORIEL_MEMORY_PROMOTE_THREAD_LIST_H
 #define ORIEL_MEMORY_PROMOTE_THREAD_LIST_H
 

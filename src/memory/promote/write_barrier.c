@@ -10,9 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    MASK_BYTES = 8
-}; /* the kernel's signal set; libc's functions exclude two signals of its own */
+/* size of the kernel's signal set; libc's functions exclude two signals of its own */
+enum { MASK_BYTES = 8 };
 
 static void signals_block(struct oriel_write_barrier *barrier)
 {

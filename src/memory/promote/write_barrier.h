@@ -41,7 +41,7 @@ void oriel_write_barrier_restart_calls(bool (*is_wanted)(const struct oriel_sysc
                                                          const void *context),
                                        const void *context);
 
-/* private_pages: pages that parked_mapping.h moves away, so that no thread reads the range either.
+/* private_pages: pages that parked_mapping.h moves away: then no thread reads the range either.
  * Otherwise the pages are the memory file's, and only writes are blocked. Returns false with
  * barrier->reason; then no barrier is active. */
 bool oriel_write_barrier_begin(struct oriel_write_barrier *barrier, uintptr_t start,

@@ -120,8 +120,8 @@ static enum oriel_status agent_slot_wait(struct oriel_agent *agent, struct oriel
     struct slot_wait wait = {agent, NULL};
     struct oriel_watch watch = {slot_wait_check, &wait, ORIEL_WAITING_AGENT};
     for (;;) {
-        uint32_t freed = oriel_load_acquire(
-            &agent->freed.value); /* before the search: a slot freed after it ends the wait */
+        /* before the search: a slot freed after it ends the wait */
+        uint32_t freed = oriel_load_acquire(&agent->freed.value);
         *out = agent_slot_claim_free(agent);
         if (*out != NULL)
             return ORIEL_OK;

@@ -92,7 +92,7 @@ struct oriel_agent_slot {
     uint32_t operation;
     uint32_t run_count;
     uint64_t data_bytes; /* of all runs */
-    uint32_t kind;       /* of an update: enum oriel_kind; below, enum oriel_operator */
+    uint32_t kind;       /* of an update: enum oriel_kind; operator: enum oriel_operator */
     uint32_t operator;
     uint32_t returns; /* the answer's data are the old contents; always for a swap */
     int32_t error;    /* 0 or the errno, written before Z3 */
@@ -118,7 +118,8 @@ struct oriel_agent {
     _Atomic int32_t cpu;       /* the agent's last processor: a hint */
     alignas(ORIEL_CACHE_LINE) struct oriel_event freed; /* number of slot releases; wraps around */
     struct oriel_agent_slot slots[ORIEL_AGENT_SLOTS];
-    /* the agent's private buffer for computation: the kernel copies only to and from files */
+    /* the agent's private buffer for computation, in the file because the kernel's calls copy only
+     * between memory and a file */
     char stage[ORIEL_AGENT_DATA_BYTES];
 };
 
@@ -132,9 +133,9 @@ enum oriel_status oriel_agent_update(const struct oriel_remote *target, enum ori
                                      enum oriel_operator operator, const struct oriel_piece * in,
                                      const struct oriel_piece *out, unsigned count);
 
-/* Replaces len_bytes (at most half of ORIEL_AGENT_DATA_BYTES) at `target` by those at desired if
- * they equal those at wanted; found receives the old bytes. One request; the caller holds the
- * target's accumulate lock. */
+/* Replaces len_bytes (at most half of ORIEL_AGENT_DATA_BYTES) at `target` by the bytes at desired,
+ * if they equal the bytes at compared; found receives the old bytes. One request; the caller holds
+ * the target's accumulate lock. */
 enum oriel_status oriel_agent_swap(const struct oriel_remote *target, const void *desired,
                                    const void *compared, void *found, uint64_t len_bytes);
 

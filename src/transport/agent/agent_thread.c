@@ -166,8 +166,8 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     serving.offset = offset;
     sem_init(&serving.ready, 0, 0);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all,
-                    &before); /* the program's signal handlers run only in the program's threads */
+    /* the program's signal handlers run only in the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = agent_thread_create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)

@@ -48,8 +48,8 @@ static struct iovec iovec_at(uint64_t address, uint64_t len_bytes)
     return (struct iovec){(void *)(uintptr_t)address, len_bytes};
 }
 
-/* Copies between the first count places and contiguous bytes of the area. If the kernel stops
- * early, the rest is requested again, which returns the reason. */
+/* Copies between the first count entries of places and contiguous bytes of the area. If the kernel
+ * stops early, the rest is requested again, which returns the reason. */
 static int area_transfer(unsigned count, enum direction direction, const char *bytes)
 {
     struct iovec *places = current.places;

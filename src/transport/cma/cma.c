@@ -1,7 +1,7 @@
 /* Cross-memory attach: the kernel copies between two address spaces, without help of the other
- * process. The kernel checks at every call the right to trace the target. A call may move less than
- * requested; the rest is requested again. Each call is announced to the target, and short
- * (remote_writers.h). */
+ * process. At every call it checks that this process may trace the target. A call may move less
+ * than requested; the rest is requested again. Each call is short, and announced to the target
+ * unless the memory is in its memory file (remote_writers.h). */
 #include "transport/transport.h"
 
 #include "transport/remote_writers.h"

@@ -81,7 +81,7 @@ struct oriel_polled_slot {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t state;
     /* enum oriel_polled_operation; this and all fields up to error are written before R3 */
     uint8_t operation;
-    uint8_t kind; /* of an update: enum oriel_kind; below, enum oriel_operator */
+    uint8_t kind; /* of an update: enum oriel_kind; operator: enum oriel_operator */
     uint8_t operator;
     uint8_t returns; /* the answer has the old contents; always for a swap */
     uint32_t len_bytes;
@@ -130,7 +130,7 @@ struct oriel_polled_request {
 bool oriel_polled_submit(const struct oriel_remote *target,
                          const struct oriel_polled_request *request, enum oriel_status *status);
 
-/* Number of wait turns, counted once this process has sent a request. */
+/* Number of this process's turns in waits, counted from its first request on. */
 extern _Atomic uint32_t oriel_polled_waits;
 extern _Atomic bool oriel_polled_has_requested;
 

@@ -23,7 +23,8 @@ _Atomic uint32_t oriel_polled_waits;
 _Atomic bool oriel_polled_has_requested;
 _Thread_local bool oriel_polled_served;
 
-/* This thread's experience with the targets whose PIDs have one remainder: usually a single one. */
+/* This thread's experience with its targets, by PID modulo HISTORIES; targets that share an entry
+ * are rare. */
 static _Thread_local struct target_history {
     uint16_t skips;      /* remaining operations without a request */
     uint16_t skips_last; /* initial value of skips after the last request; 0 if it was served */
@@ -148,7 +149,7 @@ static void request_fill(struct oriel_polled_slot *slot, uint64_t address,
 enum answer { ANSWERED, WITHDRAWN, DIED };
 
 /* R4. The origin serves other requests meanwhile: otherwise two processes that send requests to
- *     each other would both wait in vain. */
+ *     each other would both wait until they withdraw. */
 static enum answer polled_answer_wait(const struct oriel_polled *area,
                                       struct oriel_polled_slot *slot)
 {

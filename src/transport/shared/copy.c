@@ -1,25 +1,24 @@
-/* Long copies. Copies that exceed a part of a core's private cache are cut into pieces. Some C
- * libraries change from the processor's block copy (rep movsb) to vector loops from the size of
- * that cache on, where the block copy is still faster (docs/performance.md). The library still
+/* Long copies. Copies that exceed a part of a core's private cache are cut into pieces. From the
+ * size of that cache on, some C libraries change from the processor's block copy (rep movsb) to
+ * vector loops. There the block copy is still faster (docs/performance.md). The library still
  * chooses how to copy each piece.
  *
  * The first store into each page of a file mapping costs a fault. A load that faults also maps the
  * surrounding pages, and stores into them then need no fault. So before the copy there is one load
- * for each block that the system maps at once, and the first copy takes a quarter of the time. If
- * the process has already done so, it does not repeat it, or seldom: a load after the processor's
- * block copy waits for memory. Only puts do so. A get's buffer is mostly the program's own memory.
+ * for each block that the system maps at once, and the first copy takes a quarter of the time. A
+ * process seldom repeats these loads for the same block: a load after the processor's block copy
+ * waits for memory. Only puts execute them. A get's buffer is mostly the program's own memory.
  * There a load maps the zero page or a huge page, which the first store has to replace. */
 #include "transport/shared/copy.h"
 
 #include <stdatomic.h>
 
-enum {
-    AROUND_SHIFT = 16,
-    REMEMBERED = 1024
-}; /* Linux's default fault_around_bytes; number of remembered blocks */
+/* log2 of Linux's default fault_around_bytes; number of remembered blocks */
+enum { AROUND_SHIFT = 16, REMEMBERED = 1024 };
 
-static _Atomic uint64_t
-    windows_created; /* number of created windows: memory may have returned to an address empty */
+/* number of created windows, in the upper 16 bits: pages that were mapped before may be missing
+ * again */
+static _Atomic uint64_t windows_created;
 
 void oriel_copy_window_created(void)
 {

@@ -9,7 +9,8 @@
 /* At most half of the private cache of a core in recent processors. */
 #define ORIEL_COPY_PIECE_BYTES ((uint64_t)256 << 10)
 
-/* Shorter copies are complete before more than a few pages could be missing. */
+/* A copy of more bytes is a long one: a put maps its pages first, and it may be cut into pieces. A
+ * shorter copy touches only a few pages. */
 #define ORIEL_COPY_LONG_BYTES ((uint64_t)16 << 10)
 
 /* Called for a new window: the first long copies into its memory access pages that this process has

@@ -29,7 +29,8 @@ static inline enum oriel_width oriel_width_of(uint64_t len_bytes)
     return len_bytes <= 256 ? ORIEL_WIDTH_129_TO_256 : ORIEL_WIDTH_MORE;
 }
 
-/* A vector register of any processor that has one. Loads and stores need no alignment. */
+/* A vector register of 16 bytes, which every processor with vectors has. Loads and stores need no
+ * alignment. */
 typedef uint64_t oriel_v16 __attribute__((vector_size(16)));
 
 static inline oriel_v16 oriel_load_16(const char *from)
@@ -178,7 +179,7 @@ static inline void oriel_move_any(char *to, const char *from, uint64_t len_bytes
         *to = *from;
 }
 
-/* Copies count runs of len_bytes, at least 1, with a stride on each side. The sides do not
+/* Copies count runs of len_bytes (at least 1) with a stride on each side. The sides do not
  * overlap. */
 typedef void oriel_copy_strided_loop(char *restrict to, int64_t to_stride,
                                      const char *restrict from, int64_t from_stride,
@@ -188,7 +189,8 @@ typedef void oriel_copy_strided_loop(char *restrict to, int64_t to_stride,
 oriel_copy_strided_loop *oriel_copy_strided_loop_of(uint64_t run_bytes, int64_t to_stride,
                                                     int64_t from_stride);
 
-/* Copies runs of run_bytes, at least 1, with a stride on each side. The sides do not overlap. */
+/* Copies count runs of run_bytes (at least 1) with a stride on each side. The sides do not
+ * overlap. */
 void oriel_copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride,
                      uint64_t run_bytes, uint64_t count);
 

@@ -1,6 +1,6 @@
 /* The transport for memory that both processes have mapped. Aligned transfers of 1, 2, 4 and 8
  * bytes are one load or store, so a concurrent reader sees all of the datum or none. Everything
- * else is memcpy. */
+ * else is memmove. */
 #include "transport/shared/copy.h"
 #include "transport/transport.h"
 

@@ -36,8 +36,8 @@ enum { HELPED_NS = 4000000, TURNS_HELPED = 4 };
 
 static _Atomic bool is_helping;
 static _Atomic bool is_aside;
-static _Atomic uint64_t
-    helped; /* number of helper turns that handled something, and of starts of serving helpers */
+/* number of helper turns that handled something, and of starts of serving helpers */
+static _Atomic uint64_t helped;
 
 /* --- the gate --- */
 

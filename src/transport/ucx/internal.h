@@ -126,8 +126,8 @@ struct oriel_net {
     struct oriel_net_message **ready_end;
     bool any_caller_broken;
     bool any_ended; /* any ended caller */
-    _Atomic(struct oriel_net_peer *)
-        lost;    /* peers whose callers must be lost as well, newest first */
+    /* peers whose callers must be lost as well, newest first */
+    _Atomic(struct oriel_net_peer *) lost;
     int wake_fd; /* eventfd: wakes the agent's thread */
     /* epoll: signals messages to the agent's thread while a thread may help (caller_progress.c) */
     int gate_fd;
@@ -198,8 +198,8 @@ enum oriel_status oriel_net_list_devices(ucp_context_h context, char *text, size
 ucs_status_t oriel_net_receive_reply(void *unused, const void *header, size_t header_bytes,
                                      void *data, size_t len_bytes,
                                      const ucp_am_recv_param_t *parameters);
-/* With the origin's mutex held. note_broken stores UCX's reason why the connection to this peer
- * failed. bury_peers runs after every turn and loses such peers. */
+/* With the origin's mutex held. oriel_net_note_broken stores UCX's reason why the connection to
+ * this peer failed. oriel_net_lose_broken_peers runs after every turn and loses such peers. */
 void oriel_net_note_broken(struct oriel_net_peer *peer, const char *what, ucs_status_t status);
 void oriel_net_lose_broken_peers(void);
 void oriel_net_lose_peer(struct oriel_net_peer *peer, const char *why);
@@ -271,8 +271,9 @@ void oriel_net_unguard(struct oriel_remote_writers_slot *slot);
 
 /* --- caller_progress.c --- */
 bool oriel_net_gate_create(void);
-/* For the agent's thread. is_helped: true if another thread has served since the call that set
- * *seen. step_aside: the sleep in that case. drain_wakes: clears the wake descriptor. */
+/* For the agent's thread. oriel_net_is_helped returns true if another thread has served since the
+ * call that set *seen. oriel_net_step_aside is the sleep in that case. oriel_net_drain_wakes clears
+ * the wake descriptor. */
 bool oriel_net_is_helped(uint64_t *seen);
 void oriel_net_step_aside(void);
 void oriel_net_drain_wakes(void);

@@ -132,8 +132,8 @@ static void tcp_settings_apply(ucp_config_t *config)
                                               {"UCX_TCP_KEEPIDLE", "inf"},
                                               {"UCX_TCP_TX_SEG_SIZE", "64k"},
                                               {"UCX_TCP_RX_SEG_SIZE", "64k"}};
-    bool has_sizes = getenv(settings[2][0]) != NULL ||
-                     getenv(settings[3][0]) != NULL; /* the two sizes must match */
+    /* the two sizes must match */
+    bool has_sizes = getenv(settings[2][0]) != NULL || getenv(settings[3][0]) != NULL;
     unsigned minor = 0;
     bool is_old = sscanf(oriel_ucp()->ucp_get_version_string(), "1.%u", &minor) == 1 && minor < 14;
     size_t prefix_len = strlen(is_old ? "UCX_TCP_" : "UCX_");
@@ -196,16 +196,16 @@ static ucs_status_t ucp_context_init(uint64_t features, const ucp_config_t *conf
     return oriel_ucp()->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, config, out);
 }
 
-/* With UCX's put and get, any process that can connect could access any address with its own
- * messages. */
+/* Opens a context for messages only. With UCX's put and get enabled, any process that can connect
+ * could access any address with its own messages. */
 static enum oriel_status ucp_context_open(bool for_tcp, bool for_ud, ucp_context_h *out)
 {
     ucp_config_t *config = NULL;
     ucs_status_t status = oriel_ucp()->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return ucp_error("ucp_config_read", status);
-    if (getenv("UCX_TLS") ==
-        NULL) /* else the user's choice; transports within one node only take time to open */
+    /* else the user's choice; transports within one node would only take time to open */
+    if (getenv("UCX_TLS") == NULL)
         oriel_ucp()->ucp_config_modify(config, "TLS", "^sm,self");
     if (for_tcp)
         tcp_settings_apply(config);
@@ -229,9 +229,8 @@ bool oriel_ucp_open_devices(const char *found, ucp_context_h *out)
     const bool has_dc = strstr(found, "dc_") != NULL;
     if ((!has_rc && !has_dc) || oriel_ucp()->ucp_config_read(NULL, NULL, &config) != UCS_OK)
         return false;
-    const char *transports = has_rc && has_dc ? "rc,dc"
-                             : has_rc         ? "rc"
-                                              : "dc"; /* for others UCX would use messages */
+    /* for others UCX would use messages */
+    const char *transports = has_rc && has_dc ? "rc,dc" : has_rc ? "rc" : "dc";
     oriel_ucp()->ucp_config_modify(config, "TLS", transports);
     ucs_status_t status = ucp_context_init(UCP_FEATURE_RMA, config, out);
     oriel_ucp()->ucp_config_release(config);

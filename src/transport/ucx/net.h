@@ -67,8 +67,8 @@ struct oriel_net_requester {
 
 struct oriel_net_service {
     /* Serves one message; in the agent's thread or a helping one. One at a time; it must not serve
-     * other messages meanwhile. It may answer at once or later, or never if the message was told
-     * and not asked. from: the identity of the sending process. */
+     * other messages meanwhile. It may answer at once or later, or never if the message came from
+     * oriel_net_tell. from: the identity of the sending process. */
     void (*serve)(const struct oriel_net_requester *asker, const struct oriel_identity *from,
                   const struct oriel_net_received *message);
     /* For work that depends on more than messages: called after every turn of the agent's thread
@@ -83,7 +83,7 @@ struct oriel_net_service {
     bool has_threads;
 };
 
-/* Once for each asker, in any thread. */
+/* Answers a request: once for each asker, in any thread. */
 void oriel_net_answer(const struct oriel_net_requester *asker,
                       const struct oriel_net_bytes *answer);
 

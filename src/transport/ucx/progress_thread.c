@@ -9,7 +9,7 @@
  *
  * Awake or asleep. After a message the thread stays awake for the next one, for AWAKE_NS, and
  * yields meanwhile. But if a rank computes on the same processor, that rank then runs for 0.1 ms
- * and more, regardless of messages, whereas a sleeping thread is woken at once. So in that case the
+ * or more, regardless of messages, whereas a sleeping thread is woken at once. So in that case the
  * thread sleeps as soon as it has nothing to do, and tests occasionally whether it is alone. While
  * a program's thread serves, this thread steps aside (caller_progress.c). */
 #include "transport/ucx/internal.h"
@@ -178,7 +178,7 @@ static long look_interval_ns(void)
                                      : (long)share_ns;
 }
 
-/* If descriptors repeatedly wake the thread without work, it naps instead: see sleep_a_little in
+/* If descriptors repeatedly wake the thread without work, it naps instead: see origin_sleep in
  * reply_wait.c. */
 static void progress_thread_sleep(struct thread_state *state)
 {

@@ -193,7 +193,8 @@ static enum oriel_status device_leave(struct oriel_net_peer *peer, enum oriel_st
     return status;
 }
 
-/* The peer has restarted since it sent the key. If it is lost, leave sets the message instead. */
+/* The peer has restarted since it sent the key. If it is lost, device_leave sets the message
+ * instead. */
 static enum oriel_status key_is_stale(void)
 {
     return oriel_fail(ORIEL_E_PEER,

@@ -410,9 +410,9 @@ static void caller_lose(const struct oriel_net_peer *peer)
     }
 }
 
-/* Makes a lost process learn that, although it may only have been slow: otherwise it would wait
- * forever for messages that this process cannot send any more. In the agent's thread without the
- * mutex. */
+/* Disconnects from lost processes, so each of them learns that it was lost. It may only have been
+ * slow, and would wait forever for messages that this process cannot send any more. In the agent's
+ * thread without the mutex. */
 void oriel_net_lose_callers(void)
 {
     struct oriel_net_peer *peer =

@@ -13,8 +13,8 @@ bool oriel_net_has_request_room(void)
     uint32_t room = oriel_net.request_room == 0 ? FIRST_ROOM : 2 * oriel_net.request_room;
     struct oriel_net_request **requests = calloc(room, sizeof(struct oriel_net_request *));
     if (requests == NULL)
-        return oriel_net.request_count <
-               oriel_net.request_room; /* slower, but works while there is any room */
+        /* slower, but works while there is any room */
+        return oriel_net.request_count < oriel_net.request_room;
     for (uint32_t i = 0; i < oriel_net.request_room; i++)
         if (oriel_net.requests[i] != NULL)
             requests[oriel_net.requests[i]->number & (room - 1)] = oriel_net.requests[i];

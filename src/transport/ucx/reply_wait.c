@@ -37,7 +37,7 @@ void oriel_net_leave(void)
     pthread_mutex_unlock(&oriel_net.origin.mutex); /* the last access: the net may stop now */
 }
 
-static uint64_t answered_before; /* before this turn */
+static uint64_t answered_before; /* oriel_net.answered before this turn */
 
 static bool has_answer(void)
 {

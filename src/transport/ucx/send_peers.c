@@ -1,6 +1,7 @@
 /* The processes to which this one sends, its requests to them, and their answers. A peer is
  * connected at the first send and stays known, alive or lost, until the net stops. If the process
- * restarts its net, it stays the same peer. All of this holds the origin's mutex.
+ * restarts its net, its unused peer gets the new session, and a peer that may still be accessed is
+ * replaced. All functions here that access peers hold the origin's mutex.
  *
  * Flow control. A fast sender must not fill the memory of a slow receiver. So a peer's messages are
  * counted in halves of HALF_MESSAGES or HALF_BYTES. After each half a sync is requested, and the
@@ -44,8 +45,8 @@ static struct oriel_net_peer *peer_create(const struct oriel_identity *identity,
         .identity = *identity, .session = head->session, .room_bytes = head->agent_bytes};
     peer->sync.done = true;
     memcpy(peer->address, (const char *)address + sizeof *head, head->agent_bytes);
-    peer->same = oriel_hash_table_find(&oriel_net.by_identity,
-                                       identity_key(identity)); /* the same process, restarted */
+    /* the same process, restarted */
+    peer->same = oriel_hash_table_find(&oriel_net.by_identity, identity_key(identity));
     if (!oriel_hash_table_set(&oriel_net.by_identity, identity_key(identity), peer)) {
         free(peer);
         return NULL;
@@ -228,8 +229,8 @@ bool oriel_net_connect_peer(struct oriel_net_peer *peer)
     if (oriel_net_send_to(peer, ORIEL_WIRE_HELLO, 0,
                           &(struct oriel_net_bytes){.data = hello, .pieces = 2}))
         return true;
-    (void)oriel_net_disconnect(&oriel_net.origin,
-                               &peer->end); /* nothing may be sent before its hello */
+    /* nothing may be sent before its hello */
+    (void)oriel_net_disconnect(&oriel_net.origin, &peer->end);
     return false;
 }
 

@@ -96,7 +96,7 @@ void oriel_net_threads_record(void)
         recorded_count = THREADS_MOST + 1; /* unknown: no thread counts as new */
 }
 
-/* For all workers. */
+/* Calls change for the address of each worker, which UCX's threads may write. */
 static void worker_addresses_change(void (*change)(const void *addr))
 {
     const struct oriel_net_worker *workers[] = {&oriel_net.origin, &oriel_net.agent};

@@ -337,7 +337,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     if (oriel_net_is_started())
         return ORIEL_OK;
     if (in_child)
-        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process user_data parent uses it");
+        return oriel_fail(ORIEL_E_OTHER, "no UCX in a forked process whose parent uses it");
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     enum oriel_status status = oriel_ucp_load();
@@ -357,10 +357,8 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    pthread_sigmask(
-        SIG_SETMASK, &all,
-        /* for the agent's thread and UCX's own: handlers run only in the program's threads */
-        &before);
+    /* for the agent's thread and UCX's own: handlers run only in the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     oriel_net_threads_record();
     status = net_preallocate();
     if (status == ORIEL_OK)
@@ -438,7 +436,7 @@ static void bye_send(struct oriel_net_peer *peer)
 }
 
 /* Sends BYE to all peers, then waits for all. A peer that answers has received everything, and does
- * not take the end of the connection for a death. A slow peer is awaited as at any other time:
+ * not mistake the end of the connection for a death. A slow peer is awaited as at any other time:
  * otherwise the last messages to it would be lost, and it may wait for these. A peer that sends BYE
  * itself waits for nothing. */
 static void bye_send_all(void)
