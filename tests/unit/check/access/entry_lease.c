@@ -1,6 +1,6 @@
-/* Entries of cells that are lent: what their origin does without the cell's lock is met by whoever comes, whichever
- * is first; what is ordered before is never told.  In this build an entry is lent when it is first come to.
- * Processes with random delays. */
+/* Leased cell entries: accesses that the origin makes without the cell's lock are compared with
+ * every later access, in any timing. Ordered accesses are never reported. In this build an entry is
+ * leased at its first access. Processes with random delays. */
 #include "check/access/aliased_windows.h"
 
 #include "check_puts.h"
@@ -32,7 +32,7 @@ static void end(oriel_shm_offset history)
     oriel_order_stop();
 }
 
-/* The first time in its cell, and twice more. */
+/* Once as the first access in its cell, and twice more. */
 static void get_often(oriel_shm_offset history, int rank, int64_t at)
 {
     for (int i = 0; i < 3; i++) {
@@ -41,7 +41,7 @@ static void get_often(oriel_shm_offset history, int rank, int64_t at)
     }
 }
 
-/* --- at once --- */
+/* --- concurrent --- */
 
 static void get_beside_a_put(oriel_shm_offset history, int rank, int putter, int64_t at,
                              uint64_t len_bytes)
@@ -56,13 +56,15 @@ static void get_beside_a_put(oriel_shm_offset history, int rank, int putter, int
     complete(history, rank);
 }
 
-/* All but one get what is lent to them, and that one, which knows all that they have done before, puts. */
+/* All but one get through leased entries. The remaining rank, which is ordered after all their
+ * earlier gets, puts. */
 static void get_beside_puts(int rank, bool remade)
 {
     oriel_shm_offset history = begin(rank);
     for (int round = 0; round < ROUNDS; round++) {
         int putter = round % team->n;
-        bool puts = !remade || round % 2 == 1; /* else all is lent until the history goes */
+        /* else all stays leased until the history is freed */
+        bool puts = !remade || round % 2 == 1;
         int64_t at = remade ? 0 : (int64_t)(round % 64) * WIDE + CELL * (round % 3);
         uint64_t len_bytes = round % 4 == 0 ? 2048 : 8;
         if (rank == 0)
@@ -105,7 +107,8 @@ static void lent_l4_are_of_a_history_that_stands(void **state)
     team_run(3, BOARD_BYTES, 0, get_beside_puts_of_many_histories);
 }
 
-/* A turn goes round, with all that is known: nobody is blamed who gets what is lent to him, or puts. */
+/* A turn circulates with full knowledge: no rank is reported for gets through leased entries, or
+ * puts. */
 static void pass_the_turn(int rank)
 {
     oriel_shm_offset history = begin(rank);
@@ -132,7 +135,7 @@ static void lent_are_not_told_when_ordered(void **state)
     team_run(3, BOARD_BYTES, 0, pass_the_turn);
 }
 
-/* --- one behind the other: the second knows what the first has completed --- */
+/* --- one after the other: the second knows what the first has completed --- */
 
 static void run_two(void (*first)(oriel_shm_offset history),
                     void (*second)(oriel_shm_offset history),
@@ -171,17 +174,17 @@ static void put_the_second(oriel_shm_offset history)
     complete(history, 1);
 }
 
-/* Where the first stood in the line. */
+/* In the line of the first. */
 static void get_a_third(oriel_shm_offset history)
 {
     know_all(0);
     get_often(history, 0, 24);
-    EXPECT(get(history, 0, 24) == 0); /* and pending */
+    EXPECT(get(history, 0, 24) == 0); /* and outstanding */
 }
 
 static void put_the_first(oriel_shm_offset history)
 {
-    EXPECT(put(history, 1, 0, 8) == 0); /* it is known */
+    EXPECT(put(history, 1, 0, 8) == 0); /* it is ordered */
     complete(history, 1);
     EXPECT(put(history, 1, 24, 8) == 1);
 }
@@ -225,7 +228,7 @@ static void lent_l1_is_not_what_meets_something(void **state)
     team_run(2, BOARD_BYTES, 0, get_beside_what_stands);
 }
 
-/* Both add, and the later one would take the other's place. */
+/* Both add, and the later one would replace the other. */
 static void add_often(oriel_shm_offset history)
 {
     for (int i = 0; i < 3; i++) {
@@ -266,7 +269,7 @@ static void lent_give_way_to_nobody(void **state)
     team_run(2, BOARD_BYTES, 0, add_in_turn);
 }
 
-/* The same, where it comes by a call that comes again, and has met the other in another cell. */
+/* The same for a repeated call that has met the other in another cell. */
 static void add_in_two_cells(oriel_shm_offset history)
 {
     add_often(history);
@@ -317,7 +320,7 @@ static void lent_are_forgotten(void **state)
     team_run(2, BOARD_BYTES, 0, forget_between);
 }
 
-/* It goes to the list of what is pending, and is completed there. */
+/* It moves to the list of outstanding accesses, and completes there. */
 static void get_then_end(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
@@ -370,7 +373,7 @@ static void crowd(oriel_shm_offset history, int rank, int first, int last)
     comes_again = true;
 }
 
-/* What is lent, and its neighbour, which is complete with the same number, do not become one. */
+/* A leased entry and its neighbour, which is complete with the same number, do not merge. */
 static void get_neighbours(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, CELL) == 0);
@@ -412,7 +415,7 @@ static void lent_stay_as_they_are_in_a_crowd(void **state)
     team_run(2, BOARD_BYTES, 0, crowd_neighbours);
 }
 
-/* What all know goes when a cell is full, but for what is lent. */
+/* When a cell is full, entries known to all are dropped, except leased ones. */
 static void get_one(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, CELL) == 0);
@@ -438,7 +441,7 @@ static void lent_stay_though_all_know_them(void **state)
     team_run(2, BOARD_BYTES, 0, crowd_what_is_known);
 }
 
-/* It stands behind the cell's first part, which has room again later. */
+/* It is outside the cell's first part, which has room again later. */
 static void get_behind_a_crowd(oriel_shm_offset history)
 {
     EXPECT(get(history, 0, CELL) == 0);
@@ -462,7 +465,7 @@ static void lent_stay_lent_when_a_cell_becomes_short(void **state)
     team_run(2, BOARD_BYTES, 0, crowd_and_clear);
 }
 
-/* More cells than there are lines; to half of them the process comes again when the other does not know it any more. */
+/* More cells than lines; the process returns to half of them when the other has forgotten it. */
 static int64_t one_of_many(int i)
 {
     return (int64_t)(i * UINT64_C(7919) % MANY) * CELL;
@@ -508,9 +511,9 @@ static void lent_l4_lines_go_to_other_cells(void **state)
     team_run(2, BOARD_BYTES, 0, get_and_put_many);
 }
 
-/* --- beside each other --- */
+/* --- aliased histories --- */
 
-/* What stands in the other one already is met by who comes again later. */
+/* An access that the other history already has is compared with a repeated access later. */
 static void get_beside_what_was_put(int rank)
 {
     oriel_shm_offset history = begin(rank);
@@ -536,7 +539,7 @@ static void lent_l2_meet_who_comes_beside(void **state)
     team_run(2, BOARD_BYTES, 0, get_beside_what_was_put);
 }
 
-/* With an argument: the test of that name only. */
+/* With an argument: only the test of that name. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

@@ -1,6 +1,6 @@
-/* Records that are lent: what their origin does without the history's lock is met by whoever comes, whichever is first; what is
- * ordered before is never told.  In this build a record is lent when its call has come there twice.  Processes with random
- * delays. */
+/* Leased records: accesses that the origin makes without the history's lock are compared with every
+ * later access, in any timing. Ordered accesses are never reported. In this build a record is
+ * leased after its call has been there twice. Processes with random delays. */
 #include "check/access/record_lease.h"
 
 #include "check/access/aliased_windows.h"
@@ -15,7 +15,7 @@ enum {
     FAR = 5 << 16
 };
 
-static uint64_t lent; /* comings to what is lent */
+static uint64_t lent; /* accesses through leases */
 
 static uint64_t come_wide_in(oriel_shm_offset history, struct oriel_access *access, int64_t offset,
                              uint64_t len_bytes)
@@ -63,7 +63,7 @@ static void end(oriel_shm_offset history)
     oriel_order_stop();
 }
 
-/* It is lent behind that. */
+/* It is leased after that. */
 static void get_often(oriel_shm_offset history, int rank, int64_t at)
 {
     for (int i = 0; i < 5; i++) {
@@ -72,16 +72,18 @@ static void get_often(oriel_shm_offset history, int rank, int64_t at)
     }
 }
 
-/* --- at once --- */
+/* --- concurrent --- */
 
-/* All but one get what is lent to them, or a part, and that one, which knows all that they have done before, puts. */
+/* All but one get through leased records, or parts of them. The remaining rank, which is ordered
+ * after all their gets, puts. */
 static void get_beside_puts(int rank, bool remade)
 {
     oriel_shm_offset history = begin(rank);
     uint64_t came = 0;
     for (int round = 0; round < ROUNDS; round++) {
         int putter = round % team->n;
-        bool puts = !remade || round % 2 == 1; /* else all is lent until the history goes */
+        /* else all stays leased until the history is freed */
+        bool puts = !remade || round % 2 == 1;
         int64_t at = remade ? 0 : (int64_t)(round % 64) * 2 * WIDE;
         uint64_t part = round % 5 == 0 ? PART : WIDE;
         if (rank == 0)
@@ -144,7 +146,8 @@ static void loans_r6_are_of_a_history_that_stands(void **state)
     team_run(3, BOARD_BYTES, 0, get_beside_puts_of_many_histories);
 }
 
-/* A turn goes round, with all that is known: nobody is blamed who comes to what is lent to him, whichever number it has. */
+/* A turn circulates with full knowledge: no rank is reported for accesses through its leases,
+ * whatever their numbers. */
 static void pass_the_turn(int rank)
 {
     oriel_shm_offset history = begin(rank);
@@ -172,8 +175,8 @@ static void loans_are_not_told_when_ordered(void **state)
     team_run(3, BOARD_BYTES, 0, pass_the_turn);
 }
 
-/* Two that do not know each other get the same bytes and each puts to bytes of its own, all of it lent, while a third one puts
- * small ones elsewhere: nothing is told. */
+/* Two unordered ranks get the same bytes, and each puts to its own bytes, all of it leased. A third
+ * one puts small ones elsewhere: nothing is reported. */
 static void work_apart(int rank)
 {
     oriel_shm_offset history = begin(rank);
@@ -196,7 +199,7 @@ static void loans_of_several_stand_beside_each_other(void **state)
     team_run(3, BOARD_BYTES, 0, work_apart);
 }
 
-/* --- one behind the other --- */
+/* --- one after the other --- */
 
 enum { STEPS = 6 };
 
@@ -239,7 +242,7 @@ static void get_each_time(oriel_shm_offset history)
 }
 TWO(loans_r1_are_not_what_meets_something, get_beside_what_stands, put_and_let_stand, get_each_time)
 
-/* It came with one number, which another one then took, and is complete with the next. */
+/* It began with one number, which another one then took, and completes with the next. */
 static void get_and_let_stand(oriel_shm_offset history)
 {
     get_often(history, 0, 0);
@@ -271,7 +274,7 @@ static void put_to_the_part(oriel_shm_offset history)
 TWO(loans_r4_have_one_number, complete_a_part, get_and_let_stand, know_the_first, complete_mine,
     put_to_the_part)
 
-/* All of it has a new number, and the other one knows that of before. */
+/* All of it has a new number, and the other rank knows the earlier one. */
 static void get_all_again(oriel_shm_offset history)
 {
     uint64_t before = lent;
@@ -295,7 +298,8 @@ static void put_and_find_all(oriel_shm_offset history)
 TWO(loans_r3_have_a_new_number, get_all_anew, get_one, know_the_first, get_all_again,
     put_and_find_all)
 
-/* A part that is pending is met as long as it is, and only there; when it is complete its record may be known, and go. */
+/* An outstanding part conflicts as long as it is outstanding, and only there. When it is complete
+ * its record may be known, and dropped. */
 static void put_while_it_is_pending(oriel_shm_offset history)
 {
     know_all(1);
@@ -322,7 +326,7 @@ static void get_once_more(oriel_shm_offset history)
 TWO(loans_r5_stay_while_a_part_is_pending, put_beside_a_part, get_and_let_stand,
     put_while_it_is_pending, complete_mine, put_behind_it, get_once_more)
 
-/* A second one of its own comes before the first is complete. */
+/* A second one of its own begins before the first is complete. */
 static void put_twice(oriel_shm_offset history)
 {
     for (int i = 0; i < 5; i++) {
@@ -351,7 +355,7 @@ static void get_what_is_known(oriel_shm_offset history)
 TWO(loans_may_have_another_beside, put_in_pairs, put_twice, get_from_both, complete_mine,
     get_what_is_known)
 
-/* What is pending is told with the flags that it has got. */
+/* An outstanding access is reported with its current flags. */
 static uint8_t flags_told;
 
 static void note_flags(const struct oriel_conflict *conflict, void *closure)
@@ -378,7 +382,7 @@ static void put_and_see_flags(oriel_shm_offset history)
 TWO(loans_are_flagged, get_and_flag, get_and_flush_another, put_and_see_flags, complete_mine,
     put_behind_it)
 
-/* One of a group is complete with that. */
+/* A member of a group completes with the group. */
 static void get_of_a_group(oriel_shm_offset history)
 {
     const uint64_t group = ORIEL_ACCESS_GROUP | 5;
@@ -411,7 +415,7 @@ static void complete_the_group(oriel_shm_offset history)
 TWO(loans_may_be_of_a_group, complete_groups, get_of_a_group, put_once, complete_the_group,
     put_behind_it)
 
-/* What all know goes when there are many, but for what is lent. */
+/* When there are many records, those known to all are dropped, except leased ones. */
 static void crowd_and_get_again(oriel_shm_offset history)
 {
     for (int i = 0; i < 2 * ORIEL_HISTORY_SWEEP_FIRST; i++) {
@@ -431,7 +435,7 @@ static void put_unordered(oriel_shm_offset history)
 TWO(loans_stay_though_all_know_them, crowd_what_is_known, get_one, know_the_first,
     crowd_and_get_again, put_unordered)
 
-/* More records than there are lines; to half of them the process comes again when the other does not know it any more. */
+/* More records than lines; the process returns to half of them when the other has forgotten it. */
 static void get_many(oriel_shm_offset history, int from)
 {
     for (int turn = 0; turn < 3; turn++)
@@ -464,7 +468,7 @@ static void put_many(oriel_shm_offset history)
 TWO(loans_r6_lines_go_to_other_records, get_and_put_many, get_all, know_the_first, get_half_again,
     put_many)
 
-/* A part far from the one for which its record was lent is found all the same. */
+/* A part far from the one for which its record was leased is still found. */
 static void get_a_far_part(oriel_shm_offset history)
 {
     get_often(history, 0, 2 * FAR); /* has the first line */
@@ -488,7 +492,7 @@ static void put_far_and_near(oriel_shm_offset history)
 }
 TWO(loans_are_found_far_from_where_they_began, get_far_and_near, get_a_far_part, put_far_and_near)
 
-/* One history has all lines, and another one comes to have some of them, soon. */
+/* One history has all lines, and another one soon gets some of them. */
 static void get_from_two(int rank)
 {
     oriel_shm_offset history = begin(rank);
@@ -522,7 +526,7 @@ static void loans_r6_lines_go_to_other_histories(void **state)
     team_run(2, BOARD_BYTES, 0, get_from_two);
 }
 
-/* Somebody was killed in the middle of a change: the history is emptied, and what was lent of it is lent no more. */
+/* A process was killed in the middle of a change: the history is emptied, and its leases end. */
 static void put_where_all_is_emptied(oriel_shm_offset history)
 {
     uint32_t *busy = (uint32_t *)((char *)oriel_shm_at(history) + sizeof(struct oriel_shm_lock));
@@ -540,9 +544,9 @@ static void get_and_find_that(oriel_shm_offset history)
 TWO(loans_r6_end_where_a_history_is_emptied, lend_and_empty, get_one, put_where_all_is_emptied,
     get_and_find_that)
 
-/* --- beside each other --- */
+/* --- aliased histories --- */
 
-/* What stands in the other one already is met by who comes again later. */
+/* An access that the other history already has is compared with a repeated access later. */
 static void get_beside_what_was_put(int rank)
 {
     oriel_shm_offset history = begin(rank);
@@ -571,7 +575,7 @@ static void loans_r2_meet_who_comes_beside(void **state)
     team_run(2, BOARD_BYTES, 0, get_beside_what_was_put);
 }
 
-/* With an argument: the test of that name only. */
+/* With an argument: only the test of that name. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
