@@ -81,7 +81,8 @@ static bool may_copy(const struct oriel_remote *there)
  * the limit. */
 static void promote_all_the_time(char *memory, uint64_t len_bytes)
 {
-    struct oriel_promote_options how = {.method = means, .huge_allowed = true, .pins_allowed = true};
+    struct oriel_promote_options how = {
+        .method = means, .huge_allowed = true, .pins_allowed = true};
     struct oriel_promoted promoted;
     int refusals = 0;
     for (uint64_t begin_ns = oriel_now_ns(); oriel_now_ns() - begin_ns < 500000000;) {
@@ -189,7 +190,8 @@ static void kill_copying(struct oriel_window *window)
         team_kill(1);
         team_flag_set(0, 1);
     } else {
-        struct oriel_promote_options how = {.method = means, .huge_allowed = true, .pins_allowed = true};
+        struct oriel_promote_options how = {
+            .method = means, .huge_allowed = true, .pins_allowed = true};
         struct oriel_promoted promoted;
         team_flag_await(0, 1);
         team_expect(oriel_promote((uintptr_t)memory, ORIEL_PAGE_BYTES, &how, &promoted) ==

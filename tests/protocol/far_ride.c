@@ -173,7 +173,8 @@ static void be_refused(struct oriel_window *whole)
         team_expect(apart_get(window, 1, 0, &got) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_OTHER && got == 7);
         team_expect(oriel_lock_later(window, 1, false) == ORIEL_OK);
-        team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER);
+        team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
+                    ORIEL_E_OTHER);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_NO_MEM);
         team_expect((window->far->target_flags[1] & ORIEL_INTERNODE_LOCK_REFUSED) == 0);
         team_expect(apart_peek(whole, 1, 0) == 9 && !oriel_access_allowed(window, 1));

@@ -280,7 +280,8 @@ void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_a
     waiting[waiting_count++].len_bytes = len_bytes;
 }
 
-void oriel_internode_record_failure(struct oriel_window *window, int32_t from, enum oriel_status status)
+void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
+                                    enum oriel_status status)
 {
     (void)window, (void)from;
     wire.failures++;

@@ -21,7 +21,8 @@
 #define PAGE ORIEL_PAGE_BYTES
 #define MIB  (UINT64_C(1) << 20)
 
-__attribute__((unused)) static struct oriel_promote_options protect = {.method = ORIEL_BARRIER_UFFD};
+__attribute__((unused)) static struct oriel_promote_options protect = {.method =
+                                                                           ORIEL_BARRIER_UFFD};
 static struct oriel_promote_options quiesce = {.method = ORIEL_BARRIER_STOP_THREADS};
 
 #define BY_BOTH(test)                                                                              \
@@ -139,8 +140,8 @@ static inline bool count_mapping(const struct oriel_mapping *mapping, void *cont
 static inline int mappings_in(const void *base, uint64_t len_bytes)
 {
     int count = 0;
-    assert_true(oriel_proc_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping,
-                                 &count));
+    assert_true(oriel_proc_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false,
+                                      count_mapping, &count));
     return count;
 }
 

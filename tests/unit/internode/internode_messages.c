@@ -490,7 +490,8 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false);
     assert_int_equal(wire.answers, 2);
     assert_null(far.locks);
-    assert_int_equal(wire.failures + refusals + far.lazy_locks + oriel_internode_has_waiting_locks(), 0);
+    assert_int_equal(
+        wire.failures + refusals + far.lazy_locks + oriel_internode_has_waiting_locks(), 0);
     free(far.spare_lock);
     wire_close();
 }

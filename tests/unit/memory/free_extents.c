@@ -87,7 +87,8 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
             uint64_t align_bytes = (uint64_t)UNIT_BYTES << (next_random() % 6);
             bool room = model_has_room(len_bytes, align_bytes);
             assert_int_equal(
-                oriel_free_extents_remove_fit(&arena, len_bytes, align_bytes, &block->offset), room);
+                oriel_free_extents_remove_fit(&arena, len_bytes, align_bytes, &block->offset),
+                room);
             refused += !room;
             if (room) {
                 assert_int_equal(block->offset % align_bytes, 0);

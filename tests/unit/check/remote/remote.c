@@ -334,7 +334,8 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
+        {{.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE,
+          .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
          false},
         {{.kind = ORIEL_CHECK_REMOTE_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };

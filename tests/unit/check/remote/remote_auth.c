@@ -314,7 +314,8 @@ static void proof_p6_half_a_claim_is_refused(void **state)
         connect_ends(port, &from, &server);
         say(from, &heard.claim, sizeof heard.claim - missing);
         await_something(server);
-        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &heard.challenge), missing == 0);
+        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &heard.challenge),
+                         missing == 0);
         close(from);
         close(server);
     }

@@ -95,8 +95,8 @@ static void expect_ordinary(const struct oriel_promote_options *how)
 typedef bool attempt(char *memory, const struct oriel_promote_options *how, int first, int most,
                      int *salt);
 
-static bool promote_and_end(char *memory, const struct oriel_promote_options *how, int first, int most,
-                            int *salt)
+static bool promote_and_end(char *memory, const struct oriel_promote_options *how, int first,
+                            int most, int *salt)
 {
     struct oriel_promoted promoted;
     refuse(first, most);
