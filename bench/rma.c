@@ -147,10 +147,10 @@ _Noreturn static void exit_without_finalize(int status)
 
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* cppcheck-suppress IOWithoutPositioning; it is a socket, and nothing is buffered */
     if (launcher && (setvbuf(launcher, NULL, _IONBF, 0) != 0 ||
+                     /* cppcheck-suppress IOWithoutPositioning; it is an unbuffered socket */
                      fputs("cmd=finalize\n", launcher) < 0 || fgetc(launcher) == EOF))
-        fprintf(stderr, "rma: the launcher says no farewell\n");
+        fprintf(stderr, "rma: the launcher did not answer\n");
     _exit(status);
 }
 

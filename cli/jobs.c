@@ -133,9 +133,9 @@ static void process_append(struct oriel_jobs *jobs, const struct oriel_process *
 static int memory_file_open(int directory, const char *name, struct stat *out)
 {
     struct statfs place;
-    int seen = oriel_seen_file(directory, name, out);
+    int seen = oriel_checked_path_open(directory, name, out);
     if (seen < 0 || (fstatfs(seen, &place) == 0 && place.f_type == TMPFS_MAGIC))
-        return seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
+        return seen < 0 ? -1 : oriel_checked_reopen(seen, O_RDONLY | O_NONBLOCK);
     close(seen);
     return -1;
 }
@@ -239,7 +239,7 @@ static bool state_read(int fd, struct oriel_state *out)
 
 static void wait_copy(const struct oriel_state *state, struct oriel_wait_seen *out)
 {
-    *out = (struct oriel_wait_seen){.what = state->waiting < ORIEL_WAITINGS
+    *out = (struct oriel_wait_seen){.what = state->waiting < ORIEL_WAITING_COUNT
                                                 ? (enum oriel_waiting)state->waiting
                                                 : ORIEL_WAITING_NOTHING,
                                     .rank = state->rank,
@@ -314,7 +314,7 @@ static void process_update(struct oriel_process *process)
     if (pread(process->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         !state_read(process->fd, &state))
         return;
-    process->has_left = header.state == ORIEL_FILE_LEFT;
+    process->has_left = header.state == ORIEL_FILE_FINALISED;
     if (state.magic != ORIEL_STATE_MAGIC)
         return;
     if (state.version == ORIEL_STATE_VERSION)

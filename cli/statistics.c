@@ -175,19 +175,19 @@ static bool next_window(char **at, const char *end, struct window_part *out)
     out->record = (struct oriel_window_record *)*at;
     int32_t n = out->record->n;
     if (n < 0 || (size_t)n > (size_t)(end - *at) / sizeof(struct oriel_toward) ||
-        (size_t)(end - *at) < oriel_gathered_window_bytes(n) ||
+        (size_t)(end - *at) < oriel_merged_window_bytes(n) ||
         (n > 0 && (out->record->rank < 0 || out->record->rank >= n)))
         return false;
     out->toward = (const struct oriel_toward *)(out->record + 1);
     out->ranks = (const int32_t *)(out->toward + n);
-    *at += oriel_gathered_window_bytes(n);
+    *at += oriel_merged_window_bytes(n);
     return true;
 }
 
 static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
 {
-    const struct oriel_gathered *part = (const struct oriel_gathered *)*at;
-    if ((size_t)(end - *at) < sizeof *part || part->magic != ORIEL_GATHERED_MAGIC ||
+    const struct oriel_merged_records *part = (const struct oriel_merged_records *)*at;
+    if ((size_t)(end - *at) < sizeof *part || part->magic != ORIEL_MERGED_MAGIC ||
         part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 ||
         part->world_rank >= job->head->ranks)
         return false;
@@ -211,7 +211,7 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     const struct oriel_statistics_head *head = request;
     char *at = (char *)(uintptr_t)request + sizeof *head;
     const char *end = (const char *)request + len_bytes;
-    if (len_bytes < sizeof *head || head->magic != ORIEL_GATHERED_MAGIC || head->ranks < 0)
+    if (len_bytes < sizeof *head || head->magic != ORIEL_MERGED_MAGIC || head->ranks < 0)
         return false;
     *out = (struct oriel_job_sum){
         .head = head, .has_reported = zeroed_alloc((size_t)head->ranks, sizeof *out->has_reported)};

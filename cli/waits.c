@@ -75,7 +75,7 @@ uint64_t oriel_waits_ns(const struct oriel_waits *waits, size_t i)
 
 const char *oriel_waits_call(const struct oriel_process *process)
 {
-    static const char *const calls[ORIEL_WAITINGS] = {
+    static const char *const calls[ORIEL_WAITING_COUNT] = {
         [ORIEL_WAITING_NOTHING] = "",
         [ORIEL_WAITING_FENCE] = "MPI_Win_fence",
         [ORIEL_WAITING_FREE] = "MPI_Win_free",
@@ -86,13 +86,13 @@ const char *oriel_waits_call(const struct oriel_process *process)
         [ORIEL_WAITING_LOCK] = "MPI_Win_lock",
         [ORIEL_WAITING_LOCK_ALL] = "MPI_Win_lock_all",
         [ORIEL_WAITING_UPDATE] = "an accumulate",
-        [ORIEL_WAITING_MACHINE] = "a call that needs another node",
+        [ORIEL_WAITING_NODE] = "a call that needs another node",
         [ORIEL_WAITING_AGENT] = "an operation by the target's agent",
     };
     return calls[process->wait.what];
 }
 
-const char *oriel_waits_word(const struct oriel_process *process)
+const char *oriel_waits_state_name(const struct oriel_process *process)
 {
     if (process->has_ended)
         return "ended";
@@ -105,7 +105,7 @@ const char *oriel_waits_word(const struct oriel_process *process)
     return process->run == 'R' ? "computes" : "sleeps";
 }
 
-void oriel_ranks_say(const int32_t *ranks, size_t count, FILE *out)
+void oriel_ranks_print(const int32_t *ranks, size_t count, FILE *out)
 {
     for (size_t i = 0; i < count;) {
         size_t end = i;
@@ -121,17 +121,18 @@ void oriel_ranks_say(const int32_t *ranks, size_t count, FILE *out)
 static void ranks_print_titled(const int32_t *ranks, size_t count, FILE *out)
 {
     fputs(count == 1 ? "rank " : "ranks ", out);
-    oriel_ranks_say(ranks, count, out);
+    oriel_ranks_print(ranks, count, out);
 }
 
 /* Prints the ranks that it waits for, phrased for the call. */
 static void waited_ranks_print(const struct oriel_wait_seen *wait, const int32_t *ranks,
                                size_t count, FILE *out)
 {
-    static const char *const before[ORIEL_WAITINGS] = {[ORIEL_WAITING_POST] = "the post of ",
-                                                       [ORIEL_WAITING_UPDATE] = "the update of ",
-                                                       [ORIEL_WAITING_MACHINE] = "an answer from ",
-                                                       [ORIEL_WAITING_AGENT] = "the agent of "};
+    static const char *const before[ORIEL_WAITING_COUNT] = {
+        [ORIEL_WAITING_POST] = "the post of ",
+        [ORIEL_WAITING_UPDATE] = "the update of ",
+        [ORIEL_WAITING_NODE] = "an answer from ",
+        [ORIEL_WAITING_AGENT] = "the agent of "};
     if (wait->what == ORIEL_WAITING_LOCK)
         fprintf(out, " for the lock of rank %d",
                 (int)(wait->world_rank >= 0 ? wait->world_rank : wait->rank));
@@ -162,7 +163,7 @@ static void duration_print(uint64_t ns, FILE *out)
         fprintf(out, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
 }
 
-void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out)
+void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out)
 {
     const struct oriel_process *process = &waits->processes[i];
     const struct oriel_wait_seen *wait = &process->wait;
@@ -177,14 +178,14 @@ void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out)
     free(ranks);
 }
 
-void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out)
+void oriel_waits_print(const struct oriel_waits *waits, size_t i, FILE *out)
 {
     const struct oriel_process *process = &waits->processes[i];
-    const char *word = oriel_waits_word(process);
+    const char *word = oriel_waits_state_name(process);
     bool stopped = strcmp(word, "stopped") == 0;
     if (process->wait.what != ORIEL_WAITING_NOTHING && !process->has_ended) {
         fputs("waits in ", out);
-        oriel_waits_say_wait(waits, i, out);
+        oriel_waits_print_wait(waits, i, out);
         fputs(stopped ? "; stopped by a signal or a debugger" : "", out);
     } else {
         fprintf(out, "%s%s", word,

@@ -28,16 +28,16 @@ uint64_t oriel_waits_ns(const struct oriel_waits *waits, size_t i);
 const char *oriel_waits_call(const struct oriel_process *process);
 
 /* Prints the wait of a waiting process: 'MPI_Win_fence of "halo" for ranks 3, 5, since 12 s'. */
-void oriel_waits_say_wait(const struct oriel_waits *waits, size_t i, FILE *out);
+void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out);
 
 /* Prints "waits in " and the wait, or the other state of the process. */
-void oriel_waits_say(const struct oriel_waits *waits, size_t i, FILE *out);
+void oriel_waits_print(const struct oriel_waits *waits, size_t i, FILE *out);
 
 /* One word for its state: waits, computes, sleeps, stopped, finalised, ended. */
-const char *oriel_waits_word(const struct oriel_process *process);
+const char *oriel_waits_state_name(const struct oriel_process *process);
 
 /* Prints ranks: "3, 5-9". */
-void oriel_ranks_say(const int32_t *ranks, size_t count, FILE *out);
+void oriel_ranks_print(const int32_t *ranks, size_t count, FILE *out);
 
 /* Visits each ring of ranks that have waited for each other for a second. Each rank waits for the
  * next one, the last for the first. No two rings share a rank. */

@@ -17,7 +17,7 @@ static const struct {
 } rules[] = {
 #define RULE(name, number_, title_, text, example, remedy_)                                        \
     {.number = number_, .title = title_, .remedy = remedy_},
-#include "check/rules/rules.def"
+#include "check/report/rules.def"
 #undef RULE
 };
 

@@ -9,11 +9,11 @@
 #include "cli/hosts.h"
 
 struct oriel_installed {
-    bool found;             /* the loader finds the host's library, and it returned its version */
-    char library[PATH_MAX]; /* path of the host's library */
-    char version[256];      /* first line of MPI_Get_library_version */
-    char refused[256];      /* the loader's or library's error when found is false */
-    bool served;            /* liboriel.so for the host is readable */
+    bool found;              /* the loader finds the host's library, and it returned its version */
+    char library[PATH_MAX];  /* path of the host's library */
+    char version[256];       /* first line of MPI_Get_library_version */
+    char refused[256];       /* the loader's or library's error when found is false */
+    bool served;             /* liboriel.so for the host is readable */
     char liboriel[PATH_MAX]; /* path of liboriel.so, whether it exists or not */
 };
 

@@ -48,8 +48,8 @@ static void file_free(struct file *file)
 static bool source_open(const char *path, struct oriel_trace_source *out, const char **trouble)
 {
     struct stat info;
-    int seen = oriel_seen_file(AT_FDCWD, path, &info);
-    out->fd = seen < 0 ? -1 : oriel_seen_open(seen, O_RDONLY | O_NONBLOCK);
+    int seen = oriel_checked_path_open(AT_FDCWD, path, &info);
+    out->fd = seen < 0 ? -1 : oriel_checked_reopen(seen, O_RDONLY | O_NONBLOCK);
     if (out->fd < 0)
         *trouble = errno == 0 ? "is not a regular file" : strerror(errno);
     return out->fd >= 0;

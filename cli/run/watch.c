@@ -61,9 +61,9 @@ static void longest_wait_print(const struct oriel_waits *waits, const char *befo
             alike[count++] = waits->processes[i].world_rank;
     if (count > 0) {
         fputs(before, out);
-        oriel_ranks_say(alike, count, out);
+        oriel_ranks_print(alike, count, out);
         fputs(" in ", out);
-        oriel_waits_say_wait(waits, longest, out);
+        oriel_waits_print_wait(waits, longest, out);
     }
     free(ranks);
 }

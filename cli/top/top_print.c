@@ -108,7 +108,7 @@ static void missing_ranks_print(const struct oriel_waits *waits, FILE *out)
     size_t count = missing_ranks_find(waits, ranks);
     if (count > 0) {
         fprintf(out, "  %s ", count == 1 ? "rank" : "ranks");
-        oriel_ranks_say(ranks, count, out);
+        oriel_ranks_print(ranks, count, out);
         fprintf(out, " %s created no window yet, %s ended, or %s on another node\n",
                 count == 1 ? "has" : "have", count == 1 ? "has" : "have",
                 count == 1 ? "is" : "are");
@@ -136,7 +136,7 @@ void oriel_top_print(const struct oriel_waits *waits, FILE *out)
         if (process->why[0] != '\0')
             fputs(process->why, out);
         else
-            oriel_waits_say(waits, i, out);
+            oriel_waits_print(waits, i, out);
         fputc('\n', out);
     }
     missing_ranks_print(waits, out);
@@ -181,7 +181,7 @@ static json_t *rank_json(const struct oriel_waits *waits, size_t i)
     oriel_json_set(rank, "rank",
                    process->world_rank >= 0 ? json_integer(process->world_rank) : json_null());
     oriel_json_set(rank, "process", json_integer(process->pid));
-    oriel_json_set(rank, "state", json_string(oriel_waits_word(process)));
+    oriel_json_set(rank, "state", json_string(oriel_waits_state_name(process)));
     oriel_json_set(rank, "operations_per_s",
                    known ? json_real(process->operations_rate) : json_null());
     oriel_json_set(rank, "bytes_per_s", known ? json_real(process->bytes_rate) : json_null());

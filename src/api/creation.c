@@ -175,7 +175,7 @@ int oriel_entry_Win_free(MPI_Win *win)
         return code;
     }
     enum oriel_status status = oriel_epochs_closed(window);
-    oriel_window_begin_end(window);
+    oriel_window_free_begin(window);
     if (status == ORIEL_OK && !window->parted) {
         window->ending = true;
         status = oriel_barrier(window);
@@ -217,7 +217,7 @@ static enum oriel_status attach_checked(struct oriel_window *window, const void 
         return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)size);
     enum oriel_status status = oriel_attach(window, (uint64_t)(uintptr_t)base, (uint64_t)size);
     if (status == ORIEL_OK)
-        oriel_paths_note(window, "MPI_Win_attach");
+        oriel_path_info_report(window, "MPI_Win_attach");
     return status;
 }
 

@@ -38,7 +38,7 @@ int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided
 /* The host refuses a NULL. */
 int oriel_entry_Comm_free(MPI_Comm *comm)
 {
-    struct oriel_freeing freeing;
+    struct oriel_comm_freeing freeing;
     oriel_comm_cache_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
     int code = oriel_host()->Comm_free(comm);
     oriel_comm_cache_end_free(&freeing);
@@ -47,7 +47,7 @@ int oriel_entry_Comm_free(MPI_Comm *comm)
 
 int oriel_entry_Comm_disconnect(MPI_Comm *comm)
 {
-    struct oriel_freeing freeing;
+    struct oriel_comm_freeing freeing;
     oriel_comm_cache_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
     int code = oriel_host()->Comm_disconnect(comm);
     oriel_comm_cache_end_free(&freeing);

@@ -33,14 +33,14 @@ static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int f
     return (void *)syscall(SYS_mremap, start, old_bytes, new_bytes, flags, place);
 }
 
-static _Atomic(oriel_advise *) next = advise_kernel;
+static _Atomic(oriel_discard_advise *) next = advise_kernel;
 static _Atomic(remap_fn *) next_remap = remap_kernel;
 
 /* Libraries that register memory with a device intercept libc's functions, so those are called if
  * possible. */
 __attribute__((constructor)) static void find_next(void)
 {
-    oriel_advise *advise = (oriel_advise *)oriel_host_symbol("madvise");
+    oriel_discard_advise *advise = (oriel_discard_advise *)oriel_host_symbol("madvise");
     remap_fn *remap = (remap_fn *)oriel_host_symbol("mremap");
     if (advise != NULL)
         atomic_store_explicit(&next, advise, memory_order_relaxed);

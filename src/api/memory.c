@@ -60,7 +60,7 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
     if (status == ORIEL_OK) {
         const uint64_t align_bytes = oriel_hints_alignment(&hints);
         status = oriel_window_start() == ORIEL_OK
-                     ? oriel_file_alloc_given((uint64_t)size, align_bytes, &offset)
+                     ? oriel_file_alloc_mem((uint64_t)size, align_bytes, &offset)
                      : ORIEL_E_OTHER;
         if (status == ORIEL_E_OTHER)
             return host_alloc_aligned(size, info, align_bytes, baseptr);
@@ -76,7 +76,7 @@ int oriel_entry_Free_mem(void *base)
     uint64_t offset;
     if (!oriel_file_find(base, 1, &offset))
         return host_free_aligned(base);
-    if (oriel_handle_in_child() || oriel_file_free_given(offset))
+    if (oriel_handle_in_child() || oriel_file_free_mem(offset))
         return MPI_SUCCESS;
     return oriel_error_raise_nowhere(
         "MPI_Free_mem",

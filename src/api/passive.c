@@ -159,7 +159,7 @@ static inline enum oriel_status flush_target(struct oriel_window *window, int32_
     if (remote)
         oriel_tls_cache_flush();
     else
-        oriel_tls_cache_take_turn();
+        oriel_tls_cache_count_turn();
     return done;
 }
 

@@ -139,7 +139,7 @@ static __attribute__((noinline)) int get_bytes(void *to, const void *from, uint6
 
 static __attribute__((noinline)) int put_bytes(void *to, const void *from, uint64_t len_bytes)
 {
-    oriel_copy_ahead(to, len_bytes);
+    oriel_copy_premap(to, len_bytes);
     oriel_copy(to, from, len_bytes);
     return MPI_SUCCESS;
 }
@@ -181,7 +181,7 @@ find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype
 static __attribute__((noinline)) int copy_without_loop(const struct oriel_copy_prepared *prepared,
                                                        char *to, const char *from, const char *call)
 {
-    if (oriel_copy_otherwise(prepared, to, from))
+    if (oriel_copy_general(prepared, to, from))
         return MPI_SUCCESS;
     return oriel_error_raise(oriel_tls_cache.window, call,
                              oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype"));
@@ -232,7 +232,7 @@ static __attribute__((noinline)) int put_general(const void *origin_addr, int or
                             target_count, target_datatype, win);
     oriel_tls_cache_mark();
     if (repeated->copy.loop != NULL && repeated->copy.count == 1)
-        oriel_copy_ahead(oriel_at(there, repeated->copy.to_bytes), repeated->copy.len_bytes);
+        oriel_copy_premap(oriel_at(there, repeated->copy.to_bytes), repeated->copy.len_bytes);
     return copy_prepared(&repeated->copy, there, origin_addr, put.call);
 }
 

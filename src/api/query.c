@@ -37,7 +37,7 @@ int oriel_entry_Win_get_info(MPI_Win win, MPI_Info *info_used)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_get_info(win, info_used)
                                               : oriel_error_not_a_window("MPI_Win_get_info");
-    const struct oriel_paths paths = oriel_paths_of(window);
+    const struct oriel_path_info paths = oriel_path_info_get(window);
     return oriel_error_raise(window, "MPI_Win_get_info",
                              oriel_hints_write(&window->host->hints, &paths, info_used));
 }
@@ -83,7 +83,7 @@ int oriel_entry_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, i
 /* Whether this process can load from and store to the rank's window. */
 static bool is_shared(const struct oriel_window *window, int rank)
 {
-    return window->targets[rank].mechanism == ORIEL_BY_ARENA || rank == window->rank;
+    return window->targets[rank].mechanism == ORIEL_MECHANISM_DIRECT || rank == window->rank;
 }
 
 /* In shared memory a part of no bytes has an address, too: MPI_Win_allocate_shared returned it to

@@ -62,7 +62,7 @@ static void report_ended_requests(void)
         struct oriel_request_state *asked = (struct oriel_request_state *)next;
         bool well = next->status == ORIEL_OK;
         next = next->next_ended;
-        oriel_host_request_end(asked->handle);
+        oriel_host_request_complete(asked->handle);
         if (well)
             atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
         request_drop_owner(asked);
@@ -80,7 +80,7 @@ static enum oriel_status request_create(struct oriel_window *window,
     atomic_init(&asked->owners, 2);
     asked->win = window->host->handle;
     asked->window_id = window->far->id;
-    enum oriel_status status = oriel_host_open_request(
+    enum oriel_status status = oriel_host_request_start(
         request_query_callback, request_free_callback, asked, &asked->handle);
     if (status != ORIEL_OK)
         free(asked);

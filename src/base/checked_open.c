@@ -18,7 +18,7 @@ static int openat_with_spare(int directory, const char *name, int flags)
     return fd;
 }
 
-int oriel_seen_file(int directory, const char *name, struct stat *out)
+int oriel_checked_path_open(int directory, const char *name, struct stat *out)
 {
     int checked_fd = openat_with_spare(directory, name, O_PATH);
     if (checked_fd < 0 || (fstat(checked_fd, out) == 0 && S_ISREG(out->st_mode)))
@@ -28,7 +28,7 @@ int oriel_seen_file(int directory, const char *name, struct stat *out)
     return -1;
 }
 
-int oriel_seen_open(int checked_fd, int flags)
+int oriel_checked_reopen(int checked_fd, int flags)
 {
     char path[64];
     /* thread-self: a thread may have its own descriptor table */
@@ -43,22 +43,22 @@ int oriel_seen_open(int checked_fd, int flags)
 static int memory_file_open(const char *link, uid_t owner)
 {
     struct stat about;
-    int checked_fd = oriel_seen_file(AT_FDCWD, link, &about);
+    int checked_fd = oriel_checked_path_open(AT_FDCWD, link, &about);
     if (checked_fd < 0)
         return -1;
     if (about.st_nlink == 0 && about.st_uid == owner)
-        return oriel_seen_open(checked_fd, O_RDWR);
+        return oriel_checked_reopen(checked_fd, O_RDWR);
     close(checked_fd);
     errno = 0;
     return -1;
 }
 
-int oriel_seen_open_memory(const char *link, uid_t owner)
+int oriel_checked_memory_open(const char *link, uid_t owner)
 {
     int fd = memory_file_open(link, owner);
     int reason = errno;
     if (fd < 0)
-        oriel_reserve_fd_restore_spare(); /* the descriptor that needed the spare is closed again */
+        oriel_reserve_fd_restore(); /* the descriptor that needed the spare is closed again */
     errno = reason;
     return fd;
 }

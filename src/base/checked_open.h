@@ -8,15 +8,15 @@
 
 /* Returns a descriptor that refers to a regular file but can neither read nor write, or -1 with
  * errno. errno is 0 if the name leads to something other than a regular file. */
-int oriel_seen_file(int directory, const char *name, struct stat *out);
+int oriel_checked_path_open(int directory, const char *name, struct stat *out);
 
 /* Opens the file that seen refers to, with open's flags, and closes seen. Returns -1 with errno on
  * failure. */
-int oriel_seen_open(int checked_fd, int flags);
+int oriel_checked_reopen(int checked_fd, int flags);
 
 /* Opens another process's memory file for reading and writing, by its link /proc/PID/fd/N. Returns
  * -1 with errno on failure. errno is 0 if it is not a regular file, has a name, or belongs to
  * another owner. */
-int oriel_seen_open_memory(const char *link, uid_t owner);
+int oriel_checked_memory_open(const char *link, uid_t owner);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /* The limit in bytes; UINT64_MAX if there is none. */
-uint64_t oriel_size_most(void);
+uint64_t oriel_file_limit(void);
 
 /* Resizes the file. Returns false with errno, which is EFBIG if the size is beyond the limit. */
-bool oriel_size_set(int fd, uint64_t len_bytes);
+bool oriel_file_resize(int fd, uint64_t len_bytes);
 
 #endif

@@ -6,8 +6,8 @@
 
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
-enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void),
-                                   void (*in_parent)(void), void (*in_child)(void))
+enum oriel_status oriel_fork_register(_Atomic bool *watches, void (*before)(void),
+                                      void (*in_parent)(void), void (*in_child)(void))
 {
     if (atomic_load_explicit(watches, memory_order_acquire))
         return ORIEL_OK;

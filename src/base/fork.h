@@ -10,7 +10,7 @@
 
 /* watches is the set's flag, initially false. Any of the three handlers may be NULL. If
  * registration runs out of memory (ORIEL_E_NO_MEM), the next call retries. */
-enum oriel_status oriel_fork_watch(_Atomic bool *watches, void (*before)(void),
-                                   void (*in_parent)(void), void (*in_child)(void));
+enum oriel_status oriel_fork_register(_Atomic bool *watches, void (*before)(void),
+                                      void (*in_parent)(void), void (*in_child)(void));
 
 #endif

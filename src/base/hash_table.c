@@ -138,7 +138,7 @@ bool oriel_hash_table_reserve(struct oriel_hash_table *table)
     return ok;
 }
 
-bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, void *value)
+bool oriel_hash_table_set_nolock(struct oriel_hash_table *table, uint64_t key, void *value)
 {
     bool ok = slots_reserve(table);
     if (ok) {
@@ -156,7 +156,7 @@ bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, vo
 bool oriel_hash_table_set(struct oriel_hash_table *table, uint64_t key, void *value)
 {
     pthread_mutex_lock(&table->mutex);
-    bool ok = oriel_hash_table_set_alone(table, key, value);
+    bool ok = oriel_hash_table_set_nolock(table, key, value);
     pthread_mutex_unlock(&table->mutex);
     return ok;
 }
@@ -176,7 +176,7 @@ static void slot_remove(struct oriel_hash_table_slots *slots, uint64_t hole)
     slot_store(&slots->slot[hole], 0, NULL);
 }
 
-bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key, const void *value)
+bool oriel_hash_table_remove_nolock(struct oriel_hash_table *table, uint64_t key, const void *value)
 {
     bool removed = false;
     struct oriel_hash_table_slots *slots =
@@ -197,7 +197,7 @@ bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key,
 bool oriel_hash_table_remove(struct oriel_hash_table *table, uint64_t key, const void *value)
 {
     pthread_mutex_lock(&table->mutex);
-    bool removed = oriel_hash_table_remove_alone(table, key, value);
+    bool removed = oriel_hash_table_remove_nolock(table, key, value);
     pthread_mutex_unlock(&table->mutex);
     return removed;
 }

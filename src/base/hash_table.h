@@ -34,8 +34,9 @@ bool oriel_hash_table_reserve(struct oriel_hash_table *table);
 bool oriel_hash_table_remove(struct oriel_hash_table *table, uint64_t key, const void *value);
 
 /* The same two functions for callers that exclude all other writers with their own mutex. */
-bool oriel_hash_table_set_alone(struct oriel_hash_table *table, uint64_t key, void *value);
-bool oriel_hash_table_remove_alone(struct oriel_hash_table *table, uint64_t key, const void *value);
+bool oriel_hash_table_set_nolock(struct oriel_hash_table *table, uint64_t key, void *value);
+bool oriel_hash_table_remove_nolock(struct oriel_hash_table *table, uint64_t key,
+                                    const void *value);
 
 /* Calls visit for every value while it holds the writers' mutex; visit must not change the
  * table. */

@@ -229,8 +229,8 @@ static uint64_t deadline_ns(void)
     return oriel_now_ns() + TIMEOUT_S * UINT64_C(1000000000);
 }
 
-bool oriel_helper_ask(const char *service, const void *request, size_t len_bytes, void **answer,
-                      size_t *answer_bytes)
+bool oriel_helper_request(const char *service, const void *request, size_t len_bytes, void **answer,
+                          size_t *answer_bytes)
 {
     int error = errno;
     int fd = len_bytes > ORIEL_HELPER_LEN_MAX ? -1 : helper_connect(service, -1);
@@ -283,8 +283,9 @@ static int persistent_helper_start(_Atomic uint64_t *shared_name, uint64_t old_n
     return fd;
 }
 
-bool oriel_helper_ask_kept(_Atomic uint64_t *shared_name, const char *service, const void *request,
-                           size_t len_bytes, void **answer, size_t *answer_bytes)
+bool oriel_helper_request_persistent(_Atomic uint64_t *shared_name, const char *service,
+                                     const void *request, size_t len_bytes, void **answer,
+                                     size_t *answer_bytes)
 {
     int error = errno;
     uint64_t until_ns = deadline_ns();

@@ -50,12 +50,13 @@ struct oriel_helper_json {
 
 /* Sends a request; *answer is from malloc. Returns false if there is no command, no process, or no
  * answer in time. The caller then continues without an answer. */
-bool oriel_helper_ask(const char *service, const void *request, size_t len_bytes, void **answer,
-                      size_t *answer_bytes);
+bool oriel_helper_request(const char *service, const void *request, size_t len_bytes, void **answer,
+                          size_t *answer_bytes);
 
 /* The same with a persistent helper for all processes of the node that share the word. The word is
  * the helper's name, initially 0. If the helper has exited, the next request starts another. */
-bool oriel_helper_ask_kept(_Atomic uint64_t *shared_name, const char *service, const void *request,
-                           size_t len_bytes, void **answer, size_t *answer_bytes);
+bool oriel_helper_request_persistent(_Atomic uint64_t *shared_name, const char *service,
+                                     const void *request, size_t len_bytes, void **answer,
+                                     size_t *answer_bytes);
 
 #endif

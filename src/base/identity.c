@@ -68,7 +68,7 @@ int32_t oriel_identity_word_pid(uint64_t word)
     return (int32_t)(word & ((UINT64_C(1) << PID_BITS) - 1));
 }
 
-bool oriel_identity_word_lives(uint64_t word)
+bool oriel_identity_word_alive(uint64_t word)
 {
     struct oriel_identity identity = {.start_time = word >> PID_BITS,
                                       .pid = oriel_identity_word_pid(word)};
@@ -96,6 +96,6 @@ bool oriel_identity_alive(const struct oriel_identity *identity)
     close(fd);
     alive = alive &&
             (!read_start_time(identity->pid, &start_time) || start_time == identity->start_time);
-    oriel_reserve_fd_restore_spare();
+    oriel_reserve_fd_restore();
     return alive;
 }

@@ -32,7 +32,7 @@ uint64_t oriel_identity_own_word(void);
 
 /* The process that the word identifies. */
 int32_t oriel_identity_word_pid(uint64_t word);
-bool oriel_identity_word_lives(uint64_t word);
+bool oriel_identity_word_alive(uint64_t word);
 
 /* True if that very process still runs; false for a zombie and for another process with the same
  * PID. Restores the spare descriptor (base/reserve_fd.h). */

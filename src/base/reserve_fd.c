@@ -24,7 +24,7 @@ static struct {
 } spare = {.fd = NONE};
 static _Thread_local bool has_own_fd_table;
 
-int oriel_reserve_fd_high(int fd)
+int oriel_reserve_fd_move_high(int fd)
 {
     int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
     if (high < 0)
@@ -68,7 +68,7 @@ static bool spare_is_open(void)
 static void spare_create(void)
 {
     struct stat info = {.st_ino = 0};
-    spare.fd = oriel_reserve_fd_high(memfd_create("oriel-spare", MFD_CLOEXEC));
+    spare.fd = oriel_reserve_fd_move_high(memfd_create("oriel-spare", MFD_CLOEXEC));
     if (spare.fd < 0 || fstat(spare.fd, &info) != 0)
         return;
     spare.device = info.st_dev;
@@ -76,7 +76,7 @@ static void spare_create(void)
     spare.is_spent = false;
 }
 
-void oriel_reserve_fd_keep_spare(void)
+void oriel_reserve_fd_reserve(void)
 {
     atomic_store_explicit(&spare_is_enabled, true, memory_order_relaxed);
     if (!spare_lock())
@@ -86,10 +86,10 @@ void oriel_reserve_fd_keep_spare(void)
     spare_unlock();
 }
 
-void oriel_reserve_fd_restore_spare(void)
+void oriel_reserve_fd_restore(void)
 {
     if (atomic_load_explicit(&spare_is_enabled, memory_order_relaxed))
-        oriel_reserve_fd_keep_spare();
+        oriel_reserve_fd_reserve();
 }
 
 bool oriel_reserve_fd_release(int reason)

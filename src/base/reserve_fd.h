@@ -8,14 +8,14 @@
 
 /* Moves fd to a high number, out of the way of programs that count their descriptors. Returns fd
  * itself if that fails. A negative fd is returned with errno unchanged. */
-int oriel_reserve_fd_high(int fd);
+int oriel_reserve_fd_move_high(int fd);
 
 /* Reserves the spare descriptor if enough others are free, or restores a spent one. If the program
  * has closed it, or few were free, the next call retries. */
-void oriel_reserve_fd_keep_spare(void);
+void oriel_reserve_fd_reserve(void);
 
 /* The same in a process that has already reserved one; otherwise does nothing. */
-void oriel_reserve_fd_restore_spare(void);
+void oriel_reserve_fd_restore(void);
 
 /* Returns true if an operation that failed with this errno may be retried: it needed a descriptor,
  * and the spare is now free. Preserves errno. */

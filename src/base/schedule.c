@@ -32,7 +32,7 @@ void oriel_schedule_short_slices(void)
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-void oriel_schedule_anywhere(void)
+void oriel_schedule_all_processors(void)
 {
     cpu_set_t all;
     memset(&all, 0xff, sizeof all);

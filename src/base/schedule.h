@@ -12,6 +12,6 @@ void oriel_schedule_short_slices(void);
 /* Launchers bind ranks to processors. A serving thread works while its origin waits. It may run on
  * the origin's processor and does not need the one on which its own rank computes. The kernel
  * excludes processors outside the process's cpuset. */
-void oriel_schedule_anywhere(void);
+void oriel_schedule_all_processors(void);
 
 #endif

@@ -17,7 +17,7 @@ static void generation_enter(uint64_t generation)
     oriel_tls_cache.type_key = ORIEL_TLS_CACHE_NO_KEY;
 }
 
-void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
+void oriel_tls_cache_set_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks)
 {
     generation_enter(generation);
     oriel_tls_cache.window = window;

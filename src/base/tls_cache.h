@@ -52,7 +52,7 @@ static inline uint64_t oriel_tls_cache_begin(void)
     return atomic_load_explicit(&oriel_tls_cache_generation, memory_order_acquire);
 }
 
-void oriel_tls_cache_keep_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
+void oriel_tls_cache_set_window(uint64_t generation, uint64_t key, void *window, uint32_t ranks);
 void oriel_tls_cache_set_type(uint64_t generation, uint64_t key, const void *type,
                               int64_t plain_bytes);
 
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
 }
 
 /* Only the host's turn, for other calls that programs use for polling. */
-static inline void oriel_tls_cache_take_turn(void)
+static inline void oriel_tls_cache_count_turn(void)
 {
     if (oriel_unlikely((--oriel_tls_cache.turns & ORIEL_TLS_CACHE_COUNT) > ORIEL_TLS_CACHE_TURNS))
         oriel_tls_cache_host_turn();

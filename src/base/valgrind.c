@@ -34,7 +34,7 @@ static uint64_t valgrind_depth(void)
 
 #endif
 
-bool oriel_valgrind(void)
+bool oriel_is_under_valgrind(void)
 {
     return valgrind_depth() > 0;
 }

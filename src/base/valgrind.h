@@ -5,6 +5,6 @@
 
 #include <stdbool.h>
 
-bool oriel_valgrind(void);
+bool oriel_is_under_valgrind(void);
 
 #endif

@@ -104,23 +104,23 @@ void oriel_wait_set_observer(const struct oriel_wait_observer *observer)
     atomic_store_explicit(&wait_observer, observer, memory_order_release);
 }
 
-static _Atomic(const struct oriel_wait_teller *) publisher;
+static _Atomic(const struct oriel_wait_publisher *) publisher;
 
-void oriel_wait_set_teller(const struct oriel_wait_teller *wanted)
+void oriel_wait_set_publisher(const struct oriel_wait_publisher *wanted)
 {
     atomic_store_explicit(&publisher, wanted, memory_order_release);
 }
 
-void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published)
+void oriel_wait_publish(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published)
 {
-    const struct oriel_wait_teller *current_publisher =
+    const struct oriel_wait_publisher *current_publisher =
         atomic_load_explicit(&publisher, memory_order_acquire);
     if (current_publisher != NULL && watch != NULL && watch->what != ORIEL_WAITING_NOTHING &&
         !oriel_wait_is_internal)
         *is_published = current_publisher->lasts(watch, since_ns, *is_published);
 }
 
-void oriel_wait_over(bool is_published)
+void oriel_wait_unpublish(bool is_published)
 {
     if (is_published)
         atomic_load_explicit(&publisher, memory_order_acquire)->over();
@@ -159,7 +159,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
         uint64_t now_ns = oriel_now_ns();
         bool asks = now_ns - asked_ns >= WATCH_NS;
         if (asks || (!is_published && now_ns - since_ns >= SLEEP_NS))
-            oriel_wait_lasts(watch, since_ns, &is_published);
+            oriel_wait_publish(watch, since_ns, &is_published);
         if (watch == NULL || !asks)
             continue;
         status = watch->check(watch->context);
@@ -173,7 +173,7 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
         asked_ns = oriel_now_ns();
     }
     atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);
-    oriel_wait_over(is_published);
+    oriel_wait_unpublish(is_published);
     return status;
 }
 

@@ -41,18 +41,18 @@ enum oriel_waiting {
     /* struct oriel_shm_rendezvous (create/shm_rendezvous.h); for all ranks of the window under
      * construction */
     ORIEL_WAITING_CREATE,
-    /* begins with struct oriel_making (create/create.h); the same, in the host's collectives */
+    /* begins with struct oriel_create_progress (create/create.h); the same, in the host's collectives */
     ORIEL_WAITING_AGREE,
     ORIEL_WAITING_POST,     /* for a rank to post */
     ORIEL_WAITING_COMPLETE, /* for a rank to complete */
     ORIEL_WAITING_LOCK,     /* for the lock of a target */
     ORIEL_WAITING_LOCK_ALL, /* for the exclusive holders to release */
     ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */
-    ORIEL_WAITING_MACHINE,  /* for an answer from another node, for a rank there */
+    ORIEL_WAITING_NODE,     /* for an answer from another node, for a rank there */
     /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); for its answer, or for
      * a slot */
     ORIEL_WAITING_AGENT,
-    ORIEL_WAITINGS
+    ORIEL_WAITING_COUNT
 };
 
 /* Called at least every 100 ms of waiting. Any result but ORIEL_OK ends the wait with that
@@ -133,19 +133,19 @@ void oriel_wait_set_server(bool (*serve)(bool begins));
  * and every 100 ms after that. It returns true if the wait is published; was is its previous
  * result. over: a published wait has ended. Both run in the waiting thread. Set once, before the
  * first window. */
-struct oriel_wait_teller {
+struct oriel_wait_publisher {
     bool (*lasts)(const struct oriel_watch *watch, uint64_t since_ns, bool was);
     void (*over)(void);
 };
-void oriel_wait_set_teller(const struct oriel_wait_teller *wanted);
+void oriel_wait_set_publisher(const struct oriel_wait_publisher *wanted);
 
 /* True in the library's own threads: their waits are not the program's, and they do not call the
  * host. */
 extern _Thread_local bool oriel_wait_is_internal;
 
 /* Called by a wait that has lasted; is_published is initially false. */
-void oriel_wait_lasts(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published);
-void oriel_wait_over(bool is_published);
+void oriel_wait_publish(const struct oriel_watch *watch, uint64_t since_ns, bool *is_published);
+void oriel_wait_unpublish(bool is_published);
 
 /* Monotonic time. */
 uint64_t oriel_now_ns(void);

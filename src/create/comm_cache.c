@@ -43,7 +43,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct cache_entry
     *_Atomic leaving_entries;            /* on rank 0: other ranks may still access the words */
 static struct cache_entry *live_entries; /* all current attributes */
-static _Thread_local struct oriel_freeing
+static _Thread_local struct oriel_comm_freeing
     *innermost_free; /* the innermost MPI_Comm_free call of this thread */
 static int keyval = MPI_KEYVAL_INVALID;
 
@@ -134,7 +134,7 @@ static const struct cache_entry *entry_find_latest(MPI_Comm comm)
 /* The host may have lost an attribute and reused the handle. Deleting an attribute that the host
  * does not have would be an error, which ends most programs. So the attribute is looked up first.
  */
-void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
+void oriel_comm_cache_begin_free(struct oriel_comm_freeing *freeing, MPI_Comm comm)
 {
     freeing->comm = comm;
     freeing->outer = innermost_free;
@@ -147,14 +147,14 @@ void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm)
         oriel_host()->Comm_delete_attr(comm, keyval);
 }
 
-void oriel_comm_cache_end_free(const struct oriel_freeing *freeing)
+void oriel_comm_cache_end_free(const struct oriel_comm_freeing *freeing)
 {
     innermost_free = freeing->outer;
 }
 
 bool oriel_comm_cache_is_freeing(MPI_Comm comm)
 {
-    const struct oriel_freeing *freeing = innermost_free;
+    const struct oriel_comm_freeing *freeing = innermost_free;
     while (freeing != NULL && freeing->comm != comm)
         freeing = freeing->outer;
     return freeing != NULL;

@@ -12,16 +12,17 @@
 struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm);
 
 /* One call of MPI_Comm_free or MPI_Comm_disconnect, on its stack. */
-struct oriel_freeing {
+struct oriel_comm_freeing {
     MPI_Comm comm;
-    struct oriel_freeing *outer; /* the call whose delete callback makes this one; NULL: none */
+    struct oriel_comm_freeing
+        *outer; /* the call whose delete callback makes this one; NULL: none */
 };
 
 /* Around the host's freeing of comm, which deletes its attributes and calls the program's delete
  * callbacks. The rendezvous of comm is removed first. Meanwhile this thread creates windows over
  * comm without attributes. Calls nest. */
-void oriel_comm_cache_begin_free(struct oriel_freeing *freeing, MPI_Comm comm);
-void oriel_comm_cache_end_free(const struct oriel_freeing *freeing);
+void oriel_comm_cache_begin_free(struct oriel_comm_freeing *freeing, MPI_Comm comm);
+void oriel_comm_cache_end_free(const struct oriel_comm_freeing *freeing);
 bool oriel_comm_cache_is_freeing(MPI_Comm comm);
 
 /* Attaches a rendezvous with these words to comm. If this process has allocated the words at

@@ -107,7 +107,7 @@ static void window_fill_in(struct create_state *state)
         [ORIEL_FLAVOUR_SHARED] = MPI_WIN_FLAVOR_SHARED,
         [ORIEL_FLAVOUR_DYNAMIC] = MPI_WIN_FLAVOR_DYNAMIC,
     };
-    oriel_copy_renew();
+    oriel_copy_window_created();
     window->flavour = creation->flavour;
     window->common =
         (struct oriel_common *)(window->control_bases[window->leader] + common_offset(state));
@@ -132,7 +132,7 @@ static void window_fill_in(struct create_state *state)
     oriel_user_memory_begin(window->user_memory, window->n);
 }
 
-void oriel_window_begin_end(struct oriel_window *window)
+void oriel_window_free_begin(struct oriel_window *window)
 {
     oriel_user_memory_end(window->user_memory);
 }
@@ -156,7 +156,7 @@ static void window_release(struct oriel_window *window)
     oriel_create_state_free_block(window->common_offset);
     if (window->control != NULL) {
         oriel_pscw_counters_close(window);
-        oriel_access_close(window);
+        oriel_access_words_close(window);
     }
     oriel_create_state_free_block(window->control_offset);
     if (window->group != NULL)
@@ -311,7 +311,7 @@ static void creation_abandon(struct oriel_window *window, int32_t dead)
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)dead + 1,
                                             memory_order_release, memory_order_relaxed);
-    oriel_window_begin_end(window);
+    oriel_window_free_begin(window);
     oriel_window_abandon_local(window, dead);
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
@@ -356,7 +356,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation,
     if (status == ORIEL_OK && !*use_host) {
         if (state.window->far != NULL)
             atomic_store_explicit(&state.window->far->is_settled, true, memory_order_release);
-        oriel_paths_note(state.window, creation->call);
+        oriel_path_info_report(state.window, creation->call);
         *out = state.window;
     } else {
         creation_undo(&state, is_finished && status == ORIEL_E_PEER);

@@ -19,7 +19,7 @@ struct oriel_creation {
 };
 
 /* Data for reports about a creation that waits in the host's collectives (ORIEL_WAITING_AGREE). */
-struct oriel_making {
+struct oriel_create_progress {
     const struct oriel_window *window; /* its group is NULL before all processes are known */
     MPI_Group group;                   /* the communicator's group, in that case */
 };
@@ -34,7 +34,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation,
 void oriel_window_destroy(struct oriel_window *window);
 
 /* Call at the start of MPI_Win_free, before its barrier. */
-void oriel_window_begin_end(struct oriel_window *window);
+void oriel_window_free_begin(struct oriel_window *window);
 
 /* Returns this rank's memory of MPI_Win_create and MPI_Win_attach to the program alone. Call after
  * the barrier of MPI_Win_free. */

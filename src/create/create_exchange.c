@@ -64,7 +64,7 @@ static bool remote_rank_check(struct oriel_window *window, int32_t rank, struct 
         silent_rank_check(known, comm_rank);
         return false;
     }
-    oriel_internode_break(window, watched.dead);
+    oriel_internode_window_break(window, watched.dead);
     comm_rank =
         rank_in_comm(window, watched.dead,
                      known); /* undefined if the dead rank is not a member of this communicator */
@@ -102,7 +102,7 @@ static void window_ranks_check(struct oriel_window *window, void *context)
         if (peer == NULL || oriel_peer_alive(peer))
             continue;
         if (is_internode)
-            oriel_internode_break(
+            oriel_internode_window_break(
                 window,
                 /* ranks that wait for it elsewhere may learn of it only through its node's ranks */
                 i);
@@ -150,8 +150,8 @@ static enum oriel_status records_gather(struct create_state *state)
     struct create_watch known;
     oriel_create_state_watch_open(&known, state);
     enum oriel_status status =
-        oriel_host_gather(state->creation->comm, state->creation->call, &state->own,
-                          sizeof state->own, state->records, &known.watch);
+        oriel_host_allgather(state->creation->comm, state->creation->call, &state->own,
+                             sizeof state->own, state->records, &known.watch);
     oriel_create_state_watch_close(&known);
     return status;
 }
@@ -187,7 +187,7 @@ static uint32_t conclude_records(struct oriel_shm_rendezvous *rendezvous, void *
         const struct create_record *record = oriel_shm_rendezvous_record(rendezvous, i);
         if (!record_is_complete(creation, record))
             return CONTINUE_STEPS;
-        some_by_copy = some_by_copy || record->target.mechanism != ORIEL_BY_ARENA;
+        some_by_copy = some_by_copy || record->target.mechanism != ORIEL_MECHANISM_DIRECT;
         all_copy = all_copy && record->cma_known;
     }
     if (some_by_copy && !all_copy)

@@ -88,7 +88,7 @@ void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
     for (int32_t i = 0; i < n; i++) {
         struct oriel_target *target = &common->targets[i];
         *target = record_at(context, i)->target;
-        if (target->mechanism == ORIEL_BY_ARENA)
+        if (target->mechanism == ORIEL_MECHANISM_DIRECT)
             target->direct_bytes = target->size_bytes;
     }
 }
@@ -168,7 +168,8 @@ static void cma_probe_all(struct oriel_shm_rendezvous *rendezvous)
 {
     bool known = true;
     for (int32_t i = 0; i < rendezvous->group->n && known; i++)
-        known = i == rendezvous->rank || oriel_reach_cma(rendezvous->group->peers[i]) == ORIEL_OK;
+        known = i == rendezvous->rank ||
+                oriel_mechanism_probe_cma(rendezvous->group->peers[i]) == ORIEL_OK;
     rendezvous->cma_known = known;
 }
 
@@ -179,10 +180,10 @@ static enum oriel_status cma_probe_targets(struct create_state *state)
     bool is_needed = false;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         if (i == window->rank || window->group->peers[i] == NULL ||
-            state->records[i].target.mechanism == ORIEL_BY_ARENA)
+            state->records[i].target.mechanism == ORIEL_MECHANISM_DIRECT)
             continue;
         is_needed = true;
-        status = oriel_reach_cma(window->group->peers[i]);
+        status = oriel_mechanism_probe_cma(window->group->peers[i]);
     }
     if (is_needed && status == ORIEL_OK && state->rendezvous != NULL)
         cma_probe_all(state->rendezvous);

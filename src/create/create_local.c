@@ -86,18 +86,19 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     oriel_store_relaxed(&window->control->promoted,
                         (oriel_user_memory_paths(memory) & ORIEL_PATH_PROMOTED) != 0);
     if (middle != NULL) {
-        target->mechanism = memory->range_count == 1 ? ORIEL_BY_ARENA : ORIEL_BY_PARTS;
+        target->mechanism =
+            memory->range_count == 1 ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_MIXED;
         target->direct_low = middle->start - target->address;
         target->direct_bytes = middle->end - middle->start;
         target->offset = middle->offset - target->direct_low;
     } else if (memory->range_count == 1) {
-        target->mechanism = ORIEL_BY_COPY;
+        target->mechanism = ORIEL_MECHANISM_COPY;
     } else {
-        target->mechanism = ORIEL_BY_ADDRESS;
+        target->mechanism = ORIEL_MECHANISM_REGIONS;
         if (oriel_regions_insert(window, memory->ranges, memory->range_count) != ORIEL_OK)
             return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of regions");
     }
-    if (target->mechanism != ORIEL_BY_ARENA)
+    if (target->mechanism != ORIEL_MECHANISM_DIRECT)
         state->own.agent = agent_readiness();
     return ORIEL_OK;
 }
@@ -110,15 +111,15 @@ static enum oriel_status window_memory_prepare(struct create_state *state)
     uint64_t size_bytes = (uint64_t)creation->size_bytes;
     target->size_bytes = size_bytes;
     target->disp_unit = creation->disp_unit;
-    target->mechanism = ORIEL_BY_ARENA;
+    target->mechanism = ORIEL_MECHANISM_DIRECT;
     state->own.memory = *oriel_file_identity();
     if (state->window->n > 1 &&
         (creation->flavour == ORIEL_FLAVOUR_DYNAMIC || creation->flavour == ORIEL_FLAVOUR_CREATE)) {
-        oriel_polled_watch();
-        oriel_host_poll(oriel_polled_turn);
+        oriel_polled_install();
+        oriel_host_progress_register(oriel_polled_poll);
     }
     if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
-        target->mechanism = ORIEL_BY_ADDRESS;
+        target->mechanism = ORIEL_MECHANISM_REGIONS;
         state->own.agent = agent_readiness();
         return ORIEL_OK;
     }
@@ -177,7 +178,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
         return ORIEL_OK;
     }
     state->own.member.process = *oriel_file_identity();
-    state->own.member.node = oriel_machine_number(creation->flavour == ORIEL_FLAVOUR_SHARED);
+    state->own.member.node = oriel_node_id(creation->flavour == ORIEL_FLAVOUR_SHARED);
     state->own.internode_id =
         1 + atomic_fetch_add_explicit(&internode_ids, 1, memory_order_relaxed);
     if (status == ORIEL_OK && state->window == &state->spare)

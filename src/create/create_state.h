@@ -21,7 +21,7 @@ enum readiness {
 /* The record that each rank sends to the others. */
 struct create_record {
     struct oriel_member member;
-    /* of the file that contains the window's memory; only for ORIEL_BY_ARENA */
+    /* of the file that contains the window's memory; only for ORIEL_MECHANISM_DIRECT */
     struct oriel_identity memory;
     uint16_t version;
     uint16_t status; /* enum oriel_status of the preparation */
@@ -77,7 +77,7 @@ struct create_state {
 /* Context for waits in the host's collectives. It finds ranks that have died, as far as this
  * process or one that reports to it can know. */
 struct create_watch {
-    struct oriel_making making; /* first member: state reports use it */
+    struct oriel_create_progress making; /* first member: state reports use it */
     struct oriel_watch watch;
     struct oriel_watched watched;
     bool is_rendezvous; /* all ranks are on this node, known from one rendezvous */

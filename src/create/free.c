@@ -86,7 +86,7 @@ static enum oriel_status window_handle_free(struct oriel_window *window, bool *g
 
 void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 {
-    oriel_internode_break(window, dead);
+    oriel_internode_window_break(window, dead);
     if (window->far != NULL)
         (void)oriel_internode_flush(window, -1); /* late replies have no destination */
     if (window_handle_free(window, gone) == ORIEL_OK)
@@ -95,7 +95,7 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 
 void oriel_window_abandon_local(struct oriel_window *window, int32_t dead)
 {
-    oriel_serve_give_up(window, dead);
+    oriel_am_dispatch_record_death(window, dead);
     oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
     oriel_node_map_close(window);
     window->abandoned = true;

@@ -56,7 +56,7 @@ static uint64_t kernel_node_id(void)
     return known;
 }
 
-uint64_t oriel_machine_number(bool whole)
+uint64_t oriel_node_id(bool whole)
 {
     uint64_t number = kernel_node_id();
     int initialized = 0;
@@ -135,7 +135,7 @@ static enum oriel_status net_start(void)
 {
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
-    struct oriel_net_service service = oriel_service;
+    struct oriel_net_service service = oriel_am_dispatch_service;
     service.has_threads = oriel_host_has_threads();
     return oriel_net_address_open(&service);
 }
@@ -148,7 +148,7 @@ static enum oriel_status leader_addresses_exchange(struct create_state *state)
     struct oriel_leader_address own = {.address_bytes = 0};
     struct create_watch known;
     if (map->leader_by_node[map->own] == state->window->rank && map->status == ORIEL_OK)
-        memcpy(&own, oriel_reached_of(oriel_file_base()), sizeof own);
+        memcpy(&own, oriel_net_address_of(oriel_file_base()), sizeof own);
     for (int32_t i = 0, at = 0; i < n; i++) {
         map->spans[n + i] = at;
         if (map->leader_by_node[map->node_by_rank[i]] == i)
@@ -156,15 +156,15 @@ static enum oriel_status leader_addresses_exchange(struct create_state *state)
     }
     oriel_create_state_watch_open(&known, state);
     enum oriel_status status =
-        oriel_host_gather_some(state->creation->comm, state->creation->call, &own, map->spans,
-                               map->spans + n, map->address_by_node, &known.watch);
+        oriel_host_allgatherv(state->creation->comm, state->creation->call, &own, map->spans,
+                              map->spans + n, map->address_by_node, &known.watch);
     oriel_create_state_watch_close(&known);
     for (int32_t i = 0; i < map->count && status == ORIEL_OK; i++)
         if (map->address_by_node[i].address_bytes > ORIEL_NET_ADDRESS_BYTES)
             map->address_by_node[i].address_bytes = 0;
     return status;
 }
-_Static_assert(sizeof(struct oriel_leader_address) == sizeof(struct oriel_reached),
+_Static_assert(sizeof(struct oriel_leader_address) == sizeof(struct oriel_net_address_area),
                "one is a copy of the other");
 
 /* Whether all ranks have the memory for the next steps. A rank that lacks it reports that before it
@@ -217,18 +217,18 @@ enum oriel_status oriel_node_map_check(const struct create_state *state)
     return ORIEL_OK;
 }
 
-static void nodes_fill(struct oriel_machines *nodes, const struct create_state *state)
+static void nodes_fill(struct oriel_nodes *nodes, const struct create_state *state)
 {
     const struct oriel_node_map *map = state->node_map;
     uint64_t at = sizeof *nodes + (uint64_t)map->count * sizeof nodes->machine[0];
     nodes->count = map->count;
     nodes->own = map->own;
     for (int32_t i = 0; i < map->count; i++) {
-        nodes->machine[i] =
-            (struct oriel_machine){.process = state->records[map->leader_by_node[i]].member.process,
-                                   .leader = map->leader_by_node[i],
-                                   .address_bytes = (uint32_t)map->address_by_node[i].address_bytes,
-                                   .address = at};
+        nodes->machine[i] = (struct oriel_node_entry){
+            .process = state->records[map->leader_by_node[i]].member.process,
+            .leader = map->leader_by_node[i],
+            .address_bytes = (uint32_t)map->address_by_node[i].address_bytes,
+            .address = at};
         memcpy((char *)nodes + at, map->address_by_node[i].address,
                map->address_by_node[i].address_bytes);
         at += map->address_by_node[i].address_bytes;
@@ -238,7 +238,7 @@ static void nodes_fill(struct oriel_machines *nodes, const struct create_state *
 static uint64_t nodes_bytes(const struct oriel_node_map *map)
 {
     uint64_t len_bytes =
-        sizeof(struct oriel_machines) + (uint64_t)map->count * sizeof(struct oriel_machine);
+        sizeof(struct oriel_nodes) + (uint64_t)map->count * sizeof(struct oriel_node_entry);
     for (int32_t i = 0; i < map->count; i++)
         len_bytes += map->address_by_node[i].address_bytes;
     return len_bytes;
@@ -261,7 +261,7 @@ enum oriel_status oriel_node_map_fill(struct create_state *state)
     oriel_create_state_fill_common(common, window->n, oriel_create_state_gathered_record,
                                    state->records);
     common->here = map->node_ranks;
-    common->machines_offset = nodes_at;
+    common->nodes_offset = nodes_at;
     for (int32_t i = 0; i < window->n; i++)
         if (map->node_by_rank[i] != map->own)
             common->targets[i] =
@@ -270,8 +270,8 @@ enum oriel_status oriel_node_map_fill(struct create_state *state)
                                       .size_bytes = state->records[i].target.size_bytes,
                                       .address = state->records[i].target.address,
                                       .control_offset = (uint64_t)map->node_by_rank[i],
-                                      .mechanism = ORIEL_BY_NETWORK};
-    nodes_fill((struct oriel_machines *)((char *)common + nodes_at), state);
+                                      .mechanism = ORIEL_MECHANISM_NETWORK};
+    nodes_fill((struct oriel_nodes *)((char *)common + nodes_at), state);
     atomic_store_explicit(&window->control->common_offset, offset, memory_order_release);
     return ORIEL_OK;
 }
@@ -281,7 +281,7 @@ enum oriel_status oriel_node_map_open(struct create_state *state)
     if (state->node_map == NULL)
         return ORIEL_OK;
     state->window->far = oriel_internode_make(state->own.internode_id, state->window->n);
-    if (state->window->far == NULL || !oriel_serve_add(state->window))
+    if (state->window->far == NULL || !oriel_am_dispatch_add(state->window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d nodes",
                           (int)state->node_map->count);
     return ORIEL_OK;
@@ -291,7 +291,7 @@ void oriel_node_map_close(struct oriel_window *window)
 {
     if (window->far == NULL)
         return;
-    oriel_serve_remove(window);
+    oriel_am_dispatch_remove(window);
     oriel_internode_free(window->far);
     window->far = NULL;
 }

@@ -32,7 +32,7 @@ struct oriel_node_map {
 };
 
 /* This process's node, as a unique number. whole: ignores ORIEL_NODE_SIZE. */
-uint64_t oriel_machine_number(bool whole);
+uint64_t oriel_node_id(bool whole);
 
 /* Between steps 2 and 3 of creation: maps ranks to nodes. If there are several nodes, all ranks
  * start the net and exchange the addresses of the leaders. Collective. */

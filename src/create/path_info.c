@@ -28,7 +28,7 @@ static void text_append(char *text, size_t room, const char *separator, const ch
 }
 
 /* The paths of the ranks on this node. */
-static void node_paths_append(struct oriel_paths *paths, const struct oriel_window *window,
+static void node_paths_append(struct oriel_path_info *paths, const struct oriel_window *window,
                               unsigned path_bits, const char *no_promotion)
 {
     if ((path_bits & ORIEL_PATH_ARENA) != 0)
@@ -50,9 +50,9 @@ static void node_paths_append(struct oriel_paths *paths, const struct oriel_wind
     }
 }
 
-struct oriel_paths oriel_paths_of(struct oriel_window *window)
+struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
-    struct oriel_paths paths = {.ways = "", .reason = ""};
+    struct oriel_path_info paths = {.ways = "", .reason = ""};
     char no_promotion[240];
     if (window->n == 1)
         return paths; /* there are no other ranks */
@@ -64,11 +64,11 @@ struct oriel_paths oriel_paths_of(struct oriel_window *window)
     return paths;
 }
 
-void oriel_paths_note(struct oriel_window *window, const char *call)
+void oriel_path_info_report(struct oriel_window *window, const char *call)
 {
     if (oriel_options()->verbose < 1)
         return;
-    struct oriel_paths paths = oriel_paths_of(window);
+    struct oriel_path_info paths = oriel_path_info_get(window);
     if (paths.ways[0] != '\0')
         oriel_note("%s: window %lu of %d ranks: other ranks reach the memory of rank %d by %s%s%s",
                    call, (unsigned long)window->serial, (int)window->n, (int)window->rank,

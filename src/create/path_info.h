@@ -7,11 +7,11 @@
 #include "window/window.h"
 
 /* For the calling rank's own memory. */
-struct oriel_paths oriel_paths_of(struct oriel_window *window);
+struct oriel_path_info oriel_path_info_get(struct oriel_window *window);
 
 /* With ORIEL_VERBOSE, prints one line about this rank's memory to standard error. call: the MPI
  * function. */
-void oriel_paths_note(struct oriel_window *window, const char *call);
+void oriel_path_info_report(struct oriel_window *window, const char *call);
 
 /* Saves the window's name for a warning after the host has freed the window. */
 void oriel_path_info_save_name(struct oriel_window *window);

@@ -137,7 +137,7 @@ enum oriel_status oriel_window_start(void)
     else if (!started)
         status = oriel_file_start();
     if (status == ORIEL_OK && !started)
-        oriel_memory_limits_set_ranks(oriel_host_ranks_here());
+        oriel_memory_limits_set_ranks(oriel_host_node_ranks());
     if (status == ORIEL_OK && !started)
         status = oriel_type_start();
     if (status == ORIEL_OK && !started)

@@ -386,7 +386,7 @@ void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_item
     }
 }
 
-bool oriel_copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, const char *from)
+bool oriel_copy_general(const struct oriel_copy_prepared *prepared, char *to, const char *from)
 {
     if (prepared->plan == NULL)
         return oriel_copy_items(to, &prepared->to, from, &prepared->from);

@@ -18,7 +18,7 @@ enum {
 }; /* maximum depth of layouts that are decomposed level by level, limited by the stack */
 
 /* True if oriel_copy_items supports these two sides: equal size and no padded pairs. */
-static inline bool oriel_copy_can(const struct oriel_items *a, const struct oriel_items *b)
+static inline bool oriel_copy_is_supported(const struct oriel_items *a, const struct oriel_items *b)
 {
     return a->count * a->layout->size_bytes == b->count * b->layout->size_bytes &&
            !a->layout->padded && !b->layout->padded && a->layout->depth <= ORIEL_COPY_DEPTH &&
@@ -49,7 +49,7 @@ struct oriel_copy_prepared {
     };
 };
 
-/* For two sides for which oriel_copy_can is true. Valid as long as the layouts. */
+/* For two sides for which oriel_copy_is_supported is true. Valid as long as the layouts. */
 void oriel_copy_prepare(struct oriel_copy_prepared *out, const struct oriel_items *to_items,
                         const struct oriel_items *from_items);
 
@@ -62,6 +62,6 @@ oriel_copy_loop(const struct oriel_copy_prepared *prepared, char *to, const char
                    prepared->count);
 }
 
-bool oriel_copy_otherwise(const struct oriel_copy_prepared *prepared, char *to, const char *from);
+bool oriel_copy_general(const struct oriel_copy_prepared *prepared, char *to, const char *from);
 
 #endif

@@ -75,7 +75,7 @@ static bool has_handle_left(uint32_t live_windows)
     return true;
 }
 
-enum oriel_status oriel_host_alone(MPI_Comm comm)
+enum oriel_status oriel_host_singleton_create(MPI_Comm comm)
 {
     pthread_mutex_lock(&mutex);
     enum oriel_status status = singleton_create(comm);

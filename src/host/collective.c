@@ -40,7 +40,7 @@ static enum oriel_status collective_poll(MPI_Request *request, const char *call,
         uint64_t now_ns = oriel_now_ns();
         lasts = now_ns - begin_ns > YIELD_NS;
         if (!*is_published && lasts)
-            oriel_wait_lasts(watch, begin_ns, is_published);
+            oriel_wait_publish(watch, begin_ns, is_published);
         if (watch != NULL && now_ns - watched_ns > WATCH_NS) {
             enum oriel_status status = watch->check(watch->context);
             if (status != ORIEL_OK)
@@ -62,7 +62,7 @@ static enum oriel_status collective_wait(MPI_Request *request, const char *call,
     bool is_published = false;
     uint64_t begin_ns = oriel_wait_time_begin(watch);
     enum oriel_status status = collective_poll(request, call, watch, &is_published);
-    oriel_wait_over(is_published);
+    oriel_wait_unpublish(is_published);
     oriel_wait_time_end(watch, begin_ns);
     return status;
 }
@@ -164,8 +164,8 @@ static enum oriel_status exchange_open_all(MPI_Comm comm, const char *call,
     return status;
 }
 
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *call, const void *in,
-                                    size_t len_bytes, void *out, const struct oriel_watch *watch)
+enum oriel_status oriel_host_allgather(MPI_Comm comm, const char *call, const void *in,
+                                       size_t len_bytes, void *out, const struct oriel_watch *watch)
 {
     int n = 0;
     oriel_host()->Comm_size(comm, &n);
@@ -181,9 +181,9 @@ enum oriel_status oriel_host_gather(MPI_Comm comm, const char *call, const void 
     return exchange_close(exchange, call, watch, out, (size_t)n * len_bytes);
 }
 
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *call, const void *in,
-                                         const int *lens_bytes, const int *starts_bytes, void *out,
-                                         const struct oriel_watch *watch)
+enum oriel_status oriel_host_allgatherv(MPI_Comm comm, const char *call, const void *in,
+                                        const int *lens_bytes, const int *starts_bytes, void *out,
+                                        const struct oriel_watch *watch)
 {
     int n = 0;
     int rank = 0;

@@ -48,21 +48,22 @@ const char *oriel_host_name(void);
 
 /* Number of ranks of the job on this node according to the host's launcher; 0 if another launcher
  * started them. */
-uint32_t oriel_host_ranks_here(void);
+uint32_t oriel_host_node_ranks(void);
 
 /* Gathers len_bytes of every rank of comm on every rank, in rank order, and yields while it waits.
  * what names the call in the warning about a rank that does not answer within 10 s. An error of the
  * watch ends the wait and abandons the collective; watch may be NULL. out may also be NULL: a rank
  * without memory for the result still takes part, or all others would wait. Collective. */
-enum oriel_status oriel_host_gather(MPI_Comm comm, const char *call, const void *in,
-                                    size_t len_bytes, void *out, const struct oriel_watch *watch);
+enum oriel_status oriel_host_allgather(MPI_Comm comm, const char *call, const void *in,
+                                       size_t len_bytes, void *out,
+                                       const struct oriel_watch *watch);
 
 /* The same for lens_bytes[i] of rank i, at starts_bytes[i]; in is this rank's part. */
-enum oriel_status oriel_host_gather_some(MPI_Comm comm, const char *call, const void *in,
-                                         const int *lens_bytes, const int *starts_bytes, void *out,
-                                         const struct oriel_watch *watch);
+enum oriel_status oriel_host_allgatherv(MPI_Comm comm, const char *call, const void *in,
+                                        const int *lens_bytes, const int *starts_bytes, void *out,
+                                        const struct oriel_watch *watch);
 
-/* The bits that are set on every rank of comm. Collective; waits like oriel_host_gather. */
+/* The bits that are set on every rank of comm. Collective; waits like oriel_host_allgather. */
 enum oriel_status oriel_host_agree(MPI_Comm comm, const char *call, uint32_t bits, uint32_t *agreed,
                                    const struct oriel_watch *watch);
 
@@ -82,7 +83,7 @@ bool oriel_host_carrier_free(MPI_Win *carrier, bool is_as_made);
 
 /* Creates the carriers' communicator for a caller that needs it without a carrier (the checker).
  * comm is the user's communicator. */
-enum oriel_status oriel_host_alone(MPI_Comm comm);
+enum oriel_status oriel_host_singleton_create(MPI_Comm comm);
 
 /* The carriers' communicator. It exists while any carrier exists. */
 MPI_Comm oriel_host_singleton(void);
@@ -94,7 +95,7 @@ void oriel_host_progress(void);
 /* Registers turn with the host, which calls it repeatedly while a thread waits in the host, until
  * the process ends. turn returns the number of events that it handled. A second call with the same
  * turn has no effect. */
-void oriel_host_poll(int (*turn)(void));
+void oriel_host_progress_register(int (*turn)(void));
 
 /* Frees the carriers' communicator when no window has a carrier any more. */
 void oriel_host_carrier_stop(void);
@@ -102,13 +103,13 @@ void oriel_host_carrier_stop(void);
 /* A request that is already complete, for MPI_Wait and related functions. A carrier must exist. */
 enum oriel_status oriel_host_completed_request(MPI_Request *out);
 
-/* A request that completes when oriel_host_request_end is called. query: a completion function has
+/* A request that completes when oriel_host_request_complete is called. query: a completion function has
  * found it complete, in this thread, perhaps not for the last time. drop: the host makes no further
  * call with whose. */
-enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
-                                          MPI_Grequest_free_function *drop, void *extra_state,
-                                          MPI_Request *out);
-void oriel_host_request_end(MPI_Request request);
+enum oriel_status oriel_host_request_start(MPI_Grequest_query_function *query,
+                                           MPI_Grequest_free_function *drop, void *extra_state,
+                                           MPI_Request *out);
+void oriel_host_request_complete(MPI_Request request);
 
 /* The status of an operation of this library, for query. */
 void oriel_host_fill_status(MPI_Status *status);

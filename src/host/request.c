@@ -27,16 +27,16 @@ static int request_cancel(void *extra_state, int complete)
     return MPI_SUCCESS;
 }
 
-enum oriel_status oriel_host_open_request(MPI_Grequest_query_function *query,
-                                          MPI_Grequest_free_function *drop, void *extra_state,
-                                          MPI_Request *out)
+enum oriel_status oriel_host_request_start(MPI_Grequest_query_function *query,
+                                           MPI_Grequest_free_function *drop, void *extra_state,
+                                           MPI_Request *out)
 {
     if (oriel_host()->Grequest_start(query, drop, request_cancel, extra_state, out) != MPI_SUCCESS)
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a request");
     return ORIEL_OK;
 }
 
-void oriel_host_request_end(MPI_Request request)
+void oriel_host_request_complete(MPI_Request request)
 {
     oriel_host()->Grequest_complete(request);
 }

@@ -1,5 +1,5 @@
 /* The state that a process has for a window that spans nodes, and the messages about it. A target
- * on another node has mechanism ORIEL_BY_NETWORK in the window's table of targets: offset is the
+ * on another node has mechanism ORIEL_MECHANISM_NETWORK in the window's table of targets: offset is the
  * window's id there, control_offset the number of its node.
  *
  * A message goes to the agent of the target rank's process (transport/ucx/net.h). The agent does
@@ -161,7 +161,7 @@ struct oriel_internode {
 
 static inline bool oriel_is_internode(const struct oriel_window *window, int32_t win_rank)
 {
-    return window->targets[win_rank].mechanism == ORIEL_BY_NETWORK;
+    return window->targets[win_rank].mechanism == ORIEL_MECHANISM_NETWORK;
 }
 
 /* --- at the target: agent's thread only --- */
@@ -172,7 +172,7 @@ struct oriel_internode_deferred {
     struct oriel_internode_message *last;
     size_t len_bytes;
     bool has_unlock; /* after all other messages */
-    struct oriel_net_asker unlock;
+    struct oriel_net_requester unlock;
 };
 
 enum oriel_internode_stage {
@@ -185,7 +185,7 @@ enum oriel_internode_stage {
 /* A lock of this process that an internode rank waits for or holds. */
 struct oriel_internode_lock {
     struct oriel_internode_lock *next;
-    struct oriel_net_asker asker;
+    struct oriel_net_requester asker;
     /* or NOBODY: holds a position until its turn, for an origin that moved to another (J5) */
     int32_t from;
     bool exclusive;

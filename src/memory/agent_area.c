@@ -31,7 +31,7 @@ static enum oriel_status agent_open_locked(void)
     struct oriel_agent *agent = (struct oriel_agent *)(oriel_file_base() + offset);
     agent->process = *oriel_file_identity();
     atomic_store_explicit(offset_word(), offset, memory_order_release);
-    status = oriel_agent_start(agent, oriel_file_writers(oriel_file_base()),
+    status = oriel_agent_start(agent, oriel_file_remote_writers(oriel_file_base()),
                                agent->process.memory_fd, offset);
     is_open = status == ORIEL_OK;
     return status;

@@ -69,14 +69,14 @@ bool oriel_allocator_file_is_open(const struct oriel_allocator *allocator)
 
 uint64_t oriel_allocator_max_file_bytes(const struct oriel_allocator *allocator)
 {
-    uint64_t most = oriel_size_most();
+    uint64_t most = oriel_file_limit();
     return most < allocator->reserve_bytes ? most & ~(ORIEL_PAGE_BYTES - 1)
                                            : allocator->reserve_bytes;
 }
 
 static bool grow_file(struct oriel_allocator *allocator, uint64_t least_bytes)
 {
-    uint64_t usual_bytes = oriel_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
+    uint64_t usual_bytes = oriel_is_under_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
     uint64_t growth =
         least_bytes > usual_bytes ? round_up(least_bytes, ORIEL_PAGE_BYTES) : usual_bytes;
     uint64_t most = oriel_allocator_max_file_bytes(allocator);
@@ -86,7 +86,7 @@ static bool grow_file(struct oriel_allocator *allocator, uint64_t least_bytes)
     if (growth > room)
         growth = room;
     if (!oriel_free_extents_reserve(&allocator->large) ||
-        !oriel_size_set(allocator->fd, allocator->size_bytes + growth))
+        !oriel_file_resize(allocator->fd, allocator->size_bytes + growth))
         return false;
     allocator->size_bytes += growth;
     return oriel_free_extents_add(&allocator->large, allocator->size_bytes - growth, growth);
@@ -373,8 +373,8 @@ enum oriel_status oriel_allocator_alloc(struct oriel_allocator *allocator,
     enum oriel_status status = is_small(len_bytes) ? small_alloc(allocator, request, offset)
                                                    : pages_alloc(allocator, request, offset);
     if (status == ORIEL_OK &&
-        !oriel_hash_table_set_alone(&allocator->used, *offset,
-                                    (void *)(uintptr_t)(len_bytes | request->flags))) {
+        !oriel_hash_table_set_nolock(&allocator->used, *offset,
+                                     (void *)(uintptr_t)(len_bytes | request->flags))) {
         block_release(allocator, *offset, len_bytes, request->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }
@@ -387,7 +387,7 @@ bool oriel_allocator_free(struct oriel_allocator *allocator, uint64_t offset, ui
     uint64_t entry = (uint64_t)(uintptr_t)value;
     if (value == NULL || (entry & flags) != flags)
         return false;
-    oriel_hash_table_remove_alone(&allocator->used, offset, value);
+    oriel_hash_table_remove_nolock(&allocator->used, offset, value);
     if (allocator->cache.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
         cache_check(allocator);
     block_release(allocator, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS,

@@ -160,7 +160,7 @@ static enum oriel_status memory_file_create(void)
 static enum oriel_status start_locked(void)
 {
     static _Atomic bool watching;
-    enum oriel_status status = oriel_fork_watch(&watching, before_fork, after_fork, in_child);
+    enum oriel_status status = oriel_fork_register(&watching, before_fork, after_fork, in_child);
     if (status != ORIEL_OK)
         return status;
     status = memory_file_create();
@@ -180,7 +180,7 @@ static enum oriel_status start_locked(void)
     header->reserve_bytes = allocator.reserve_bytes;
     header->owner_address = (uint64_t)(uintptr_t)allocator.base;
     file.started = true;
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     return ORIEL_OK;
 }
 
@@ -212,7 +212,7 @@ void oriel_file_finalise(void)
     pthread_mutex_lock(&file.mutex);
     if (file.started && !file.is_child) {
         oriel_allocator_drop_cache(&allocator);
-        set_state(ORIEL_FILE_LEFT);
+        set_state(ORIEL_FILE_FINALISED);
     }
     pthread_mutex_unlock(&file.mutex);
 }
@@ -253,7 +253,7 @@ enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uin
     return alloc(&request, offset);
 }
 
-enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
+enum oriel_status oriel_file_alloc_mem(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset)
 {
     struct oriel_alloc_request request = {.len_bytes = len_bytes,
                                           .align_bytes = align_bytes,
@@ -318,7 +318,7 @@ bool oriel_file_free(uint64_t offset)
     return free_block(offset, 0);
 }
 
-bool oriel_file_free_given(uint64_t offset)
+bool oriel_file_free_mem(uint64_t offset)
 {
     return free_block(offset, ORIEL_BLOCK_ALLOC_MEM);
 }

@@ -25,7 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_LEFT = 2 };
+enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_FINALISED = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 /* alignment of offset 0 in every process, and the largest alignment of an allocation */
@@ -46,7 +46,7 @@ struct oriel_file_header {
     /* number of slots that threads have used, counted from slot 0; only grows */
     _Atomic uint32_t singles;
     uint32_t reserved;
-    /* of its struct oriel_reached; 0 before the first internode window, then constant */
+    /* of its struct oriel_net_address_area; 0 before the first internode window, then constant */
     _Atomic uint64_t net_offset;
     /* of its struct oriel_polled; 0 before the first memory that is copied, then constant */
     _Atomic uint64_t polled_offset;
@@ -61,7 +61,7 @@ _Static_assert(ORIEL_FILE_REMOTE_WRITERS_OFFSET + sizeof(struct oriel_remote_wri
 
 /* The processes that write to the owner's memory with the kernel's copies. base: this process's
  * address of offset 0 of the owner's file. */
-static inline struct oriel_remote_writers *oriel_file_writers(char *base)
+static inline struct oriel_remote_writers *oriel_file_remote_writers(char *base)
 {
     return (struct oriel_remote_writers *)(base + ORIEL_FILE_REMOTE_WRITERS_OFFSET);
 }
@@ -71,15 +71,15 @@ static inline struct oriel_remote_writers *oriel_file_writers(char *base)
 struct oriel_atomic_mode {
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t inside;
 };
-enum { ORIEL_SINGLES = 64 };
+enum { ORIEL_ATOMIC_MODE_SLOTS = 64 };
 
 /* The third page: the owner's state. */
 #define ORIEL_FILE_STATE_OFFSET (2 * ORIEL_PAGE_BYTES)
 #define ORIEL_FILE_HEAD_BYTES   (3 * ORIEL_PAGE_BYTES)
-_Static_assert(ORIEL_SINGLES * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES,
+_Static_assert(ORIEL_ATOMIC_MODE_SLOTS * sizeof(struct oriel_atomic_mode) == ORIEL_PAGE_BYTES,
                "the second page holds them");
 
-static inline struct oriel_atomic_mode *oriel_file_singles(char *base)
+static inline struct oriel_atomic_mode *oriel_file_atomic_modes(char *base)
 {
     return (struct oriel_atomic_mode *)(base + ORIEL_PAGE_BYTES);
 }
@@ -114,8 +114,7 @@ enum oriel_status oriel_file_alloc(uint64_t len_bytes, uint64_t align_bytes, uin
 
 /* The same for MPI_Alloc_mem, with arbitrary contents, and for MPI_Win_allocate, with zeroes. Both
  * may reuse pages of earlier such blocks, which is faster. */
-enum oriel_status oriel_file_alloc_given(uint64_t len_bytes, uint64_t align_bytes,
-                                         uint64_t *offset);
+enum oriel_status oriel_file_alloc_mem(uint64_t len_bytes, uint64_t align_bytes, uint64_t *offset);
 enum oriel_status oriel_file_alloc_window(uint64_t len_bytes, uint64_t align_bytes,
                                           uint64_t *offset);
 
@@ -142,8 +141,8 @@ enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, si
  * allocation. */
 bool oriel_file_free(uint64_t offset);
 
-/* The same, but only for blocks of oriel_file_alloc_given. */
-bool oriel_file_free_given(uint64_t offset);
+/* The same, but only for blocks of oriel_file_alloc_mem. */
+bool oriel_file_free_mem(uint64_t offset);
 
 /* Whether [address, address + len_bytes) is inside the mapped file. If so, stores its offset. */
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset);

@@ -33,7 +33,7 @@ static enum oriel_status cma_probe_peer(const struct oriel_peer *peer)
     return status;
 }
 
-enum oriel_status oriel_reach_cma(struct oriel_peer *peer)
+enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *peer)
 {
     uint32_t known = atomic_load_explicit(&peer->cma, memory_order_relaxed);
     if (known == ORIEL_CMA_GRANTED)

@@ -12,6 +12,6 @@ bool oriel_mechanism_find_file(const void *base, uint64_t len_bytes, struct orie
 
 /* Whether the kernel lets this process copy to and from the peer: one real read, whose success is
  * cached. Returns ORIEL_E_OTHER with the reason if not. */
-enum oriel_status oriel_reach_cma(struct oriel_peer *peer);
+enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *peer);
 
 #endif

@@ -268,7 +268,7 @@ uint64_t oriel_memory_limits_reserve(void)
             wanted *= 2;
         if (wanted > cap)
             wanted = cap;
-        if (wanted > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
+        if (wanted > ORIEL_VALGRIND_RESERVE && oriel_is_under_valgrind())
             wanted = ORIEL_VALGRIND_RESERVE;
     }
     return (wanted > LEAST_BYTES ? wanted : LEAST_BYTES) & ~UINT64_C(0xfff);

@@ -8,11 +8,11 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-const struct oriel_reached *oriel_reached_of(const char *file_base)
+const struct oriel_net_address_area *oriel_net_address_of(const char *file_base)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)file_base;
     uint64_t offset = atomic_load_explicit(&header->net_offset, memory_order_acquire);
-    return offset == 0 ? NULL : (const struct oriel_reached *)(file_base + offset);
+    return offset == 0 ? NULL : (const struct oriel_net_address_area *)(file_base + offset);
 }
 
 static enum oriel_status net_address_publish(void)
@@ -21,12 +21,13 @@ static enum oriel_status net_address_publish(void)
     uint64_t offset = atomic_load_explicit(&header->net_offset, memory_order_relaxed);
     enum oriel_status status = ORIEL_OK;
     if (offset == 0)
-        status = oriel_file_alloc(sizeof(struct oriel_reached), ORIEL_CACHE_LINE, &offset);
+        status = oriel_file_alloc(sizeof(struct oriel_net_address_area), ORIEL_CACHE_LINE, &offset);
     if (status != ORIEL_OK)
         return status;
     size_t len_bytes;
     const void *address = oriel_net_address(&len_bytes);
-    struct oriel_reached *area = (struct oriel_reached *)(oriel_file_base() + offset);
+    struct oriel_net_address_area *area =
+        (struct oriel_net_address_area *)(oriel_file_base() + offset);
     memcpy(area->address, address, len_bytes);
     area->address_bytes = len_bytes;
     atomic_store_explicit(&header->net_offset, offset, memory_order_release);
@@ -38,8 +39,8 @@ enum oriel_status oriel_net_address_open(const struct oriel_net_service *service
     enum oriel_status status = ORIEL_OK;
     pthread_mutex_lock(&mutex);
     if (!oriel_net_is_started()) {
-        status =
-            oriel_net_start(oriel_file_identity(), oriel_file_writers(oriel_file_base()), service);
+        status = oriel_net_start(oriel_file_identity(),
+                                 oriel_file_remote_writers(oriel_file_base()), service);
         if (status == ORIEL_OK)
             status = net_address_publish();
     }

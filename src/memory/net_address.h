@@ -7,7 +7,7 @@
 #include "transport/ucx/net.h"
 
 /* In the owner's memory file; written before net_offset. */
-struct oriel_reached {
+struct oriel_net_address_area {
     uint64_t address_bytes;
     char address[ORIEL_NET_ADDRESS_BYTES];
 };
@@ -19,6 +19,6 @@ enum oriel_status oriel_net_address_open(const struct oriel_net_service *service
 void oriel_net_address_close(void);
 
 /* The address of a process of this node, or NULL if it has none. */
-const struct oriel_reached *oriel_reached_of(const char *file_base);
+const struct oriel_net_address_area *oriel_net_address_of(const char *file_base);
 
 #endif

@@ -44,7 +44,7 @@ static enum oriel_status peer_file_map(int fd, struct oriel_peer *peer)
         !oriel_identity_equal(&header.identity, identity) ||
         header.identity.start_time != identity->start_time)
         return not_the_peer_error(identity);
-    if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_valgrind())
+    if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_is_under_valgrind())
         return oriel_fail(ORIEL_E_OTHER,
                           "process %d has a memory file of %lu bytes, through which valgrind would "
                           "search for hours",
@@ -67,7 +67,7 @@ static enum oriel_status peer_file_open(struct oriel_peer *peer)
     char path[64];
     const struct oriel_identity *identity = &peer->identity;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)identity->pid, (int)identity->memory_fd);
-    int fd = oriel_seen_open_memory(path, oriel_file_owner());
+    int fd = oriel_checked_memory_open(path, oriel_file_owner());
     if (fd < 0 && errno == 0)
         return not_the_peer_error(identity);
     if (fd < 0)
@@ -75,7 +75,7 @@ static enum oriel_status peer_file_open(struct oriel_peer *peer)
                           (int)identity->pid, strerror(errno));
     enum oriel_status status = peer_file_map(fd, peer);
     close(fd);
-    oriel_reserve_fd_restore_spare();
+    oriel_reserve_fd_restore();
     return status;
 }
 
@@ -172,7 +172,7 @@ bool oriel_peer_alive(const struct oriel_peer *peer)
 {
     const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
     return is_own(&peer->identity) || oriel_identity_alive(&peer->identity) ||
-           atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_LEFT;
+           atomic_load_explicit(&header->state, memory_order_acquire) == ORIEL_FILE_FINALISED;
 }
 
 void oriel_peer_visit(void (*visit)(void *peer, void *context), void *context)

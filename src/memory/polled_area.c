@@ -17,7 +17,7 @@ static bool polled_open_locked(void)
     struct oriel_polled *area = (struct oriel_polled *)(oriel_file_base() + offset);
     area->process = *oriel_file_identity();
     atomic_store_explicit(word, offset, memory_order_release);
-    return oriel_polled_begin(area);
+    return oriel_polled_start(area);
 }
 
 bool oriel_polled_open(void)
@@ -33,7 +33,7 @@ void oriel_polled_close(void)
 {
     pthread_mutex_lock(&mutex);
     if (is_open)
-        oriel_polled_end();
+        oriel_polled_stop();
     is_open = false;
     pthread_mutex_unlock(&mutex);
 }

@@ -87,7 +87,7 @@ void oriel_probe_memfd(struct oriel_probe *out)
         return;
     }
     char *map = MAP_FAILED;
-    if (oriel_size_set(fd, page))
+    if (oriel_file_resize(fd, page))
         map = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
         probe_set_result(out, false, "size and map one page: %s", strerror(errno));

@@ -135,14 +135,14 @@ static bool update_by_request(const struct update *update, const struct oriel_re
                               const char *origin, char *result, uint64_t count,
                               enum oriel_status *status)
 {
-    const struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
-                                               .kind = update->kind,
-                                               .operator= update->op,
-                                               .in = origin,
-                                               .out = result,
-                                               .len_bytes =
-                                                   count * oriel_kinds[update->kind].extent_bytes};
-    return update->queue == NULL && oriel_polled_ask(there, &wanted, status);
+    const struct oriel_polled_request wanted = {.operation = ORIEL_POLLED_UPDATE,
+                                                .kind = update->kind,
+                                                .operator= update->op,
+                                                .in = origin,
+                                                .out = result,
+                                                .len_bytes =
+                                                    count * oriel_kinds[update->kind].extent_bytes};
+    return update->queue == NULL && oriel_polled_submit(there, &wanted, status);
 }
 
 static enum oriel_status accumulate_lock(struct update *update)
@@ -250,7 +250,7 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
     uint64_t most = ORIEL_BULK_BYTES / extent_bytes;
-    bool whole = update->window->targets[update->rank].mechanism == ORIEL_BY_ARENA;
+    bool whole = update->window->targets[update->rank].mechanism == ORIEL_MECHANISM_DIRECT;
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
         uint64_t at = done * extent_bytes;

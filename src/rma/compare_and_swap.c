@@ -31,12 +31,12 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
-    const struct oriel_polled_wanted asked = {.operation = ORIEL_POLLED_SWAP,
-                                              .in = wanted,
-                                              .desired = desired,
-                                              .out = found,
-                                              .len_bytes = len_bytes};
-    if (oriel_polled_ask(&path->remote, &asked, &status))
+    const struct oriel_polled_request asked = {.operation = ORIEL_POLLED_SWAP,
+                                               .in = wanted,
+                                               .desired = desired,
+                                               .out = found,
+                                               .len_bytes = len_bytes};
+    if (oriel_polled_submit(&path->remote, &asked, &status))
         ;
     else if (path->transport == &oriel_transport_agent)
         status = oriel_agent_swap(&path->remote, desired, wanted, found, len_bytes);

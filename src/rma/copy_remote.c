@@ -160,7 +160,7 @@ static bool get_whole(const struct oriel_transport *transport, const struct orie
     int64_t low_bytes, high_bytes, span_bytes;
     const uint64_t pieces =
         pieces_of(target) > pieces_of(origin) ? pieces_of(target) : pieces_of(origin);
-    if (pieces < WHOLE_PIECES || !oriel_copy_can(target, origin) ||
+    if (pieces < WHOLE_PIECES || !oriel_copy_is_supported(target, origin) ||
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
                              &high_bytes) ||
         __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
@@ -188,7 +188,7 @@ enum oriel_status oriel_copy_remote(const struct oriel_transport *transport,
     if (transport != &oriel_transport_shared && !to_target &&
         get_whole(transport, remote, target, here, origin))
         return ORIEL_OK;
-    if (transport != &oriel_transport_shared || !oriel_copy_can(target, origin))
+    if (transport != &oriel_transport_shared || !oriel_copy_is_supported(target, origin))
         return move_by_cursors(transport, remote, target, here, origin, to_target);
     bool copied = to_target ? oriel_copy_items(remote->direct, target, here, origin)
                             : oriel_copy_items(here, origin, remote->direct, target);

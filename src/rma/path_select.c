@@ -30,20 +30,20 @@ static bool has_died(const struct oriel_identity *who)
 enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,
                                    uint64_t len_bytes)
 {
-    const struct oriel_polled_wanted wanted = {
+    const struct oriel_polled_request wanted = {
         .operation = ORIEL_POLLED_WRITE, .in = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&path->remote, &wanted, &status)
+    return oriel_polled_submit(&path->remote, &wanted, &status)
                ? status
                : path->transport->write(&path->remote, here, len_bytes);
 }
 
 enum oriel_status oriel_path_read(const struct oriel_path *path, void *here, uint64_t len_bytes)
 {
-    const struct oriel_polled_wanted wanted = {
+    const struct oriel_polled_request wanted = {
         .operation = ORIEL_POLLED_READ, .out = here, .len_bytes = len_bytes};
     enum oriel_status status;
-    return oriel_polled_ask(&path->remote, &wanted, &status)
+    return oriel_polled_submit(&path->remote, &wanted, &status)
                ? status
                : path->transport->read(&path->remote, here, len_bytes);
 }

@@ -32,7 +32,7 @@ static inline struct oriel_path_range oriel_path_range_at(const struct oriel_win
 {
     const struct oriel_target *there = &window->targets[target];
     struct oriel_region_lookup region;
-    if (there->mechanism == ORIEL_BY_ADDRESS) {
+    if (there->mechanism == ORIEL_MECHANISM_REGIONS) {
         if (!oriel_region_lookup_find(window, target, there->address + offset_bytes, &region))
             return (struct oriel_path_range){offset_bytes + 1, false, NULL};
         int64_t from_address = (int64_t)(region.offset - region.start + there->address);
@@ -53,7 +53,7 @@ static inline struct oriel_path oriel_path_find(const struct oriel_window *windo
                                                 int64_t high_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
-    if (there->mechanism == ORIEL_BY_ARENA)
+    if (there->mechanism == ORIEL_MECHANISM_DIRECT)
         return (struct oriel_path){&oriel_transport_shared,
                                    {.direct = oriel_window_direct(window, target, offset_bytes)},
                                    true};
@@ -62,7 +62,7 @@ static inline struct oriel_path oriel_path_find(const struct oriel_window *windo
     const struct oriel_peer *peer = window->group->peers[target];
     struct oriel_remote remote = {.address = there->address + offset_bytes,
                                   .pid = peer->identity.pid,
-                                  .writers = oriel_file_writers(peer->base)};
+                                  .writers = oriel_file_remote_writers(peer->base)};
     if (alike.cpu_reaches && offset_bytes + (uint64_t)high_bytes <= alike.end) {
         remote.direct = oriel_at(alike.base, (int64_t)offset_bytes);
         return (struct oriel_path){&oriel_transport_shared, remote, true};

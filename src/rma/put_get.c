@@ -70,16 +70,16 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
     const uint64_t len_bytes = source->count * source->type->size_bytes;
     if (len_bytes == 0)
         return ORIEL_OK;
-    if (window->targets[target->rank].mechanism != ORIEL_BY_ARENA)
+    if (window->targets[target->rank].mechanism != ORIEL_MECHANISM_DIRECT)
         return transfer_by_path(window, target, here, origin, len_bytes, to_target);
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);
     char *there = oriel_window_direct(window, target->rank, target->offset_bytes);
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
-    if (oriel_unlikely(!oriel_copy_can(&at_target, &at_origin)))
+    if (oriel_unlikely(!oriel_copy_is_supported(&at_target, &at_origin)))
         return move_direct(there, &at_target, here, &at_origin, to_target);
     if (to_target && oriel_side_is_plain(&target->side))
-        oriel_copy_ahead(there, len_bytes);
+        oriel_copy_premap(there, len_bytes);
     const bool copied = to_target ? oriel_copy_items(there, &at_target, here, &at_origin)
                                   : oriel_copy_items(here, &at_origin, there, &at_target);
     return oriel_likely(copied) ? ORIEL_OK

@@ -21,7 +21,7 @@ static bool plan_prepare(struct oriel_transfer_cache_entry *repeated,
     const struct oriel_items *sink = repeated->to_target ? target : origin;
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
     const struct oriel_items used = items_trimmed(sink, len_bytes);
-    if (len_bytes == 0 || !oriel_copy_can(&used, source) ||
+    if (len_bytes == 0 || !oriel_copy_is_supported(&used, source) ||
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
                              &high_bytes))
         return false;

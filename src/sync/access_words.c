@@ -38,7 +38,7 @@ enum oriel_status oriel_access_words_create(struct oriel_window *window)
     return status;
 }
 
-void oriel_access_close(struct oriel_window *window)
+void oriel_access_words_close(struct oriel_window *window)
 {
     uint64_t offset = atomic_load_explicit(&window->control->access_offset, memory_order_relaxed);
     if (offset != 0)

@@ -18,6 +18,6 @@ static inline enum oriel_status oriel_access_words_require(struct oriel_window *
 }
 
 /* Frees them, when no peer reads them any more. */
-void oriel_access_close(struct oriel_window *window);
+void oriel_access_words_close(struct oriel_window *window);
 
 #endif

@@ -67,7 +67,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
         oriel_delay();
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
-            oriel_wait_lasts(&watch, since_ns, &reported);
+            oriel_wait_publish(&watch, since_ns, &reported);
             if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
                 suspect = mutex;
                 break;
@@ -75,7 +75,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
             asked_ns = oriel_now_ns();
         }
     }
-    oriel_wait_over(reported);
+    oriel_wait_unpublish(reported);
     return status;
 }
 

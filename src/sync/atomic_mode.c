@@ -16,11 +16,11 @@ static struct {
     bool has_key;
     _Atomic uint64_t taken; /* bit i: slot i */
 } slots = {.once = PTHREAD_ONCE_INIT};
-_Static_assert(ORIEL_SINGLES == 64, "taken has a bit for each");
+_Static_assert(ORIEL_ATOMIC_MODE_SLOTS == 64, "taken has a bit for each");
 
 static void slot_free(void *slot)
 {
-    struct oriel_atomic_mode *first = oriel_file_singles(oriel_file_base());
+    struct oriel_atomic_mode *first = oriel_file_atomic_modes(oriel_file_base());
     oriel_tls_cache.single = NULL;
     oriel_tls_cache.operator_key = ORIEL_TLS_CACHE_NO_KEY;
     atomic_fetch_and_explicit(&slots.taken,
@@ -33,7 +33,7 @@ static void slot_key_create(void)
     slots.has_key = pthread_key_create(&slots.key, slot_free) == 0;
 }
 
-/* Returns ORIEL_SINGLES if no slot is free. */
+/* Returns ORIEL_ATOMIC_MODE_SLOTS if no slot is free. */
 static uint32_t slot_claim(void)
 {
     uint64_t taken = atomic_load_explicit(&slots.taken, memory_order_relaxed);
@@ -44,17 +44,17 @@ static uint32_t slot_claim(void)
                                                   memory_order_acquire, memory_order_relaxed))
             return free_one;
     }
-    return ORIEL_SINGLES;
+    return ORIEL_ATOMIC_MODE_SLOTS;
 }
 
 void oriel_atomic_mode_claim_slow(void)
 {
     struct oriel_file_header *header = (struct oriel_file_header *)oriel_file_base();
     pthread_once(&slots.once, slot_key_create);
-    uint32_t number = slots.has_key ? slot_claim() : ORIEL_SINGLES;
-    if (number == ORIEL_SINGLES)
+    uint32_t number = slots.has_key ? slot_claim() : ORIEL_ATOMIC_MODE_SLOTS;
+    if (number == ORIEL_ATOMIC_MODE_SLOTS)
         return;
-    struct oriel_atomic_mode *slot = oriel_file_singles(oriel_file_base()) + number;
+    struct oriel_atomic_mode *slot = oriel_file_atomic_modes(oriel_file_base()) + number;
     if (pthread_setspecific(slots.key, slot) != 0) {
         slot_free(slot);
         return;
@@ -88,7 +88,7 @@ void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
     if (oriel_load_relaxed(&control->bulk) != 0 &&
-        ++control->singles_in_a_row >= control->singles_wanted) {
+        ++control->single_updates_in_a_row >= control->single_updates_to_leave_bulk) {
         oriel_store_release(&control->bulk, 0); /* C2 */
         oriel_delay();
         atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);
@@ -119,13 +119,13 @@ static void await_slot(const struct oriel_atomic_mode *slot, const struct oriel_
 void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
-    control->singles_in_a_row = 0;
+    control->single_updates_in_a_row = 0;
     if (oriel_load_relaxed(&control->bulk) != 0)
         return;
-    if (control->singles_wanted == 0)
-        control->singles_wanted = ORIEL_SINGLES_IN_A_ROW;
-    else if (control->singles_wanted < ORIEL_SINGLES_MOST)
-        control->singles_wanted *= 2;
+    if (control->single_updates_to_leave_bulk == 0)
+        control->single_updates_to_leave_bulk = ORIEL_SINGLES_IN_A_ROW;
+    else if (control->single_updates_to_leave_bulk < ORIEL_SINGLES_MOST)
+        control->single_updates_to_leave_bulk *= 2;
     atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */
     oriel_delay();
     atomic_store_explicit(&control->bulk, 1, memory_order_seq_cst);
@@ -140,6 +140,6 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
         /* a thread that claims a slot later finds bulk at 1 */
         uint32_t count = atomic_load_explicit(&header->singles, memory_order_seq_cst);
         for (uint32_t i = 0; i < count; i++)
-            await_slot(&oriel_file_singles(peer->base)[i], peer);
+            await_slot(&oriel_file_atomic_modes(peer->base)[i], peer);
     }
 }

@@ -40,7 +40,7 @@ static enum oriel_status barrier_break(struct oriel_window *window,
                                        const struct oriel_watched *watched,
                                        enum oriel_status status)
 {
-    oriel_internode_break(window, watched->dead);
+    oriel_internode_window_break(window, watched->dead);
     return status;
 }
 

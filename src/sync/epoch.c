@@ -11,7 +11,7 @@ bool oriel_locks_held(const struct oriel_window *window)
     if (words == window->group->absent)
         return false;
     for (int32_t i = 0; i < window->n; i++)
-        if (oriel_access_is_locks(atomic_load_explicit(&words[i], memory_order_relaxed)))
+        if (oriel_access_is_lock(atomic_load_explicit(&words[i], memory_order_relaxed)))
             return true;
     return false;
 }

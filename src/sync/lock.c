@@ -71,7 +71,7 @@ static enum oriel_status lock_set_access(struct oriel_window *window, int32_t ta
 enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
                                     enum oriel_lock_step step, uint64_t place)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch at_gate = {oriel_liveness_lock_all_holders, &watched, ORIEL_WAITING_LOCK};
@@ -119,11 +119,11 @@ static enum oriel_status lock_internode(struct oriel_window *window, int32_t tar
 static enum oriel_status unlock_internode(struct oriel_window *window, int32_t target)
 {
     uint8_t access = oriel_window_access_to(window, target);
-    if (!oriel_access_is_locks(access))
+    if (!oriel_access_is_lock(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
     bool is_given_back;
     enum oriel_status status =
-        oriel_internode_unlock(window, target, access == ORIEL_ACCESS_TRUSTED, &is_given_back);
+        oriel_internode_unlock(window, target, access == ORIEL_ACCESS_NOCHECK, &is_given_back);
     if (is_given_back)
         set_access(window, target, ORIEL_ACCESS_NONE);
     return status;
@@ -153,7 +153,7 @@ enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target
     enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
-    return lock_set_access(window, target, ORIEL_ACCESS_TRUSTED, ORIEL_OK);
+    return lock_set_access(window, target, ORIEL_ACCESS_NOCHECK, ORIEL_OK);
 }
 
 void oriel_unlock_wake(struct oriel_window *window, int32_t target)
@@ -172,9 +172,9 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
     if (end != ORIEL_LOCK_NOT_EXCLUSIVE)
         return ORIEL_OK;
     uint8_t access = oriel_window_access_to(window, target);
-    if (!oriel_access_is_locks(access))
+    if (!oriel_access_is_lock(access))
         return oriel_fail(ORIEL_E_SYNC, "rank %d is not locked by this process", (int)target);
-    if (access == ORIEL_ACCESS_TRUSTED)
+    if (access == ORIEL_ACCESS_NOCHECK)
         oriel_fence_full();
     else
         oriel_ticket_unlock(&oriel_window_control(window, target)->lock, false);
@@ -198,7 +198,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
     if (status != ORIEL_OK)
         return status;
     oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct oriel_watched watched = {
         .window = window, .win_rank = -1, .patience = oriel_load_relaxed(&gate->joins)};
     struct oriel_watch watch = {oriel_liveness_lock_holders, &watched, ORIEL_WAITING_LOCK_ALL};
@@ -219,7 +219,7 @@ enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
     enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
-    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED,
+    atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_NOCHECK,
                              memory_order_relaxed);
     oriel_fence_after_locked();
     return ORIEL_OK;
@@ -227,13 +227,13 @@ enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 
 enum oriel_status oriel_unlock_all(struct oriel_window *window)
 {
-    const uint32_t both = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_TRUSTED;
+    const uint32_t both = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_NOCHECK;
     uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~both, memory_order_relaxed);
     oriel_fence_after_locked();
     if (!(before & ORIEL_EPOCH_LOCK_ALL))
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
     bool is_given_back = true;
-    const bool trusted = (before & ORIEL_EPOCH_TRUSTED) != 0;
+    const bool trusted = (before & ORIEL_EPOCH_NOCHECK) != 0;
     enum oriel_status status = window->far != NULL
                                    ? oriel_internode_unlock_all(window, trusted, &is_given_back)
                                    : ORIEL_OK;

@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) enum oriel_lock_step
 oriel_lock_begin(struct oriel_window *window, int32_t target, uint64_t *place)
 {
     uint8_t none = ORIEL_ACCESS_NONE;
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
     *place = 0;
@@ -58,7 +58,7 @@ enum oriel_lock_end {
 static inline __attribute__((always_inline)) enum oriel_lock_end
 oriel_unlock_exclusive(struct oriel_window *window, int32_t target)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, target)->lock;
     _Atomic uint8_t *access = &oriel_window_access(window)[target];
     if (oriel_unlikely(atomic_load_explicit(access, memory_order_relaxed) !=

@@ -36,7 +36,7 @@
 
 #include "base/delay.h"
 
-static bool try_enter_reader(struct oriel_gate *gate) /* G1 */
+static bool try_enter_reader(struct oriel_lock_all_gate *gate) /* G1 */
 {
     uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
     while ((uint32_t)word == 0) {
@@ -48,7 +48,7 @@ static bool try_enter_reader(struct oriel_gate *gate) /* G1 */
     return false;
 }
 
-static bool try_join_readers(struct oriel_gate *gate) /* G6 */
+static bool try_join_readers(struct oriel_lock_all_gate *gate) /* G6 */
 {
     uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
     while (word >= ORIEL_GATE_READER) {
@@ -62,7 +62,8 @@ static bool try_join_readers(struct oriel_gate *gate) /* G6 */
     return false;
 }
 
-enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct oriel_watch *watch)
+enum oriel_status oriel_gate_enter_reader(struct oriel_lock_all_gate *gate,
+                                          const struct oriel_watch *watch)
 {
     if (try_enter_reader(gate))
         return ORIEL_OK;
@@ -83,7 +84,7 @@ enum oriel_status oriel_gate_enter_reader(struct oriel_gate *gate, const struct 
     return status;
 }
 
-void oriel_gate_leave_reader(struct oriel_gate *gate)
+void oriel_gate_leave_reader(struct oriel_lock_all_gate *gate)
 {
     atomic_fetch_sub_explicit(&gate->word, ORIEL_GATE_READER, memory_order_seq_cst); /* G2 */
     oriel_wake(&gate->half.readers, &gate->writer_sleepers);
@@ -95,7 +96,7 @@ static enum oriel_status end_courtesy(void *context)
     return ORIEL_E_AGAIN;
 }
 
-static void let_readers_first(struct oriel_gate *gate)
+static void let_readers_first(struct oriel_lock_all_gate *gate)
 {
     static const struct oriel_watch courtesy = {end_courtesy, NULL, ORIEL_WAITING_NOTHING};
     uint32_t admissions = oriel_load_acquire(&gate->admissions.value);
@@ -103,7 +104,8 @@ static void let_readers_first(struct oriel_gate *gate)
         (void)oriel_event_wait(&gate->admissions, admissions + 1, &courtesy);
 }
 
-enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct oriel_watch *watch)
+enum oriel_status oriel_gate_await_readers(struct oriel_lock_all_gate *gate,
+                                           const struct oriel_watch *watch)
 {
     enum oriel_status status = oriel_wait(&gate->half.readers, &gate->writer_sleepers,
                                           ORIEL_WAIT_EQUAL, 0, watch); /* G4 */
@@ -116,7 +118,7 @@ enum oriel_status oriel_gate_await_readers(struct oriel_gate *gate, const struct
     return status;
 }
 
-enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested,
+enum oriel_status oriel_gate_enter_writer(struct oriel_lock_all_gate *gate, bool nested,
                                           const struct oriel_watch *watch)
 {
     if (!nested)
@@ -126,7 +128,7 @@ enum oriel_status oriel_gate_enter_writer(struct oriel_gate *gate, bool nested,
                                                       : oriel_gate_await_readers(gate, watch);
 }
 
-void oriel_gate_leave_writer(struct oriel_gate *gate)
+void oriel_gate_leave_writer(struct oriel_lock_all_gate *gate)
 {
     oriel_gate_pull_writer(gate);
     oriel_gate_wake_readers(gate);

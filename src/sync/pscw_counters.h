@@ -48,12 +48,12 @@ static inline enum oriel_status oriel_pscw_counters_recall(struct oriel_window *
                                                            int32_t win_rank,
                                                            struct oriel_pscw_counter **own)
 {
-    *own = atomic_load_explicit(&window->recent_partner, memory_order_acquire);
+    *own = atomic_load_explicit(&window->recent_pscw_counter, memory_order_acquire);
     if (oriel_likely(*own != NULL && oriel_pscw_counter_rank(*own) == win_rank))
         return ORIEL_OK;
     enum oriel_status status = oriel_pscw_counters_make(window, win_rank, own);
     if (status == ORIEL_OK)
-        atomic_store_explicit(&window->recent_partner, *own, memory_order_release);
+        atomic_store_explicit(&window->recent_pscw_counter, *own, memory_order_release);
     return status;
 }
 

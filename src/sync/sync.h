@@ -44,7 +44,7 @@ static inline bool oriel_passive_epoch_to(const struct oriel_window *window, int
 {
     if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
         return true;
-    return oriel_access_is_locks(oriel_window_access_to(window, target));
+    return oriel_access_is_lock(oriel_window_access_to(window, target));
 }
 
 /* The same; to any target for -1. */

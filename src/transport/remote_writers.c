@@ -21,7 +21,7 @@
 static void slot_free_if_dead(struct oriel_remote_writers_slot *slot)
 {
     uint64_t word = atomic_load_explicit(&slot->owner, memory_order_relaxed);
-    if (word != 0 && !oriel_identity_word_lives(word))
+    if (word != 0 && !oriel_identity_word_alive(word))
         atomic_compare_exchange_strong_explicit(&slot->owner, &word, 0, memory_order_seq_cst,
                                                 memory_order_relaxed);
 }
@@ -223,7 +223,7 @@ void oriel_remote_writers_remove_address(const void *addr)
     word_replace(helper_addresses, (uintptr_t)addr, 0);
 }
 
-bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end)
+bool oriel_remote_writers_has_address(uintptr_t start, uintptr_t end)
 {
     return has_word_between(helper_addresses, start, end);
 }

@@ -99,6 +99,6 @@ bool oriel_remote_writers_is_helper(int32_t tid);
  * one may contain more of that memory, and must not move. */
 void oriel_remote_writers_add_address(const void *addr);
 void oriel_remote_writers_remove_address(const void *addr);
-bool oriel_remote_writers_has_place(uintptr_t start, uintptr_t end);
+bool oriel_remote_writers_has_address(uintptr_t start, uintptr_t end);
 
 #endif

@@ -29,7 +29,7 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     /* 0 ranks where operations may be outstanding: the fast paths of synchronisation complete
      * none */
     const bool all_complete = window->far == NULL && window->deferred == NULL;
-    oriel_tls_cache_keep_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
+    oriel_tls_cache_set_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
     return window;
 }
 
@@ -124,5 +124,5 @@ static void enter_child(void)
 enum oriel_status oriel_handle_watch_fork(void)
 {
     static _Atomic bool watches;
-    return oriel_fork_watch(&watches, NULL, NULL, enter_child);
+    return oriel_fork_register(&watches, NULL, NULL, enter_child);
 }

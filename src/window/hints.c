@@ -136,7 +136,7 @@ static int write_text(MPI_Info info, const char *key, const char *text)
 }
 
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
-                                    const struct oriel_paths *paths, MPI_Info *out)
+                                    const struct oriel_path_info *paths, MPI_Info *out)
 {
     const struct oriel_host_calls *host = oriel_host();
     int code = host->Info_create(out);

@@ -29,7 +29,7 @@ enum oriel_status oriel_hints_read(struct oriel_hints *hints, MPI_Info info);
 enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
 /* How other ranks reach this rank's memory (create/path_info.h). */
-struct oriel_paths {
+struct oriel_path_info {
     /* "arena", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
      * by "+"; or empty */
     char ways[64];
@@ -39,7 +39,7 @@ struct oriel_paths {
 /* Creates an info object with the current value of each hint that has one, and with the paths under
  * Oriel's own keys. */
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
-                                    const struct oriel_paths *paths, MPI_Info *out);
+                                    const struct oriel_path_info *paths, MPI_Info *out);
 
 /* The memory of all ranks is contiguous, whatever this rank requested. Its own part has the
  * alignment that its address, if not NULL, happens to have. */

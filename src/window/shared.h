@@ -19,18 +19,18 @@
 
 /* How origins reach the bytes of a target's window; the same for all origins. */
 enum oriel_mechanism {
-    ORIEL_BY_ARENA, /* load and store, in a memory file at offset */
+    ORIEL_MECHANISM_DIRECT, /* load and store, in a memory file at offset */
     /* copied at address, by CMA or by the target's agent, depending on the window's by_agent */
-    ORIEL_BY_COPY,
-    ORIEL_BY_PARTS,   /* promoted pages: load and store in the middle, copies at both ends */
-    ORIEL_BY_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
+    ORIEL_MECHANISM_COPY,
+    ORIEL_MECHANISM_MIXED,   /* promoted pages: load and store in the middle, copies at both ends */
+    ORIEL_MECHANISM_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
     /* per address, from the target's table of regions: dynamic windows, memory of several kinds */
-    ORIEL_BY_ADDRESS,
+    ORIEL_MECHANISM_REGIONS,
 };
 
 /* One target's window. The node leader writes it before creation ends; read-only afterwards. */
 struct oriel_target {
-    /* ORIEL_BY_ARENA, ORIEL_BY_PARTS: of the first byte, in the memory file that contains it */
+    /* ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_MIXED: of the first byte, in the memory file that contains it */
     uint64_t offset;
     /* bytes that every origin loads and stores: all, none, or those from direct_low on */
     uint64_t direct_bytes;
@@ -39,14 +39,14 @@ struct oriel_target {
     uint64_t address; /* of the first byte in the target's address space; 0 for a dynamic window */
     uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
     uint64_t mechanism;      /* enum oriel_mechanism */
-    uint64_t direct_low;     /* byte of the window; above 0 only for ORIEL_BY_PARTS */
+    uint64_t direct_low;     /* byte of the window; above 0 only for ORIEL_MECHANISM_MIXED */
 };
 _Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a machine");
 
 /* The gate between lock_all and exclusive locks (sync/lock_all_gate.c has the argument). word:
  * readers (open lock_all epochs) in the upper half, writers (exclusive locks requested or owned) in
  * the lower half. */
-struct oriel_gate {
+struct oriel_lock_all_gate {
     union {
         _Atomic uint64_t word;
         struct {
@@ -69,12 +69,12 @@ struct oriel_common {
     /* 0, or the dead rank's win_rank + 1, permanently, once a rank has left a barrier because of
      * it */
     _Atomic uint32_t broken;
-    /* from the start of this struct to struct oriel_machines; 0 on a single node */
-    uint64_t machines_offset;
+    /* from the start of this struct to struct oriel_nodes; 0 on a single node */
+    uint64_t nodes_offset;
     struct oriel_event departed; /* ranks that will not touch this struct any more */
     /* at all barriers so far; wraps (sync/barrier.c) */
     alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals;
-    alignas(ORIEL_CACHE_LINE) struct oriel_gate gate;
+    alignas(ORIEL_CACHE_LINE) struct oriel_lock_all_gate gate;
     /* targets whose bulk is 1, or about to become 1 (sync/atomic_mode.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk_targets;
     alignas(ORIEL_CACHE_LINE) struct oriel_target targets[]; /* by win_rank */
@@ -136,12 +136,12 @@ enum oriel_access {
     ORIEL_ACCESS_ABSENT,
     ORIEL_ACCESS_SHARED, /* operations are allowed from this value on */
     ORIEL_ACCESS_EXCLUSIVE,
-    ORIEL_ACCESS_TRUSTED, /* locked with MPI_MODE_NOCHECK, which blocks no other lock */
+    ORIEL_ACCESS_NOCHECK, /* locked with MPI_MODE_NOCHECK, which blocks no other lock */
     ORIEL_ACCESS_STARTED,
 };
 
 /* Whether the access is one that MPI_Win_lock grants. */
-static inline bool oriel_access_is_locks(uint8_t access)
+static inline bool oriel_access_is_lock(uint8_t access)
 {
     return access >= ORIEL_ACCESS_SHARED && access < ORIEL_ACCESS_STARTED;
 }
@@ -164,7 +164,7 @@ struct oriel_region_table {
     _Atomic uint64_t count;
 };
 
-/* The memory of an ORIEL_BY_ADDRESS target (create/regions.c has the argument). Only the owner
+/* The memory of an ORIEL_MECHANISM_REGIONS target (create/regions.c has the argument). Only the owner
  * writes it. version increases by 2 per change, so tables[version / 2 % 2] is the current table; it
  * is odd while the other table is being updated. It never wraps in 64 bits. After the owner's
  * death, the current table stays valid. */
@@ -173,24 +173,24 @@ struct oriel_regions {
     struct oriel_region_table tables[2];
 };
 
-/* in far_lost and far_holder: the lock is exclusive; in far_lost: that of a lost rank was */
+/* in remote_lost and remote_owner: the lock is exclusive; in remote_lost: that of a lost rank was */
 #define ORIEL_INTERNODE_EXCLUSIVE UINT32_C(0x80000000)
 
 struct oriel_control {
     alignas(ORIEL_CACHE_LINE) struct oriel_ticket lock;
     alignas(ORIEL_CACHE_LINE) struct oriel_accumulate_mutex accumulate;
     /* since the last bulk update; this word and the next are protected by accumulate */
-    uint32_t singles_in_a_row;
+    uint32_t single_updates_in_a_row;
     /* number in a row that ends bulk mode; 0 before the first bulk update */
-    uint32_t singles_wanted;
+    uint32_t single_updates_to_leave_bulk;
     /* 1: single elements, too, are updated under accumulate (sync/atomic_mode.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk;
     /* 1 while the owner requests or owns lock_all */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all;
     /* win_rank + 1 of a lost remote rank that was in this lock's queue */
-    _Atomic uint32_t far_lost;
+    _Atomic uint32_t remote_lost;
     /* win_rank + 1 of a remote rank that owns this target's lock; 0: none */
-    _Atomic uint32_t far_holder;
+    _Atomic uint32_t remote_owner;
     _Atomic uint32_t promoted; /* 1 once user memory of the window has been promoted */
     /* 0, or win_rank + 1 of the dead rank because of which the owner has left the window. The
      * owner then accesses no other rank's memory, and no rank need wait for it. */
@@ -213,31 +213,31 @@ static inline uint64_t oriel_common_bytes(int32_t n)
 }
 
 /* The process that answers for a node: its leader. Written together with the table of targets. */
-struct oriel_machine {
+struct oriel_node_entry {
     struct oriel_identity process;
     int32_t leader;         /* win_rank */
     uint32_t address_bytes; /* length of its net address */
-    uint64_t address;       /* relative to struct oriel_machines */
+    uint64_t address;       /* relative to struct oriel_nodes */
 };
 
 enum { ORIEL_BARRIER_ROUNDS = 31 };
 
 /* The nodes of a window. arrived[k] counts the messages of round k of all barriers so far
  * (sync/barrier.c); the leader's agent writes it. */
-struct oriel_machines {
+struct oriel_nodes {
     int32_t count;
     int32_t own;
     struct oriel_event arrived[ORIEL_BARRIER_ROUNDS];
-    struct oriel_machine machine[];
+    struct oriel_node_entry machine[];
 };
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint8_t) == 1,
                "atomics have no hidden lock");
-_Static_assert(offsetof(struct oriel_gate, half.readers) == 4,
+_Static_assert(offsetof(struct oriel_lock_all_gate, half.readers) == 4,
                "readers are the upper half on a little-endian machine");
 
 /* Whether a rank owns lock_all. */
-static inline bool oriel_gate_has_readers(struct oriel_gate *gate)
+static inline bool oriel_lock_all_gate_has_readers(struct oriel_lock_all_gate *gate)
 {
     return oriel_load_acquire(&gate->half.readers) != 0;
 }

@@ -20,7 +20,7 @@ enum oriel_epoch {
     ORIEL_EPOCH_USED = 2,  /* an operation followed that fence */
     ORIEL_EPOCH_LOCK_ALL = 4,
     ORIEL_EPOCH_START = 8,
-    ORIEL_EPOCH_TRUSTED = 16, /* with LOCK_ALL: it had MPI_MODE_NOCHECK */
+    ORIEL_EPOCH_NOCHECK = 16, /* with LOCK_ALL: it had MPI_MODE_NOCHECK */
     /* each of these allows operations on every target */
     ORIEL_EPOCH_ALL_TARGETS = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_USED,
 };
@@ -41,7 +41,7 @@ struct oriel_window {
     /* words of the data path */
     int32_t n;
     int32_t rank;
-    int32_t here;           /* ranks on this node; all others have ORIEL_BY_NETWORK */
+    int32_t here;           /* ranks on this node; all others have ORIEL_MECHANISM_NETWORK */
     int32_t leader;         /* the lowest rank on this node; common is in its memory file */
     _Atomic uint32_t epoch; /* enum oriel_epoch */
     const struct oriel_target *targets; /* by win_rank, shared */
@@ -56,7 +56,7 @@ struct oriel_window {
      * (sync/barrier.c) */
     uint32_t arrivals;
     /* this rank's entry that was looked up last; NULL before */
-    _Atomic(struct oriel_pscw_counter *) recent_partner;
+    _Atomic(struct oriel_pscw_counter *) recent_pscw_counter;
     /* targets of start epochs; changed by the thread that sets ORIEL_EPOCH_START while not
      * accessing */
     struct oriel_members started;
@@ -65,7 +65,7 @@ struct oriel_window {
     _Atomic uint32_t accessing; /* 1 from the end of a start to the end of its complete */
     _Atomic uint32_t exposed;   /* an exposure epoch is open */
     /* in that epoch; from time to time a poll yields the processor and checks for dead ranks */
-    uint32_t tests_in_vain;
+    uint32_t failed_tests;
     uint64_t looked_ns;
     /* other words */
     struct oriel_group *group;
@@ -118,7 +118,7 @@ static inline uint8_t oriel_window_access_to(const struct oriel_window *window, 
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
-/* This process's address of byte offset of a target's ORIEL_BY_ARENA window. An address computed
+/* This process's address of byte offset of a target's ORIEL_MECHANISM_DIRECT window. An address computed
  * from a datatype may precede the window. */
 static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank,
                                         uint64_t offset_bytes)

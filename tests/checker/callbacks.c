@@ -450,3 +450,219 @@ CASE(E1, behind_a_code_of_the_programs_own, 1)
     MPI_Win_free(&win);
     MPI_Comm_free(&comm);
 }
+
+/* --- calls that fail --- */
+
+/* One rank's broadcast has met nobody: the barriers behind it are not those of the same number of the others. */
+CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
+{
+    enum { ROUNDS = 4 };
+    MPI_Win win = ints_window(ROUNDS);
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0)
+        MPI_Bcast(&size, 1, MPI_INT, size, comm); /* there is no such rank */
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep(rank == 1 ? 400000 : 200000); /* until all are out of it: who comes out takes all that others have done by then */
+    for (int round = 0; round < ROUNDS; round++) {
+        if (rank == 1) {
+            MPI_Put(&rank, 1, MPI_INT, 0, round, 1, MPI_INT, win); /* FINDS C1 here */
+            MPI_Win_flush(0, win);
+        }
+        if (right)
+            MPI_Barrier(comm);
+        if (rank == 0)
+            MPI_Put(&rank, 1, MPI_INT, 0, round, 1, MPI_INT, win); /* FINDS C1 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+static MPI_Comm met;
+static MPI_Win put_to;
+
+static void put_and_meet(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to);
+    MPI_Win_flush(0, put_to);
+    MPI_Barrier(met);
+}
+
+/* The barrier in the handler of a reduction that has met nobody is the others' next one. */
+CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
+{
+    int sum = 0;
+    put_to = ints_window(4);
+    met = comm_handled(MPI_COMM_WORLD, put_and_meet);
+    MPI_Win_lock_all(0, put_to);
+    if (rank == 0 && right && calls_back())
+        MPI_Allreduce(&size, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, met);
+    else if (rank == 0 && right)
+        put_and_meet(&met, &sum);
+    else if (rank == 0)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to); /* FINDS C1 here */
+    else if (right)
+        MPI_Barrier(met);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to); /* FINDS C1 here */
+    MPI_Win_unlock_all(put_to);
+    MPI_Win_free(&put_to);
+    MPI_Comm_free(&met);
+}
+
+/* For completions: the predefined ones' handler, too, for MPICH does not look whose request has failed. */
+static MPI_Comm comm_handled_everywhere(MPI_Comm_errhandler_function *function)
+{
+    MPI_Comm comm = comm_handled(MPI_COMM_WORLD, function);
+    MPI_Errhandler handler = MPI_ERRORS_RETURN;
+    if (calls_back())
+        MPI_Comm_get_errhandler(comm, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    return comm;
+}
+
+/* --- error handlers that complete the requests of the wait around them --- */
+
+static struct {
+    MPI_Request requests[2];
+    int few, later, first, last;
+    bool starts;
+} waited;
+
+static void complete_the_other(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    MPI_Wait(&waited.requests[1], MPI_STATUS_IGNORE);
+    if (waited.starts) {
+        MPI_Irecv(&waited.first, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited.requests[0]);
+        MPI_Irecv(&waited.last, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited.requests[1]);
+    }
+}
+
+static void wait_and_put(MPI_Comm comm, MPI_Win win)
+{
+    int index;
+    MPI_Irecv(&waited.few, 1, MPI_INT, 1, 0, comm, &waited.requests[0]);
+    MPI_Irecv(&waited.later, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &waited.requests[1]);
+    MPI_Waitany(2, waited.requests, &index, MPI_STATUS_IGNORE);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD);
+    for (int i = 0; i < 2 && waited.starts; i++)
+        MPI_Wait(&waited.requests[i], MPI_STATUS_IGNORE);
+    MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Get(&waited.later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Get(&waited.first, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Get(&waited.last, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+}
+
+static void put_and_send(MPI_Comm comm, MPI_Win win)
+{
+    int pair[] = {1, 2};
+    MPI_Send(pair, 2, MPI_INT, 0, 0, comm);
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!waited.starts) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+    }
+    MPI_Send(pair, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (waited.starts) {
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_flush(0, win);
+        for (int i = 0; i < 2; i++)
+            MPI_Send(pair, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    }
+}
+
+/* The error handler of a wait for any waits for the other request, and may start new ones in the places of both. */
+CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
+{
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled_everywhere(complete_the_other);
+    MPI_Win_lock_all(0, win);
+    for (int way = 0; way < 2 && calls_back(); way++) {
+        waited.starts = way != 0;
+        if (rank == 0)
+            wait_and_put(comm, win);
+        if (rank == 1)
+            put_and_send(comm, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    if (!right)
+        MPI_Get(&waited.later, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}
+
+static struct {
+    MPI_Request persistent;
+    int few, later;
+    bool both; /* the wait is for both requests, of which the persistent one is under way */
+} used;
+
+static void use_the_persistent_one(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    if (used.persistent == MPI_REQUEST_NULL) /* Open MPI has made an end of it */
+        MPI_Recv_init(&used.later, 1, MPI_INT, 1, 2, *comm, &used.persistent);
+    if (!used.both)
+        MPI_Start(&used.persistent);
+    MPI_Wait(&used.persistent, MPI_STATUS_IGNORE);
+}
+
+static void wait_for_the_persistent_one(MPI_Comm comm, MPI_Win win)
+{
+    MPI_Status statuses[2];
+    int done, indices[2];
+    MPI_Recv_init(&used.later, 1, MPI_INT, 1, 2, comm, &used.persistent);
+    MPI_Start(&used.persistent);
+    if (used.both) {
+        MPI_Request requests[2];
+        MPI_Irecv(&used.few, 1, MPI_INT, 1, 0, comm, &requests[0]);
+        requests[1] = used.persistent;
+        MPI_Waitsome(2, requests, &done, indices, statuses);
+    } else {
+        MPI_Wait(&used.persistent, MPI_STATUS_IGNORE);
+    }
+    MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Get(&used.later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+    MPI_Win_flush(0, win);
+    if (used.persistent != MPI_REQUEST_NULL)
+        MPI_Request_free(&used.persistent);
+}
+
+/* The error handler of a wait starts the persistent request anew whose wait has failed, or waits for one that is under way. */
+CASE_APART(E1, persistent_requests_that_a_waits_handler_uses, 2)
+{
+    int pair[] = {1, 2};
+    MPI_Win win = ints_window(4);
+    MPI_Comm comm = comm_handled_everywhere(use_the_persistent_one);
+    MPI_Win_lock_all(0, win);
+    for (int way = 0; way < 2 && calls_back(); way++) {
+        used.both = way != 0;
+        if (rank == 0)
+            wait_for_the_persistent_one(comm, win);
+        if (rank == 1) {
+            MPI_Send(pair, 2, MPI_INT, 0, used.both ? 0 : 2, comm);
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+            MPI_Win_flush(0, win);
+            MPI_Send(pair, 1, MPI_INT, 0, 2, comm);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    if (!right)
+        MPI_Get(&used.later, 1, MPI_INT, 0, 0, 0, MPI_INT, win); /* FINDS E1 here */
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Takes one ordering of the checker's histories and words away at a time and expects tests/unit/check/access/cell_store.c to fail or to hang,
-or check_crowded.c, check_lent.c or check_loans.c, which have the tests of that name; and one step at a time of how the checkers of
+or check_crowded.c, which has the tests of that name; and one step at a time of how the checkers of
 two machines know each other, of which check_proof.c has the tests.
 
 All is built in a temporary folder.  Each row of MUTANTS says which file of src/ is changed and how (a text that is found
@@ -25,7 +25,7 @@ SOURCES = [
     "check/shm/shm",
     "check/shm/shm_heap",
     "check/shm/shm_keys",
-    "check/order/clock",
+    "check/common/clock",
     "check/order/clock_snapshots",
     "check/order/order",
     "check/order/rank_clocks",
@@ -35,11 +35,9 @@ SOURCES = [
     "check/access/compact",
     "check/access/cell_store",
     "check/access/cell_repeat",
-    "check/access/entry_lease",
-    "check/access/record_lease",
     "check/access/cell_scan",
     "check/access/pending_list",
-    "check/intercept/reentrancy",
+    "check/common/reentrancy",
     "check/access/access_kinds",
     "check/access/history_pages",
     "check/access/record_tree",
@@ -47,7 +45,7 @@ SOURCES = [
     "check/access/conflict_table",
     "check/order/word_clocks",
 ]
-SOURCES += ["reduce/kernel", "base/reserve_fd", "base/fork", "base/identity", "base/log", "base/options", "base/file_limit", "base/status", "base/hash_table"]
+SOURCES += ["reduce/kernel", "base/checked_open", "base/reserve_fd", "base/fork", "base/identity", "base/log", "base/options", "base/file_limit", "base/status", "base/hash_table"]
 PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
                  "base/hash_table"]
 
@@ -58,9 +56,9 @@ MUTANTS = [
      "cells_s2_small_and_wide_accesses_meet", "S2: a small access reads wide"),
     ("check/access/cell_repeat.h", "    oriel_shm_word_lock(&cell->owner);\n", "",
      "cells_s1_held_accesses_meet", "S1: who comes again takes the cell's lock"),
-    ("check/access/cell_repeat.h", "atomic_load(&spot.bucket->wide) != 0;", "false;",
+    ("check/access/cell_repeat.h", "atomic_load(&spot->bucket->wide) != 0;", "false;",
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again reads wide"),
-    ("check/access/cell_repeat.h", "if (!met->peaceful && (!known || lent))", "if (false)",
+    ("check/access/cell_repeat.h", "if (!met->peaceful && !known)", "if (false)",
      "cells_s1_held_accesses_meet", "who comes again meets what it is not ordered behind"),
     ("check/access/history.c", "    mark_all(history, extents, count);\n    oriel_delay();\n    meet_all(arrival, extents, count);\n",
      "    meet_all(arrival, extents, count);\n    oriel_delay();\n    mark_all(history, extents, count);\n",
@@ -89,18 +87,6 @@ MUTANTS = [
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
-    return mine;
-}
-
-void oriel_word_leave(struct oriel_word_clock *word)
-{
-    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_shm_word_unlock(&word->owner);
-}
-
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
-{
-    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
@@ -108,18 +94,7 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
             oriel_order_merge(word->clock);
 """, """    (void)giver;
     oriel_shm_word_lock(&word->owner);
-    return oriel_word_is_giver(word, rank);
-}
-
-void oriel_word_leave(struct oriel_word_clock *word)
-{
-    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_shm_word_unlock(&word->owner);
-}
-
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
-{
-    uint32_t rank = (uint32_t)oriel_order_rank();
+    mine = oriel_word_is_giver(word, rank);
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
@@ -129,10 +104,6 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
         if (!mine)
             atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
 """, "words_w3_keep_what_was_offered", "W3: who takes a word over says so before it reads"),
-    ("check/order/word_clocks.c", """    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_shm_word_unlock(&word->owner);
-""", "    oriel_shm_word_unlock(&word->owner);\n",
-     "words_w5_are_of_nobody_who_has_not_given", "W5: who enters a word and gives nothing is not its giver"),
     ("check/order/word_clocks.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
      "if (false)", "words_w2_keep_what_each_has_given", "W4: the giver is who had the lock last"),
     ("check/access/insert.c", "    for (size_t i = 1; i < count; i++) {\n        struct oriel_record *piece",
@@ -144,11 +115,11 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
      "    oriel_history_discard(history, number);\n    oriel_delay();\n    if (*grown)\n"
      "        oriel_record_change(records, into, &all);\n",
      "cells_s6_small_accesses_meet_what_is_joined", "S6: what a record grows by is marked before the other goes"),
-    ("check/access/cell_repeat.c", "        atomic_fetch_or(&spot.page->used, bit); /* S2 */", "        ;",
+    ("check/access/cell_repeat.c", "        atomic_fetch_or(&spot->page->used, bit); /* S2 */", "        ;",
      "cells_s2_held_and_wide_accesses_meet", "S2: who comes again to an unused cell says that it is used"),
     ("check/order/word_clocks.h", "rank) || !oriel_word_is_up_to_date(word)", "rank)",
      "words_w3_offer_nothing_old", "W3: who has learnt something gives under the lock"),
-    ("check/shm/shm.c", "!oriel_identity_word_lives(found)", "false",
+    ("check/shm/shm.c", "!oriel_identity_word_alive(found)", "false",
      "a_word_lock_is_taken_over_from_the_dead", "a dead holder's lock is taken over"),
     ("check/shm/shm.h", "    if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,"
      " memory_order_relaxed))\n        oriel_shm_word_wait(word, own);\n", "    (void)found;\n    atomic_store(word, own);\n",
@@ -162,125 +133,6 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
      "crowded_cells_become_short", "a cell that was crowded becomes short"),
     ("check/access/cell_repeat.c", "    if (oriel_unlikely(cell->next != 0))\n        oriel_cell_shorten(cell);\n", "",
      "crowded_cells_become_short_by_who_comes_again", "a cell that was crowded becomes short by who comes again"),
-    ("check/access/record_lease.c", "if (oriel_likely(atomic_load_explicit(&line->key, memory_order_relaxed) != 0))", "if (true)",
-     "loans_r2_meet_who_comes", "R2: who comes to a record that is lent looks whether it still is"),
-    ("check/access/record_lease.c", """    atomic_store_explicit(&line->part, part, memory_order_release);
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    if (oriel_likely(atomic_load_explicit(&line->key, memory_order_relaxed) != 0))
-        return true;
-""", """    oriel_fence_full();
-    oriel_delay();
-    bool mine = atomic_load_explicit(&line->key, memory_order_relaxed) != 0;
-    oriel_delay();
-    atomic_store_explicit(&line->part, part, memory_order_release);
-    if (mine)
-        return true;
-""", "loans_r2_meet_who_comes", "R2: the part is pending before it is looked whether the record is still lent"),
-    ("check/access/record_lease.c", "    atomic_store_explicit(&line->key, 0, memory_order_relaxed);\n    oriel_delay();\n    oriel_fence_full();\n",
-     "    oriel_delay();\n    oriel_fence_full();\n", "loans_r2_meet_who_comes", "R2: who recalls a record takes the key"),
-    ("check/access/record_lease.c", """    atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    uint64_t part = atomic_load_explicit(&line->part, memory_order_acquire); /* R3 */
-    oriel_delay();
-""", """    uint64_t part = atomic_load_explicit(&line->part, memory_order_acquire); /* R3 */
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    atomic_store_explicit(&line->key, 0, memory_order_relaxed);
-""", "loans_r2_meet_who_comes", "R2: who recalls a record takes the key before it reads the part"),
-    ("check/access/insert.c", "    if (oriel_unlikely(record->loan != 0) && !oriel_record_lease_meet(arrival, record, runs))\n        return;\n", "",
-     "loans_r2_meet_who_comes", "R2: who meets a record that is lent recalls it"),
-    ("check/access/history.c", "    oriel_record_lease_recall_around(history, low, high); /* R2 */\n", "",
-     "loans_r2_meet_who_comes_beside", "R2: records that are lent are recalled where another history comes beside"),
-    ("check/access/record_lease.c", " && atomic_load(&history->beside) == 0", "",
-     "loans_r2_meet_who_comes_beside", "R1: no record is lent where a history is beside"),
-    ("check/access/record_lease.c", "            if (other->loan != 0 || oriel_access_pending(&other->access) ||", "            if (false && other->loan != 0 &&",
-     "loans_r1_are_not_what_meets_something", "R1: no record is lent that meets another"),
-    ("check/access/record_lease.c", "oriel_small_is_quiet(history, &mine->access, mine->runs.offset, high, clock)", "clock != NULL",
-     "loans_r1_are_not_what_meets_something", "R1: no record is lent that meets something in a cell"),
-    ("check/access/record_lease.c", """        atomic_store_explicit(&line->complete, now, memory_order_relaxed);
-        side->complete = now;
-        oriel_delay();
-    } else if (side->complete != now) {
-        return false;
-    }
-    atomic_store_explicit(&line->part, 0, memory_order_release);
-""", """        side->complete = now;
-    } else if (side->complete != now) {
-        return false;
-    }
-    atomic_store_explicit(&line->part, 0, memory_order_release);
-    oriel_delay();
-    atomic_store_explicit(&line->complete, side->complete, memory_order_relaxed);
-""", "loans_r2_meet_who_comes", "R3: a record has its new number before the part goes"),
-    ("check/access/record_lease.c", "    } else if (side->complete != now) {", "    } else if (now == 0) {",
-     "loans_r4_have_one_number", "R4: a part with another number becomes a record of its own"),
-    ("check/access/record_lease.c", "        tell(arrival, record, part, runs);\n    return false;", "        tell(arrival, record, part, runs);\n    return true;",
-     "loans_r5_stay_while_a_part_is_pending", "R5: a record with a part stays as it is"),
-    ("check/access/record_lease.c", "&& !side->pending)\n            bring_home(history, side);\n", "&& !side->pending)\n            side->history = 0;\n",
-     "loans_r6_lines_go_to_other_records", "R6: a record comes home before another has its line"),
-    ("check/access/history.c", "    oriel_record_lease_leave(place);\n", "",
-     "loans_r6_are_of_a_history_that_stands", "R6: what is of a history comes home before it goes"),
-    ("check/access/compact.c", "return record->loan == 0 && !oriel_access_pending", "return !oriel_access_pending",
-     "loans_stay_though_all_know_them", "a record that is lent stays though all know it"),
-    ("check/access/history.c", "    oriel_pending_list_flag(place, origin, flags);\n    oriel_record_lease_list(place);\n",
-     "    oriel_pending_list_flag(place, origin, flags);\n", "loans_are_flagged", "what is pending of a record has its flags"),
-    ("check/access/record_lease.c", "(side->group != 0 || alone)", "(side->group == group)",
-     "loans_may_be_of_a_group", "what came with a group is complete with that"),
-    ("check/access/entry_lease.h", "if (oriel_likely(atomic_load_explicit(&oriel_entry_lease_line_of(lent)->key, memory_order_relaxed) == key))", "if (true)",
-     "lent_l2_meet_who_comes", "L2: who comes to what is lent looks whether it still is"),
-    ("check/access/entry_lease.h", """    atomic_store_explicit(&lent->ticks, oriel_entry_ticks(issued, ORIEL_TICK_PENDING), memory_order_relaxed);
-    oriel_delay();
-    return before;
-""", """    oriel_delay();
-    (void)issued;
-    return before;
-""", "lent_l2_meet_who_comes", "L2: what is lent is pending before it is looked whether it still is"),
-    ("check/access/entry_lease.c", "    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);\n    oriel_delay();\n",
-     "    oriel_delay();\n", "lent_l2_meet_who_comes", "L2: who recalls takes the key"),
-    ("check/access/entry_lease.c", """    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);
-    oriel_delay();
-    oriel_fence_full();
-    oriel_delay();
-    uint64_t ticks = atomic_load_explicit(&lent->ticks, memory_order_acquire);
-""", """    uint64_t ticks = atomic_load_explicit(&lent->ticks, memory_order_acquire);
-    oriel_delay();
-    atomic_store_explicit(&oriel_entry_lease_line_of(lent)->key, 0, memory_order_relaxed);
-""", "lent_l2_meet_who_comes", "L2: who recalls takes the key before it reads the ticks"),
-    ("check/access/cell_store.c", "conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */", "oriel_cell_ticks(entry);",
-     "lent_l2_meet_who_comes", "L2: what conflicts with something lent recalls it"),
-    ("check/access/cell_repeat.h", "(!known || lent)) /* L2 */", "!known) /* L2 */",
-     "lent_l2_meet_who_comes", "L2: who comes again and conflicts with something lent recalls it"),
-    ("check/access/aliased_windows.c", "    oriel_small_recall(history, bytes.offset, bytes.offset + (int64_t)len_bytes); /* entry_lease.c, L2 */\n", "",
-     "lent_l2_meet_who_comes_beside", "L2: what is lent is recalled where another history comes beside"),
-    ("check/access/entry_lease.c", " && atomic_load(&spot.bucket->wide) == 0)", ")",
-     "lent_l1_is_not_what_meets_something", "L1: nothing is lent beside records"),
-    ("check/access/entry_lease.c", "if (!may_be_lent(again, cell, entry))", "if (false && !may_be_lent(again, cell, entry))",
-     "lent_l1_is_not_what_meets_something", "L1: nothing is lent that meets something in its cell"),
-    ("check/access/entry_lease.c", "&& !is_empty(line))\n        bring_home(line, NULL);",
-     "&& !is_empty(line))\n        for (int i = 0; i < ORIEL_ENTRY_LEASE_ENTRIES; i++)\n            line->entries[i].what = 0; /* not as it was */",
-     "lent_l4_come_home_before_a_line_is_used_anew", "L4: all of a line that was recalled come home before it is used anew"),
-    ("check/access/entry_lease.c", "            return NULL;\n        give_up(line, NULL);\n", "            return NULL;\n",
-     "lent_l4_lines_go_to_other_cells", "L4: all of a line come home before another cell has it"),
-    ("check/access/history.c", "    oriel_entry_lease_leave(place);\n", "",
-     "lent_l4_are_of_a_history_that_stands", "L4: what is of a history comes home before it goes"),
-    ("check/access/cell_store.c", " || oriel_cell_is_lent(entry))\n        return false;", ")\n        return false;",
-     "lent_stay_as_they_are_in_a_crowd", "what is lent is one with nothing else"),
-    ("check/access/cell_store.c", " || oriel_cell_is_lent(entry))\n                continue;", ")\n                continue;",
-     "lent_stay_though_all_know_them", "what is lent stays though all know it"),
-    ("check/access/cell_store.c", "what,\n                                oriel_cell_link(&cell->entries[i]));",
-     "what, oriel_cell_ticks(&cell->entries[i]));",
-     "lent_stay_lent_when_a_cell_becomes_short", "what is lent stays so when a cell becomes short"),
-    ("check/access/cell_store.c", " && !oriel_cell_is_lent(entry))\n        oriel_cell_take", ")\n        oriel_cell_take",
-     "lent_give_way_to_nobody", "what is lent gives way to nobody"),
-    ("check/access/cell_repeat.h", " || !met->gives_way || lent)", " || !met->gives_way)",
-     "lent_give_way_to_nobody_who_comes_again", "what is lent gives way to nobody who comes again"),
-    ("check/access/cell_scan.c", "oriel_entry_pending(oriel_cell_recall(entry)) && first", "oriel_entry_pending(oriel_cell_ticks(entry)) && first",
-     "lent_are_forgotten", "what is lent is recalled when its bytes are forgotten"),
     ("check/remote/remote_auth.c", "    return oriel_siphash(key, input, sizeof *input);", "    return key[1];",
      "proof_p1_key_is_not_sent", "P1: the key is not sent"),
     ("check/remote/remote_auth.c", "oriel_siphash(key, input, sizeof *input)", "oriel_siphash(input->claim, input, sizeof *input)",
@@ -317,8 +169,7 @@ void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool m
 
 
 # The program in tests/unit/ of the tests whose names begin so.
-PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("lent", "check/access/entry_lease"),
-            ("loans", "check/access/record_lease"), ("proof", "check/remote/remote_auth")]
+PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth")]
 
 
 def program_of(test):

@@ -1,6 +1,6 @@
-/* Calls that fail on rank 0 and are left where that is not seen at once (the modes' table says how).  What is done behind them is
- * right: puts ordered by messages through rank 0 and by a barrier, gets into the buffers of requests that are over.  Then rank 0
- * puts outside an epoch, which alone is found. */
+/* Calls that rank 0 leaves by a jump (the modes' table says how).  From then on rank 0 is not checked, and the other ranks are
+ * blamed for nothing that depends on it: puts ordered by messages through rank 0, posts and starts, windows that are made and
+ * freed.  The end is the same for all modes: rank 1 puts outside an epoch, which alone is found. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -18,6 +18,7 @@ static jmp_buf back;
 static MPI_Comm comm;
 static MPI_Win win;
 static int rank, size, few, later;
+static bool was_left = true;
 
 #define HANDLER(at)                                                                                \
     static void handler_##at(MPI_Comm *failed, int *code, ...)                                     \
@@ -28,8 +29,9 @@ static int rank, size, few, later;
 #define NAME(at) handler_##at,
 #define TEN(EACH, tens)                                                                            \
     EACH(tens##0)                                                                                  \
-    EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6)            \
-        EACH(tens##7) EACH(tens##8) EACH(tens##9)
+    EACH(tens##1)                                                                                  \
+    EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)            \
+        EACH(tens##8) EACH(tens##9)
 #define ALL(EACH)                                                                                  \
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
@@ -75,6 +77,13 @@ static void send_to_nobody(void)
 
 static void leave_a_send(void)
 {
+    handle(jump);
+    if (rank == 0 && setjmp(back) == 0)
+        send_to_nobody();
+}
+
+static void leave_a_send_without_room(void)
+{
     handle_by_the_last();
     if (rank == 0 && setjmp(back) == 0)
         send_to_nobody();
@@ -99,71 +108,82 @@ static void send_too_much(void)
         MPI_Send(pair, 2, MPI_INT, 0, 1, MPI_COMM_WORLD);
 }
 
-static void leave_inside(MPI_Comm *failed, int *code, ...)
+static void leave_a_failed_wait(void)
 {
     MPI_Request request;
-    (void)failed, (void)code;
-    receive(&request);
-    leave_a_wait(&request);
+    handle(jump);
+    send_too_much();
+    if (rank == 0) {
+        receive(&request);
+        leave_a_wait(&request);
+    }
 }
 
+static MPI_Comm inner;
+
+static void jump_inside(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed, (void)code;
+    if (setjmp(back) == 0)
+        MPI_Send(&rank, 1, MPI_INT, size, 0, inner); /* there is no such rank */
+}
+
+/* The inner handler is left, the outer one returns. */
 static void leave_in_a_handler(void)
 {
     MPI_Errhandler handler;
-    MPI_Comm_create_errhandler(leave_inside, &handler);
-    handle_by_the_last();
-    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_dup(comm, &inner);
+    MPI_Comm_create_errhandler(jump, &handler);
+    MPI_Comm_set_errhandler(inner, handler);
     MPI_Errhandler_free(&handler);
-    send_too_much();
+    handle(jump_inside);
     if (rank == 0)
         send_to_nobody();
+    MPI_Comm_free(&inner);
 }
 
-static int leave_deleting(MPI_Comm of, int keyval, void *value, void *extra)
+static int copy_once(MPI_Comm of, int keyval, void *extra, void *in, void *out, int *flag)
 {
-    (void)of, (void)keyval, (void)value, (void)extra;
-    MPI_Request request;
-    receive(&request);
-    leave_a_wait(&request);
-    return MPI_SUCCESS;
+    static bool has_left;
+    (void)of, (void)keyval, (void)extra, (void)in, (void)out;
+    *flag = 0;
+    if (rank != 0 || has_left)
+        return MPI_SUCCESS;
+    has_left = true;
+    longjmp(back, 1);
 }
 
-static void leave_in_a_delete_function(void)
+/* Before others are met: the call is made again. */
+static void leave_a_copy_function(void)
 {
     int keyval;
-    handle_by_the_last();
-    send_too_much();
-    if (rank == 0) {
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave_deleting, &keyval, NULL);
-        MPI_Comm_set_attr(comm, keyval, &rank);
-        MPI_Comm_delete_attr(comm, keyval);
-        MPI_Comm_free_keyval(&keyval);
-    }
+    MPI_Comm made;
+    MPI_Comm_create_keyval(copy_once, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(comm, keyval, &rank);
+    MPI_Comm_free_keyval(&keyval);
+    (void)setjmp(back);
+    MPI_Comm_dup(comm, &made);
+    MPI_Comm_free(&made);
 }
 
-static void go_on(MPI_Comm *failed, int *code, ...)
+static void frames_between(int frames)
 {
-    (void)failed, (void)code;
+    volatile char room[2000];
+    room[0] = (char)frames;
+    if (frames > 0)
+        frames_between(frames - 1);
+    else
+        MPI_Barrier(MPI_COMM_SELF);
+    room[1] = room[0];
 }
 
-/* The next call that fails is one that is not looked at: comm has no topology. */
-static void leave_with_the_handle_gone(void)
+/* The next call is deeper in the stack than the handler was. */
+static void leave_and_call_deeper(void)
 {
-    MPI_Errhandler handler;
-    int coordinate;
-    MPI_Comm_create_errhandler(go_on, &handler);
-    handle_by_the_last();
-    send_too_much();
-    if (rank == 0) {
-        MPI_Request *request =
-            mmap(NULL, sizeof *request, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        receive(request);
-        leave_a_wait(request);
-        munmap(request, sizeof *request);
-        MPI_Comm_set_errhandler(comm, handler);
-        MPI_Cart_coords(comm, 0, 1, &coordinate);
-    }
-    MPI_Errhandler_free(&handler);
+    handle(jump);
+    if (rank == 0 && setjmp(back) == 0)
+        send_to_nobody();
+    frames_between(8);
 }
 
 static void end_thread(MPI_Comm *failed, int *code, ...)
@@ -192,52 +212,7 @@ static void leave_with_a_thread(void)
     run_thread(reduce);
 }
 
-static void *send(void *nothing)
-{
-    send_to_nobody();
-    return nothing;
-}
-
-static void leave_a_send_with_a_thread(void)
-{
-    handle_without_room(end_thread);
-    run_thread(send);
-}
-
-static void leave_with_a_thread_and_fail(void)
-{
-    leave_with_a_thread();
-    handle(go_on);
-    if (rank == 0)
-        send_to_nobody();
-}
-
 static MPI_Request waited[2];
-
-static void *wait_for_any(void *nothing)
-{
-    int index;
-    MPI_Waitany(2, waited, &index, MPI_STATUS_IGNORE);
-    return nothing;
-}
-
-/* The other request is waited for by another thread. */
-static void leave_a_wait_with_a_thread(void)
-{
-    handle(end_thread);
-    send_too_much();
-    if (rank == 1) {
-        MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
-    }
-    if (rank == 0) {
-        receive(&waited[0]);
-        MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[1]);
-        run_thread(wait_for_any);
-        MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
-        MPI_Wait(&waited[1], MPI_STATUS_IGNORE);
-    }
-}
 
 enum { STACK_BYTES = 1 << 18 };
 static ucontext_t here, there;
@@ -285,7 +260,7 @@ static int cancel_nothing(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* Nothing is left: a query function makes a call on a stack that lies above the wait around it, and returns. */
+/* A query function makes a call on a stack that lies above the wait around it, which looks like a jump, and returns. */
 static void call_on_another_stack(void)
 {
     char stack[STACK_BYTES];
@@ -310,38 +285,6 @@ static void use(MPI_Comm *failed, int *code, ...)
     MPI_Win_flush(0, win);
 }
 
-/* Both of its calls: the one whose handler jumps, and one deeper in the stack, which is not looked at.  Its handler uses the buffer. */
-static void leave_and_return(MPI_Comm *failed, int *code, ...)
-{
-    static int calls;
-    if (calls++ == 0)
-        longjmp(back, 1);
-    use(failed, code);
-}
-
-static void fail_deeper(int frames)
-{
-    volatile char room[2000];
-    room[0] = (char)frames;
-    if (frames > 0)
-        fail_deeper(frames - 1);
-    else
-        MPI_Comm_test_inter(comm, NULL);
-    room[1] = room[0];
-}
-
-static void leave_a_wait_and_fail_deeper(void)
-{
-    MPI_Request request;
-    handle(leave_and_return);
-    send_too_much();
-    if (rank == 0) {
-        receive(&request);
-        leave_a_wait(&request);
-        fail_deeper(4);
-    }
-}
-
 static void wait_for_too_much(MPI_Comm_errhandler_function *function)
 {
     MPI_Request request;
@@ -356,6 +299,7 @@ static void wait_for_too_much(MPI_Comm_errhandler_function *function)
 /* Nothing is left. */
 static void use_in_the_handler(void)
 {
+    was_left = false;
     if (rank == 1)
         MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
     if (rank == 0)
@@ -376,54 +320,8 @@ static void finish_on_another_stack(MPI_Comm *failed, int *code, ...)
 
 static void leave_a_wait_for_another_stack(void)
 {
+    was_left = false;
     wait_for_too_much(finish_on_another_stack);
-}
-
-static void meet(void)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void duplicate(MPI_Comm of)
-{
-    MPI_Comm made;
-    MPI_Comm_dup(of, &made);
-    MPI_Comm_free(&made);
-}
-
-static int copy_from_there(MPI_Comm of, int keyval, void *stack, void *in, void *out, int *flag)
-{
-    (void)of, (void)keyval, (void)in, (void)out;
-    run_on(stack, meet);
-    *flag = 0;
-    return MPI_SUCCESS;
-}
-
-static int copy_around(MPI_Comm of, int keyval, void *other, void *in, void *out, int *flag)
-{
-    (void)of, (void)keyval, (void)in, (void)out;
-    duplicate(*(MPI_Comm *)other);
-    *flag = 0;
-    return MPI_SUCCESS;
-}
-
-/* Nothing is left: so, in a copy function inside another's. */
-static void call_on_another_stack_deeper(void)
-{
-    char stack[STACK_BYTES];
-    int inner, outer;
-    MPI_Comm one, other;
-    MPI_Comm_dup(comm, &one);
-    MPI_Comm_dup(comm, &other);
-    MPI_Comm_create_keyval(copy_from_there, MPI_COMM_NULL_DELETE_FN, &inner, stack);
-    MPI_Comm_create_keyval(copy_around, MPI_COMM_NULL_DELETE_FN, &outer, &one);
-    MPI_Comm_set_attr(one, inner, stack);
-    MPI_Comm_set_attr(other, outer, stack);
-    duplicate(other);
-    MPI_Comm_free(&one);
-    MPI_Comm_free(&other);
-    MPI_Comm_free_keyval(&inner);
-    MPI_Comm_free_keyval(&outer);
 }
 
 static const struct mode {
@@ -431,28 +329,16 @@ static const struct mode {
     void (*leave)(void);
     int threads;
 } modes[] = {
-    {"room", leave_a_send, MPI_THREAD_SINGLE},          /* by an error handler without room */
-    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE}, /* so, in a handler that returns */
-    {"delete", leave_in_a_delete_function,
-     MPI_THREAD_SINGLE}, /* so, in an attribute's delete function */
-    {"gone", leave_with_the_handle_gone,
-     MPI_THREAD_SINGLE}, /* so, with the memory of the request's handle */
-    {"thread", leave_with_a_thread,
-     MPI_THREAD_SERIALIZED}, /* by a thread that ends in its error handler */
-    {"threads", leave_with_a_thread_and_fail,
-     MPI_THREAD_SERIALIZED}, /* so, and another thread's call fails then */
-    {"waiter", leave_a_wait_with_a_thread,
-     MPI_THREAD_SERIALIZED}, /* so, out of a wait for any of two requests */
-    {"end", leave_a_send_with_a_thread,
-     MPI_THREAD_SERIALIZED}, /* so, in an error handler without room */
-    {"deeper", leave_a_wait_and_fail_deeper,
-     MPI_THREAD_SERIALIZED}, /* by a handler that runs again, deeper in the stack */
-    {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED}, /* for another stack, below */
-    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED}, /* not at all, but the request is over */
-    {"stack", call_on_another_stack,
-     MPI_THREAD_SINGLE}, /* not at all, though the place in the stack says so */
-    {"stacks", call_on_another_stack_deeper,
-     MPI_THREAD_SINGLE}, /* so, inside another such function */
+    {"send", leave_a_send, MPI_THREAD_SINGLE},
+    {"wait", leave_a_failed_wait, MPI_THREAD_SINGLE},
+    {"handler", leave_in_a_handler, MPI_THREAD_SINGLE},
+    {"copy", leave_a_copy_function, MPI_THREAD_SINGLE},
+    {"deeper", leave_and_call_deeper, MPI_THREAD_SINGLE},
+    {"room", leave_a_send_without_room, MPI_THREAD_SINGLE}, /* its handler is not known */
+    {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED}, /* the thread ends in its handler */
+    {"stack", call_on_another_stack, MPI_THREAD_SINGLE},    /* not at all, but it looks so */
+    {"fiber", leave_a_wait_for_another_stack, MPI_THREAD_SERIALIZED}, /* unseen: a stack below */
+    {"use", use_in_the_handler, MPI_THREAD_SERIALIZED},               /* not at all */
 };
 
 static const struct mode *mode_of(const char *name)
@@ -485,16 +371,52 @@ static void put_in_order(void)
     }
 }
 
+static void start_and_post(void)
+{
+    MPI_Group world, other;
+    int peer = 1 - rank;
+    if (rank > 1)
+        return;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &peer, &other);
+    if (rank == 0) {
+        MPI_Win_post(other, 0, win);
+        MPI_Win_wait(win);
+    } else {
+        MPI_Win_start(other, 0, win);
+        MPI_Put(&rank, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+        MPI_Win_complete(win);
+    }
+    MPI_Group_free(&other);
+    MPI_Group_free(&world);
+}
+
+static void use_another_window(void)
+{
+    int *memory;
+    MPI_Win other;
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &other);
+    MPI_Win_fence(0, other);
+    MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, other);
+    MPI_Win_fence(0, other);
+    MPI_Win_free(&other);
+}
+
 static void finish(void)
 {
     put_in_order();
     if (rank == 0) {
         MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+        if (was_left) /* wrong, and not looked at */
+            MPI_Get(&few, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
         MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     }
     MPI_Win_unlock_all(win);
-    if (rank == 0)
-        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    start_and_post();
+    use_another_window();
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
     MPI_Win_free(&win);
     MPI_Finalize();
     puts("end");

@@ -299,7 +299,7 @@ class Refusal(BenchCase):
         self.refused(bench(oriel), self.path(f"tree/lib/oriel/{HOSTS[0]}/rma"), "missing")
 
     def test_missing_scripts_and_missing_python(self):
-        self.refused(bench(self.tree(), "--help"), "the benchmark is not there")
+        self.refused(bench(self.tree(), "--help"), "cannot find the benchmark")
         self.refused(bench(ORIEL, "--help", PATH=self.folder), "needs python3")
 
     def test_help_and_list(self):

@@ -82,7 +82,7 @@ def common_statics(texts):
     places = collections.defaultdict(set)
     for path, text in texts:
         for name in STATIC.findall(text):
-            if name != "__attribute__":
+            if name not in ("__attribute__", "_Atomic"):
                 places[name].add(str(path))
     for name, files in sorted(places.items()):
         if len(files) > STATIC_FILES_MOST:

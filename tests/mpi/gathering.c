@@ -42,7 +42,7 @@ static void fill(void)
 
 static int gather(int len_bytes)
 {
-    return (int)oriel_host_gather(MPI_COMM_WORLD, "the test", own, (size_t)len_bytes, all, NULL);
+    return (int)oriel_host_allgather(MPI_COMM_WORLD, "the test", own, (size_t)len_bytes, all, NULL);
 }
 
 /* The last rank tells nothing, as those do that lead no machine. */
@@ -53,7 +53,7 @@ static int gather_some(int len_bytes)
         spans[i] = i + 1 < world_size ? len_bytes : 0;
         spans[world_size + i] = i * len_bytes;
     }
-    int status = (int)oriel_host_gather_some(MPI_COMM_WORLD, "the test", own, spans,
+    int status = (int)oriel_host_allgatherv(MPI_COMM_WORLD, "the test", own, spans,
                                              spans + world_size, all, NULL);
     free(spans);
     return status;

@@ -229,7 +229,7 @@ class Files(Case):
         self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (memory file {self.VERSION - 1}, "
                       f"this command reads {self.VERSION})", top("--once", os.getpid()).stdout)
         self.assertRegex(top("--once", "--json", os.getpid()).stdout,
-                         rf'(?s)"process": {os.getpid()},\s+"why": "its Oriel is another version')
+                         rf'(?s)"process": {os.getpid()},\s+"why": "it uses another version of Oriel')
 
     def test_other_versions_of_the_state_are_told(self):
         self.file(state=self.state(version=9))

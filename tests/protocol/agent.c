@@ -160,7 +160,7 @@ static bool tell_whose(const struct oriel_watch *watch, uint64_t since_ns, bool 
 
 static void wait_for_an_agent(struct oriel_window *window)
 {
-    static const struct oriel_wait_teller teller = {.lasts = tell_whose};
+    static const struct oriel_wait_publisher teller = {.lasts = tell_whose};
     asking_open(window);
     struct oriel_remote there = asking_share(window, 0);
     for (int i = 0; window->rank == 0 && i < ORIEL_AGENT_SLOTS; i++)
@@ -168,14 +168,14 @@ static void wait_for_an_agent(struct oriel_window *window)
     team_meet();
     if (window->rank == 1) {
         asked = there.agent;
-        oriel_wait_set_teller(&teller);
+        oriel_wait_set_publisher(&teller);
         asking_write_and_read(&there);
         team_expect(atomic_exchange(&team->flags[0], 0) == 1);
         while (atomic_load(&team->flags[0]) == 0) { /* stopping needs time */
             kill(team->members[0].process.pid, SIGSTOP);
             asking_write_and_read(&there);
         }
-        oriel_wait_set_teller(NULL);
+        oriel_wait_set_publisher(NULL);
     } else {
         team_flag_await(0, 1);
         for (int i = 0; i < ORIEL_AGENT_SLOTS; i++)

@@ -86,9 +86,9 @@ _Atomic uint64_t *apart_queue(const struct oriel_window *whole, int32_t rank)
 _Atomic bool apart_dawdles;
 
 void oriel_internode_serve_operation(struct oriel_window *window,
-                                     const struct oriel_net_asker *asker,
+                                     const struct oriel_net_requester *asker,
                                      const struct oriel_internode_head *head,
-                                     const struct oriel_net_arrived *message)
+                                     const struct oriel_net_received *message)
 {
     (void)message;
     oriel_delay();
@@ -127,7 +127,7 @@ struct reading {
     uint64_t *got;
 };
 
-static void take_word(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+static void take_word(struct oriel_net_request *request, const struct oriel_net_received *answer)
 {
     struct reading *reading = (struct reading *)request;
     if (!oriel_internode_reply_check(&reading->far, answer))
@@ -192,7 +192,7 @@ static void tell(int32_t n)
 {
     static uint64_t far_ids; /* differ by rank, so a wrong one is noticed */
     size_t len_bytes;
-    team_expect(oriel_net_address_open(&oriel_service) == ORIEL_OK);
+    team_expect(oriel_net_address_open(&oriel_am_dispatch_service) == ORIEL_OK);
     const void *address = oriel_net_address(&len_bytes);
     meeting->ranks[team_rank].far_id = ++far_ids * 100 + (uint64_t)team_rank;
     meeting->ranks[team_rank].control_offset = alloc_block(sizeof(struct oriel_control));
@@ -201,11 +201,11 @@ static void tell(int32_t n)
     memcpy(meeting->ranks[team_rank].address, address, len_bytes);
     if (leader_of(apart_machine(team_rank)) == team_rank)
         meeting->ranks[team_rank].common_offset = alloc_block(
-            oriel_common_bytes(n) + sizeof(struct oriel_machines) +
-            (uint64_t)apart_machines * (sizeof(struct oriel_machine) + ORIEL_NET_ADDRESS_BYTES));
+            oriel_common_bytes(n) + sizeof(struct oriel_nodes) +
+            (uint64_t)apart_machines * (sizeof(struct oriel_node_entry) + ORIEL_NET_ADDRESS_BYTES));
 }
 
-static void fill_machines(struct oriel_machines *machines)
+static void fill_machines(struct oriel_nodes *machines)
 {
     uint64_t at = sizeof *machines + (uint64_t)apart_machines * sizeof machines->machine[0];
     machines->count = apart_machines;
@@ -214,7 +214,7 @@ static void fill_machines(struct oriel_machines *machines)
         int32_t leader = leader_of(i);
         uint32_t len_bytes = meeting->ranks[leader].address_bytes;
         machines->machine[i] =
-            (struct oriel_machine){team->members[leader].process, leader, len_bytes, at};
+            (struct oriel_node_entry){team->members[leader].process, leader, len_bytes, at};
         memcpy((char *)machines + at, meeting->ranks[leader].address, len_bytes);
         at += ORIEL_NET_ADDRESS_BYTES;
     }
@@ -224,7 +224,7 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
 {
     common->n = window->n;
     common->here = window->here;
-    common->machines_offset = oriel_common_bytes(window->n);
+    common->nodes_offset = oriel_common_bytes(window->n);
     for (int32_t i = 0; i < window->n; i++) {
         bool is_here = apart_machine(i) == apart_machine(team_rank);
         common->targets[i] = (struct oriel_target){
@@ -234,16 +234,16 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
             .disp_unit = 1,
             .control_offset =
                 is_here ? meeting->ranks[i].control_offset : (uint64_t)apart_machine(i),
-            .mechanism = is_here ? ORIEL_BY_ARENA : ORIEL_BY_NETWORK,
+            .mechanism = is_here ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_NETWORK,
         };
     }
-    fill_machines((struct oriel_machines *)((char *)common + common->machines_offset));
+    fill_machines((struct oriel_nodes *)((char *)common + common->nodes_offset));
 }
 
 static void open_far(struct oriel_window *window)
 {
     window->far = oriel_internode_make(meeting->ranks[team_rank].far_id, window->n);
-    team_expect(window->far != NULL && oriel_serve_add(window));
+    team_expect(window->far != NULL && oriel_am_dispatch_add(window));
     atomic_store(&window->far->is_finished, true);
 }
 
@@ -284,13 +284,13 @@ void apart_close(struct oriel_window *window)
 {
     struct oriel_internode *far = window->far;
     team_meet();
-    oriel_serve_remove(window);
+    oriel_am_dispatch_remove(window);
     team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL &&
                 far->shares == NULL);
     oriel_internode_free(far);
     team_meet(); /* no rank reads the blocks any more */
     oriel_pscw_counters_close(window);
-    oriel_access_close(window);
+    oriel_access_words_close(window);
     if (window->leader == window->rank)
         free_block(window->common);
     free_block(window->control);

@@ -25,7 +25,7 @@ static struct oriel_remote part_of(const struct oriel_window *window)
         .address = fabricate_memory(window, 0)[0] + (uint64_t)(window->rank - 1) * PART_BYTES,
         .pid = peer->identity.pid,
         .agent = by == &oriel_transport_agent ? oriel_agent_of(peer) : NULL,
-        .writers = oriel_file_writers(peer->base)};
+        .writers = oriel_file_remote_writers(peer->base)};
 }
 
 static void fill(uint64_t *words, uint64_t len_bytes)

@@ -132,8 +132,8 @@ static void give_up(struct oriel_window *whole, bool starts)
     struct oriel_window *window = apart_open();
     (void)whole;
     if (window->rank == OTHER) {
-        oriel_serve_give_up(window, VICTIM);
-        oriel_serve_remove(window);
+        oriel_am_dispatch_record_death(window, VICTIM);
+        oriel_am_dispatch_remove(window);
     }
     team_meet();
     if (window->rank == SURVIVOR) {

@@ -173,7 +173,7 @@ static void killed_waiting_ticket_is_reported(void **state)
 /* The victim waits at the gate, counted as a writer, for a lock_all that ends after its death. */
 static void waiting_writer(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == OTHER) {
         team_expect(oriel_lock_all(window) == ORIEL_OK);
         team_flag_set(READY, 1);

@@ -12,7 +12,7 @@ enum { ROUNDS = 8000, ADMISSIONS = 12, WAKES = 12 };
 /* The gate alone, without tickets: writers share with writers. */
 static void pass_gate(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct room *room = room_at(window, 0, 0);
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         if (team_random() % 2 == 0) {
@@ -162,7 +162,7 @@ static void gate_readers_do_not_starve_writers(void **state)
  * target conflicts with no rank inside, so courtesy towards rank 1 must end. */
 static void wait_in_a_circle(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
         lock_one(window, 0);
         team_flag_set(0, 1);
@@ -191,7 +191,7 @@ static void gate_courtesy_ends(void **state)
 /* Rank 0's second lock is not courteous at all: the reader waits for rank 0's first lock. */
 static void lock_a_second(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
         lock_one(window, 0);
         team_flag_set(0, 1);
@@ -217,7 +217,7 @@ static void gate_nested_writer_does_not_wait_for_readers(void **state)
 /* Of many sleeps few last to the time limit: G5 wakes readers, G2 wakes writers. */
 static void hand_over(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     for (int i = 0; i < 2 * WAKES; i++) {
         bool reads = (i + window->rank) % 2 == 0;
         if (window->rank == 1)

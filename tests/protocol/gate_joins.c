@@ -9,7 +9,7 @@
  * for rank 0, blocks rank 1. */
 static void wait_in_a_line(struct oriel_window *window)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
         lock_all(window);
         team_flag_set(0, 1);
@@ -48,7 +48,7 @@ static enum oriel_status be_tired(void *context)
 static void wait_for_a_writer(struct oriel_window *window)
 {
     static const struct oriel_watch tired = {be_tired, NULL, ORIEL_WAITING_NOTHING};
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
         team_expect(oriel_gate_enter_writer(gate, false, NULL) == ORIEL_OK);
         team_flag_set(0, 1);
@@ -107,7 +107,7 @@ static void join_late(void)
 static void join_behind_a_writer(struct oriel_window *window)
 {
     static const struct oriel_watch tired = {begin_to_join, NULL, ORIEL_WAITING_NOTHING};
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     volatile uint64_t *word = fabricate_memory(window, 0);
     if (window->rank == 0) {
         hear(READING);

@@ -19,7 +19,7 @@ static _Atomic bool is_over;
 /* As a thread in MPI_Wait does, which does not use windows. */
 static void *go_on(void *unused)
 {
-    const struct oriel_net_asker nobody = {{0}};
+    const struct oriel_net_requester nobody = {{0}};
     (void)unused;
     while (!atomic_load(&is_over)) {
         oriel_net_progress();

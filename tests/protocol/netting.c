@@ -19,7 +19,7 @@ struct addresses *netting_shared; /* shared by the team */
 static int32_t self;              /* the rank, also for the agent's thread */
 struct oriel_net_peer *netting_peers[TEAM_MOST];
 static uint64_t next_index[STREAMS];
-struct oriel_net_asker netting_kept[ASKERS_MOST];
+struct oriel_net_requester netting_kept[ASKERS_MOST];
 struct note netting_kept_notes[ASKERS_MOST];
 _Atomic uint32_t netting_kept_count;
 _Atomic int netting_looks_left;
@@ -41,7 +41,7 @@ static bool is_filled(const char *bytes, size_t len_bytes, uint64_t seed)
     return true;
 }
 
-void netting_answer(const struct oriel_net_asker *asker, const struct note *note, const char *data,
+void netting_answer(const struct oriel_net_requester *asker, const struct note *note, const char *data,
                     size_t len_bytes)
 {
     char *bytes = (char *)(uintptr_t)data;
@@ -50,8 +50,8 @@ void netting_answer(const struct oriel_net_asker *asker, const struct note *note
     oriel_net_answer(asker, &(struct oriel_net_bytes){note, sizeof *note, pieces, 2});
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
-                  const struct oriel_net_arrived *message)
+static void serve(const struct oriel_net_requester *asker, const struct oriel_identity *from,
+                  const struct oriel_net_received *message)
 {
     struct note note;
     team_expect(message->head_bytes == sizeof note);
@@ -278,7 +278,7 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
 
 /* --- asking --- */
 
-void netting_take(struct oriel_net_request *request, const struct oriel_net_arrived *answer)
+void netting_take(struct oriel_net_request *request, const struct oriel_net_received *answer)
 {
     struct question *question = (struct question *)request;
     struct note note;

@@ -173,7 +173,7 @@ static void make_in_threads(struct oriel_window *window)
         team_expect(window->control->partners.made.value == 64);
         team_expect(window->group->absent[0] == ORIEL_ACCESS_ABSENT);
         oriel_pscw_counters_close(window);
-        oriel_access_close(window);
+        oriel_access_words_close(window);
         window->control->partners.newest = window->control->access_offset = 0;
         window->control->partners.made.value = 0;
         window->access = window->group->absent;

@@ -45,15 +45,15 @@ static struct oriel_remote place_at(const struct oriel_window *window, int32_t t
     const struct oriel_peer *peer = window->group->peers[target];
     return (struct oriel_remote){.address = fabricate_memory(window, target)[0] + offset_bytes,
                                  .pid = peer->identity.pid,
-                                 .writers = oriel_file_writers(peer->base),
+                                 .writers = oriel_file_remote_writers(peer->base),
                                  .polled = oriel_polled_of(peer)};
 }
 
 /* As rma/ does it. */
-static bool ask(const struct oriel_remote *there, const struct oriel_polled_wanted *wanted)
+static bool ask(const struct oriel_remote *there, const struct oriel_polled_request *wanted)
 {
     enum oriel_status status = ORIEL_OK;
-    bool is_answered = oriel_polled_ask(there, wanted, &status);
+    bool is_answered = oriel_polled_submit(there, wanted, &status);
     team_expect(status == ORIEL_OK);
     answered += is_answered;
     return is_answered;
@@ -61,7 +61,7 @@ static bool ask(const struct oriel_remote *there, const struct oriel_polled_want
 
 static void put(const struct oriel_remote *there, const void *from, uint64_t len_bytes)
 {
-    struct oriel_polled_wanted wanted = {
+    struct oriel_polled_request wanted = {
         .operation = ORIEL_POLLED_WRITE, .in = from, .len_bytes = len_bytes};
     if (!ask(there, &wanted))
         team_expect(oriel_transport_cma.write(there, from, len_bytes) == ORIEL_OK);
@@ -69,7 +69,7 @@ static void put(const struct oriel_remote *there, const void *from, uint64_t len
 
 static void get(const struct oriel_remote *there, void *to, uint64_t len_bytes)
 {
-    struct oriel_polled_wanted wanted = {
+    struct oriel_polled_request wanted = {
         .operation = ORIEL_POLLED_READ, .out = to, .len_bytes = len_bytes};
     if (!ask(there, &wanted))
         team_expect(oriel_transport_cma.read(there, to, len_bytes) == ORIEL_OK);
@@ -80,7 +80,7 @@ static int64_t add(struct oriel_window *window, int32_t target, uint64_t word, i
 {
     int64_t old = -1, sum;
     struct oriel_remote there = place_at(window, target, word * sizeof old);
-    struct oriel_polled_wanted wanted = {.operation = ORIEL_POLLED_UPDATE,
+    struct oriel_polled_request wanted = {.operation = ORIEL_POLLED_UPDATE,
                                          .kind = ORIEL_KIND_INT64,
                                          .operator= ORIEL_OPERATOR_SUM,
                                          .in = &operand,
@@ -104,7 +104,7 @@ static void increment(struct oriel_window *window, int32_t target, uint64_t word
     team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     get(&there, &wanted, sizeof wanted);
     desired = wanted + 1;
-    struct oriel_polled_wanted swap = {.operation = ORIEL_POLLED_SWAP,
+    struct oriel_polled_request swap = {.operation = ORIEL_POLLED_SWAP,
                                        .in = &wanted,
                                        .desired = &desired,
                                        .out = &found,
@@ -144,14 +144,14 @@ static void ask_all_the_time(struct oriel_window *window)
         else
             increment(window, 0, word);
         mine++;
-        (void)oriel_polled_turn();
+        (void)oriel_polled_poll();
     }
     atomic_fetch_add(&team->flags[0], (uint32_t)mine);
     atomic_fetch_add(&team->flags[ANSWERED], answered);
     atomic_fetch_add(&team->flags[DONE], 1);
     while (window->rank == 0 && atomic_load(&team->flags[DONE]) < (uint32_t)window->n) {
         for (int i = 0; i < 1000; i++)
-            (void)oriel_polled_turn();
+            (void)oriel_polled_poll();
         sched_yield();
         if (team_random() % 64 == 0)
             usleep(50);
@@ -185,9 +185,9 @@ static uint32_t left_in; /* the state in which the victim leaves its slots */
 
 static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum oriel_status *status)
 {
-    struct oriel_polled_wanted wanted = {
+    struct oriel_polled_request wanted = {
         .operation = ORIEL_POLLED_READ, .out = word, .len_bytes = sizeof *word};
-    return oriel_polled_ask(there, &wanted, status);
+    return oriel_polled_submit(there, &wanted, status);
 }
 
 /* The victim owns all slots. Those that no thread executes are taken over, and the victim's
@@ -228,7 +228,7 @@ static void die_with_slots(struct oriel_window *window)
     if (window->rank == 0) {
         team_flag_await(1, 1);
         while (atomic_load(&team->flags[DONE]) == 0) {
-            (void)oriel_polled_turn();
+            (void)oriel_polled_poll();
             sched_yield();
         }
     }
@@ -319,7 +319,7 @@ static void expect_served(const struct oriel_remote *there, unsigned operations)
     for (unsigned operation = ORIEL_POLLED_WRITE; operation <= ORIEL_POLLED_SWAP; operation++) {
         int64_t one = 1, old;
         enum oriel_status status = ORIEL_OK;
-        struct oriel_polled_wanted wanted = {.operation = (enum oriel_polled_operation)operation,
+        struct oriel_polled_request wanted = {.operation = (enum oriel_polled_operation)operation,
                                              .kind = ORIEL_KIND_INT64,
                                              .operator= ORIEL_OPERATOR_SUM,
                                              .in = &one,
@@ -329,7 +329,7 @@ static void expect_served(const struct oriel_remote *there, unsigned operations)
         const bool must = operations >> operation & 1;
         bool is_served = false;
         for (int i = 0; i < (must ? TRIES : FEW_TRIES) && !is_served; i++)
-            is_served = oriel_polled_ask(there, &wanted, &status);
+            is_served = oriel_polled_submit(there, &wanted, &status);
         team_expect(is_served == must && status == ORIEL_OK);
     }
 }
@@ -362,7 +362,7 @@ static void ask_for_nothing(struct oriel_window *window)
     const struct oriel_remote gone = place_at(window, 0, 2 * PAGE_BYTES + 8),
                               half = place_at(window, 0, 2 * PAGE_BYTES - 4),
                               there = place_at(window, 0, 2 * PAGE_BYTES - 16);
-    oriel_polled_watch();
+    oriel_polled_install();
     for (uint32_t i = 0; i < STEPS; i++) {
         if (window->rank == 0) {
             team_expect(mprotect(memory + 2 * PAGE_BYTES, PAGE_BYTES, steps[i].protection) == 0);
@@ -370,12 +370,12 @@ static void ask_for_nothing(struct oriel_window *window)
                 begin_wait();
             team_flag_set(0, i + 1);
             while (atomic_load(&team->flags[DONE]) <= i)
-                (void)oriel_polled_turn();
+                (void)oriel_polled_poll();
             continue;
         }
         team_flag_await(0, i + 1);
         if (!target_waits)
-            (void)oriel_polled_turn(); /* the host's, which delivers a message */
+            (void)oriel_polled_poll(); /* the host's, which brings a message */
         expect_served(&gone, steps[i].served);
         expect_served(&half, steps[i].served);
         expect_served(&there, EVERYTHING);

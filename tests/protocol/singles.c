@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { ROUNDS = 3000, WORDS = 5, THREADS = ORIEL_SINGLES + 6 };
+enum { ROUNDS = 3000, WORDS = 5, THREADS = ORIEL_ATOMIC_MODE_SLOTS + 6 };
 
 static _Atomic uint64_t *word_at(const struct oriel_window *window, int32_t target, unsigned i)
 {
@@ -38,7 +38,7 @@ static void update_bulk_anew(struct oriel_window *window, int32_t target, bool a
     uint64_t *words = fabricate_memory(window, target);
     team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     if (anew)
-        oriel_window_control(window, target)->singles_wanted = 0;
+        oriel_window_control(window, target)->single_updates_to_leave_bulk = 0;
     oriel_bulk_begin(window, target);
     for (unsigned i = 0; i < WORDS; i++) {
         uint64_t value = words[i];
@@ -200,8 +200,8 @@ static void come_in_crowds(struct oriel_window *window)
             slots += with_slot[i];
         }
         pthread_barrier_destroy(&crowd.all_there);
-        team_expect(slots <= ORIEL_SINGLES &&
-                    slots >= ORIEL_SINGLES - 2); /* ranks that are threads have slots, too */
+        team_expect(slots <= ORIEL_ATOMIC_MODE_SLOTS &&
+                    slots >= ORIEL_ATOMIC_MODE_SLOTS - 2); /* ranks that are threads have theirs, too */
         update_bulk(window, 1);
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++)
             update_single(window, 1, 0);

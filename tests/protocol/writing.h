@@ -21,7 +21,7 @@ static inline struct room *room_of(const struct oriel_window *window)
 
 static inline struct oriel_remote_writers *writers_of(const struct oriel_window *window)
 {
-    return oriel_file_writers(window->group->peers[0]->base);
+    return oriel_file_remote_writers(window->group->peers[0]->base);
 }
 
 /* The unused location is filled with garbage. */

@@ -19,8 +19,8 @@ void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target)
 {
     const bool was_bulk = oriel_load_relaxed(&oriel_window_control(window, target)->bulk) != 0;
     __real_oriel_bulk_begin(window, target);
-    for (int i = 0; was_bulk && i < ORIEL_SINGLES; i++)
-        __tsan_acquire(&oriel_file_singles(oriel_file_base())[i].inside);
+    for (int i = 0; was_bulk && i < ORIEL_ATOMIC_MODE_SLOTS; i++)
+        __tsan_acquire(&oriel_file_atomic_modes(oriel_file_base())[i].inside);
 }
 
 void __wrap_oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target)

@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 #include "check/order/order.h"
-#include "check/access/entry_lease.h"
+#include "check/access/cell_repeat.h"
 
 #include "check_team.h"
 
@@ -38,7 +38,7 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
     return (struct oriel_access){.kind = (uint8_t)kind,
                                  .op = ORIEL_OPERATOR_SUM,
                                  .origin = rank,
-                                 .moment = ORIEL_MOMENT_NOW,
+                                 .moment = ORIEL_SNAPSHOT_LIVE,
                                  .issued = oriel_order_now(),
                                  .site = {1 + (uint64_t)kind, (uint32_t)rank, 1, 0}};
 }
@@ -71,14 +71,8 @@ static uint64_t come(oriel_shm_offset history, int rank, enum oriel_access_kind 
         uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
         uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first,
                                          first + len_bytes - 1);
-        uint64_t key = oriel_entry_lease_key(history, (uint64_t)offset);
-        held = oriel_entry_lease_find(key, mine);
-        uint64_t before = held == NULL ? 0 : oriel_entry_lease_pend(held, access.issued);
-        oriel_fence_full();
-        if (held == NULL || !oriel_entry_lease_stands(held, key, before))
-            held = oriel_entry_lease_hold(&again, spot, mine, oriel_entry_screen(mine),
-                                          oriel_cell_repeats(&access), access.issued,
-                                          (uint64_t)offset);
+        held = oriel_history_hold(&again, &spot, mine, oriel_entry_screen(mine),
+                                  oriel_cell_repeats(&access), access.issued, (uint64_t)offset);
     }
     if (held == NULL)
         oriel_history_add_again(history, spot, &access, &kept[kind], &run, count_it, &told);

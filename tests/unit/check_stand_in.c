@@ -154,14 +154,14 @@ oriel_shm_offset oriel_order_snapshot(void)
     return moment_of(rank_now);
 }
 
-void oriel_order_moment_release(oriel_shm_offset moment)
+void oriel_order_snapshot_release(oriel_shm_offset moment)
 {
     (void)moment;
 }
 
-const oriel_tick *oriel_order_moment_clock(oriel_shm_offset moment)
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset moment)
 {
-    return moment == ORIEL_MOMENT_NOW ? clocks[rank_now] : oriel_shm_at(moment);
+    return moment == ORIEL_SNAPSHOT_LIVE ? clocks[rank_now] : oriel_shm_at(moment);
 }
 
 oriel_tick oriel_order_now(void)

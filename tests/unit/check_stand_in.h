@@ -5,7 +5,7 @@
 #define ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 
 #include "check/shm/shm.h"
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 
 enum { RANKS = 5 };
 

@@ -72,7 +72,7 @@ bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target,
 
 void wire_open(enum oriel_mechanism mechanism)
 {
-    const bool dynamic = mechanism == ORIEL_BY_ADDRESS;
+    const bool dynamic = mechanism == ORIEL_MECHANISM_REGIONS;
     memset(&wire, 0, sizeof wire);
     wire.memory = calloc(1, WIRE_ALL_BYTES);
     assert_non_null(wire.memory);
@@ -83,7 +83,7 @@ void wire_open(enum oriel_mechanism mechanism)
     struct oriel_target target = {
         .disp_unit = 1, .size_bytes = dynamic ? 0 : WIRE_WINDOW_BYTES, .mechanism = mechanism};
     target.address = dynamic ? 0 : (uint64_t)(uintptr_t)window;
-    if (mechanism == ORIEL_BY_ARENA) {
+    if (mechanism == ORIEL_MECHANISM_DIRECT) {
         target.offset = WIRE_GUARD_BYTES;
         target.direct_bytes = WIRE_WINDOW_BYTES;
     }
@@ -91,7 +91,7 @@ void wire_open(enum oriel_mechanism mechanism)
     wire.attached_to = wire.attached_from + WIRE_WINDOW_BYTES;
     targets_there[1] = target;
     targets_here[1] = (struct oriel_target){
-        .disp_unit = 1, .size_bytes = target.size_bytes, .mechanism = ORIEL_BY_NETWORK};
+        .disp_unit = 1, .size_bytes = target.size_bytes, .mechanism = ORIEL_MECHANISM_NETWORK};
     wire.there =
         (struct oriel_window){.n = 2,
                               .rank = 1,
@@ -113,13 +113,12 @@ void wire_close(void)
 
 void wire_serve(const struct oriel_internode_head *head, const char *data, uint64_t len_bytes)
 {
-    static const struct oriel_net_asker asker;
-    /* with the exact length, so a sanitizer detects overruns */
-    char *own = malloc(len_bytes > 0 ? len_bytes : 1);
+    static const struct oriel_net_requester asker;
+    char *own = malloc(len_bytes > 0 ? len_bytes : 1); /* just as long, for a sanitizer to watch */
     assert_non_null(own);
     if (len_bytes > 0)
         memcpy(own, data, len_bytes);
-    const struct oriel_net_arrived message = {head, sizeof *head, own, len_bytes};
+    const struct oriel_net_received message = {head, sizeof *head, own, len_bytes};
     unsigned before = wire.answers;
     const bool asked =
         head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
@@ -179,8 +178,8 @@ char *oriel_file_base(void)
     return first_page;
 }
 
-/* This process's memory is accessed directly. */
-enum oriel_status oriel_reach_cma(struct oriel_peer *who)
+/* The own memory is touched directly. */
+enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *who)
 {
     (void)who;
     return ORIEL_E_OTHER;
@@ -253,13 +252,13 @@ enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t 
 }
 
 bool oriel_internode_reply_check(struct oriel_internode_request *request,
-                          const struct oriel_net_arrived *answer)
+                          const struct oriel_net_received *answer)
 {
     (void)request;
     return answer->head != NULL;
 }
 
-void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_asker *asker,
+void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_requester *asker,
                             int32_t from, const struct iovec *data, unsigned pieces)
 {
     (void)window, (void)asker, (void)from;
@@ -293,7 +292,7 @@ void wire_deliver(void)
     while (waiting_count > 0) {
         unsigned which = (unsigned)below(waiting_count);
         const struct oriel_internode_reply head = {0};
-        const struct oriel_net_arrived answer = {waiting[which].failed ? NULL : (const void *)&head,
+        const struct oriel_net_received answer = {waiting[which].failed ? NULL : (const void *)&head,
                                                  sizeof head, waiting[which].data,
                                                  waiting[which].len_bytes};
         waiting[which].request->net.take(&waiting[which].request->net, &answer);

@@ -35,7 +35,7 @@ unsigned ucp_worker_progress(void *worker)
         next = find_progress();
         atomic_store_explicit(&known, next, memory_order_relaxed);
     }
-    (void)oriel_polled_turn();
+    (void)oriel_polled_poll();
     unsigned events = next(worker);
     oriel_net_help();
     return events;

@@ -13,7 +13,7 @@ struct cached {
     oriel_shm_offset trait;
 };
 
-static struct oriel_key key_of(const struct oriel_access *access)
+static struct oriel_key access_key(const struct oriel_access *access)
 {
     const struct oriel_site *site = &access->site;
     return (struct oriel_key){{
@@ -47,7 +47,7 @@ static bool fill(void *at, bool made, void *closure)
 oriel_shm_offset oriel_trait_of(const struct oriel_access *access)
 {
     static _Thread_local struct cached cache[CACHED];
-    struct oriel_key key = key_of(access);
+    struct oriel_key key = access_key(access);
     uint64_t mixed = (key.words[1] ^ key.words[2] ^ key.words[0] << 3 ^ key.words[3] << 7) *
                      UINT64_C(0x9e3779b97f4a7c15);
     struct cached *cached = &cache[mixed >> 58];

@@ -61,10 +61,7 @@ static void add(struct oriel_history_bytes to, struct oriel_history_bytes other)
 /* Small accesses there look for more than cells from now on, and find the list. */
 static void widen(struct oriel_history_bytes bytes, uint64_t len_bytes)
 {
-    struct oriel_history *history = oriel_shm_at(bytes.history);
     oriel_history_widen(bytes.history, bytes.offset, bytes.offset + (int64_t)len_bytes);
-    oriel_small_recall(history, bytes.offset,
-                       bytes.offset + (int64_t)len_bytes); /* entry_lease.c, L2 */
 }
 
 void oriel_history_beside(struct oriel_history_bytes one, struct oriel_history_bytes other,

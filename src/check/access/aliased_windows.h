@@ -1,11 +1,13 @@
-/* Histories of one memory: windows may have bytes in common, and each has a history of its own.  An access to the one is compared
- * with what stands in the other, too.  Loads and stores are not: they stand in all of them (local_accesses.c).
+/* Histories of one memory: windows may have bytes in common, and each has a history of its own. An
+ * access to one window is also compared with the other's history. Loads and stores are not: they
+ * are in all of these histories (local_accesses.c).
  *
- * That each pair meets: an access stands in its own history before it looks into the one beside it (history.c: the tree's, or
- * cell_store.c's S2 by the marks that oriel_history_beside sets and nothing takes back); so of two accesses the one that looks
- * later finds the other, if it knows of the other history.  Who uses a window knows of those that are beside it since before the
- * members left its creation.  Who uses an older window and comes before it knows of the newer one is found by the newer one's.
- * window_memory.c and history.c call. */
+ * Each pair of accesses meets. An access is in its own history before it looks into the overlapping
+ * one: history.c for the tree, or cell_store.c's S2 by the marks that oriel_history_beside sets and
+ * nothing lowers. So of two accesses the one that looks later finds the other, if it knows of the
+ * other history. A process that uses a window has known the overlapping ones since before the
+ * members left its creation. An access to an older window may come before its process knows of the
+ * newer one; the newer window's access finds it. */
 #ifndef ORIEL_CHECK_ACCESS_ALIASED_WINDOWS_H
 #define ORIEL_CHECK_ACCESS_ALIASED_WINDOWS_H
 

@@ -13,34 +13,9 @@ static inline const struct oriel_access *oriel_cell_trait(uint64_t what)
     return oriel_trait_at(what >> ORIEL_ENTRY_TRAIT);
 }
 
-/* What stands in the place of an entry's ticks. */
-static inline uint64_t oriel_cell_link(const struct oriel_cell_entry *entry)
-{
-    return atomic_load_explicit(&entry->ticks, memory_order_acquire);
-}
-
-/* Whether its ticks stand with its origin, which may come again without the lock. */
-static inline bool oriel_cell_is_lent(const struct oriel_cell_entry *entry)
-{
-    return (oriel_cell_link(entry) & ORIEL_ENTRY_PENDING) == ORIEL_ENTRY_LENT;
-}
-
 static inline uint64_t oriel_cell_ticks(const struct oriel_cell_entry *entry)
 {
-    uint64_t ticks = oriel_cell_link(entry);
-    if (oriel_likely((ticks & ORIEL_ENTRY_PENDING) != ORIEL_ENTRY_LENT))
-        return ticks;
-    return oriel_cell_link((const struct oriel_cell_entry *)oriel_shm_at(ticks >> 16));
-}
-
-/* In entry_lease.c: its origin comes without the lock no more.  The answer is its ticks; unless it is pending it is lent no more. */
-uint64_t oriel_entry_lease_recall(struct oriel_cell_entry *entry);
-
-/* The same of any entry. */
-static inline uint64_t oriel_cell_recall(struct oriel_cell_entry *entry)
-{
-    return oriel_unlikely(oriel_cell_is_lent(entry)) ? oriel_entry_lease_recall(entry)
-                                                     : oriel_cell_link(entry);
+    return atomic_load_explicit(&entry->ticks, memory_order_acquire);
 }
 
 static inline void oriel_cell_empty(struct oriel_cell_entry *entry)

@@ -1,12 +1,12 @@
-/* What an access that comes again does in a cell where something is new to it: the way of all others, and what it has met is
- * known the next time.  cell_repeat.h calls, under the cell's lock. */
+/* What a repeated access does in a cell that contains something new to it: the general path. It
+ * enters what it has met into the table of met traits. Everything is under the cell's lock. */
 #include "check/access/cell_repeat.h"
 
 #include "check/access/stride_detect.h"
 
 struct oriel_met oriel_mets[ORIEL_METS];
 
-/* What the access meets in the cell, for the next time. */
+/* Enters the traits that the access overlaps in the cell into the table. */
 static void get_to_know(oriel_shm_offset mine, const struct oriel_access *access,
                         const struct oriel_coming *coming, struct oriel_cell *whole)
 {
@@ -41,10 +41,11 @@ static struct oriel_cell_entry *enter_as_all(const struct oriel_callsite_arrival
     return oriel_cell_enter(&coming, cell);
 }
 
-/* Whose bytes were taken away in the cell stands nowhere until this one does, in the tree if it continues a loop.  It has done
- * all that they had, and more: whoever comes in between is met by this one. */
+/* Entries whose bytes were removed in the cell are nowhere until this access is stored, in the tree
+ * if it continues a loop. It conflicts with everything that they conflicted with: an access that
+ * arrives in between is met by this one. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
-                                              struct oriel_history_spot spot, uint64_t mine,
+                                              const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,
                                               struct oriel_cell_entry *entry)
 {
@@ -52,9 +53,9 @@ struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arriva
     uint64_t bit = UINT64_C(1) << (at >> ORIEL_CELL_SHIFT & (ORIEL_PAGE_CELLS - 1));
     if (!oriel_loop_leave(loop, (int64_t)at))
         return NULL;
-    if ((atomic_load(&spot.page->used) & bit) == 0)
-        atomic_fetch_or(&spot.page->used, bit); /* S2 */
-    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
+    if ((atomic_load(&spot->page->used) & bit) == 0)
+        atomic_fetch_or(&spot->page->used, bit); /* S2 */
+    struct oriel_cell *cell = oriel_callsite_cell(spot->page, at);
     if (entry == NULL)
         return enter_as_all(again, mine, at, cell);
     oriel_cell_fill(entry, mine, oriel_entry_ticks(issued, ORIEL_TICK_PENDING));

@@ -1,8 +1,9 @@
-/* The way into a cell of accesses that a call makes again, one at a time: most meet nothing but such as they have met before, and
- * take the place that they had.  What an access has found out about the traits that it met decides then, without a look at those;
- * what it meets for the first time, or in conflict, or in part, goes the way of all others (cell_store.c), under the same lock.  S1 to
- * S4 are cell_store.c's.  A held entry is pending like those of pending_list.c, which has no list to keep of it.  callsite_cache.c is one with it,
- * and pending_slot.h. */
+/* The path into a cell for an access that a call site repeats, one at a time. Most such accesses
+ * overlap only traits that they have met before, and reuse the entry that they had. The table of
+ * met traits then decides, without a look at the traits themselves. An access that meets a trait
+ * for the first time, in conflict, or in part takes the general path (cell_store.c), under the same
+ * lock. S1 to S4 are those of cell_store.c. An entry in the pending slot is pending like those of
+ * pending_list.c, but is in no list. */
 #ifndef ORIEL_CHECK_ACCESS_CELL_REPEAT_H
 #define ORIEL_CHECK_ACCESS_CELL_REPEAT_H
 
@@ -25,7 +26,8 @@ static inline struct oriel_history_ground oriel_history_ground(oriel_shm_offset 
     return (struct oriel_history_ground){oriel_page_bucket(pages, 0), pages->count - 1};
 }
 
-/* The cell of the byte is about to be used: its lines are asked for, since a lock waits for them in vain. */
+/* Prefetches the lines of a byte's cell for writing, because acquiring the lock would wait for
+ * them. */
 ORIEL_SMALL_INLINE struct oriel_history_spot
 oriel_history_expect(const struct oriel_history_ground *ground, uint64_t at)
 {
@@ -40,7 +42,7 @@ oriel_history_expect(const struct oriel_history_ground *ground, uint64_t at)
     return (struct oriel_history_spot){bucket, page};
 }
 
-/* What accesses of a trait are to those of another that they meet. */
+/* The relation between accesses of one trait (mine) and of another that they overlap. */
 struct oriel_met {
     oriel_shm_offset mine;
     oriel_shm_offset trait;
@@ -58,7 +60,8 @@ static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_
     return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 
-/* Where the access can stand, when nothing that is there is more than can be decided so; NULL: something is. */
+/* The entry that the access can use, if the table of met traits decides about everything in the
+ * cell. NULL: it does not. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cell *whole,
                                                                 uint64_t mine, uint64_t screen,
                                                                 bool repeats,
@@ -75,21 +78,20 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
                 continue;
             if (what == 0)
                 continue;
-            if (what == mine && repeats && !oriel_entry_pending(oriel_cell_recall(entry))) {
-                spot = entry; /* the same again */
+            if (what == mine && repeats && !oriel_entry_pending(oriel_cell_ticks(entry))) {
+                spot = entry; /* an equal access, complete */
                 continue;
             }
             uint64_t ticks = oriel_cell_ticks(entry);
-            bool lent = oriel_cell_is_lent(entry);
             oriel_shm_offset trait = what >> ORIEL_ENTRY_TRAIT;
             const struct oriel_met *met = oriel_callsite_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
             bool known =
                 !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
-            if (!met->peaceful && (!known || lent)) /* L2 */
+            if (!met->peaceful && !known)
                 return NULL;
-            if (!known || !met->gives_way || lent)
+            if (!known || !met->gives_way)
                 continue;
             if (oriel_entry_first(what) < oriel_entry_first(mine) ||
                 oriel_entry_last(what) > oriel_entry_last(mine))
@@ -102,7 +104,7 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
     return oriel_likely(spot != NULL) ? spot : oriel_cell_free_entry(whole);
 }
 
-/* An access that a call makes again, in a history. */
+/* A repeated access, in a history. */
 struct oriel_callsite_arrival {
     oriel_shm_offset history;
     const struct oriel_access *access;
@@ -110,26 +112,28 @@ struct oriel_callsite_arrival {
     void *closure;
 };
 
-/* In cell_repeat.c: it has no equal one in its cell, whose lock is held, but may stand in the entry; NULL: it goes the way of all
- * others.  NULL: as below. */
+/* In cell_repeat.c: the cell, whose lock is held, has no equal access. entry: where the access can
+ * be stored, or NULL for the general path. Returns NULL as oriel_history_hold does. */
 struct oriel_cell_entry *oriel_callsite_enter(const struct oriel_callsite_arrival *again,
-                                              struct oriel_history_spot spot, uint64_t mine,
+                                              const struct oriel_history_spot *spot, uint64_t mine,
                                               oriel_tick issued, uint64_t at,
                                               struct oriel_cell_entry *entry);
 
-/* In cell_repeat.c: with what stands in the tree around its bytes. */
+/* In cell_repeat.c: compares with the records of the tree around the bytes. */
 void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64_t mine,
                               uint64_t at);
 
-/* As oriel_history_add_again, where nothing else of this process is pending in the history, there is room for one more in its
- * list (oriel_pending_list_room), and one thread makes all calls.  mine: as it stands in its entry, in one cell of the page; screen:
- * of that.  The caller holds it, and has to end that by one of the two that follow.  NULL, and nothing has happened: it continues
- * a loop, or the board is full. */
+/* Like oriel_history_add_again. Requires that this process has nothing else outstanding in the
+ * history, that its list has room for one more (oriel_pending_list_room), and that one thread makes
+ * all calls. mine: the entry's word, in one cell of the page; screen: of mine. The caller keeps the
+ * entry pending, and ends that with one of the next two functions. Returns NULL without side
+ * effects if the access continues a loop, or the board is full. */
 ORIEL_SMALL_INLINE struct oriel_cell_entry *
-oriel_history_hold(const struct oriel_callsite_arrival *again, struct oriel_history_spot spot,
-                   uint64_t mine, uint64_t screen, bool repeats, oriel_tick issued, uint64_t at)
+oriel_history_hold(const struct oriel_callsite_arrival *again,
+                   const struct oriel_history_spot *spot, uint64_t mine, uint64_t screen,
+                   bool repeats, oriel_tick issued, uint64_t at)
 {
-    struct oriel_cell *cell = oriel_callsite_cell(spot.page, at);
+    struct oriel_cell *cell = oriel_callsite_cell(spot->page, at);
     oriel_shm_word_lock(&cell->owner);
     struct oriel_cell_entry *entry = oriel_callsite_look(
         cell, mine, screen, repeats, (const oriel_tick *)oriel_order_own.row->known);
@@ -140,21 +144,21 @@ oriel_history_hold(const struct oriel_callsite_arrival *again, struct oriel_hist
     else
         entry = oriel_callsite_enter(again, spot, mine, issued, at, entry);
     oriel_delay();
-    bool wide = atomic_load(&spot.bucket->wide) != 0; /* S2 */
+    bool wide = atomic_load(&spot->bucket->wide) != 0; /* S2 */
     oriel_shm_word_unlock(&cell->owner);
     if (oriel_unlikely(wide && entry != NULL))
         oriel_callsite_meet_tree(again, mine, at);
     return entry;
 }
 
-/* It is complete. */
+/* Completes it. */
 ORIEL_SMALL_INLINE void oriel_history_held_complete(struct oriel_cell_entry *entry,
                                                     oriel_tick issued, oriel_tick now)
 {
     atomic_store_explicit(&entry->ticks, oriel_entry_completed(issued, now), memory_order_release);
 }
 
-/* It stands like one that was added, in a cell. */
+/* Moves it to the list of pending entries, like one that was added. */
 static inline void oriel_history_held_release(oriel_shm_offset place, struct oriel_cell *cell,
                                               struct oriel_cell_entry *entry,
                                               const struct oriel_access *access)

@@ -93,43 +93,6 @@ void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access
           &visiting);
 }
 
-struct listening {
-    const struct oriel_access *access;
-    const oriel_tick *clock;
-    int64_t low;
-    int64_t high;
-    bool quiet;
-};
-
-static void listen_to(struct oriel_cell *whole, int64_t base, void *closure)
-{
-    struct listening *listening = closure;
-    for (const struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
-            const struct oriel_cell_entry *entry = &cell->entries[i];
-            if (entry->what == 0 ||
-                base + (int64_t)oriel_entry_first(entry->what) >= listening->high ||
-                base + (int64_t)oriel_entry_last(entry->what) < listening->low)
-                continue;
-            const struct oriel_access *trait = oriel_cell_trait(entry->what);
-            uint64_t ticks = oriel_cell_link(entry);
-            if (!oriel_access_conflicts(trait, listening->access))
-                continue;
-            if (oriel_cell_is_lent(entry) || oriel_entry_pending(ticks) ||
-                (trait->origin != listening->access->origin &&
-                 oriel_entry_complete(ticks) > listening->clock[trait->origin]))
-                listening->quiet = false;
-        }
-}
-
-bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access,
-                          int64_t low, int64_t high, const oriel_tick *clock)
-{
-    struct listening listening = {access, clock, low, high, true};
-    visit(&history->records.pages, low, high, listen_to, &listening);
-    return listening.quiet;
-}
-
 /* What lies behind the hole, which is in the middle of the entry, becomes an entry of its own; without room it is lost. */
 static void part(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t behind)
 {
@@ -167,7 +130,7 @@ static void forget_cell(struct oriel_cell *whole, int64_t base, void *closure)
             uint64_t last = oriel_entry_last(what);
             if (what == 0 || first > coming.last || last < coming.first)
                 continue;
-            if (oriel_entry_pending(oriel_cell_recall(entry)) && first >= coming.first &&
+            if (oriel_entry_pending(oriel_cell_ticks(entry)) && first >= coming.first &&
                 last <= coming.last) {
                 entry->what = 0; /* S3 */
             } else if (first < coming.first && last > coming.last) {
@@ -183,18 +146,4 @@ void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high
 {
     struct hole hole = {low, high};
     visit(&history->records.pages, low, high, forget_cell, &hole);
-}
-
-static void recall_cell(struct oriel_cell *whole, int64_t base, void *closure)
-{
-    (void)base;
-    (void)closure;
-    for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
-        for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
-            oriel_cell_recall(&cell->entries[i]);
-}
-
-void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high)
-{
-    visit(&history->records.pages, low, high, recall_cell, NULL);
 }

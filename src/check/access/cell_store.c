@@ -1,23 +1,25 @@
-/* Small accesses in cells.  The argument, beside history.c's:
- * S1 What stands in a cell is under the cell's lock.  Two small accesses to one byte therefore meet: the second to have the lock
- *    finds the first.
- * S2 An access that goes into the tree raises its buckets' wide, all under the history's lock, and looks into the cells of its
- *    bytes behind a full fence.  The record that it becomes keeps what was raised, and it is lowered with that, or once the access
- *    stands in another one; a small one reads wide while it holds its cell's lock, where its entry
- *    stands already.  If it reads 0, its section came before the other's look into that cell, which finds the entry; if not, it
- *    goes on to the tree, under the history's lock, after the other has left.  (Where each finds the other, both tell: it is one
- *    finding.)  A cell is looked into if its bit in used is set, which is set before wide is read.
- * S3 An entry that is pending is changed by its origin only (pending_list.c), and has its place until it is complete, so that the
- *    store that completes it needs no lock: who reads the number of before takes the access for pending, and has no clock that
- *    says otherwise, since completion comes before anything is given.
- * S4 An entry is free if it has no bytes and is not pending.  It is filled bytes last, emptied bytes first: who dies between
- *    leaves a free one.
- * S5 A cell that had no room has further parts, which go when few entries are left, under its lock: what is complete there is
- *    copied into the first part before, what is pending has its place (S3), and keeps the parts.  Nobody else knows of a place in
- *    a cell without its lock.
- * S6 A record that becomes part of another, or is cut, has looked into the cells long before: nothing but wide leads to its bytes.
- *    So what comes to stand there is marked before what stood there goes, and wide is never 0 between.
- * history.c calls; cell_repeat.h has a shorter way into a cell. */
+/* Small accesses in cells. The argument, in addition to history.c's: S1 The entries of a cell are
+ * under the cell's lock. Two small accesses to one byte therefore meet: the second to acquire the
+ * lock finds the first. S2 An access that enters the tree raises wide of its buckets, under the
+ * history's lock. After a full fence it scans the cells of its bytes. The record that it becomes
+ * keeps these marks. They are lowered with the record, or once the access is part of another one. A
+ * small access reads wide while it holds its cell's lock, after it has stored its entry. If it
+ * reads 0, its section came before the other's scan of that cell, which finds the entry. If not, it
+ * continues with the tree, under the history's lock, after the other has released it. (Where each
+ * finds the other, both report: it is one finding.) A cell is scanned if its bit in used is set.
+ * The bit is set before wide is read. S3 Only its origin changes a pending entry (pending_list.c).
+ * The entry keeps its place until it is complete, so the store that completes it needs no lock. A
+ * reader that sees the old number takes the access for pending. That reader has no clock that says
+ * otherwise, since completion comes before anything is released. S4 An entry is free if it has no
+ * bytes and is not pending. It is filled bytes last, and emptied bytes first: a process that dies
+ * in between leaves a free one. S5 A cell that had no room has further parts. They are released
+ * when few entries are left, under the cell's lock. Complete entries are copied into the first part
+ * before. A pending entry keeps its place (S3), and the parts stay. No process keeps an address in
+ * a cell without its lock. S6 A record that becomes part of another, or is cut, has scanned the
+ * cells long before: only wide leads to its bytes. So the new record is marked before the old one
+ * goes, and wide is never 0 in between.
+ *
+ * cell_repeat.h has a shorter path into a cell. */
 #include "check/access/cell_internal.h"
 
 #include "base/atomic.h"
@@ -47,7 +49,7 @@ static struct oriel_access access_of(const struct oriel_cell_entry *entry, uint6
 static bool merge(struct oriel_coming *coming, struct oriel_cell_entry *entry, uint64_t ticks)
 {
     uint64_t what = entry->what;
-    if (!oriel_entry_joins(what, coming->what) || oriel_cell_is_lent(entry))
+    if (!oriel_entry_joins(what, coming->what))
         return false;
     if (oriel_entry_pending(coming->ticks)) {
         const struct oriel_pending_access *one =
@@ -86,7 +88,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     uint64_t what = entry->what;
     const struct oriel_access *trait = oriel_cell_trait(what);
     bool conflicts = oriel_access_conflicts(trait, arrival->access);
-    uint64_t ticks = conflicts ? oriel_cell_recall(entry) : oriel_cell_ticks(entry); /* L2 */
+    uint64_t ticks = oriel_cell_ticks(entry);
     bool known = !oriel_entry_pending(ticks) &&
                  oriel_insertion_knows(arrival, trait->origin, oriel_entry_complete(ticks));
     if (!known && conflicts) {
@@ -99,7 +101,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
     }
     if (!arrival->stays)
         return;
-    if (known && oriel_access_supersedes(arrival->access, trait) && !oriel_cell_is_lent(entry))
+    if (known && oriel_access_supersedes(arrival->access, trait))
         oriel_cell_take(coming, entry); /* 3 */
     else if (coming->what != 0 && !coming->merged)
         merge(coming, entry, ticks);
@@ -115,7 +117,7 @@ static void compact(struct oriel_cell *whole)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             struct oriel_cell_entry *entry = &cell->entries[i];
             uint64_t ticks = oriel_cell_ticks(entry);
-            if (entry->what == 0 || oriel_entry_pending(ticks) || oriel_cell_is_lent(entry))
+            if (entry->what == 0 || oriel_entry_pending(ticks))
                 continue;
             if (floor != NULL && oriel_entry_complete(ticks) <=
                                      floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
@@ -149,7 +151,7 @@ struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell)
     return NULL;
 }
 
-/* Entries that stand in a cell, and so many of them behind its first part; *pending: one of these is. */
+/* Counts the used entries of a cell. *pending: one of those in a further part is pending. */
 static unsigned count_standing(struct oriel_cell *whole, bool *pending)
 {
     unsigned standing = 0;
@@ -157,7 +159,7 @@ static unsigned count_standing(struct oriel_cell *whole, bool *pending)
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++) {
             standing += !is_free(&cell->entries[i]);
-            *pending |= cell != whole && oriel_entry_pending(oriel_cell_link(&cell->entries[i]));
+            *pending |= cell != whole && oriel_entry_pending(oriel_cell_ticks(&cell->entries[i]));
         }
     return standing;
 }
@@ -174,7 +176,7 @@ void oriel_cell_shorten(struct oriel_cell *whole)
         for (int i = 0; i < ORIEL_CELL_ENTRIES; i++)
             if (!is_free(&cell->entries[i]))
                 oriel_cell_fill(oriel_cell_free_entry(whole), cell->entries[i].what,
-                                oriel_cell_link(&cell->entries[i]));
+                                oriel_cell_ticks(&cell->entries[i]));
         whole->next = cell->next;
         oriel_shm_free(place, sizeof *cell);
     }
@@ -207,7 +209,7 @@ static void meet_alike(struct oriel_coming *coming, struct oriel_cell_entry *ent
         merge(coming, entry, ticks);
 }
 
-/* Most entries of a cell are of other bytes: they are passed in a few instructions. */
+/* Most entries of a cell are of other bytes: they are skipped in a few instructions. */
 static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming *coming,
                                                             struct oriel_cell *whole)
 {
@@ -223,8 +225,8 @@ static inline __attribute__((always_inline)) void meet_cell(struct oriel_coming 
                     coming->spot = entry;
             } else if (((what ^ mine) & ~ORIEL_ENTRY_BYTES) == 0) {
                 if (what == mine && coming->repeats &&
-                    !oriel_entry_pending(oriel_cell_recall(entry)))
-                    coming->spot = entry; /* the same again */
+                    !oriel_entry_pending(oriel_cell_ticks(entry)))
+                    coming->spot = entry; /* an equal access */
                 else
                     meet_alike(coming, entry);
             } else if (!oriel_entry_is_apart(what, screen)) {
@@ -249,7 +251,7 @@ struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct or
     return entry;
 }
 
-/* False: the board is full. */
+/* Returns false if the shared memory is full. */
 static inline __attribute__((always_inline)) bool
 enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
            const struct oriel_page_bucket *bucket, bool *wide)
@@ -271,7 +273,7 @@ enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
     return stands;
 }
 
-/* --- what history.c calls --- */
+/* --- called by history.c --- */
 
 static bool is_small(const struct oriel_access *access, const struct oriel_access_extent *runs,
                      unsigned *cells)
@@ -285,7 +287,8 @@ static bool is_small(const struct oriel_access *access, const struct oriel_acces
     return !oriel_access_pending(access) || oriel_pending_list_room(*cells);
 }
 
-/* Bytes of one cell, of the page; what: without them.  False: the board is full. */
+/* Stores bytes of one cell, of the page; what: the word without them. Returns false if the shared
+ * memory is full. */
 static inline __attribute__((always_inline)) bool
 enter_in(struct oriel_history_spot spot, struct oriel_insertion *arrival, oriel_shm_offset place,
          uint64_t what, uint64_t at, uint64_t len_bytes, bool *wide)
@@ -320,7 +323,7 @@ static bool enter_parts(struct oriel_insertion *arrival, oriel_shm_offset place,
     return true;
 }
 
-/* How it would stand, without its bytes; 0: it belongs into the tree. */
+/* The entry's word without its bytes; 0: it belongs in the tree. */
 static inline uint64_t what_of(const struct oriel_access *access, oriel_shm_offset place,
                                oriel_shm_offset *known, const struct oriel_access_extent *runs)
 {

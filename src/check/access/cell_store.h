@@ -1,14 +1,14 @@
-/* Small accesses: of at most four cells, alone in their call.  They stand in cells (history_pages.h) instead of the tree, so that most
- * operations look at a line or two and wait for nobody who works elsewhere.  The same accesses told by a loop, one behind the
- * other, belong in the tree, where they are one.  history.c calls, with no lock held unless it says so; the argument is in
- * cell_store.c. */
+/* Small accesses: of at most four cells, alone in their call. They are stored in cells
+ * (history_pages.h) instead of the tree, so most operations read a line or two and wait for no
+ * process that works elsewhere. Accesses of a loop belong in the tree, where they are one record.
+ * No function requires a lock unless its comment states it; the argument is in cell_store.c. */
 #ifndef ORIEL_CHECK_ACCESS_CELL_STORE_H
 #define ORIEL_CHECK_ACCESS_CELL_STORE_H
 
 #include "check/access/insert.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 
-/* What this process has pending in cells: it alone completes it.  pending_list.c. */
+/* A pending access of this process in a cell. Only this process completes it (pending_list.c). */
 struct oriel_pending_access {
     oriel_shm_offset history;
     struct oriel_cell *cell; /* has the lock */
@@ -27,38 +27,32 @@ extern struct oriel_pending_list {
 
 enum oriel_small { ORIEL_SMALL_NOT, ORIEL_SMALL_STANDS, ORIEL_SMALL_AND_WIDE };
 
-/* Adds the access if it is small: compares with what stands in its cells and takes away what it supersedes.  AND_WIDE: records of
- * the tree may lie around it, with which it must be compared too.  NOT: it is for the tree, and nothing has happened.
- * *trait: its trait, or 0, which is then looked up. */
+/* Adds the access if it is small: compares it with the entries of its cells and removes what it
+ * supersedes. AND_WIDE: records of the tree may be around it, and it must be compared with them
+ * too. NOT: it belongs in the tree; no side effects. *trait: its trait, or 0, which is then looked
+ * up. */
 enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offset history,
                                  oriel_shm_offset *trait, const struct oriel_access_extent *runs);
 
-/* The same of a pending one of plain bytes that may be one with others; spot: of its first byte. */
+/* The same for a pending access of plain bytes that may be merged; spot: of its first byte. */
 enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset history,
                                     struct oriel_history_spot spot, oriel_shm_offset *trait,
                                     const struct oriel_access_extent *run);
 
 /* --- in cell_scan.c --- */
 
-/* An access that is not small, with what stands in the cells of its bytes.  Under the history's lock. */
+/* Compares an access that is not small with the entries in the cells of its bytes. Under the
+ * history's lock. */
 void oriel_small_meet(struct oriel_insertion *arrival, const struct oriel_access_extent *runs);
 
-/* Whether nothing in the cells of these bytes may conflict with an access whose process has the clock: what would is complete,
- * known to it, and not lent.  Under the history's lock. */
-bool oriel_small_is_quiet(struct oriel_history *history, const struct oriel_access *access,
-                          int64_t low, int64_t high, const oriel_tick *clock);
-
-/* No bytes from low to high are in any cell. */
+/* Removes the bytes from low to high from all cells. */
 void oriel_small_forget(struct oriel_history *history, int64_t low, int64_t high);
-
-/* Nothing in the cells of these bytes is lent any more (entry_lease.h). */
-void oriel_small_recall(struct oriel_history *history, int64_t low, int64_t high);
 
 /* --- in pending_list.c: of pending accesses of this process in a history's cells --- */
 
 static inline bool oriel_pending_list_room(unsigned more)
 {
-    return !oriel_check_several && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
+    return !oriel_check_many_threads && oriel_pending_list.count + more <= ORIEL_UNDERWAY_MOST;
 }
 
 static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel_cell *cell,
@@ -69,27 +63,28 @@ static inline void oriel_pending_list_add(oriel_shm_offset history, struct oriel
         (struct oriel_pending_access){history, cell, entry, group, origin};
 }
 
-/* The one that is the entry; NULL: it is none of this process's. */
+/* The element of the list for the entry; NULL: the entry is not of this process. */
 const struct oriel_pending_access *oriel_pending_list_find(const struct oriel_cell_entry *entry);
 
-/* Complete with now: those of the origin without a group, and those of the group. */
+/* Completes with now those of the origin without a group, and those of the group. */
 void oriel_pending_list_complete(oriel_shm_offset history, int32_t origin, uint64_t group,
                                  oriel_tick now);
 
-/* They are over, and go. */
+/* Removes those of the group. */
 void oriel_pending_list_end(oriel_shm_offset history, uint64_t group);
 void oriel_pending_list_flag(oriel_shm_offset history, int32_t origin, uint8_t flags);
 
-/* This process uses the history no more. */
+/* This process no longer uses the history. */
 void oriel_pending_list_leave(oriel_shm_offset history);
 
-/* --- the words of an entry: issued << 16 | how much later complete; trait << 22 | first << 15 | (63 - last) << 8 | flags ---
- * Above both offsets a bit is free: a screen, which has the other's bytes the other way round, is added to what an entry is, and
- * a sum of 64 or more is seen there. */
+/* --- the two words of an entry ---
+ * ticks: issued << 16 | ticks from issue to completion
+ * what:  trait << 22 | first << 15 | (63 - last) << 8 | flags
+ * The bit above each offset is free. A screen holds the other's bytes in the opposite order. It is
+ * added to an entry's word, and a sum of 64 or more shows in these bits. */
 
 #define ORIEL_ENTRY_PENDING UINT64_C(0xffff)
-#define ORIEL_ENTRY_LENT    UINT64_C(0xfffe) /* and above it where the ticks are (entry_lease.h) */
-#define ORIEL_ENTRY_TRAIT   22               /* bits below it */
+#define ORIEL_ENTRY_TRAIT   22 /* bits below it */
 #define ORIEL_ENTRY_FIRST   15
 #define ORIEL_ENTRY_LAST    8
 #define ORIEL_ENTRY_OFFSETS UINT64_C(0x3f)
@@ -114,26 +109,28 @@ static inline uint64_t oriel_entry_with(uint64_t what, uint64_t first, uint64_t 
            (ORIEL_ENTRY_OFFSETS - last) << ORIEL_ENTRY_LAST;
 }
 
-/* Of the bytes that an entry with this what has. */
+/* The screen for an entry with this word. */
 static inline uint64_t oriel_entry_screen(uint64_t what)
 {
     return (ORIEL_ENTRY_OFFSETS - oriel_entry_last(what)) << ORIEL_ENTRY_FIRST |
            oriel_entry_first(what) << ORIEL_ENTRY_LAST;
 }
 
-/* Whether an entry has none of the screen's bytes.  One without bytes seems to have all. */
+/* Whether an entry has none of the screen's bytes. One without bytes seems to have all. */
 static inline bool oriel_entry_is_apart(uint64_t what, uint64_t screen)
 {
     return ((what + screen) & ORIEL_ENTRY_GUARDS) != 0;
 }
 
-/* Bytes from 0 on move to so much further, within their cell: to be added to what, and taken from its screen. */
+/* Moves bytes from the start of a cell by N bytes within it: added to the word, and subtracted from
+ * its screen. */
 static inline uint64_t oriel_entry_move(uint64_t by)
 {
     return by * ((UINT64_C(1) << ORIEL_ENTRY_FIRST) - (UINT64_C(1) << ORIEL_ENTRY_LAST));
 }
 
-/* Whether both have one trait and flags, and bytes without a hole between them; and both as one. */
+/* Whether both have one trait and the same flags, and bytes without a hole between them; and the
+ * merged word. */
 static inline bool oriel_entry_joins(uint64_t a, uint64_t b)
 {
     return ((a ^ b) & ~ORIEL_ENTRY_BYTES) == 0 && oriel_entry_first(a) <= oriel_entry_last(b) + 1 &&
@@ -159,22 +156,22 @@ static inline oriel_tick oriel_entry_complete(uint64_t ticks)
     return (ticks >> 16) + (ticks & 0xffff);
 }
 
-/* What was issued too long ago to be told counts as issued later. */
+/* An access issued too long ago to be represented counts as issued later. */
 static inline uint64_t oriel_entry_ticks(oriel_tick issued, oriel_tick complete)
 {
     if (complete == ORIEL_TICK_PENDING)
         return issued << 16 | ORIEL_ENTRY_PENDING;
-    if (issued > complete || complete - issued >= ORIEL_ENTRY_LENT)
+    if (issued > complete || complete - issued >= ORIEL_ENTRY_PENDING)
         issued = complete;
     return issued << 16 | (complete - issued);
 }
 
-/* What was pending is complete. */
+/* The word of a pending access that is now complete. */
 static inline uint64_t oriel_entry_completed(oriel_tick issued, oriel_tick now)
 {
     uint64_t later = now - issued;
-    return __builtin_expect(later < ORIEL_ENTRY_LENT, 1) ? issued << 16 | later
-                                                         : oriel_entry_ticks(issued, now);
+    return __builtin_expect(later < ORIEL_ENTRY_PENDING, 1) ? issued << 16 | later
+                                                            : oriel_entry_ticks(issued, now);
 }
 
 #endif

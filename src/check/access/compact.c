@@ -12,7 +12,7 @@ enum { LONG = 1 << 14 }; /* records from which on neighbours are merged by 2's s
 static bool known_to_all(const struct oriel_record *record, void *floor)
 {
     const oriel_tick *ticks = floor;
-    return record->loan == 0 && !oriel_access_pending(&record->access) &&
+    return !oriel_access_pending(&record->access) &&
            record->access.complete <= ticks[record->access.origin];
 }
 
@@ -29,8 +29,8 @@ static void merge_neighbours(struct oriel_records *records)
             struct oriel_record *record = oriel_record_at(records, hits.numbers[i]);
             struct oriel_record *before = last != 0 ? oriel_record_at(records, last) : NULL;
             struct oriel_access_extent all;
-            if (before != NULL && before->loan == 0 && record->loan == 0 &&
-                !oriel_access_pending(&before->access) && !oriel_access_pending(&record->access) &&
+            if (before != NULL && !oriel_access_pending(&before->access) &&
+                !oriel_access_pending(&record->access) &&
                 oriel_access_alike(&before->access, &record->access) &&
                 oriel_byte_runs_join(&before->runs, &record->runs, &all) &&
                 all.offset == before->runs.offset) {

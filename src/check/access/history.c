@@ -1,26 +1,26 @@
-/* Histories: what comes to them, and what is complete.  The argument of comparing, merging, replacing and forgetting accesses:
- * 1 An access that stands is compared by its completion alone: one that comes is ordered behind it if it was issued with a clock
- *   that knows that number of its origin, or if both are of one process and the earlier one is complete.  The clock with which
- *   the earlier one was issued is not needed any more.
- * 2 So accesses of one origin that have the same completion, or are pending and will be completed together, and are alike in
- *   kind and site, are one without changing any answer.  With another completion they stay apart: who took a clock between
- *   the two knows the one and not the other.  (Where a history has become very long, neighbours are merged all the same, with the
- *   earlier completion: a conflict may then be missed, and nobody is blamed.  The summary counts it.)
- * 3 An ordered later access takes the place of an earlier one, byte by byte, if it conflicts with all that the earlier one
- *   conflicts with: who does not know the earlier one does not know the later one either, since the later one's clock holds the
- *   earlier one's completion and whoever takes the one takes the other.
- * 4 What every rank knows to be complete is ordered before all that comes (oriel_order_floor), and goes.
- * 5 A process that dies inside leaves busy set: who comes next finds it and begins with an empty history, a possible miss.
- * windows*.c and local_accesses.c call. */
+/* Histories: how accesses are added, and what is complete. The argument of comparing, merging,
+ * replacing and removing accesses: 1 A stored access is compared by its completion alone. A new
+ * access is ordered after it if it was issued with a clock that knows that number of its origin. It
+ * is also ordered if both are of one process and the earlier one is complete. The clock with which
+ * the earlier one was issued is no longer needed. 2 Accesses of one origin that have the same
+ * completion, or are pending and will be completed together, and are alike in kind and site, are
+ * merged. No answer changes. With another completion they stay apart: a process that acquired a
+ * clock between the two knows the one and not the other. (In a very long history neighbours are
+ * merged all the same, with the earlier completion. A conflict may then be missed, and no false one
+ * is reported. The summary counts it.) 3 An ordered later access replaces an earlier one, byte by
+ * byte, if it conflicts with everything that the earlier one conflicts with. A process that does
+ * not know the earlier one does not know the later one either: the later one's clock contains the
+ * earlier one's completion, and a process that acquires the one acquires the other. 4 An access
+ * that every rank knows to be complete is ordered before every new one (oriel_order_floor), and is
+ * removed. 5 A process that dies inside leaves busy set. The next process finds it and starts with
+ * an empty history: conflicts may be missed. */
 #include "check/access/history.h"
 
 #include "base/atomic.h"
 #include "base/delay.h"
 #include "check/access/aliased_windows.h"
 #include "check/access/cell_store.h"
-#include "check/access/entry_lease.h"
 #include "check/access/insert.h"
-#include "check/access/record_lease.h"
 #include "check/order/order.h"
 
 #include <string.h>
@@ -35,7 +35,6 @@ struct oriel_history *oriel_history_enter(oriel_shm_offset place)
     struct oriel_history *history = oriel_shm_at(place);
     oriel_shm_lock(&history->lock);
     if (oriel_unlikely(history->busy != 0)) { /* 5 */
-        oriel_record_lease_recall_all(history);
         memset(history->lanes, 0, sizeof history->lanes);
         oriel_records_empty(&history->records);
     }
@@ -79,8 +78,6 @@ void oriel_history_free(oriel_shm_offset place)
 void oriel_history_leave(oriel_shm_offset place)
 {
     oriel_pending_list_leave(place);
-    oriel_entry_lease_leave(place);
-    oriel_record_lease_leave(place);
 }
 
 /* --- what is called --- */
@@ -158,7 +155,6 @@ void oriel_history_widen(oriel_shm_offset place, int64_t low, int64_t high)
 {
     struct oriel_history *history = oriel_history_enter(place);
     oriel_pages_mark(&history->records.pages, low, high, 1);
-    oriel_record_lease_recall_around(history, low, high); /* R2 */
     oriel_history_exit(history);
     oriel_fence_full();
 }
@@ -234,8 +230,7 @@ static oriel_record_number join_one(struct oriel_history *history, oriel_record_
     size_t next = 0;
     if (other == NULL)
         other = record;
-    while (other == record || other->loan != 0 ||
-           !oriel_access_may_be_one(&other->access, &record->access) ||
+    while (other == record || !oriel_access_may_be_one(&other->access, &record->access) ||
            !oriel_byte_runs_join(&other->runs, &record->runs, &all)) {
         if (next == 0)
             oriel_records_find(records, record->runs.offset - 1,
@@ -297,7 +292,6 @@ static void complete_lane(oriel_shm_offset place, struct oriel_history_lane *lan
         if (record->access.group != group || (group == 0 && record->access.origin != origin))
             continue;
         complete_record(history, number, now);
-        oriel_record_lease_offer(place, history, lane->done.number);
     }
     oriel_history_exit(history);
 }
@@ -306,7 +300,6 @@ void oriel_history_complete(oriel_shm_offset place, int32_t origin, uint64_t gro
 {
     struct oriel_history *history = oriel_shm_at(place);
     oriel_pending_list_complete(place, origin, group, now);
-    oriel_record_lease_complete(place, group, now, false);
     complete_lane(place, oriel_history_lane_of(history, origin, 0), origin, 0, now);
     if (group != 0)
         complete_lane(place, oriel_history_lane_of(history, origin, group), origin, group, now);
@@ -355,8 +348,6 @@ void oriel_history_complete_one(oriel_shm_offset place, uint64_t ticket, oriel_t
 {
     if (ticket >= ORIEL_ACCESS_GROUP)
         oriel_pending_list_complete(place, NOBODY, ticket, now);
-    if (ticket >= ORIEL_ACCESS_GROUP)
-        oriel_record_lease_complete(place, ticket, now, true);
     for_ticket(place, ticket, complete_record, now);
 }
 
@@ -392,7 +383,6 @@ void oriel_history_request_done(oriel_shm_offset place, uint64_t ticket)
 void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
 {
     oriel_pending_list_flag(place, origin, flags);
-    oriel_record_lease_list(place);
     if (lane_is_empty(oriel_history_lane_of(oriel_shm_at(place), origin, 0)))
         return;
     struct oriel_history *history = oriel_history_enter(place);
@@ -430,8 +420,7 @@ void oriel_history_forget(oriel_shm_offset place, int64_t offset, uint64_t len_b
         last = hits.numbers[hits.count - 1];
         after = oriel_record_at(&history->records, last)->runs;
         for (size_t i = 0; i < hits.count; i++)
-            if (oriel_record_lease_recall(oriel_record_at(&history->records, hits.numbers[i])))
-                oriel_history_take_bytes(history, hits.numbers[i], &hole);
+            oriel_history_take_bytes(history, hits.numbers[i], &hole);
     } while (hits.count == ORIEL_RECORD_HITS);
     oriel_small_forget(history, offset, offset + (int64_t)len_bytes);
     oriel_history_exit(history);

@@ -1,100 +1,32 @@
-/* The accesses to one memory, and their conflicts: one rank's part of a window (in the board, for all processes), or a process's
- * own buffers.  Exact bytes: an access is a set of runs at equal distances.  An access is added before it is issued, and
- * compared with all that stand there; it stays pending until its completion is told.  What can no longer conflict with anything
- * goes: accesses that a later, ordered one covers, and those that all ranks know to be complete.  Adjacent accesses of one
- * origin, moment, kind and site are one. windows*.c and local_accesses.c call; thread- and process-safe. */
+/* The accesses to one memory, and their conflicts: one rank's part of a window (in the checker's
+ * shared memory, for all processes), or a process's own buffers. Bytes are exact: an access is a
+ * set of runs at equal distances. An access is added before it is issued, and compared with all
+ * stored accesses. It stays pending until its completion is reported. Accesses that can no longer
+ * conflict with anything are removed: those that a later, ordered one covers, and those that all
+ * ranks know to be complete. Adjacent accesses of one origin, clock snapshot, kind and site are
+ * merged. Thread- and process-safe. */
 #ifndef ORIEL_CHECK_ACCESS_HISTORY_H
 #define ORIEL_CHECK_ACCESS_HISTORY_H
 
-#include "check/order/clock.h"
-#include "check/shm/shm.h"
-#include "reduce/kind.h"
+#include "check/common/access_types.h"
 
-#include <stdbool.h>
-
-enum oriel_access_kind {
-    ORIEL_ACCESS_LOAD, /* by a processor: the program's loads, buffers that operations or messages read */
-    ORIEL_ACCESS_STORE, /* likewise */
-    ORIEL_ACCESS_GET,
-    ORIEL_ACCESS_PUT,
-    ORIEL_ACCESS_ACCUMULATE, /* all of the family: op and element say which may be concurrent */
-};
-
-/* How an access came to be; for the text of findings and for what was missing. */
-enum oriel_access_flag {
-    ORIEL_ACCESS_REQUEST_DONE =
-        1, /* its request was completed, which is not completion at the target */
-    ORIEL_ACCESS_FLUSHED_LOCAL = 2,
-    ORIEL_ACCESS_FLUSHED_OTHER = 4, /* another target was flushed since */
-    ORIEL_ACCESS_SANITIZER = 8,     /* a load or store that a sanitizer's call has told */
-    ORIEL_ACCESS_SAME_OP = 16,      /* accumulate_ops=same_op holds */
-    ORIEL_ACCESS_ANY_OP =
-        32, /* operators may differ: a compare_and_swap where no hint forbids it */
-    ORIEL_ACCESS_MESSAGE = 64, /* a buffer of a message or collective */
-    ORIEL_ACCESS_ALONE =
-        128, /* merged with no other while it is pending: its ticket is its own (requests) */
-};
-
-/* A place in the program and what it called. */
-struct oriel_site {
-    uint64_t address; /* of the call, in the process that made it */
-    uint32_t world_rank;
-    uint16_t call;  /* enum oriel_call: which function (calls.def) */
-    uint16_t epoch; /* number of the site that opened the epoch (call_sites.h), 0: unknown */
-};
-
-struct oriel_access {
-    uint8_t kind;    /* enum oriel_access_kind */
-    uint8_t op;      /* enum oriel_operator; of accumulates */
-    uint8_t element; /* enum oriel_kind; of accumulates */
-    uint8_t flags;   /* enum oriel_access_flag */
-    int32_t origin;  /* world rank */
-    oriel_shm_offset
-        moment; /* order.h, of the issue; the caller's reference is enough.  Of what stands: 0 */
-    oriel_tick complete; /* the origin's number when it was completed; ORIEL_TICK_PENDING */
-    oriel_tick
-        issued; /* the origin's number when it was issued; of what is one, the first's: for texts */
-    struct oriel_site site;
-    uint64_t
-        group; /* 0: oriel_history_complete of its origin completes it; else a number of the caller's, from
-                            ORIEL_ACCESS_GROUP on: it is the ticket, and completes all that have it */
-};
-#define ORIEL_ACCESS_GROUP (UINT64_C(1) << 63)
-
-/* count runs of len_bytes, stride_bytes from start to start; the first at offset.  count 1: stride_bytes is of no account. */
-struct oriel_access_extent {
-    int64_t offset;
-    uint64_t len_bytes;
-    uint64_t count;
-    int64_t stride_bytes;
-};
-
-/* A conflict: the access that was there, the one that comes, and bytes of both.  Called under the history's lock: it copies. */
-struct oriel_conflict {
-    struct oriel_access earlier;
-    struct oriel_access later;
-    int64_t offset;     /* of the first byte of both */
-    uint64_t len_bytes; /* from there on, without a hole */
-    bool
-        beside; /* the earlier one stands in the history of another window over the same memory (aliased_windows.h) */
-};
-typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
-
-/* An empty one in the board, of a memory of about so many bytes (0: nobody knows); 0 when the board is full. */
+/* Makes an empty history in the checker's shared memory, for a memory of about that size (0:
+ * unknown). Returns 0 when the shared memory is full. */
 oriel_shm_offset oriel_history_make(uint64_t size_bytes);
 void oriel_history_free(oriel_shm_offset history);
 
-/* This process adds nothing more, before whoever is the last frees it. */
+/* This process adds nothing more. Each process calls this before the last one frees the history. */
 void oriel_history_leave(oriel_shm_offset history);
 
-/* Adds an access to count extents and tells each conflict of it with an unordered one, at most one per pair of sites.  Returns
- * the ticket by which the origin completes it: 0 when it was complete on arrival, or when the board is full (counted).  Without
- * ORIEL_ACCESS_ALONE and group only oriel_history_complete of its origin is certain to complete it. */
+/* Adds an access to count extents and reports each conflict of it with an unordered one, at most
+ * one per pair of sites. Returns the ticket by which the origin completes it. It is 0 if the access
+ * is already complete, or the shared memory is full (counted). Without ORIEL_ACCESS_ALONE and
+ * group, only oriel_history_complete of its origin is certain to complete it. */
 uint64_t oriel_history_add(oriel_shm_offset history, const struct oriel_access *access,
                            const struct oriel_access_extent *extents, size_t count,
                            oriel_conflict_fn *tell, void *closure);
 
-/* Where its cells are found, as long as it is there. */
+/* Where its cells are found, as long as the history exists. */
 struct oriel_history_ground {
     const struct oriel_page_bucket *buckets;
     uint64_t last; /* of them: a power of 2, less 1 */
@@ -103,58 +35,57 @@ struct oriel_history_ground {
 /* Where the cell of a byte is. */
 struct oriel_history_spot {
     const struct oriel_page_bucket *bucket;
-    struct oriel_page *page; /* NULL: there was none yet */
+    struct oriel_page *page; /* NULL: not made yet */
 };
 
-/* The same as oriel_history_add of one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE; spot: of its first byte;
- * *trait: 0 at first, and kept for accesses that differ in nothing but numbers and bytes.  Whether it stands in cells alone,
- * where oriel_history_complete_cells finds it. */
+/* Like oriel_history_add, for one run of plain bytes that is pending, without ORIEL_ACCESS_ALONE.
+ * spot: of its first byte. *trait: 0 at first, and reused for accesses that differ only in numbers
+ * and bytes. Returns whether the access is in cells alone, where oriel_history_complete_cells finds
+ * it. */
 bool oriel_history_add_again(oriel_shm_offset history, struct oriel_history_spot spot,
                              const struct oriel_access *access, oriel_shm_offset *trait,
                              const struct oriel_access_extent *run, oriel_conflict_fn *tell,
                              void *closure);
 
-/* Compares like oriel_history_add, and leaves nothing behind: accesses that cannot matter to any later one. */
+/* Compares like oriel_history_add, and stores nothing: for accesses that cannot matter to any later
+ * one. */
 void oriel_history_look(oriel_shm_offset history, const struct oriel_access *access,
                         const struct oriel_access_extent *extents, size_t count,
                         oriel_conflict_fn *tell, void *closure);
 
-/* All pending accesses of the origin without a group are complete with its number now, and those of the group (0: of none).  (A
- * flush, an unlock, the end of an epoch.) */
+/* Completes all pending accesses of the origin without a group, and those of the group (0: none),
+ * with its number now. (A flush, an unlock, the end of an epoch.) */
 void oriel_history_complete(oriel_shm_offset history, int32_t origin, uint64_t group,
                             oriel_tick now);
 
-/* The same where all of them stand in cells (oriel_history_add_again). */
+/* The same if all of them are in cells (oriel_history_add_again). */
 void oriel_history_complete_cells(oriel_shm_offset history, int32_t origin, uint64_t group,
                                   oriel_tick now);
 
-/* The one with this ticket is. (A request of a buffer.) */
+/* Completes the access with this ticket. (A request of a buffer.) */
 void oriel_history_complete_one(oriel_shm_offset history, uint64_t ticket, oriel_tick now);
 
-/* It is over, and goes: a buffer that is the program's again.  Only where nothing but such stands: what it has superseded does
- * not come back. */
+/* Removes the access with this ticket: the buffer is the program's again. Only for histories of
+ * such accesses: those that it has superseded do not come back. */
 void oriel_history_end_one(oriel_shm_offset history, uint64_t ticket);
 
-/* Flags of an origin's pending accesses are set; of the one with this ticket, that its request is done. */
+/* Sets flags of an origin's pending accesses. The second marks the request of the access with this
+ * ticket as done. */
 void oriel_history_flag(oriel_shm_offset history, int32_t origin, uint8_t flags);
 void oriel_history_request_done(oriel_shm_offset history, uint64_t ticket);
 
-/* Forgets the bytes: memory that was freed or detached. */
+/* Removes the bytes: memory that was freed or detached. */
 void oriel_history_forget(oriel_shm_offset history, int64_t offset, uint64_t len_bytes);
 
-/* Accesses that stand there now, and bytes that they take; for tests and the summary. */
+/* The accesses stored now, and the bytes that they use; for tests and the summary. */
 void oriel_history_size(oriel_shm_offset history, uint64_t *accesses, uint64_t *bytes);
 
-/* By a processor, not by an operation. */
-static inline bool oriel_access_is_local(const struct oriel_access *access)
-{
-    return access->kind == ORIEL_ACCESS_LOAD || access->kind == ORIEL_ACCESS_STORE;
-}
-
-/* The conflict table alone: whether two accesses to the same bytes, not ordered, are an error (MPI-4.1, 13.7). */
+/* The conflict table alone: whether two unordered accesses to the same bytes are an error
+ * (MPI-4.1, 13.7). */
 bool oriel_access_conflicts(const struct oriel_access *a, const struct oriel_access *b);
 
-/* Whether whatever conflicts with the earlier one, which is ordered before the later one, conflicts with the later one too. */
+/* Whether every access that conflicts with the earlier one also conflicts with the later one. The
+ * earlier one is ordered before it. */
 bool oriel_access_supersedes(const struct oriel_access *later, const struct oriel_access *earlier);
 
 #endif

@@ -1,6 +1,7 @@
-/* The memory that a history is of, by pages of 4 KiB: how many records of the tree lie around each, and its cells, one for each
- * 64 bytes, in which small accesses stand.  A page is made when first wanted and stays with the history; whoever has its number
- * finds it without a lock.  What is in a cell is under the cell's lock.  record_tree.c, cell_store.c and history.c call. */
+/* The memory of a history, by pages of 4 KiB: how many records of the tree are around each, and its
+ * cells, one for each 64 bytes, which store small accesses. A page is made when first needed and
+ * stays with the history. A process that has its number finds it without a lock. The contents of a
+ * cell are under the cell's lock. */
 #ifndef ORIEL_CHECK_ACCESS_HISTORY_PAGES_H
 #define ORIEL_CHECK_ACCESS_HISTORY_PAGES_H
 

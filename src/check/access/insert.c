@@ -4,7 +4,6 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
-#include "check/access/record_lease.h"
 
 enum {
     CROWD =
@@ -263,7 +262,7 @@ static bool may_join(const struct oriel_insertion *arrival, const struct oriel_r
                      const struct oriel_access_extent *runs)
 {
     struct oriel_access_extent sum;
-    return arrival->joins < ORIEL_INSERTION_JOINS && record->loan == 0 &&
+    return arrival->joins < ORIEL_INSERTION_JOINS &&
            oriel_access_may_be_one(&record->access, arrival->access) &&
            oriel_byte_runs_join(&record->runs, runs, &sum);
 }
@@ -272,10 +271,11 @@ static bool may_join(const struct oriel_insertion *arrival, const struct oriel_r
  * one, and nothing need be cut. */
 static bool joins_later(const struct oriel_insertion *arrival, const struct oriel_access *earlier)
 {
-    const struct oriel_access *access = arrival->access;
-    return oriel_access_pending(access) && arrival->clock != NULL &&
-           earlier->complete == arrival->clock[access->origin] &&
-           oriel_access_alike(access, earlier);
+    struct oriel_access access = *arrival->access;
+    access.group = 0; /* as it is once it is complete */
+    return oriel_access_pending(&access) && arrival->clock != NULL &&
+           earlier->complete == arrival->clock[access.origin] &&
+           oriel_access_alike(&access, earlier);
 }
 
 static void meet_one(struct oriel_insertion *arrival, oriel_record_number number,
@@ -284,8 +284,6 @@ static void meet_one(struct oriel_insertion *arrival, oriel_record_number number
     struct oriel_record *record = oriel_record_at(&arrival->history->records, number);
     int64_t offset;
     uint64_t len_bytes;
-    if (oriel_unlikely(record->loan != 0) && !oriel_record_lease_meet(arrival, record, runs))
-        return;
     bool both = oriel_byte_runs_meet(&record->runs, runs, &offset, &len_bytes);
     bool known = both && ordered(arrival, &record->access);
     if (both && !known && oriel_access_conflicts(&record->access, arrival->access))

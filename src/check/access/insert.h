@@ -60,7 +60,7 @@ static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_
 {
     arrival->history = oriel_shm_at(history);
     arrival->access = access;
-    arrival->clock = oriel_order_moment_clock(access->moment);
+    arrival->clock = oriel_order_snapshot_clock(access->moment);
     arrival->tell = tell;
     arrival->closure = closure;
     arrival->stays = stays;

@@ -20,8 +20,6 @@ struct oriel_record {
     struct oriel_access access;
     oriel_record_number before; /* pending ones of a lane; behind also chains free ones */
     oriel_record_number behind;
-    oriel_shm_offset
-        loan; /* the line in which its numbers stand, record_lease.c's; 0: it is not lent */
 } __attribute__((aligned(
     64))); /* a search looks at the first line of each record that it passes, and no other */
 _Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks at is one line");

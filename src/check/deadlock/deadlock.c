@@ -1,7 +1,7 @@
 /* Decides whether ranks are deadlocked. A rank counts when its wait has been the same for some time
  * and its thread ran or slept during that time. By then every event on its way to the rank has
- * arrived. A stopped or starved rank does not count. A process with other threads that may call MPI
- * does not count either. */
+ * arrived. A stopped or starved rank does not count. Nor does a process with other threads that
+ * could use MPI. */
 #include "check/deadlock/deadlock.h"
 
 #include <inttypes.h>

@@ -84,7 +84,7 @@ static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int nex
         oriel_text_add(&text, ", which has %s",
                        awaited->noted.site.call == 0 ? "ended" : "finished");
     oriel_text_add(&text, "%s.", rest);
-    oriel_finding_tell(&finding);
+    oriel_finding_report(&finding);
 }
 
 static int next_in_cycle(const struct oriel_deadlock *finder, int rank,

@@ -221,7 +221,7 @@ int oriel_wait_threads_list(int32_t pid, int32_t *threads, int room)
     return count;
 }
 
-void oriel_waits_before(void)
+void oriel_wait_records_before_init(void)
 {
     before_count = oriel_wait_threads_list(getpid(), before, ORIEL_WAIT_THREADS);
 }
@@ -255,7 +255,7 @@ struct oriel_key oriel_wait_table_key(void)
         .words = {UINT64_C(0x5741495453)}}; /* "WAITS": above all kinds of order.h */
 }
 
-enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads)
+enum oriel_status oriel_wait_records_start(int world_rank, int world_size, bool threads)
 {
     struct oriel_key key = oriel_wait_table_key();
     struct oriel_identity identity;
@@ -277,7 +277,7 @@ enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads
     return ORIEL_OK;
 }
 
-void oriel_waits_finish(const struct oriel_site *site)
+void oriel_wait_records_finish(const struct oriel_site *site)
 {
     if (own == NULL || !oriel_shm_is_open())
         return;
@@ -286,17 +286,17 @@ void oriel_waits_finish(const struct oriel_site *site)
     atomic_store_explicit(&own->state, ORIEL_STATE_FINISHED, memory_order_release);
 }
 
-void oriel_waits_stop(void)
+void oriel_wait_records_stop(void)
 {
     own = NULL;
 }
 
 bool oriel_wait_record_has_died(const struct oriel_wait_record *record)
 {
-    return record->process != 0 && !oriel_identity_word_lives(record->process);
+    return record->process != 0 && !oriel_identity_word_alive(record->process);
 }
 
-bool oriel_waits_has_died(int world_rank)
+bool oriel_wait_rank_has_died(int world_rank)
 {
     struct oriel_key key = oriel_wait_table_key();
     size_t table_bytes = (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_shm_offset);

@@ -7,7 +7,7 @@
 #define ORIEL_CHECK_DEADLOCK_WAIT_RECORDS_H
 
 #include "base/status.h"
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 #include "check/shm/shm.h"
 
 #include <stdbool.h>
@@ -139,21 +139,21 @@ void oriel_wait_receiving(int peer, int count);
 /* --- start and end --- */
 
 /* Call before MPI_Init: threads that start during MPI_Init are the host's. */
-void oriel_waits_before(void);
+void oriel_wait_records_before_init(void);
 
 /* Call after MPI_Init, with the checker's shared memory and order.h ready. threads: the program may
  * call MPI from several threads. */
-enum oriel_status oriel_waits_start(int world_rank, int world_size, bool threads);
+enum oriel_status oriel_wait_records_start(int world_rank, int world_size, bool threads);
 
 /* The program is in MPI_Finalize: it ends no more waits. */
-void oriel_waits_finish(const struct oriel_site *site);
-void oriel_waits_stop(void);
+void oriel_wait_records_finish(const struct oriel_site *site);
+void oriel_wait_records_stop(void);
 
 /* Whether the process of a rank of this node died before MPI_Finalize. False if that cannot be
  * found out. */
-bool oriel_waits_has_died(int world_rank);
+bool oriel_wait_rank_has_died(int world_rank);
 
-/* The thread that looks for deadlocks: in one process of each node, from after oriel_waits_start
+/* The thread that looks for deadlocks: in one process of each node, from after oriel_wait_records_start
  * and oriel_finding_start until findings are merged. Of several nodes that reach each other, one
  * looks at all ranks and the others mark their own ranks that wait steadily. */
 enum oriel_deadlock_reach { ORIEL_DEADLOCK_HERE, ORIEL_DEADLOCK_ALL, ORIEL_DEADLOCK_MARKS };

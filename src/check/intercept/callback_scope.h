@@ -1,34 +1,27 @@
-/* The program's functions that the host calls inside a call of the program's (callbacks.h): error handlers, and others.  Each of
- * them takes the thread out of the call, and back in again when it returns.
+/* Functions of the program that the host calls inside a call of the program (callbacks.h): error
+ * handlers and others. Each takes the thread out of the call, and back into it when it returns.
  *
- * It need not: it may jump (longjmp), throw, or end its thread.  Whoever does has left the wrapper around it for good, and the
- * wrapper has not done what it does behind its call.  That is seen at the thread's next call, by its stack, when the function
- * around it returns to the host, or when the thread ends.  Then requests that the wrapper had claimed are free again, and for the
- * order that it has not taken everything before counts as ordered; messages and collectives cannot be told apart any more where one
- * may have been counted that was none; buffers of a call with a request are free.  The summary says so.
+ * A call that is left by a jump (longjmp, an exception, a switch to another stack, the end of its
+ * thread) ends the checking of its rank: the wrapper never does its work after the call, and no
+ * later step can replace that work. The checker prints one line (oriel_finding_left), and the
+ * program runs on. Three things show the jump:
  *
- * Other ranks, threads and the function itself go on before that.  What could mislead them is undone as soon as an error handler is
- * entered: a call that has failed seldom does anything more.  (Not so with other functions: nearly all calls around them come to
- * their end.)  A host may call handlers with a lock of its own, so that no lock is taken there under which another thread calls the
- * host. */
+ * - a later call of the thread has its frame above the call's (oriel_check_call);
+ * - a later call in a callback finds that the callback's frame is gone;
+ * - the thread ends, or a callback returns, inside a call that has not returned.
+ *
+ * While an error handler runs, other ranks and threads go on. State that could mislead them is
+ * undone when the handler is entered. A host may call handlers with a lock of its own, so no lock
+ * is acquired there under which another thread calls the host. */
 #ifndef ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 #define ORIEL_CHECK_INTERCEPT_CALLBACK_SCOPE_H
 
+#include "check/common/reentrancy.h"
 #include "check/deadlock/wait_records.h"
 #include "check/intercept/messages.h"
-#include "check/intercept/reentrancy.h"
 
-/* What the thread comes back to. */
-struct oriel_callback_scope {
-    uint64_t serial;
-    uint32_t depth;
-    uint32_t functions;
-    uintptr_t stack;
-    struct oriel_begun begun;
-    struct oriel_wait_suspended *wait;
-};
-
-/* Which function stands in the program's place: an address in the host to which it returns, and the end of its frame. */
+/* The function that runs in place of the program's: an address in the host to which it returns, and
+ * the end of its frame. */
 struct oriel_callback_position {
     const void *address;
     uintptr_t end;
@@ -39,27 +32,42 @@ struct oriel_callback_position {
         __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa()                              \
     }
 
-/* Around the program's function.  What the call around it waits for does not stand meanwhile. */
-void oriel_callback_scope_begin(struct oriel_callback_scope *inside,
-                                struct oriel_callback_position place);
+/* The innermost callback that this thread runs inside a call. */
+struct oriel_callback {
+    struct oriel_callback_position position;
+    struct oriel_check_call call; /* around it */
+    uint64_t claim; /* of a call that failed, until its requests' buffers are released; 0: none */
+    uint32_t handlers; /* error handlers among it and those around it */
+};
 
-/* The same around an error handler; the call around it has failed with that code.  may_lose: calls that fail with it have to do
- * with messages and requests. */
-void oriel_callback_scope_handler_begin(struct oriel_callback_scope *inside,
-                                        struct oriel_callback_position place, bool may_lose,
+/* State that the thread returns to. */
+struct oriel_callback_scope {
+    uint32_t depth;
+    uint32_t functions;
+    struct oriel_check_call call;
+    struct oriel_callback outer;
+    struct oriel_begun begun;
+    struct oriel_wait_suspended *wait;
+};
+
+/* Around the program's function.  The wait of the call around it is suspended meanwhile. */
+void oriel_callback_scope_begin(struct oriel_callback_scope *scope,
+                                struct oriel_callback_position position);
+
+/* The same around an error handler; the call around it has failed with that code. may_lose: calls
+ * that fail with this handler involve messages and requests. */
+void oriel_callback_scope_handler_begin(struct oriel_callback_scope *scope,
+                                        struct oriel_callback_position position, bool may_lose,
                                         int code);
 
-void oriel_callback_scope_end(struct oriel_callback_scope *inside);
+void oriel_callback_scope_end(struct oriel_callback_scope *scope);
 
-/* A call of the program's in a thread that has entered such functions: whether it is in them still. */
-void oriel_callback_scope_look(void);
+/* A call in a thread that is in a call or a callback; frame: the upper end of its wrapper's frame.
+ * False: the rank is no longer checked. */
+bool oriel_callback_scope_look(uintptr_t frame);
 
-/* This thread is in no call any more, which something has left that nobody looks at: an error handler without room, one of the
- * classes for C++, a signal's. */
-void oriel_callback_scope_call_left(void);
-
-/* Whether this thread is in an error handler: then a wrapper around it may have more to do with a window that is freed, which stays
- * for it, as one that nothing is known of. */
+/* Whether this thread is in an error handler. A wrapper around it may still read a window that the
+ * handler frees. */
 bool oriel_callback_scope_handler(void);
 
 #endif

@@ -1,28 +1,32 @@
-/* The program's functions that the host calls back inside a call: attributes' copy and delete functions, generalised requests'
- * functions, error handlers.  What they call is the program's, and looked at like all its calls: callbacks.c registers functions
- * of its own in their place (error_handlers.c: for error handlers), which take the thread out of the call and back in again (callback_scope.h).
+/* Functions of the program that the host calls inside a call: attribute copy and delete functions,
+ * functions of generalised requests, error handlers. Their MPI calls are the program's, and are
+ * checked like all its calls. callbacks.c registers functions of its own in their place
+ * (error_handlers.c for error handlers), which take the thread out of the call and back into it
+ * (callback_scope.h).
  *
- * So a wrapper holds no lock while the call behind it runs, has noted by then what the call gives, and expects that windows,
- * messages and requests are others when it returns.  What it has noted that the call waits for does not stand meanwhile.  A window
- * that an error handler frees leaves what the wrapper around it still reads (callback_scope.h).
+ * So a wrapper holds no lock while the next function runs. It has given its clock before, and
+ * expects that windows, messages and requests have changed when that function returns. The wait
+ * that it has recorded is suspended meanwhile. If an error handler frees a window, the entry stays
+ * for the wrapper around the handler.
  *
- * Functions in Fortran are called by the host as they were given.  What they call comes from the host's functions for Fortran,
- * which no host calls itself: so it is known to be the program's, inside whatever call.  Only what the call around them waits for
- * is then forgotten for good.
+ * Functions in Fortran are called by the host as they were registered. Their calls enter through
+ * the host's Fortran functions, which no host calls itself: such a call is the program's, inside
+ * any call. Only the recorded wait of the outer call is then lost.
  *
- * Users' reduction operators, which MPI forbids to communicate (MPI-4.1, 6.9.5), their conversions of files' data, and functions
- * that a host's own extensions take (MPIX_Grequest_start) stay as they are, and what they call is not looked at. */
+ * These functions stay as they are, and their calls are not checked: users' reduction operators,
+ * which MPI forbids to communicate (MPI-4.1, 6.9.5), conversions of file data, and functions that a
+ * host's own extensions take (MPIX_Grequest_start). */
 #ifndef ORIEL_CHECK_INTERCEPT_CALLBACKS_H
 #define ORIEL_CHECK_INTERCEPT_CALLBACKS_H
 
 #include <stdbool.h>
 
-/* While MPI_Finalize runs, NULL before: what has to be done at the latest when a function of the program's has failed with the end
- * of MPI_COMM_SELF, for Open MPI deletes no more of its attributes then. */
+/* NULL except while MPI_Finalize runs. Open MPI deletes no more attributes of MPI_COMM_SELF after a
+ * delete function has failed: the checker then ends here at the latest. */
 extern void (*oriel_callback_failed_at_end)(void);
 
-/* Whether a function that is registered comes from Fortran; address: where the registering call returns to.  Or the call is not to
- * be looked at. */
+/* Whether a function that is registered comes from Fortran, or the registering call is not checked.
+ * address: to which that call returns. */
 bool oriel_callback_is_others(const void *address);
 
 #endif

@@ -1,6 +1,6 @@
-/* Error handlers have nothing with them that could tell whose they are: so each function of the program's has one of a table in its
- * place, which knows it by its own place there.  The same function is entered once; functions that find no room pass as they are,
- * and what they call is not looked at.  Programs call, and callbacks.c. */
+/* An error handler gets no extra state. So each function of the program gets a trampoline from a
+ * table, which knows it by its index. An equal function is entered once. Functions beyond the
+ * table's size are registered unchanged, and their calls are not checked. */
 #include "check/intercept/error_handlers.h"
 
 #include "check/intercept/callback_scope.h"
@@ -14,7 +14,7 @@
 
 enum { HANDLERS = 64 };
 
-enum { WORDS = 4 }; /* behind the code: in registers */
+enum { WORDS = 4 }; /* after the code: in registers */
 
 static struct {
     oriel_handler_fn *function; /* NULL: free */
@@ -22,20 +22,20 @@ static struct {
 } handlers[HANDLERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void run(int at, struct oriel_callback_position place, void *handle, int *code,
-                void *const words[WORDS])
+static void handler_call(int at, struct oriel_callback_position place, void *handle, int *code,
+                         void *const words[WORDS])
 {
     enum oriel_handler_kind kind = handlers[at].kind;
-    struct oriel_callback_scope inside;
+    struct oriel_callback_scope scope;
     oriel_callback_scope_handler_begin(
-        &inside, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
+        &scope, place, kind == ORIEL_HANDLER_COMM || kind == ORIEL_HANDLER_SESSION, *code);
     handlers[at].function(handle, code, words[0], words[1], words[2], words[3]);
-    oriel_callback_scope_end(&inside);
+    oriel_callback_scope_end(&scope);
 }
 
 /* --- the table --- */
 
-/* Reads more words than the host may have given: of registers, whatever is in them. */
+/* Reads more words than the host may have passed: from registers, whatever they contain. */
 #define HANDLER(at)                                                                                \
     static void handler_##at(void *handle, int *code, ...)                                         \
     {                                                                                              \
@@ -45,17 +45,17 @@ static void run(int at, struct oriel_callback_position place, void *handle, int 
         for (int i = 0; i < WORDS; i++)                                                            \
             words[i] = va_arg(list, void *);                                                       \
         va_end(list);                                                                              \
-        run(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                                   \
+        handler_call(at, ORIEL_CALLBACK_POSITION(), handle, code, words);                          \
     }
 #define NAME(at) handler_##at,
 #define EIGHT(EACH, tens)                                                                          \
     EACH(tens##0)                                                                                  \
-    EACH(tens##1) EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6)            \
-        EACH(tens##7)
+    EACH(tens##1)                                                                                  \
+    EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)
 #define ALL(EACH)                                                                                  \
     EIGHT(EACH, 00)                                                                                \
-    EIGHT(EACH, 01) EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05)                \
-        EIGHT(EACH, 06) EIGHT(EACH, 07)
+    EIGHT(EACH, 01)                                                                                \
+    EIGHT(EACH, 02) EIGHT(EACH, 03) EIGHT(EACH, 04) EIGHT(EACH, 05) EIGHT(EACH, 06) EIGHT(EACH, 07)
 ALL(HANDLER)
 
 static oriel_handler_fn *const in_place[] = {ALL(NAME)};
@@ -77,9 +77,8 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
     }
     pthread_mutex_unlock(&mutex);
     if (at == HANDLERS) {
-        oriel_finding_count(
-            "error handlers for which there was no room: what they call is not looked at");
-        oriel_order_doubt(); /* should one jump out of a call, nobody knows before this thread's next one */
+        oriel_finding_count("error handlers beyond the first 64: their calls are not checked");
+        oriel_order_set_doubtful(); /* a jump out of one shows at the thread's next call only */
     }
     return at == HANDLERS ? function : in_place[at];
 }
@@ -90,22 +89,23 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
         const void *address = __builtin_return_address(0);                                         \
         oriel_handler_fn *own =                                                                    \
             oriel_handler_in_place((oriel_handler_fn *)function, kind, address);                   \
-        return BEHIND(name)((Function *)own, errhandler);                                          \
+        return NEXT(name)((Function *)own, errhandler);                                            \
     }
 CREATE(Comm_create_errhandler, MPI_Comm_errhandler_function, ORIEL_HANDLER_COMM)
 CREATE(Win_create_errhandler, MPI_Win_errhandler_function, ORIEL_HANDLER_WIN)
 CREATE(File_create_errhandler, MPI_File_errhandler_function, ORIEL_HANDLER_FILE)
 
-/* Of MPI-1, which has gone with MPI-3.0: hosts have it still, without a prototype, or with one that nobody may use. */
+/* Of MPI-1, removed by MPI-3.0. Hosts still have it, without a prototype or with one that must not
+ * be used. */
 #undef MPI_Errhandler_create
 typedef int create_fn(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler);
 ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *function,
                                               MPI_Errhandler *errhandler)
 {
-    static _Atomic(void *) behind;
+    static _Atomic(void *) next;
     oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM,
                                                    __builtin_return_address(0));
-    return ((create_fn *)oriel_behind(&behind, "PMPI_Errhandler_create"))(
+    return ((create_fn *)oriel_next_function(&next, "PMPI_Errhandler_create"))(
         (MPI_Comm_errhandler_function *)own, errhandler);
 }
 ORIEL_CHECK_EXPORT int MPI_Errhandler_create(MPI_Comm_errhandler_function *function,

@@ -1,4 +1,4 @@
-/* The collectives with counts of int: the wrappers that messages.def describes.  Programs call them. */
+/* The collectives with counts of int: the wrappers that messages.def describes. */
 #include "check/intercept/messages_collective.h"
 
 void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root)

@@ -1,6 +1,6 @@
-/* The wrappers of collectives as macros for the rows of messages.def, over the types Count and Displ that the includer has
- * defined: messages_collective.c those of int, the folder of a host that has them those of MPI_Count.  Nobody else includes it.
- * */
+/* The wrappers of collectives as macros for the rows of messages.def, over the types Count and
+ * Displ of the includer: messages_collective.c makes those of int, a host's folder makes those of
+ * MPI_Count. */
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_COLLECTIVE_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_COLLECTIVE_H
 
@@ -8,7 +8,7 @@
 #include "check/intercept/messages_waits.h"
 #include "check/intercept/wrap.h"
 
-/* Who this process is in the communicator. */
+/* Fills in this process's rank and the size of the communicator. */
 void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
 
 #define IS_ROOT    uses.is_root
@@ -30,7 +30,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
 #define WRITES_EACH(condition, address, counts, displs, datatype)                                  \
     USE_EACH(condition, true, address, counts, displs, datatype)
 
-/* Displacements in bytes, a datatype for each. */
+/* Displacements in bytes, with a datatype for each. */
 #define USE_OWN(writes, address, counts, displs, datatypes)                                        \
     for (int each = 0; (address) != MPI_IN_PLACE && each < SIZE; each++)                           \
         oriel_use(&uses, writes, (const char *)(address) + displs[each], counts[each],             \
@@ -40,8 +40,9 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
 #define WRITES_OWN(address, counts, displs, datatypes)                                             \
     USE_OWN(true, address, counts, displs, datatypes)
 
-/* In place each contributes what is in the buffer of the result, which is read before others' parts come there: another time, so
- * that only a call that waits has both.  With a request the write counts. */
+/* In place, each member contributes the contents of the result buffer, which the call reads before
+ * it writes there. These are two uses at two times, so only a blocking call has both. With a
+ * request only the write counts. */
 #define IN_PLACE(reads)                                                                            \
     if (sendbuf == MPI_IN_PLACE) {                                                                 \
         reads                                                                                      \
@@ -65,7 +66,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         struct oriel_uses uses;                                                                    \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(exported) arguments;                                                     \
+            return NEXT(exported) arguments;                                                       \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         oriel_uses_in(&uses, comm, its_root);                                                      \
         {buffers} oriel_collective_begin(&collective, comm, ORIEL_FLOW_##its_flow, its_root,       \
@@ -74,7 +75,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         ORIEL_CHECK_PASS(code, exported, arguments);                                               \
         oriel_wait_done(waits);                                                                    \
         oriel_collective_end(&collective, code != MPI_SUCCESS);                                    \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         {                                                                                          \
             buffers                                                                                \
         }                                                                                          \
@@ -88,7 +89,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
         struct oriel_uses uses;                                                                    \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(exported) arguments;                                                     \
+            return NEXT(exported) arguments;                                                       \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, true);             \
         oriel_uses_in(&uses, comm, its_root);                                                      \
         {                                                                                          \

@@ -1,6 +1,6 @@
-/* Communicators as they are made, and calls that are not modelled: the wrappers that messages_other.def describes, and those
- * that take more than a row.  A constructor orders all its members, as it does in every host that agrees on a context.  Programs
- * call. */
+/* Constructors of communicators, and calls that are not modelled: the wrappers that
+ * messages_other.def describes, and those that need more than a row. A constructor orders all its
+ * members, as it does in every host that agrees on a context. */
 #include "check/intercept/messages_other.h"
 
 #include "check/intercept/messages_waits.h"
@@ -14,9 +14,9 @@
         struct oriel_collective collective;                                                        \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         const struct oriel_comm *entry = oriel_comm_find(parent);                                  \
-        struct oriel_comm_making making = oriel_comm_making(entry, #name, 0);                      \
+        struct oriel_comm_origin making = oriel_comm_origin(entry, #name, 0);                      \
         oriel_collective_begin(&collective, parent, ORIEL_FLOW_ALL, -1, "MPI_" #name);             \
         struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_##name,   \
                                                  (uint32_t)oriel_order_rank(), 0);                 \
@@ -25,14 +25,14 @@
         oriel_wait_done(waits);                                                                    \
         oriel_collective_end(&collective, code != MPI_SUCCESS);                                    \
         if (code == MPI_SUCCESS && entry != NULL)                                                  \
-            oriel_comm_made(&making, *made);                                                       \
+            oriel_comm_add_made(&making, *made);                                                   \
         return code;                                                                               \
     }
 #define UNKNOWN         ORIEL_UNKNOWN
 #define UNKNOWN_REQUEST ORIEL_UNKNOWN_REQUEST
 #include "check/intercept/messages_other.def"
 
-/* --- communicators that take more --- */
+/* --- communicators that need more than a row --- */
 
 /* Also inside other calls: a callback may free one. */
 ORIEL_CHECK_WRAP(Comm_free, (MPI_Comm * comm))
@@ -48,7 +48,7 @@ ORIEL_CHECK_WRAP(Comm_free, (MPI_Comm * comm))
     return code;
 }
 
-/* Waits for what is under way between the members. */
+/* It waits for outstanding communication between the members. */
 ORIEL_CHECK_WRAP(Comm_disconnect, (MPI_Comm * comm))
 {
     MPI_Comm was = comm == NULL ? MPI_COMM_NULL : *comm;
@@ -87,8 +87,8 @@ static const struct oriel_request_kind idup_kind = {.done = idup_done};
 void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made)
 {
     const struct oriel_comm *entry = oriel_comm_find(comm);
-    struct oriel_comm_making making = oriel_comm_making(entry, name, 0);
-    uint64_t id = entry == NULL ? 0 : oriel_comm_draw(&making, entry);
+    struct oriel_comm_origin making = oriel_comm_origin(entry, name, 0);
+    uint64_t id = entry == NULL ? 0 : oriel_comm_id_assign(&making, entry);
     struct idup *idup = malloc(sizeof *idup);
     if (idup == NULL)
         return NULL;
@@ -111,26 +111,26 @@ ORIEL_CHECK_WRAP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *requ
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Comm_idup)(comm, newcomm, request);
+        return NEXT(Comm_idup)(comm, newcomm, request);
     void *idup = oriel_idup_begin(comm, "MPI_Comm_idup", newcomm);
     ORIEL_CHECK_PASS(code, Comm_idup, (comm, newcomm, request));
     oriel_idup_started(idup, code != MPI_SUCCESS, *request);
     return code;
 }
 
-/* Collective over the group only: it is ordered, and its id drawn, by the group. */
+/* Collective over the group only: the group defines its order and draws its id. */
 ORIEL_CHECK_WRAP(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm))
 {
     struct oriel_collective collective = {.comm = NULL};
     uint64_t id = 0;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Comm_create_group)(comm, group, tag, newcomm);
+        return NEXT(Comm_create_group)(comm, group, tag, newcomm);
     const struct oriel_comm *entry = oriel_comm_find(comm);
     struct oriel_comm *like = entry == NULL ? NULL : oriel_comm_of_group(group);
     if (like != NULL) {
-        struct oriel_comm_making making = oriel_comm_making(entry, "Comm_create_group", tag);
-        id = oriel_comm_draw(&making, like);
+        struct oriel_comm_origin making = oriel_comm_origin(entry, "Comm_create_group", tag);
+        id = oriel_comm_id_assign(&making, like);
         like->id = ~id;
         oriel_collective_begin_in(&collective, like, ORIEL_FLOW_ALL, -1, "MPI_Comm_create_group");
         oriel_comm_release(like);
@@ -147,17 +147,18 @@ ORIEL_CHECK_WRAP(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MP
     return code;
 }
 
-/* Of an intercommunicator, which has no id: the members' own order of such calls tells them apart. */
+/* Of an intercommunicator, which has no id: the order of such calls on each member identifies
+ * them. */
 ORIEL_CHECK_WRAP(Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newintercomm))
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Intercomm_merge)(intercomm, high, newintercomm);
-    struct oriel_comm_making making = oriel_comm_making(NULL, "Intercomm_merge", 0);
+        return NEXT(Intercomm_merge)(intercomm, high, newintercomm);
+    struct oriel_comm_origin making = oriel_comm_origin(NULL, "Intercomm_merge", 0);
     oriel_order_unknown_begin("MPI_Intercomm_merge");
     ORIEL_CHECK_PASS(code, Intercomm_merge, (intercomm, high, newintercomm));
     oriel_order_unknown_end();
     if (code == MPI_SUCCESS)
-        oriel_comm_made(&making, *newintercomm);
+        oriel_comm_add_made(&making, *newintercomm);
     return code;
 }

@@ -1,5 +1,5 @@
-/* Wrappers of what is not modelled, as macros for rows: what such a call orders is order.h's.  messages_other.c and the files of
- * hosts include it. */
+/* Wrappers of calls that are not modelled, as macros for rows. order.h defines what such a call
+ * orders. */
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_OTHER_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_OTHER_H
 
@@ -11,7 +11,7 @@
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         oriel_order_unknown_begin("MPI_" #name);                                                   \
         ORIEL_CHECK_PASS(code, name, arguments);                                                   \
         ended;                                                                                     \
@@ -25,7 +25,7 @@
     ORIEL_UNKNOWN_UNTIL(name, parameters, arguments,                                               \
                         oriel_unknown_started(code != MPI_SUCCESS, *request))
 
-/* MPI_Comm_idup and its like: what the request's completion makes. */
+/* MPI_Comm_idup and its like: what the completion of the request creates. */
 void *oriel_idup_begin(MPI_Comm comm, const char *name, MPI_Comm *made);
 void oriel_idup_started(void *idup, bool failed, MPI_Request request);
 

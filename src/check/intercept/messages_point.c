@@ -1,6 +1,7 @@
-/* Point-to-point functions (MPI-4.1, chapter 3): the wrappers, and the halves of messages that they are made of.  A send gives
- * before it is posted, a receive takes behind its completion; a synchronous send takes all of its receiver, of which nobody has
- * noted when it posted the receive. */
+/* Point-to-point functions (MPI-4.1, chapter 3): the wrappers, and the halves of messages. A send
+ * gives its clock before it is posted, a receive takes after its completion. A synchronous send
+ * takes all that its receiver has done, because the time of the matching receive is not recorded.
+ */
 #include "check/intercept/messages_point.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int dest
         oriel_order_unknown_begin(name);
         return;
     }
-    oriel_comm_hold(entry);
+    oriel_comm_retain(entry);
     half->comm = entry;
     half->destination = world_rank;
     half->id = entry->id;
@@ -63,7 +64,7 @@ void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, in
             return;
         from.peer = oriel_comm_world_rank(entry, source);
     }
-    oriel_comm_hold(entry);
+    oriel_comm_retain(entry);
     half->comm = entry;
     half->receiving = oriel_receive_post(&entry->matching, from);
 }
@@ -74,15 +75,15 @@ void oriel_receive_half_posted(struct oriel_receive_half *half)
         oriel_receive_posted(&half->comm->matching, half->receiving);
 }
 
-/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have given one that the host does not know, of
- * which Open MPI makes an error. */
+/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have returned one
+ * that the host does not know, and Open MPI raises an error for those. */
 int oriel_class_of(int code)
 {
     static _Atomic(void *) slot;
     int class = code;
     if (code < 0 || code > MPI_ERR_LASTCODE)
         return code;
-    ((__typeof__(&PMPI_Error_class))oriel_behind(&slot, "PMPI_Error_class"))(code, &class);
+    ((__typeof__(&PMPI_Error_class))oriel_next_function(&slot, "PMPI_Error_class"))(code, &class);
     return class;
 }
 
@@ -92,7 +93,7 @@ bool oriel_something_came(int code)
 }
 
 /* A message came from that rank of the communicator. */
-static void got(struct oriel_receive_half *half, int source, int tag)
+static void receive_half_got(struct oriel_receive_half *half, int source, int tag)
 {
     struct oriel_comm *comm = half->comm;
     int world_rank = oriel_comm_world_rank(comm, source);
@@ -102,12 +103,12 @@ static void got(struct oriel_receive_half *half, int source, int tag)
     else
         oriel_order_take_rank(world_rank);
     if (!oriel_order_reaches(world_rank)) {
-        oriel_order_unknown_begin("messages from other machines");
+        oriel_order_unknown_begin("messages from other nodes");
         oriel_order_unknown_end();
     }
 }
 
-static void release(struct oriel_receive_half *half)
+static void receive_half_release(struct oriel_receive_half *half)
 {
     if (half->comm != NULL)
         oriel_comm_release(half->comm);
@@ -115,16 +116,18 @@ static void release(struct oriel_receive_half *half)
     half->receiving = NULL;
 }
 
-static bool is_cancelled(const MPI_Status *status)
+static bool status_is_cancelled(const MPI_Status *status)
 {
     static _Atomic(void *) slot;
     int flag = 0;
-    ((__typeof__(&PMPI_Test_cancelled))oriel_behind(&slot, "PMPI_Test_cancelled"))(status, &flag);
+    ((__typeof__(&PMPI_Test_cancelled))oriel_next_function(&slot, "PMPI_Test_cancelled"))(status,
+                                                                                          &flag);
     return flag != 0;
 }
 
-/* It is complete, but who knows with what, or will be, unseen: all is taken, and it may still count where its messages do. */
-static void got_something(struct oriel_receive_half *half)
+/* The receive is complete, or will complete unseen, with an unknown message: it takes from all
+ * ranks, and may still count among its receives. */
+static void receive_half_got_unknown(struct oriel_receive_half *half)
 {
     if (half->receiving != NULL)
         oriel_receive_abandoned(&half->comm->matching, half->receiving);
@@ -140,17 +143,17 @@ void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MP
         return;
     bool named = half->source != MPI_ANY_SOURCE && half->tag != MPI_ANY_TAG;
     bool clear = status != NULL && !half->has_vague_status;
-    bool came =
-        oriel_something_came(code) && !(clear && code == MPI_SUCCESS && is_cancelled(status));
+    bool came = oriel_something_came(code) &&
+                !(clear && code == MPI_SUCCESS && status_is_cancelled(status));
     if (!came && half->receiving != NULL)
         oriel_receive_cancelled(&comm->matching, half->receiving);
     else if (came && status != NULL && named)
-        got(half, half->source, half->tag);
+        receive_half_got(half, half->source, half->tag);
     else if (came && clear && oriel_comm_has(comm, status->MPI_SOURCE))
-        got(half, status->MPI_SOURCE, status->MPI_TAG);
+        receive_half_got(half, status->MPI_SOURCE, status->MPI_TAG);
     else if (came)
-        got_something(half);
-    release(half);
+        receive_half_got_unknown(half);
+    receive_half_release(half);
 }
 
 void oriel_receive_half_none(struct oriel_receive_half *half)
@@ -159,18 +162,18 @@ void oriel_receive_half_none(struct oriel_receive_half *half)
         oriel_receive_cancelled(&half->comm->matching, half->receiving);
     if (half->is_unknown)
         oriel_order_unknown_end();
-    release(half);
+    receive_half_release(half);
 }
 
-/* MPICH leaves the mark of a cancelled receive in a status as it finds it. */
+/* MPICH does not reset the mark of a cancelled receive in a status. */
 MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
 {
     static _Atomic(void *) slot;
     if (status == MPI_STATUS_IGNORE)
         status = own;
     status->MPI_SOURCE = MPI_UNDEFINED;
-    ((__typeof__(&PMPI_Status_set_cancelled))oriel_behind(&slot, "PMPI_Status_set_cancelled"))(
-        status, 0);
+    ((__typeof__(&PMPI_Status_set_cancelled))oriel_next_function(
+        &slot, "PMPI_Status_set_cancelled"))(status, 0);
     return status;
 }
 
@@ -181,7 +184,7 @@ MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count cou
     int elements = 0;
     if (code != MPI_SUCCESS)
         return 0;
-    if (((__typeof__(&PMPI_Get_count))oriel_behind(&slot, "PMPI_Get_count"))(
+    if (((__typeof__(&PMPI_Get_count))oriel_next_function(&slot, "PMPI_Get_count"))(
             status, datatype, &elements) != MPI_SUCCESS ||
         elements == MPI_UNDEFINED)
         return count;
@@ -190,8 +193,8 @@ MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count cou
 
 /* --- with requests --- */
 
-/* While it is under way, calls of the other side that it may fulfil are not stuck. */
-static void count_in(struct oriel_message *message)
+/* While it is active, calls of the other side that it may match are not stuck. */
+static void message_count_in(struct oriel_message *message)
 {
     message->counted = true;
     message->sends_to = message->sends ? message->send.destination : -1;
@@ -203,7 +206,7 @@ static void count_in(struct oriel_message *message)
         oriel_wait_receiving(message->receives_from, 1);
 }
 
-static void count_out(struct oriel_message *message)
+static void message_count_out(struct oriel_message *message)
 {
     if (!message->counted)
         return;
@@ -213,7 +216,7 @@ static void count_out(struct oriel_message *message)
         oriel_wait_receiving(message->receives_from, -1);
 }
 
-static void begin_message(struct oriel_message *message)
+static void message_begin(struct oriel_message *message)
 {
     oriel_uses_begin(&message->uses, message->address, message->call, true);
     if (!message->sends || message->destination != MPI_PROC_NULL)
@@ -230,20 +233,20 @@ static void begin_message(struct oriel_message *message)
         oriel_send_half_begin(&message->send, message->comm, message->destination,
                               message->send_tag, message->synchronous,
                               message->receives ? NULL : message->called);
-    count_in(message);
+    message_count_in(message);
 }
 
-static void release_buffers(void *closure)
+static void message_buffers_release(void *closure)
 {
     const struct oriel_message *message = closure;
     oriel_local_complete(message->uses.group);
 }
 
-static void done(void *closure, const MPI_Status *status)
+static void message_done(void *closure, const MPI_Status *status)
 {
     struct oriel_message *message = closure;
     int code = MPI_SUCCESS;
-    count_out(message);
+    message_count_out(message);
     if (message->receives)
         oriel_receive_half_done(&message->receive, code, status);
     if (message->sends)
@@ -253,34 +256,33 @@ static void done(void *closure, const MPI_Status *status)
         free(message);
 }
 
-static const struct oriel_request_kind kind = {done, release_buffers};
+static const struct oriel_request_kind kind = {message_done, message_buffers_release};
 
-static void posted(struct oriel_message *message, bool failed)
+static void message_posted(struct oriel_message *message, bool failed)
 {
-    oriel_begun.buffers = 0;
     if (message->sends)
         oriel_send_half_posted(&message->send, failed);
     if (message->receives && !failed)
         oriel_receive_half_posted(&message->receive);
     if (!failed)
         return;
-    count_out(message);
+    message_count_out(message);
     if (message->receives)
         oriel_receive_half_none(&message->receive);
     oriel_local_complete(message->uses.group);
 }
 
-static void begin_start(struct oriel_startable *startable)
+static void startable_begin(struct oriel_startable *startable)
 {
-    begin_message((struct oriel_message *)startable);
+    message_begin((struct oriel_message *)startable);
 }
 
-static void started(struct oriel_startable *startable, bool failed)
+static void startable_started(struct oriel_startable *startable, bool failed)
 {
-    posted((struct oriel_message *)startable, failed);
+    message_posted((struct oriel_message *)startable, failed);
 }
 
-static void drop(struct oriel_startable *startable)
+static void startable_drop(struct oriel_startable *startable)
 {
     struct oriel_message *message = (struct oriel_message *)startable;
     free(message);
@@ -290,13 +292,14 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
 {
     struct oriel_message *message = malloc(sizeof *message);
     if (message == NULL) {
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
         return NULL;
     }
     *message = *description;
-    message->startable = (struct oriel_startable){begin_start, started, &kind, drop};
+    message->startable =
+        (struct oriel_startable){startable_begin, startable_started, &kind, startable_drop};
     if (!message->persists)
-        begin_message(message);
+        message_begin(message);
     return message;
 }
 
@@ -305,7 +308,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     if (message == NULL)
         return;
     if (!message->persists)
-        posted(message, failed);
+        message_posted(message, failed);
     if (failed)
         free(message);
     else if (message->persists)
@@ -329,16 +332,16 @@ int oriel_message_needs(const struct oriel_request_record *record, struct oriel_
 
 /* --- cancelling --- */
 
-/* Hosts cancel a receive in the call or not at all; whether it was is asked for at once, while its number can still be given to
- * those behind it. */
-static void receive_cancelled(struct oriel_message *message, MPI_Request request)
+/* Hosts cancel a receive in the call or not at all. The wrapper asks at once, while the receive's
+ * number can still go to the next ones. */
+static void message_receive_cancelled(struct oriel_message *message, MPI_Request request)
 {
     static _Atomic(void *) slot;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_next_function(
         &slot, "PMPI_Request_get_status"))(request, &flag, &status);
-    if (code == MPI_SUCCESS && flag && is_cancelled(&status))
+    if (code == MPI_SUCCESS && flag && status_is_cancelled(&status))
         oriel_receive_half_none(&message->receive);
 }
 
@@ -349,11 +352,11 @@ ORIEL_CHECK_WRAP(Cancel, (MPI_Request * request))
                                         : NULL;
     int code;
     if (message != NULL && message->sends)
-        oriel_order_doubt(); /* what the receiver has counted may never come */
+        oriel_order_set_doubtful(); /* a message that the receiver has counted may never arrive */
     ORIEL_CHECK_PASS(code, Cancel, (request));
     if (code == MPI_SUCCESS && message != NULL && message->receives && !message->sends) {
         oriel_check_enter();
-        receive_cancelled(message, *request);
+        message_receive_cancelled(message, *request);
         oriel_check_leave();
     }
     return code;

@@ -1,5 +1,5 @@
-/* The wrappers of point-to-point functions as macros over the type of their counts: messages_point.c makes those of int, the
- * folder of a host that has them those of MPI_Count.  What they call is below; nobody else includes it. */
+/* The wrappers of point-to-point functions as macros over the type of their counts.
+ * messages_point.c makes those of int; a host's folder makes those of MPI_Count. */
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_POINT_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_POINT_H
 
@@ -16,23 +16,23 @@ struct oriel_message_buffer {
     MPI_Datatype datatype;
 };
 
-/* The two halves of a message, as far as a call has them. */
+/* The two halves of a message; a call has one or both. */
 struct oriel_send_half {
-    struct oriel_comm *comm; /* NULL: nothing to give */
+    struct oriel_comm *comm; /* NULL: gives nothing */
     struct oriel_sending *sending;
-    uint64_t id; /* the communicator's */
+    uint64_t id; /* of the communicator */
     int tag;
-    int destination; /* of a synchronous one, whose completion takes from there: its rank in the world; -1 */
-    bool is_unknown; /* on what is not modelled */
+    int destination; /* the world rank, of a synchronous send, whose completion takes from it; -1 */
+    bool is_unknown; /* the communicator is not modelled */
     bool is_synchronous;
 };
 
 struct oriel_receive_half {
-    struct oriel_comm *comm; /* NULL: nothing to take */
+    struct oriel_comm *comm; /* NULL: takes nothing */
     struct oriel_receiving *receiving;
-    int source, tag; /* as the call has them */
+    int source, tag; /* as passed to the call */
     bool is_unknown;
-    bool has_vague_status; /* MPICH 4.0 leaves the status of MPI_Isendrecv as it is */
+    bool has_vague_status; /* MPICH 4.0 does not fill in the status of MPI_Isendrecv */
 };
 
 void oriel_send_half_begin(struct oriel_send_half *half, MPI_Comm comm, int destination, int tag,
@@ -43,23 +43,24 @@ void oriel_send_half_done(struct oriel_send_half *half);
 void oriel_receive_half_begin(struct oriel_receive_half *half, MPI_Comm comm, int source, int tag,
                               const char *name);
 void oriel_receive_half_posted(struct oriel_receive_half *half);
-/* code: what the call behind returned; status: NULL when the end was not seen. */
+/* code: the code of the call; status: NULL when the end was not seen. */
 void oriel_receive_half_done(struct oriel_receive_half *half, int code, const MPI_Status *status);
-/* The error class of what a call returned. */
+/* The error class of a code. */
 int oriel_class_of(int code);
-/* Whether a call with that code has received, if too much. */
+/* Whether a call with that code has received a message, if a too long one. */
 bool oriel_something_came(int code);
-/* Nothing came: a probe that found nothing. */
+/* No message: a probe that found nothing. */
 void oriel_receive_half_none(struct oriel_receive_half *half);
 
-/* A blocking receive's status: the program's, or own; marked so that one that is not filled is seen. */
+/* The status of a blocking receive: the program's, or `own`; marked, to show whether the host fills
+ * it in. */
 MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own);
 
-/* How much of a receive's buffer has been written. */
+/* How many elements of a receive's buffer are written. */
 MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count count,
                                MPI_Datatype datatype);
 
-/* What a call with a request does, once or (init) at each start. */
+/* A call with a request: what it does once, or (MPI_*_init) at each start. */
 struct oriel_message {
     struct oriel_startable startable;
     MPI_Comm comm;
@@ -72,13 +73,14 @@ struct oriel_message {
     struct oriel_uses uses;
     const void *address;
     uint16_t call;
-    bool counted; /* among those that go on by themselves: */
+    bool counted; /* counted as an active message: */
     int sends_to, receives_from;
 };
 
-/* A copy of what is described, begun unless it persists; NULL when memory is exhausted (then all order is in doubt). */
+/* A copy of the description, begun unless it is persistent. NULL when memory is exhausted; all
+ * order is then in doubt. */
 struct oriel_message *oriel_message_begin(const struct oriel_message *description);
-/* Behind the call. */
+/* After the call. */
 void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request);
 
 #define SEND_PARAMETERS(Count)                                                                     \
@@ -93,7 +95,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         struct oriel_uses uses;                                                                    \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, dest, tag, comm);                            \
+            return NEXT(name)(buf, count, datatype, dest, tag, comm);                              \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         if (dest != MPI_PROC_NULL)                                                                 \
             oriel_use(&uses, false, buf, count, datatype);                                         \
@@ -111,7 +113,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, dest, tag, comm, request);                   \
+            return NEXT(name)(buf, count, datatype, dest, tag, comm, request);                     \
         struct oriel_message description = {.comm = comm,                                          \
                                             .called = "MPI_" #base,                                \
                                             .sends = true,                                         \
@@ -136,7 +138,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         MPI_Status own;                                                                            \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, source, tag, comm, status);                  \
+            return NEXT(name)(buf, count, datatype, source, tag, comm, status);                    \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         status = oriel_status_prepare(status, &own);                                               \
         oriel_receive_half_begin(&half, comm, source, tag, "MPI_" #base);                          \
@@ -144,7 +146,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         ORIEL_CHECK_PASS(code, name, (buf, count, datatype, source, tag, comm, status));           \
         oriel_wait_done(waits);                                                                    \
         oriel_receive_half_done(&half, code, status);                                              \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         if (source != MPI_PROC_NULL)                                                               \
             oriel_use(&uses, true, buf, oriel_received_count(code, status, count, datatype),       \
                       datatype);                                                                   \
@@ -156,7 +158,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, source, tag, comm, request);                 \
+            return NEXT(name)(buf, count, datatype, source, tag, comm, request);                   \
         struct oriel_message description = {.comm = comm,                                          \
                                             .called = "MPI_" #base,                                \
                                             .receives = true,                                      \
@@ -172,7 +174,8 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         return code;                                                                               \
     }
 
-/* Both halves in one call: what is sent and what is received as buffers, behind with its own arguments. */
+/* Both halves in one call: buffers for what it sends and receives, then the call with its own
+ * arguments. */
 #define ORIEL_BOTH(name, base, parameters, arguments, sent_buffer, received_buffer)                \
     ORIEL_CHECK_WRAP(name, parameters)                                                             \
     {                                                                                              \
@@ -183,7 +186,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         MPI_Status own;                                                                            \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_##base, false);            \
         status = oriel_status_prepare(status, &own);                                               \
         if (dest != MPI_PROC_NULL)                                                                 \
@@ -196,7 +199,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         oriel_send_half_posted(&send, !oriel_something_came(code));                                \
         oriel_send_half_done(&send);                                                               \
         oriel_receive_half_done(&receive, code, status);                                           \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         if (source != MPI_PROC_NULL)                                                               \
             oriel_use(&uses, true, received.address,                                               \
                       oriel_received_count(code, status, received.count, received.datatype),       \
@@ -222,7 +225,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
                (buf, count, datatype, dest, sendtag, source, recvtag, comm, status),               \
                BUFFER(buf, count, datatype), BUFFER(buf, count, datatype))
 
-/* A message that was matched already: only its buffer. */
+/* A message that is matched already: only its buffer counts. */
 #define ORIEL_MRECV(name, Count)                                                                   \
     ORIEL_CHECK_WRAP(name, (void *buf, Count count, MPI_Datatype datatype, MPI_Message *handle,    \
                             MPI_Status *status))                                                   \
@@ -231,11 +234,11 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         MPI_Status own;                                                                            \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, handle, status);                             \
+            return NEXT(name)(buf, count, datatype, handle, status);                               \
         oriel_uses_begin(&uses, __builtin_return_address(0), ORIEL_CALL_Mrecv, false);             \
         status = oriel_status_prepare(status, &own);                                               \
         ORIEL_CHECK_PASS(code, name, (buf, count, datatype, handle, status));                      \
-        uses.is_behind = true;                                                                     \
+        uses.is_after = true;                                                                      \
         oriel_use(&uses, true, buf, oriel_received_count(code, status, count, datatype),           \
                   datatype);                                                                       \
         return code;                                                                               \
@@ -247,7 +250,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name)(buf, count, datatype, handle, request);                            \
+            return NEXT(name)(buf, count, datatype, handle, request);                              \
         struct oriel_message description = {.comm = MPI_COMM_NULL,                                 \
                                             .called = "MPI_Imrecv",                                \
                                             .received = {buf, count, datatype},                    \
@@ -259,7 +262,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         return code;                                                                               \
     }
 
-/* All of one type of counts; suffix: of their names. */
+/* All functions of one type of counts; suffix: of their names. */
 #define ORIEL_POINT_TO_POINT(suffix, Count)                                                        \
     ORIEL_SEND(Send##suffix, Send, Count, false)                                                   \
     ORIEL_SEND(Bsend##suffix, Bsend, Count, false)                                                 \

@@ -1,8 +1,8 @@
-/* Probes (MPI-4.1, 3.8): one that leaves its message where it is takes what any message may have been given that it can have
- * seen; a matching one is the receive.  Programs call. */
+/* Probes (MPI-4.1, 3.8). One that leaves its message in place takes the clocks of every message
+ * that it may have seen. A matching probe is the receive. */
 #include "check/intercept/messages_point.h"
 
-static void probed(int code, MPI_Comm comm, const MPI_Status *status)
+static void probe_take(int code, MPI_Comm comm, const MPI_Status *status)
 {
     struct oriel_comm *entry = oriel_comm_find(comm);
     if (code != MPI_SUCCESS)
@@ -22,14 +22,14 @@ ORIEL_CHECK_WRAP(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status)
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Probe)(source, tag, comm, status);
+        return NEXT(Probe)(source, tag, comm, status);
     status = oriel_status_prepare(status, &own);
     struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Probe,
                                              (uint32_t)oriel_order_rank(), 0);
     bool waits = oriel_wait_probe(&site, comm, source, tag);
     ORIEL_CHECK_PASS(code, Probe, (source, tag, comm, status));
     oriel_wait_done(waits);
-    probed(code, comm, status);
+    probe_take(code, comm, status);
     return code;
 }
 
@@ -38,11 +38,11 @@ ORIEL_CHECK_WRAP(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Sta
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Iprobe)(source, tag, comm, flag, status);
+        return NEXT(Iprobe)(source, tag, comm, flag, status);
     status = oriel_status_prepare(status, &own);
     ORIEL_CHECK_PASS(code, Iprobe, (source, tag, comm, flag, status));
     if (code == MPI_SUCCESS && *flag)
-        probed(code, comm, status);
+        probe_take(code, comm, status);
     return code;
 }
 
@@ -53,7 +53,7 @@ ORIEL_CHECK_WRAP(Mprobe,
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Mprobe)(source, tag, comm, message, status);
+        return NEXT(Mprobe)(source, tag, comm, message, status);
     status = oriel_status_prepare(status, &own);
     oriel_receive_half_begin(&half, comm, source, tag, "MPI_Mprobe");
     struct oriel_site site = oriel_site_here(__builtin_return_address(0), ORIEL_CALL_Mprobe,
@@ -72,7 +72,7 @@ ORIEL_CHECK_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Me
     MPI_Status own;
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Improbe)(source, tag, comm, flag, message, status);
+        return NEXT(Improbe)(source, tag, comm, flag, message, status);
     status = oriel_status_prepare(status, &own);
     oriel_receive_half_begin(&half, comm, source, tag, NULL);
     ORIEL_CHECK_PASS(code, Improbe, (source, tag, comm, flag, message, status));

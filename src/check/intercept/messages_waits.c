@@ -1,6 +1,7 @@
-/* From halves of messages, collectives and requests to needs.  A receive whose number is known waits until that send has been
- * given; one that may get several waits for whoever may send.  A collective waits for those whose part it needs, as its data
- * flows, that have not come to it.  messages_waits.h says who may call. */
+/* From halves of messages, collectives and requests to needs. A receive whose number is known waits
+ * until that send has given its clock. A receive that may match several sends waits for any rank
+ * that may send. A collective waits for the members whose part it needs, as its data flows, and
+ * that have not entered it. */
 #include "check/intercept/messages_waits.h"
 
 #include "check/intercept/messages_point.h"
@@ -50,7 +51,8 @@ int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_rece
     return count;
 }
 
-static bool note(const struct oriel_site *site, const struct oriel_wait_need *needs, int count)
+static bool wait_record(const struct oriel_site *site, const struct oriel_wait_need *needs,
+                        int count)
 {
     if (count == 0 || !oriel_wait_open(site, NULL, ORIEL_WAIT_FOR_ALL))
         return false;
@@ -64,7 +66,7 @@ bool oriel_wait_message(const struct oriel_site *site, const struct oriel_send_h
                         const struct oriel_receive_half *receive)
 {
     struct oriel_wait_need needs[NEEDS];
-    return note(site, needs, oriel_half_needs(send, receive, needs));
+    return wait_record(site, needs, oriel_half_needs(send, receive, needs));
 }
 
 bool oriel_wait_probe(const struct oriel_site *site, MPI_Comm comm, int source, int tag)
@@ -78,13 +80,13 @@ bool oriel_wait_probe(const struct oriel_site *site, MPI_Comm comm, int source, 
         return false;
     struct oriel_wait_need need =
         oriel_need_receive(peer, entry->id, tag == MPI_ANY_TAG ? -1 : tag, entry->gathering);
-    return note(site, &need, 1);
+    return wait_record(site, &need, 1);
 }
 
 /* --- collectives --- */
 
-/* Neighbours wait for neighbours only, who would have to be asked for. */
-static bool is_neighbours(uint16_t call)
+/* A member waits for its neighbours only, and these are not known here. */
+static bool is_neighbour_collective(uint16_t call)
 {
     return call >= ORIEL_CALL_Neighbor_allgather && call <= ORIEL_CALL_Ineighbor_alltoallw;
 }
@@ -93,7 +95,7 @@ int oriel_collective_needs(const struct oriel_collective *collective, struct ori
 {
     const struct oriel_comm *comm = collective->comm;
     *need = (struct oriel_wait_need){.kind = ORIEL_NEED_UNKNOWN};
-    if (comm == NULL || comm->gathering == NULL || is_neighbours(collective->call))
+    if (comm == NULL || comm->gathering == NULL || is_neighbour_collective(collective->call))
         return 1;
     bool is_root = comm->rank == collective->root;
     if (collective->flow == ORIEL_FLOW_FROM_ROOT && is_root)
@@ -121,7 +123,7 @@ bool oriel_wait_collective(const struct oriel_site *site, struct oriel_collectiv
     struct oriel_wait_need need;
     oriel_collective_arrived(site, collective);
     return oriel_collective_needs(collective, &need) > 0 && need.kind != ORIEL_NEED_UNKNOWN &&
-           note(site, &need, 1);
+           wait_record(site, &need, 1);
 }
 
 bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t call)
@@ -132,7 +134,7 @@ bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t 
     struct oriel_wait_need need = oriel_need_call(
         entry->gathering, -1, oriel_collective_progress_arrive(entry->gathering, entry->rank, call),
         call, false);
-    return note(site, &need, 1);
+    return wait_record(site, &need, 1);
 }
 
 /* --- requests --- */

@@ -1,5 +1,6 @@
-/* The exported functions that complete requests, start persistent ones and free them (MPI-4.1, 3.7).  The call behind is the
- * program's as it is, but that statuses are asked for where a record wants one.  Without records they pass at once. */
+/* The exported functions that complete requests, start persistent ones and free them (MPI-4.1,
+ * 3.7). The next function gets the program's arguments, with statuses where a record needs one.
+ * Without records the call passes at once. */
 #include "check/intercept/messages_point.h"
 #include "check/intercept/messages_waits.h"
 #include "check/intercept/request_table.h"
@@ -15,7 +16,7 @@ struct watch {
     int count;
     uint64_t claim;
     MPI_Request *requests;                 /* the program's array */
-    struct oriel_request_record **records; /* NULL: the call is not looked at */
+    struct oriel_request_record **records; /* NULL: the call is not checked */
     struct oriel_request_end *ends;
     MPI_Status *statuses;
     int ended;
@@ -24,7 +25,7 @@ struct watch {
     MPI_Status few_statuses[FEW];
 };
 
-static bool make_room(struct watch *watch, int count, bool wants_statuses)
+static bool watch_room_make(struct watch *watch, int count, bool wants_statuses)
 {
     if (count <= FEW) {
         watch->records = watch->few_records;
@@ -41,7 +42,7 @@ static bool make_room(struct watch *watch, int count, bool wants_statuses)
            (!wants_statuses || watch->statuses != NULL);
 }
 
-static void drop_room(struct watch *watch)
+static void watch_room_free(struct watch *watch)
 {
     if (watch->records != watch->few_records)
         free(watch->records);
@@ -51,7 +52,8 @@ static void drop_room(struct watch *watch)
         free(watch->statuses);
 }
 
-/* Whether there is something to look at; *statuses is then the room for statuses where the program gives none (none). */
+/* Whether the call has records. *statuses becomes the room for statuses where the program passes
+ * none (none). */
 static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MPI_Status **statuses,
                        const MPI_Status *none)
 {
@@ -62,8 +64,8 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
     watch->requests = requests;
     watch->statuses = NULL;
     watch->ended = 0;
-    if (!make_room(watch, count, *statuses == none)) {
-        drop_room(watch);
+    if (!watch_room_make(watch, count, *statuses == none)) {
+        watch_room_free(watch);
         return false;
     }
     watch->claim = oriel_claim_begin();
@@ -73,7 +75,7 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
     }
     if (!any) {
         oriel_claim_end();
-        drop_room(watch);
+        watch_room_free(watch);
         return false;
     }
     if (*statuses == none)
@@ -81,11 +83,11 @@ static bool watch_open(struct watch *watch, int count, MPI_Request *requests, MP
     return true;
 }
 
-/* Whether the call is to be looked at: then watch_end must follow. */
+/* Whether the call is checked: watch_end must follow. */
 #define watch_begin(...)                                                                           \
     (oriel_check_looks() && watch_open(__VA_ARGS__) && (oriel_check_enter(), true))
 
-/* The call waits for all of them, or for any. */
+/* The call waits for all of the requests, or for any. */
 static bool wait_begin(const struct watch *watch, const void *address, uint16_t call,
                        enum oriel_wait_mode mode)
 {
@@ -95,7 +97,7 @@ static bool wait_begin(const struct watch *watch, const void *address, uint16_t 
 #define WAITS(call, mode)                                                                          \
     wait_begin(&watch, __builtin_return_address(0), ORIEL_CALL_##call, ORIEL_WAIT_FOR_##mode)
 
-static void ended(struct watch *watch, int i, const MPI_Status *status)
+static void watch_request_ended(struct watch *watch, int i, const MPI_Status *status)
 {
     if (i < 0 || i >= watch->count || watch->records[i] == NULL)
         return;
@@ -112,11 +114,11 @@ static void watch_end(struct watch *watch)
             oriel_request_unclaim(watch->records[i], watch->claim);
     oriel_requests_end(watch->ends, watch->ended, watch->claim);
     oriel_claim_end();
-    drop_room(watch);
+    watch_room_free(watch);
 }
 
-/* Behind a call that has failed. */
-static bool is_over(const struct watch *watch, int i, int code)
+/* After a failed call. */
+static bool watch_request_is_over(const struct watch *watch, int i, int code)
 {
     return oriel_request_is_over(watch->requests[i], watch->records[i], oriel_class_of(code));
 }
@@ -130,10 +132,10 @@ ORIEL_CHECK_WRAP(Wait, (MPI_Request * request, MPI_Status *status))
     if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Wait, (request, status));
     bool waits = WAITS(Wait, ALL);
-    code = BEHIND(Wait)(request, status);
+    code = NEXT(Wait)(request, status);
     oriel_wait_done(waits);
-    if (code == MPI_SUCCESS || is_over(&watch, 0, code))
-        ended(&watch, 0, status);
+    if (code == MPI_SUCCESS || watch_request_is_over(&watch, 0, code))
+        watch_request_ended(&watch, 0, status);
     watch_end(&watch);
     return code;
 }
@@ -144,39 +146,40 @@ ORIEL_CHECK_WRAP(Test, (MPI_Request * request, int *flag, MPI_Status *status))
     int code;
     if (!watch_begin(&watch, 1, request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Test, (request, flag, status));
-    code = BEHIND(Test)(request, flag, status);
-    if (code == MPI_SUCCESS ? *flag : is_over(&watch, 0, code))
-        ended(&watch, 0, status);
+    code = NEXT(Test)(request, flag, status);
+    if (code == MPI_SUCCESS ? *flag : watch_request_is_over(&watch, 0, code))
+        watch_request_ended(&watch, 0, status);
     watch_end(&watch);
     return code;
 }
 
-/* The operation is complete, whether or not the program will ask again. */
+/* The operation is complete, whether or not the program asks again. */
 ORIEL_CHECK_WRAP(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 {
     struct watch watch;
     int code;
     if (!watch_begin(&watch, 1, &request, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Request_get_status, (request, flag, status));
-    code = BEHIND(Request_get_status)(request, flag, status);
+    code = NEXT(Request_get_status)(request, flag, status);
     if (code == MPI_SUCCESS && *flag)
-        ended(&watch, 0, status);
+        watch_request_ended(&watch, 0, status);
     watch_end(&watch);
     return code;
 }
 
 /* --- any of many --- */
 
-/* With an error, of one of them: MPICH says which, Open MPI has no handle left of it, also where it persists. */
+/* After an error of one request: MPICH returns its index, Open MPI clears its handle, also of a
+ * persistent one. */
 static void any_ended(struct watch *watch, int code, bool is_one, int index,
                       const MPI_Status *status)
 {
     if (code == MPI_SUCCESS && is_one)
-        ended(watch, index, status);
+        watch_request_ended(watch, index, status);
     for (int i = 0; i < watch->count && code != MPI_SUCCESS; i++)
         if (oriel_request_is_over(watch->requests[i], watch->records[i], MPI_SUCCESS) ||
-            (i == index && is_over(watch, i, code)))
-            ended(watch, i, status);
+            (i == index && watch_request_is_over(watch, i, code)))
+            watch_request_ended(watch, i, status);
 }
 
 ORIEL_CHECK_WRAP(Waitany,
@@ -187,8 +190,8 @@ ORIEL_CHECK_WRAP(Waitany,
     if (index == NULL || !watch_begin(&watch, count, array_of_requests, &status, MPI_STATUS_IGNORE))
         return ORIEL_CHECK_PASS(code, Waitany, (count, array_of_requests, index, status));
     bool waits = WAITS(Waitany, ANY);
-    *index = MPI_UNDEFINED; /* where it fails with something else */
-    code = BEHIND(Waitany)(count, array_of_requests, index, status);
+    *index = MPI_UNDEFINED; /* in case the call fails for another reason */
+    code = NEXT(Waitany)(count, array_of_requests, index, status);
     oriel_wait_done(waits);
     any_ended(&watch, code, true, *index, status);
     watch_end(&watch);
@@ -205,7 +208,7 @@ ORIEL_CHECK_WRAP(Testany, (int count, MPI_Request array_of_requests[], int *inde
         return ORIEL_CHECK_PASS(code, Testany, (count, array_of_requests, index, flag, status));
     *index = MPI_UNDEFINED;
     *flag = 0;
-    code = BEHIND(Testany)(count, array_of_requests, index, flag, status);
+    code = NEXT(Testany)(count, array_of_requests, index, flag, status);
     any_ended(&watch, code, *flag, *index, status);
     watch_end(&watch);
     return code;
@@ -219,7 +222,7 @@ static void all_ended(struct watch *watch, int code, const MPI_Status *statuses)
         if (code == MPI_SUCCESS ||
             (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_ERR_PENDING) ||
             oriel_request_is_over(watch->requests[i], watch->records[i], MPI_ERR_IN_STATUS))
-            ended(watch, i, &statuses[i]);
+            watch_request_ended(watch, i, &statuses[i]);
 }
 
 ORIEL_CHECK_WRAP(Waitall,
@@ -230,7 +233,7 @@ ORIEL_CHECK_WRAP(Waitall,
     if (!watch_begin(&watch, count, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))
         return ORIEL_CHECK_PASS(code, Waitall, (count, array_of_requests, array_of_statuses));
     bool waits = WAITS(Waitall, ALL);
-    code = BEHIND(Waitall)(count, array_of_requests, array_of_statuses);
+    code = NEXT(Waitall)(count, array_of_requests, array_of_statuses);
     oriel_wait_done(waits);
     all_ended(&watch, code, array_of_statuses);
     watch_end(&watch);
@@ -244,7 +247,7 @@ ORIEL_CHECK_WRAP(Testall, (int count, MPI_Request array_of_requests[], int *flag
     int code;
     if (!watch_begin(&watch, count, array_of_requests, &array_of_statuses, MPI_STATUSES_IGNORE))
         return ORIEL_CHECK_PASS(code, Testall, (count, array_of_requests, flag, array_of_statuses));
-    code = BEHIND(Testall)(count, array_of_requests, flag, array_of_statuses);
+    code = NEXT(Testall)(count, array_of_requests, flag, array_of_statuses);
     if (code != MPI_SUCCESS || *flag)
         all_ended(&watch, code, array_of_statuses);
     watch_end(&watch);
@@ -259,7 +262,7 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
     if ((code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) || found == MPI_UNDEFINED)
         return;
     for (int i = 0; i < found; i++)
-        ended(watch, indices[i], &statuses[i]);
+        watch_request_ended(watch, indices[i], &statuses[i]);
 }
 
 #define SOME_PARAMETERS                                                                            \
@@ -275,7 +278,7 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
                          MPI_STATUSES_IGNORE))                                                     \
             return ORIEL_CHECK_PASS(code, name, SOME_ARGUMENTS);                                   \
         bool waits = waits_for;                                                                    \
-        code = BEHIND(name) SOME_ARGUMENTS;                                                        \
+        code = NEXT(name) SOME_ARGUMENTS;                                                          \
         oriel_wait_done(waits);                                                                    \
         some_ended(&watch, code, *outcount, array_of_indices, array_of_statuses);                  \
         watch_end(&watch);                                                                         \
@@ -284,7 +287,7 @@ static void some_ended(struct watch *watch, int code, int found, const int indic
 SOME(Waitsome, WAITS(Waitsome, ANY))
 SOME(Testsome, false)
 
-/* --- persistent ones, and the end of a handle --- */
+/* --- persistent requests, and the end of a handle --- */
 
 ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
 {

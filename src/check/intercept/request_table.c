@@ -1,34 +1,31 @@
-/* The table of requests by handle: chains under one mutex.  A record is claimed while a thread is in a call that may complete its
- * request, so that a handle which the host gives out again in that moment is not mistaken for it.  Where the call fails, those
- * that are not over are its error handler's too: a claim of the handler's replaces the call's, which then has nothing more to do
- * with them.  request_table.h says who may call. */
+/* The table of requests by handle: chains under one mutex. A record is claimed while a thread is in
+ * a call that may complete its request. So a handle that the host uses again meanwhile is not
+ * mistaken for it. When the call fails, its error handler may use the unfinished requests: a claim
+ * by the handler replaces the call's claim. The call then leaves the record alone. */
 #include "check/intercept/request_table.h"
 
 #include "check/intercept/messages_point.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum { BUCKETS = 8192 };
 
 struct oriel_request_record {
     struct oriel_request_record *next;
     uint64_t key;
-    uint64_t serial; /* of its making or last start */
+    uint64_t serial; /* number of its creation or last start */
     const struct oriel_request_kind *kind;
     void *closure;
     struct oriel_startable *startable; /* NULL: not persistent */
     unsigned holders; /* the table, and calls that have claimed it: the last one frees it */
     bool active;
-    bool claimed;          /* no other call finds it */
-    bool over;             /* of a claimed one: while its call has not returned yet, */
-    uint64_t claim;        /* by which call; 0: it is out of the table, or that call has left it, */
-    const MPI_Request *at; /* and the call's own handle */
-    bool left;             /* such a call was left unseen, and may have completed it */
+    bool claimed; /* no other call finds it */
+    /* finished, of a claimed record whose call has failed and not returned, */
+    bool over;
+    uint64_t claim;        /* the claiming call; 0: the record is not in the table, */
+    const MPI_Request *at; /* and that call's own handle */
 };
 
 static struct oriel_request_record *buckets[BUCKETS];
@@ -36,12 +33,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t serials;
 static _Atomic uint64_t records;
 
-static uint64_t key_of(MPI_Request request)
+static uint64_t request_key(MPI_Request request)
 {
     return (uint64_t)(uintptr_t)request;
 }
 
-static struct oriel_request_record **chain_of(uint64_t key)
+static struct oriel_request_record **record_chain(uint64_t key)
 {
     return &buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 51];
 }
@@ -49,30 +46,30 @@ _Static_assert(BUCKETS == 1 << (64 - 51), "the shift above");
 
 /* --- with the mutex --- */
 
-/* The oldest of the key that nobody has claimed. */
-static struct oriel_request_record *find(uint64_t key)
+/* The oldest unclaimed record of the key. */
+static struct oriel_request_record *record_find(uint64_t key)
 {
     struct oriel_request_record *found = NULL;
-    for (struct oriel_request_record *record = *chain_of(key); record != NULL;
+    for (struct oriel_request_record *record = *record_chain(key); record != NULL;
          record = record->next)
         if (record->key == key && !record->claimed)
             found = record;
     return found;
 }
 
-static void insert(struct oriel_request_record *record)
+static void record_insert(struct oriel_request_record *record)
 {
     record->holders = 1;
-    struct oriel_request_record **first = chain_of(record->key);
+    struct oriel_request_record **first = record_chain(record->key);
     record->serial = ++serials;
     record->next = *first;
     *first = record;
     atomic_fetch_add_explicit(&records, 1, memory_order_relaxed);
 }
 
-static void take_out(struct oriel_request_record *record)
+static void record_remove(struct oriel_request_record *record)
 {
-    struct oriel_request_record **link = chain_of(record->key);
+    struct oriel_request_record **link = record_chain(record->key);
     while (*link != record)
         link = &(*link)->next;
     *link = record->next;
@@ -80,7 +77,7 @@ static void take_out(struct oriel_request_record *record)
     atomic_fetch_sub_explicit(&records, 1, memory_order_relaxed);
 }
 
-static void drop(struct oriel_request_record *record, unsigned holders)
+static void record_drop(struct oriel_request_record *record, unsigned holders)
 {
     record->holders -= holders;
     if (record->holders == 0)
@@ -89,15 +86,15 @@ static void drop(struct oriel_request_record *record, unsigned holders)
 
 /* --- ends --- */
 
-/* A record that is out of the table, which held it, as others did that need it no more. */
-static void end_unseen(struct oriel_request_record *record, unsigned holders)
+/* A record that was removed from the table; holders: references to drop. */
+static void record_end_unseen(struct oriel_request_record *record, unsigned holders)
 {
     if (record->active)
         record->kind->done(record->closure, NULL);
     if (record->startable != NULL)
         record->startable->drop(record->startable);
     pthread_mutex_lock(&mutex);
-    drop(record, holders);
+    record_drop(record, holders);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -122,25 +119,24 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
         record->active = false;
         record->claimed = false;
         if (record->startable == NULL)
-            take_out(record);
+            record_remove(record);
     }
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < count; i++)
         if (ends[i].is_own)
-            ends[i].record->kind->done(ends[i].record->closure,
-                                       ends[i].record->left ? NULL : ends[i].status);
+            ends[i].record->kind->done(ends[i].record->closure, ends[i].status);
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++) {
         bool is_out = ends[i].is_own && ends[i].record->startable == NULL;
-        drop(ends[i].record, is_out ? 2 : 1); /* the call, and the table */
+        record_drop(ends[i].record, is_out ? 2 : 1); /* the call, and the table */
     }
     pthread_mutex_unlock(&mutex);
 }
 
 /* --- adding --- */
 
-/* shares: where the handle has a record, the new one is over at once. */
-static void add(MPI_Request request, struct oriel_request_record made, bool shares)
+/* shares: where the handle has a record already, the new request is over at once. */
+static void record_add(MPI_Request request, struct oriel_request_record made, bool shares)
 {
     struct oriel_request_record *record =
                                     request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record),
@@ -148,21 +144,21 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
     bool shared = false;
     if (record != NULL) {
         *record = made;
-        record->key = key_of(request);
+        record->key = request_key(request);
         pthread_mutex_lock(&mutex);
-        stale = find(record->key);
-        shared = stale != NULL && shares && stale->startable == NULL && !stale->left;
+        stale = record_find(record->key);
+        shared = stale != NULL && shares && stale->startable == NULL;
         if (shared) {
             stale = NULL;
         } else {
             if (stale != NULL)
-                take_out(stale);
-            insert(record);
+                record_remove(stale);
+            record_insert(record);
         }
         pthread_mutex_unlock(&mutex);
     }
     if (stale != NULL)
-        end_unseen(stale, 1);
+        record_end_unseen(stale, 1);
     if (record != NULL && !shared)
         return;
     if (made.active)
@@ -175,23 +171,25 @@ static void add(MPI_Request request, struct oriel_request_record made, bool shar
 void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind,
                                void *closure)
 {
-    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
-        true);
+    record_add(request,
+               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
+               true);
 }
 
 void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind,
                                    void *closure)
 {
-    add(request, (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
-        false);
+    record_add(request,
+               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
+               false);
 }
 
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
 {
-    add(request,
-        (struct oriel_request_record){
-            .kind = startable->kind, .closure = startable, .startable = startable},
-        false);
+    record_add(request,
+               (struct oriel_request_record){
+                   .kind = startable->kind, .closure = startable, .startable = startable},
+               false);
 }
 
 /* --- looking --- */
@@ -204,19 +202,19 @@ bool oriel_request_records_exist(void)
 void *oriel_checked_request_closure(MPI_Request request, const struct oriel_request_kind *kind)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = record_find(request_key(request));
     void *closure =
         record != NULL && record->active && record->kind == kind ? record->closure : NULL;
     pthread_mutex_unlock(&mutex);
     return closure;
 }
 
-static struct oriel_request_record *claim(const MPI_Request *request, bool inactive_too)
+static struct oriel_request_record *record_claim(const MPI_Request *request, bool inactive_too)
 {
     if (*request == MPI_REQUEST_NULL)
         return NULL;
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(*request));
+    struct oriel_request_record *record = record_find(request_key(*request));
     if (record != NULL && !record->active && !inactive_too)
         record = NULL;
     if (record != NULL) {
@@ -232,12 +230,12 @@ static struct oriel_request_record *claim(const MPI_Request *request, bool inact
 
 struct oriel_request_record *oriel_request_claim(const MPI_Request *request)
 {
-    return claim(request, false);
+    return record_claim(request, false);
 }
 
 struct oriel_request_record *oriel_request_claim_any(const MPI_Request *request)
 {
-    return claim(request, true);
+    return record_claim(request, true);
 }
 
 void *oriel_request_closure(const struct oriel_request_record *record,
@@ -251,7 +249,7 @@ void oriel_request_unclaim(struct oriel_request_record *record, uint64_t claim)
     pthread_mutex_lock(&mutex);
     if (record->claim == claim)
         record->claimed = false;
-    drop(record, 1);
+    record_drop(record, 1);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -277,22 +275,16 @@ bool oriel_request_is_over(MPI_Request request, const struct oriel_request_recor
     return record->startable == NULL ? record->over : class == MPI_ERR_TRUNCATE;
 }
 
-/* Of a claimed one.  By the kernel: should the call have been left unseen, nobody knows what is there. */
-static bool has_ended(const struct oriel_request_record *record, int class)
+/* Of a claimed record. */
+static bool record_has_ended(const struct oriel_request_record *record, int class)
 {
-    MPI_Request now;
-    struct iovec to = {&now, sizeof now}, from = {(void *)(uintptr_t)record->at, sizeof now};
-    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof now) {
-        if (errno == EFAULT)
-            return true;
-        now = *record->at; /* a kernel that does not read for us */
-    }
     bool in_status =
-        record->startable != NULL && class == MPI_ERR_IN_STATUS; /* which is not told yet */
-    return in_status || oriel_request_is_over(now, record, class);
+        /* whether it has ended shows later */
+        record->startable != NULL && class == MPI_ERR_IN_STATUS;
+    return in_status || oriel_request_is_over(*record->at, record, class);
 }
 
-static void release(const struct oriel_request_record *record)
+static void record_buffers_release(const struct oriel_request_record *record)
 {
     if (record->active && record->kind->release != NULL)
         record->kind->release(record->closure);
@@ -309,12 +301,12 @@ void oriel_claimed_requests_failed(uint64_t claim, int code)
              record = record->next) {
             if (record->claim != claim)
                 continue;
-            record->over = has_ended(record, class);
+            record->over = record_has_ended(record, class);
             record->claimed =
                 record->over &&
                 record->startable == NULL; /* else the handler may complete it, or start it */
-            if (record->over && oriel_check_alone)
-                release(record);
+            if (record->over && oriel_check_one_thread)
+                record_buffers_release(record);
         }
     pthread_mutex_unlock(&mutex);
 }
@@ -328,44 +320,8 @@ void oriel_claimed_requests_release(uint64_t claim)
         for (struct oriel_request_record *record = buckets[i]; record != NULL;
              record = record->next)
             if (record->claim == claim && record->over)
-                release(record);
+                record_buffers_release(record);
     pthread_mutex_unlock(&mutex);
-}
-
-/* Whether the call has completed it; it is the call's no more.  The call holds it still, for should it come back after all (a
- * function of the program's makes its calls on another stack), it lets go then. */
-static bool let_go(struct oriel_request_record *record, bool is_known)
-{
-    record->claim = 0;
-    record->claimed = false;
-    if (record->over || !is_known)
-        release(record);
-    record->left = record->left || !is_known;
-    return is_known && record->over && record->startable == NULL;
-}
-
-void oriel_claimed_requests_let_go(uint64_t claim, bool is_known)
-{
-    struct oriel_request_record *ended = NULL;
-    if (claim == 0)
-        return;
-    pthread_mutex_lock(&mutex);
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct oriel_request_record *record = buckets[i], *next; record != NULL;
-             record = next) {
-            next = record->next;
-            if (record->claim == claim && let_go(record, is_known)) {
-                take_out(record);
-                record->next = ended;
-                ended = record;
-            }
-        }
-    pthread_mutex_unlock(&mutex);
-    while (ended != NULL) {
-        struct oriel_request_record *record = ended;
-        ended = record->next;
-        end_unseen(record, 1);
-    }
 }
 
 void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
@@ -373,20 +329,20 @@ void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
     pthread_mutex_lock(&mutex);
     bool is_own = record->claim == claim;
     if (is_own)
-        take_out(record);
+        record_remove(record);
     else
-        drop(record, 1);
+        record_drop(record, 1);
     pthread_mutex_unlock(&mutex);
     if (is_own)
-        end_unseen(record, 2);
+        record_end_unseen(record, 2);
 }
 
-/* --- persistent ones --- */
+/* --- persistent requests --- */
 
 struct oriel_startable *oriel_request_restart(MPI_Request request)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = record_find(request_key(request));
     struct oriel_startable *startable = record == NULL ? NULL : record->startable;
     bool has_ended = startable != NULL && record->active;
     if (has_ended) {
@@ -402,7 +358,7 @@ struct oriel_startable *oriel_request_restart(MPI_Request request)
 void oriel_request_activate(MPI_Request request)
 {
     pthread_mutex_lock(&mutex);
-    struct oriel_request_record *record = find(key_of(request));
+    struct oriel_request_record *record = record_find(request_key(request));
     if (record != NULL && record->startable != NULL) {
         record->active = true;
         record->serial = ++serials;

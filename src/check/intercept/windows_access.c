@@ -1,24 +1,28 @@
-/* What an operation that is right does to order and histories: its bytes at the target and its buffers are accesses, and
- * accumulates carry order from word to word.
+/* What a correct operation does to order and histories: its bytes at the target and its buffers are
+ * accesses, and accumulates carry order from word to word.
  *
- * Words.  A process that reads with a fetching accumulate what another one's accumulate has left there, may go on with what that
- * one did before: programs build locks and flags so.  Every accumulate that writes gives its clock to the word before it is
- * passed on (behind its own access: what is given has been issued by then, and is told so), every one that fetches takes the
- * word's there and behind the call, and again behind the flush, where the host may have delayed it.  Nobody can tell whose value
- * was read: all that gave before are taken, which may hide a conflict and blames nobody.  An accumulate of more than one element
- * gives to one word of the target that stands for all of them, and every fetch takes that word too; a fetch of several elements
- * takes their words, one of more than WORDS_TAKEN all that any rank has done.  Words stand in word_clocks.c; those of another
- * machine, and those that found no room,
- * under keys, of which a large memory has at most WORD_KINDS: others share them.  The program's own atomic instructions are
- * accumulates of one element to the same words, where they are watched.  windows_operate.c calls, and local_accesses.c. */
-#include "check/intercept/windows_operate.h"
+ * Words. A process whose fetching accumulate reads what another process's accumulate has written
+ * may rely on what that process did before: programs build locks and flags this way. Every writing
+ * accumulate gives its clock to the word before it is passed on, after its own access is recorded,
+ * so that access is part of the clock. Every fetching accumulate takes the word's clock before and
+ * after the call, and again after the flush, where the host may have delayed the fetch. The value
+ * does not show which process wrote it, so a fetch takes the clocks of all earlier writers. This
+ * may hide a conflict, and blames no rank falsely.
+ *
+ * An accumulate of more than one element gives to one common word of the target, and every fetch
+ * takes that word too. A fetch of several elements takes their words. A fetch of more than
+ * WORDS_TAKEN elements takes all that any rank has done.
+ *
+ * Words are in word_clocks.c. Words of another node, and those without room, are under keys. A
+ * large memory has at most WORD_KINDS keys, which its words share. The program's own atomic
+ * instructions are accumulates of one element to the same words, where they are watched. */
+#include "check/window/operation.h"
 
 #include "check/access/datatype_runs.h"
-#include "check/access/history_proxy.h"
-#include "check/access/record_lease.h"
 #include "check/intercept/request_table.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
+#include "check/remote/history_proxy.h"
 
 #include <stdlib.h>
 
@@ -33,7 +37,7 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
     return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
 }
 
-/* Where the board had no room for a word, or it is another machine's, it stands under a key. */
+/* A word that has no room in shared memory, or is another node's, is under a key. */
 void oriel_window_give_word(const struct oriel_checked *window, int32_t target, int64_t offset,
                             bool fetches)
 {
@@ -41,7 +45,7 @@ void oriel_window_give_word(const struct oriel_checked *window, int32_t target, 
     if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches))
         return;
     if (window->common != NULL)
-        oriel_given_lose();
+        oriel_given_set_lost();
     struct oriel_key key = word_key(window, target, offset);
     oriel_order_give(&key, 0);
 }
@@ -71,7 +75,7 @@ void oriel_window_order_atomic(void *closure, int64_t offset, bool gives)
         oriel_window_take_element(place->window, place->target, offset);
 }
 
-static bool is_bulk(const struct oriel_operation *operation)
+static bool operation_is_bulk(const struct oriel_operation *operation)
 {
     return operation->items * operation->target_type->elements != 1;
 }
@@ -86,24 +90,24 @@ bool oriel_access_fetches(const struct oriel_operation *operation)
     return operation->accumulates && operation->result_addr != NULL;
 }
 
-static void give_word(const struct oriel_operation *operation)
+static void operation_give_word(const struct oriel_operation *operation)
 {
-    bool bulk = is_bulk(operation);
+    bool bulk = operation_is_bulk(operation);
     if (bulk && operation->window->common != NULL)
         atomic_store_explicit(&operation->window->common->bulk, 1, memory_order_release);
     oriel_window_give_word(operation->window, operation->target_rank,
                            bulk ? BULK : operation->offset, oriel_access_fetches(operation));
 }
 
-/* More may be read later than there is room for; under the window's lock. */
-static void add_more(struct oriel_checked *window, int32_t target)
+/* More may be read later than there is room for. Under the window's lock. */
+static void late_words_overflow(struct oriel_checked *window, int32_t target)
 {
     window->late_more_target =
         window->late_more && window->late_more_target != target ? -1 : target;
     window->late_more = true;
 }
 
-static void take_word(struct oriel_operation *operation, int64_t offset)
+static void operation_take_word(struct oriel_operation *operation, int64_t offset)
 {
     struct oriel_checked *window = operation->window;
     oriel_window_take_word(window, operation->target_rank, offset);
@@ -114,12 +118,12 @@ static void take_word(struct oriel_operation *operation, int64_t offset)
         window->late[window->late_count++] =
             (struct oriel_late_word){operation->target_rank, offset};
     else
-        add_more(window, operation->target_rank);
+        late_words_overflow(window, operation->target_rank);
     oriel_window_leave(window);
 }
 
-/* Now, and again where it may have read later. */
-static void take_all(struct oriel_operation *operation)
+/* Now, and again later where the host may delay the fetch. */
+static void operation_take_all_ranks(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
     for (int32_t i = 0; i < window->n; i++)
@@ -128,21 +132,21 @@ static void take_all(struct oriel_operation *operation)
     if (window->prompt)
         return;
     oriel_window_enter(window);
-    add_more(window, operation->target_rank);
+    late_words_overflow(window, operation->target_rank);
     oriel_window_leave(window);
 }
 
-static void take_words(struct oriel_operation *operation)
+static void operation_take_words(struct oriel_operation *operation)
 {
     struct oriel_extents extents;
     if (oriel_window_has_bulk(operation->window))
-        take_word(operation, BULK);
-    if (!is_bulk(operation)) {
-        take_word(operation, operation->offset);
+        operation_take_word(operation, BULK);
+    if (!operation_is_bulk(operation)) {
+        operation_take_word(operation, operation->offset);
         return;
     }
     if (operation->items * operation->target_type->elements > WORDS_TAKEN) {
-        take_all(operation);
+        operation_take_all_ranks(operation);
         return;
     }
     uint64_t element_bytes = operation->target_type->size_bytes / operation->target_type->elements;
@@ -151,13 +155,13 @@ static void take_words(struct oriel_operation *operation)
         for (size_t i = 0; i < extents.count; i++)
             for (uint64_t j = 0; j < extents.list[i].count; j++)
                 for (uint64_t at = 0; at < extents.list[i].len_bytes; at += element_bytes)
-                    take_word(operation, extents.list[i].offset +
-                                             (int64_t)j * extents.list[i].stride_bytes +
-                                             (int64_t)at);
+                    operation_take_word(operation, extents.list[i].offset +
+                                                       (int64_t)j * extents.list[i].stride_bytes +
+                                                       (int64_t)at);
     oriel_extents_close(&extents);
 }
 
-static uint8_t flags_of(const struct oriel_operation *operation)
+static uint8_t access_flags(const struct oriel_operation *operation)
 {
     uint64_t promises = operation->window->promises;
     uint8_t flags = promises & ORIEL_PROMISE_SAME_OP ? ORIEL_ACCESS_SAME_OP : 0;
@@ -171,9 +175,9 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     struct oriel_access access = {.kind = (uint8_t)operation->kind,
                                   .op = (uint8_t)operation->applied,
                                   .element = (uint8_t)operation->target_type->kind,
-                                  .flags = flags_of(operation),
+                                  .flags = access_flags(operation),
                                   .origin = oriel_order_rank(),
-                                  .moment = ORIEL_MOMENT_NOW,
+                                  .moment = ORIEL_SNAPSHOT_LIVE,
                                   .issued = oriel_order_now() +
                                             (oriel_access_writes_words(operation) ? 1 : 0),
                                   .site = operation->site};
@@ -183,32 +187,21 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     return access;
 }
 
-/* One run of bytes of a window whose memory stays, here. */
-static bool may_be_lent(const struct oriel_operation *operation,
-                        const struct oriel_extents *extents)
-{
-    const struct oriel_checked *window = operation->window;
-    return extents->count == 1 && extents->list[0].count == 1 && operation->request == NULL &&
-           window->common != NULL && !window->threaded && window->flavour != ORIEL_CHECK_DYNAMIC;
-}
-
-static void add_access(struct oriel_operation *operation, oriel_shm_offset history)
+static void access_add(struct oriel_operation *operation, oriel_shm_offset history)
 {
     struct oriel_extents extents;
     struct oriel_checked *window = operation->window;
     struct oriel_access access = oriel_access_of(operation);
     if (oriel_extents_open(&extents, operation->target_type, operation->items, operation->offset,
                            operation->moving_bytes) == ORIEL_OK &&
-        extents.count > 0 &&
-        !(may_be_lent(operation, &extents) &&
-          oriel_record_lease_come(history, &access, extents.list)))
+        extents.count > 0)
         operation->ticket =
             oriel_part_add(history, &access, extents.list, extents.count, oriel_window_conflict,
                            &window->places[operation->target_rank]);
     oriel_extents_close(&extents);
 }
 
-static void use_buffers(struct oriel_operation *operation)
+static void operation_use_buffers(struct oriel_operation *operation)
 {
     oriel_local_group group = operation->buffers;
     bool is_get = operation->kind == ORIEL_ACCESS_GET;
@@ -225,7 +218,7 @@ static void use_buffers(struct oriel_operation *operation)
                           &operation->site);
 }
 
-static void take_lazy_lock(const struct oriel_operation *operation)
+static void operation_take_lazy_lock(const struct oriel_operation *operation)
 {
     const struct oriel_type *type = operation->target_type;
     bool dynamic = operation->window->flavour == ORIEL_CHECK_DYNAMIC;
@@ -247,24 +240,24 @@ void oriel_access_begin(struct oriel_operation *operation)
     if (oriel_unlikely(window->untaken[target]))
         oriel_window_take_post(window, target, &operation->site);
     if (oriel_unlikely(window->lazy[target]) && operation->items > 0)
-        take_lazy_lock(operation);
+        operation_take_lazy_lock(operation);
     operation->accessed = true;
     operation->buffers =
         operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
-    use_buffers(operation);
+    operation_use_buffers(operation);
     bool something = operation->items > 0 && operation->moving_bytes > 0;
     oriel_shm_offset history = something ? oriel_window_history(window, target) : 0;
     if (history != 0)
-        add_access(operation, history);
+        access_add(operation, history);
     if (oriel_access_writes_words(operation) && something)
-        give_word(operation);
+        operation_give_word(operation);
     oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
 }
 
 void oriel_access_end(struct oriel_operation *operation, int code)
 {
     if (code == MPI_SUCCESS && oriel_access_fetches(operation) && operation->items > 0)
-        take_words(operation);
+        operation_take_words(operation);
     if (operation->request != NULL)
         oriel_window_requested(operation, code);
 }

@@ -1,8 +1,9 @@
-/* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the order that they make.  What a
- * call ends is complete in the histories, and what it tells others is given, before it is passed on: whoever the call lets go on
- * finds it there.  What it has waited for is taken behind it.  Programs call. */
+/* Fence, post, start, complete, wait and test (MPI-4.1, 13.5.1, 13.5.2): their epochs, and the
+ * order that they make. Before a call is passed on, the accesses that it ends are complete in the
+ * histories and its clocks are given: a process that the call releases finds both. After the call,
+ * this process takes the clocks of those that it has waited for. */
 #include "check/intercept/messages_point.h"
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 
 #include "base/wait.h"
 
@@ -16,15 +17,15 @@ bool oriel_window_judge(struct oriel_checked *window, enum oriel_verdict verdict
     if (oriel_likely(verdict == ORIEL_VERDICT_RIGHT))
         return true;
     if (verdict == ORIEL_VERDICT_WRONG)
-        oriel_window_tell(window, finding, site);
+        oriel_window_report(window, finding, site);
     oriel_quiet_begin(quiet, window->win);
     return verdict != ORIEL_VERDICT_ECHO;
 }
 
 /* --- fence --- */
 
-/* The epochs that should have been ended before are ended, so that this rank's fence succeeds and the others need not wait for
- * ever. */
+/* Ends the epochs that the program should have ended, so that this rank's fence succeeds and the
+ * others do not wait for ever. */
 static void end_other_epochs(struct oriel_checked *window)
 {
     struct oriel_finding unwanted = ORIEL_FINDING_NONE;
@@ -35,7 +36,7 @@ static void end_other_epochs(struct oriel_checked *window)
                 oriel_collective_progress_hold(window->gathering, window->rank, i,
                                                ORIEL_HOLDS_NOTHING);
             oriel_host()->Win_unlock(i, window->win);
-            oriel_hint_unhold(window, i);
+            oriel_promises_lock_released(window, i);
             oriel_epochs_unlock(&window->epochs, i, &unwanted);
             window->epochs.targets[i] |= ORIEL_TARGET_REFUSED;
         }
@@ -44,7 +45,7 @@ static void end_other_epochs(struct oriel_checked *window)
             oriel_collective_progress_hold(window->gathering, window->rank, -1,
                                            ORIEL_HOLDS_NOTHING);
         oriel_host()->Win_unlock_all(window->win);
-        oriel_hint_unhold(window, -1);
+        oriel_promises_lock_released(window, -1);
         window->epochs.lock_all.open = false;
         window->epochs.lock_all.refused = true;
     }
@@ -77,28 +78,29 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
     return true;
 }
 
-/* A fence that the calls before it forbid returns at once, and has met nobody; any other has, though it may fail: what an operation
- * before it could not do is told by it. */
-static bool met_nobody(int code)
+/* A fence that is wrong after the previous calls returns at once and has met nobody. Any other
+ * fence has met the members even if it fails, for example with the error of an earlier operation.
+ */
+static bool fence_met_nobody(int code)
 {
     return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
 }
 
-/* MPI_MODE_NOPRECEDE lets hosts leave the barrier out, which the order relies on. */
-static int fence_behind(struct oriel_checked *window, int assert, const struct oriel_site *site)
+/* MPI_MODE_NOPRECEDE lets hosts omit the barrier, on which the order relies. */
+static int fence_pass(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     if (!window->ordered)
         return oriel_host()->Win_fence(assert, window->win);
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, window->epochs.fences, 0);
     oriel_window_complete(window, -1);
     if (assert & MPI_MODE_NOSTORE)
-        oriel_hint_no_store(window, site);
-    oriel_hint_synchronised(window);
+        oriel_promises_no_store(window, site);
+    oriel_promises_synchronised(window);
     oriel_order_give(&key, window->n);
     bool waits = oriel_window_wait_for_call(window, false, site);
     int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
     oriel_wait_done(waits);
-    if (!met_nobody(code))
+    if (!fence_met_nobody(code))
         oriel_order_take(&key);
     else if (window->gathering != NULL)
         oriel_collective_progress_return(window->gathering, window->rank);
@@ -106,16 +108,16 @@ static int fence_behind(struct oriel_checked *window, int assert, const struct o
     return code;
 }
 
-/* What it has given stands under the key of the fence that is to come in its place. */
+/* The clock that it has given stays under the key of the fence that replaces it. */
 static void fence_failed(struct oriel_checked *window, const struct oriel_epochs *before)
 {
-    oriel_hint_fence_failed(window);
+    oriel_promises_fence_failed(window);
     oriel_window_enter(window);
     oriel_epochs_fence_failed(&window->epochs, before);
     oriel_window_leave(window);
 }
 
-static int fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
+static int window_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -133,9 +135,9 @@ static int fence(struct oriel_checked *window, int assert, const struct oriel_si
         oriel_window_judge(window, verdict, &finding, site, &quiet);
     if (verdict == ORIEL_VERDICT_WRONG)
         end_other_epochs(window);
-    oriel_hint_fence(window, assert, site);
-    int code = fence_behind(window, valid ? assert : assert &taken, site);
-    if (met_nobody(code))
+    oriel_promises_fence(window, assert, site);
+    int code = fence_pass(window, valid ? assert : assert &taken, site);
+    if (fence_met_nobody(code))
         fence_failed(window, &before);
     return oriel_quiet_end(&quiet, code);
 }
@@ -150,7 +152,7 @@ ORIEL_EXPORT int PMPI_Win_fence(int assert, MPI_Win win)
         code = oriel_host()->Win_fence(assert, win);
     } else {
         struct oriel_site site = oriel_site_opening(ORIEL_CALLER, ORIEL_CALL_Win_fence);
-        code = fence(window, assert, &site);
+        code = window_fence(window, assert, &site);
     }
     oriel_check_leave();
     return code;
@@ -160,24 +162,24 @@ ORIEL_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
 
 /* --- post, start, complete, wait --- */
 
-static uint64_t pair_word(int32_t from, int32_t to)
+static uint64_t member_pair_word(int32_t from, int32_t to)
 {
     return (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
 }
 
 static struct oriel_key post_key(const struct oriel_checked *window, int32_t target)
 {
-    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(target, window->rank),
+    return oriel_window_key(window, ORIEL_ORDER_POST, member_pair_word(target, window->rank),
                             window->started[target]);
 }
 
-static void add_post(const struct oriel_checked *window, int32_t target)
+static void post_take_pending(const struct oriel_checked *window, int32_t target)
 {
     struct oriel_key key = post_key(window, target);
     oriel_wait_for_key((int)window->members[target].world_rank, &key);
 }
 
-/* For the posts that are not known yet, or (fresh) for all of these targets'. */
+/* For the unknown posts, or (fresh) for those of all of these targets. */
 static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets,
                            int32_t count, bool fresh, const struct oriel_site *site)
 {
@@ -185,27 +187,28 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
         return false;
     for (int32_t i = 0; i < count; i++)
         if (fresh || window->untaken[targets[i]])
-            add_post(window, targets[i]);
+            post_take_pending(window, targets[i]);
     oriel_wait_begin();
     return true;
 }
 
-/* Of the origins of this process's post. */
+/* For the origins of this process's post. */
 static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
 {
     if (!window->ordered || !oriel_window_wait_open(window, site))
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];
-        struct oriel_key key = oriel_window_key(
-            window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, member_pair_word(origin, window->rank),
+                             window->posted[origin]);
         oriel_wait_for_key((int)window->members[origin].world_rank, &key);
     }
     oriel_wait_begin();
     return true;
 }
 
-static bool take_post(struct oriel_checked *window, int32_t target)
+static bool target_take_post(struct oriel_checked *window, int32_t target)
 {
     struct oriel_key key = post_key(window, target);
     bool taken = oriel_order_take(&key);
@@ -213,16 +216,16 @@ static bool take_post(struct oriel_checked *window, int32_t target)
     return taken;
 }
 
-/* Hosts may let MPI_Win_start return earlier than the post: then the operation would wait, and waits here.  Oriel does not: a
- * post that did not give has been told to be wrong. */
+/* Hosts may return from MPI_Win_start before the post, and the operation then waits for it. So does
+ * this function. Oriel does not; there, a post that has given no clock was reported as wrong. */
 void oriel_window_take_post(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site)
 {
     const uint64_t patience_ns = 2000000000;
-    if (!take_post(window, target) && !window->prompt) {
+    if (!target_take_post(window, target) && !window->prompt && !oriel_window_has_left(window)) {
         bool waits = wait_for_posts(window, &target, 1, true, site);
         uint64_t begin_ns = oriel_now_ns();
-        while (!take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {
+        while (!target_take_post(window, target) && oriel_now_ns() - begin_ns < patience_ns) {
             oriel_wait_progress();
             sched_yield();
         }
@@ -235,10 +238,11 @@ void oriel_window_take_posts(struct oriel_checked *window)
 {
     for (int32_t i = 0; i < window->epochs.started_count; i++)
         if (window->untaken[window->epochs.started[i]])
-            take_post(window, window->epochs.started[i]);
+            target_take_post(window, window->epochs.started[i]);
 }
 
-/* A call that fails has begun no epoch: a program that handles errors may try again.  What was given to origins is taken back. */
+/* A call that fails has begun no epoch: a program that handles errors may try again. Clocks given
+ * to origins are taken back. */
 static void start_failed(struct oriel_checked *window, const int32_t *ranks, int32_t count,
                          bool fenced)
 {
@@ -246,14 +250,14 @@ static void start_failed(struct oriel_checked *window, const int32_t *ranks, int
     oriel_epochs_start_failed(&window->epochs, fenced);
     oriel_window_leave(window);
     for (int32_t i = 0; i < count; i++) {
-        oriel_hint_call_failed(window, ranks[i], true);
+        oriel_paired_call_failed(window, ranks[i], true);
         window->started[ranks[i]]--;
     }
 }
 
 static struct oriel_key own_post_key(const struct oriel_checked *window, int32_t origin)
 {
-    return oriel_window_key(window, ORIEL_ORDER_POST, pair_word(window->rank, origin),
+    return oriel_window_key(window, ORIEL_ORDER_POST, member_pair_word(window->rank, origin),
                             window->posted[origin]);
 }
 
@@ -266,13 +270,13 @@ static void post_failed(struct oriel_checked *window, const int32_t *ranks, int3
         struct oriel_key key = own_post_key(window, ranks[i]);
         if (window->ordered)
             oriel_order_forget(&key);
-        oriel_hint_call_failed(window, ranks[i], false);
+        oriel_paired_call_failed(window, ranks[i], false);
         window->posted[ranks[i]]--;
     }
 }
 
-static int start(struct oriel_checked *window, MPI_Group group, int assert,
-                 const struct oriel_site *site)
+static int window_start(struct oriel_checked *window, MPI_Group group, int assert,
+                        const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -290,7 +294,7 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert,
                  verdict == ORIEL_VERDICT_RIGHT;
     for (int32_t i = 0; i < count && right; i++) {
         window->started[ranks[i]]++;
-        oriel_hint_start(window, ranks[i], assert, site);
+        oriel_paired_start(window, ranks[i], assert, site);
     }
     bool waits = right && wait_for_posts(window, ranks, count, true, site);
     int code = oriel_host()->Win_start(group, assert, window->win);
@@ -298,13 +302,13 @@ static int start(struct oriel_checked *window, MPI_Group group, int assert,
     if (right && code != MPI_SUCCESS)
         start_failed(window, ranks, count, fenced);
     for (int32_t i = 0; i < count && right && code == MPI_SUCCESS && window->ordered; i++)
-        take_post(window, ranks[i]);
+        target_take_post(window, ranks[i]);
     oriel_group_free(window, ranks);
     return oriel_quiet_end(&quiet, code);
 }
 
-static int post(struct oriel_checked *window, MPI_Group group, int assert,
-                const struct oriel_site *site)
+static int window_post(struct oriel_checked *window, MPI_Group group, int assert,
+                       const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -322,10 +326,10 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert,
     bool right = oriel_window_judge(window, verdict, &finding, site, &quiet) &&
                  (verdict == ORIEL_VERDICT_RIGHT || finding.rule == ORIEL_RULE_MIXED_EPOCHS);
     if (right && (assert &MPI_MODE_NOSTORE))
-        oriel_hint_no_store(window, site);
+        oriel_promises_no_store(window, site);
     for (int32_t i = 0; i < count && right; i++) {
         window->posted[ranks[i]]++;
-        oriel_hint_post(window, ranks[i], assert, site);
+        oriel_paired_post(window, ranks[i], assert, site);
         struct oriel_key key = own_post_key(window, ranks[i]);
         if (window->ordered)
             oriel_order_give(&key, 1);
@@ -337,7 +341,7 @@ static int post(struct oriel_checked *window, MPI_Group group, int assert,
     return oriel_quiet_end(&quiet, code);
 }
 
-static int complete(struct oriel_checked *window, const struct oriel_site *site)
+static int epoch_complete(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -351,8 +355,9 @@ static int complete(struct oriel_checked *window, const struct oriel_site *site)
         oriel_window_complete(window, -1);
     for (int32_t i = 0; i < window->epochs.started_count && ordered; i++) {
         int32_t target = window->epochs.started[i];
-        struct oriel_key key = oriel_window_key(
-            window, ORIEL_ORDER_COMPLETE, pair_word(window->rank, target), window->started[target]);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, member_pair_word(window->rank, target),
+                             window->started[target]);
         oriel_order_give(&key, 1);
     }
     bool waits = ordered && wait_for_posts(window, window->epochs.started,
@@ -366,60 +371,63 @@ static int complete(struct oriel_checked *window, const struct oriel_site *site)
     return oriel_quiet_end(&quiet, code);
 }
 
-static void take_completes(struct oriel_checked *window)
+static void origins_take_completes(struct oriel_checked *window)
 {
     oriel_window_enter(window);
     oriel_epochs_waited(&window->epochs);
     oriel_window_leave(window);
     for (int32_t i = 0; i < window->epochs.posted_count && window->ordered; i++) {
         int32_t origin = window->epochs.posted[i];
-        struct oriel_key key = oriel_window_key(
-            window, ORIEL_ORDER_COMPLETE, pair_word(origin, window->rank), window->posted[origin]);
+        struct oriel_key key =
+            oriel_window_key(window, ORIEL_ORDER_COMPLETE, member_pair_word(origin, window->rank),
+                             window->posted[origin]);
         oriel_order_take(&key);
     }
     if (window->ordered) {
         struct oriel_key all = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
-        oriel_hint_synchronised(window);
-        oriel_order_give(&all, 0); /* for nobody: stores from here on have another number */
+        oriel_promises_synchronised(window);
+        oriel_order_give(&all, 0); /* for no taker: later stores have another number */
     }
 }
 
 /* flag NULL: MPI_Win_wait. */
-static int wait_or_test(struct oriel_checked *window, int *flag, const struct oriel_site *site)
+static int window_wait_or_test(struct oriel_checked *window, int *flag,
+                               const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
     oriel_window_enter(window);
     enum oriel_verdict verdict = oriel_epochs_wait(&window->epochs, &finding);
     oriel_window_leave(window);
-    bool behind = oriel_window_judge(window, verdict, &finding, site, &quiet);
+    bool next = oriel_window_judge(window, verdict, &finding, site, &quiet);
     if (flag != NULL && verdict != ORIEL_VERDICT_RIGHT)
         *flag = 1; /* there is nothing to wait for */
-    if (!behind)
+    if (!next)
         return oriel_quiet_end(&quiet, MPI_SUCCESS);
     bool waits = flag == NULL && verdict == ORIEL_VERDICT_RIGHT && wait_for_completes(window, site);
     int code = flag == NULL ? oriel_host()->Win_wait(window->win)
                             : oriel_host()->Win_test(window->win, flag);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && (flag == NULL || *flag))
-        take_completes(window);
+        origins_take_completes(window);
     return oriel_quiet_end(&quiet, code);
 }
 
 SYNCHRONISE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
-            start(window, group, assert, &site), oriel_site_opening)
+            window_start(window, group, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), false,
-            post(window, group, assert, &site), oriel_site_opening)
-SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, complete(window, &site), oriel_site_make)
-SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, wait_or_test(window, NULL, &site),
+            window_post(window, group, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_complete, (MPI_Win win), (win), false, epoch_complete(window, &site),
+            oriel_site_make)
+SYNCHRONISE(Win_wait, (MPI_Win win), (win), false, window_wait_or_test(window, NULL, &site),
             oriel_site_make)
 SYNCHRONISE(Win_test, (MPI_Win win, int *flag), (win, flag), false,
-            wait_or_test(window, flag, &site), oriel_site_make)
+            window_wait_or_test(window, flag, &site), oriel_site_make)
 
-/* --- in place of calls that this process does not make --- */
+/* --- calls made for this process in MPI_Win_free --- */
 
 /* A group of one member; MPI_GROUP_NULL when the host cannot make it. */
-static MPI_Group group_of(const struct oriel_checked *window, int32_t rank)
+static MPI_Group group_of_member(const struct oriel_checked *window, int32_t rank)
 {
     MPI_Group group = MPI_GROUP_NULL;
     int member = rank;
@@ -433,18 +441,18 @@ void oriel_window_fence_for(struct oriel_checked *window, const struct oriel_sit
     struct oriel_quiet quiet;
     oriel_quiet_begin(&quiet, window->win);
     window->epochs.fences++;
-    fence_behind(window, 0, site);
+    fence_pass(window, 0, site);
     oriel_quiet_end(&quiet, MPI_SUCCESS);
 }
 
 void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
                            const struct oriel_site *site)
 {
-    MPI_Group group = group_of(window, origin);
+    MPI_Group group = group_of_member(window, origin);
     int flag = 0;
-    if (group == MPI_GROUP_NULL || post(window, group, 0, site) != MPI_SUCCESS)
+    if (group == MPI_GROUP_NULL || window_post(window, group, 0, site) != MPI_SUCCESS)
         return;
-    while (!flag && wait_or_test(window, &flag, site) == MPI_SUCCESS)
+    while (!flag && window_wait_or_test(window, &flag, site) == MPI_SUCCESS)
         sched_yield();
     oriel_host()->Group_free(&group);
 }
@@ -452,10 +460,10 @@ void oriel_window_post_for(struct oriel_checked *window, int32_t origin,
 void oriel_window_start_for(struct oriel_checked *window, int32_t target,
                             const struct oriel_site *site)
 {
-    MPI_Group group = group_of(window, target);
+    MPI_Group group = group_of_member(window, target);
     if (group == MPI_GROUP_NULL)
         return;
-    start(window, group, 0, site);
-    complete(window, site);
+    window_start(window, group, 0, site);
+    epoch_complete(window, site);
     oriel_host()->Group_free(&group);
 }

@@ -1,14 +1,15 @@
-/* From two accesses to a finding: which rule, which bytes, which call is missing.  An access that was pending although its
- * origin had done something that looks like completion is told as that mistake.  Histories call back, under their lock. */
-#include "check/intercept/windows_table.h"
+/* From two accesses to a finding: which rule, which bytes, which call is missing. If the earlier
+ * access was pending although its origin had done something that looks like completion, the finding
+ * names that mistake. Histories call these functions under their lock. */
 #include "check/remote/remote.h"
+#include "check/window/window_steps.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static enum oriel_rule rule_of_kinds(const struct oriel_checked *window,
-                                     const struct oriel_access *a, const struct oriel_access *b)
+static enum oriel_rule rule_for_kinds(const struct oriel_checked *window,
+                                      const struct oriel_access *a, const struct oriel_access *b)
 {
     if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
         return ORIEL_RULE_LOCAL_ACCESS;
@@ -26,18 +27,20 @@ static enum oriel_rule rule_of_kinds(const struct oriel_checked *window,
                : ORIEL_RULE_ACCUMULATE_MIX;
 }
 
-/* Whether the later one's process knew that the earlier one was issued: it was told too early, not for lack of a message. */
-static bool was_told(const struct oriel_conflict *conflict)
+/* Whether the later access's process knew that the earlier one was issued: order exists, but came
+ * before the completion. */
+static bool is_ordered_too_early(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
     const oriel_tick *clock =
-        conflict->later.moment == 0 ? NULL : oriel_order_moment_clock(conflict->later.moment);
+        conflict->later.moment == 0 ? NULL : oriel_order_snapshot_clock(conflict->later.moment);
     return clock != NULL && clock[earlier->origin] >= earlier->issued &&
            !oriel_access_is_local(earlier);
 }
 
-/* The mistake that an access shows that others were told of before it was complete; ORIEL_RULE_COUNT: none. */
-static enum oriel_rule rule_of_mistake(const struct oriel_access *access)
+/* The mistake that an access shows which was ordered before it was complete; ORIEL_RULE_COUNT:
+ * none. */
+static enum oriel_rule rule_for_mistake(const struct oriel_access *access)
 {
     if (access->flags & ORIEL_ACCESS_REQUEST_DONE)
         return ORIEL_RULE_REQUEST_NOT_REMOTE;
@@ -46,7 +49,7 @@ static enum oriel_rule rule_of_mistake(const struct oriel_access *access)
     return access->flags & ORIEL_ACCESS_FLUSHED_OTHER ? ORIEL_RULE_FLUSHED_OTHER : ORIEL_RULE_COUNT;
 }
 
-static void describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
+static void finding_describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
 {
     finding->here = conflict->later.site;
     finding->other = conflict->earlier.site;
@@ -62,25 +65,26 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_access *earlier = &conflict->earlier;
     if (oriel_check_remote_is_lost())
         return;
-    bool told = was_told(conflict);
-    enum oriel_rule mistake = told ? rule_of_mistake(earlier) : ORIEL_RULE_COUNT;
+    bool told = is_ordered_too_early(conflict);
+    enum oriel_rule mistake = told ? rule_for_mistake(earlier) : ORIEL_RULE_COUNT;
     finding.rule = mistake != ORIEL_RULE_COUNT
                        ? mistake
-                       : rule_of_kinds(place->window, earlier, &conflict->later);
-    finding.missing = told ? oriel_words("MPI_Win_flush(%d, win), or the end of the epoch, between "
-                                         "the first call and what orders the two",
-                                         place->target)
-                           : "a synchronisation between the two calls";
+                       : rule_for_kinds(place->window, earlier, &conflict->later);
+    finding.missing =
+        told ? oriel_text_format("MPI_Win_flush(%d, win), or the end of the epoch, between "
+                                 "the first call and what orders the two",
+                                 place->target)
+             : "a synchronisation between the two calls";
     if (conflict->beside)
         snprintf(finding.detail, sizeof finding.detail,
                  "The other call went through another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset,
                        conflict->len_bytes);
-    describe(&finding, conflict);
-    oriel_window_tell(place->window, &finding, NULL);
+    finding_describe(&finding, conflict);
+    oriel_window_report(place->window, &finding, NULL);
 }
 
-/* What completes the earlier of two uses of a buffer. */
+/* The call that completes the earlier of two uses of a buffer. */
 static const char *missing_completion(const struct oriel_access *access)
 {
     if (access->flags & ORIEL_ACCESS_MESSAGE)
@@ -100,13 +104,15 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     (void)closure;
-    finding.rule = rule_of_kinds(NULL, &conflict->earlier, &conflict->later);
+    if (oriel_check_left)
+        return;
+    finding.rule = rule_for_kinds(NULL, &conflict->earlier, &conflict->later);
     finding.missing = missing_completion(&conflict->earlier);
     snprintf(finding.detail, sizeof finding.detail,
              "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
-    describe(&finding, conflict);
+    finding_describe(&finding, conflict);
     finding.window = "";
     finding.flavour = "";
-    oriel_finding_tell(&finding);
+    oriel_finding_report(&finding);
 }

@@ -1,11 +1,11 @@
-/* MPI_Win_create and its kind, attach and detach, shared_query and set_info: a window is known from its creation on.  Before the
- * call is passed on, all members have told each other what they give to it; behind it they meet, so that what came before on any
- * member comes before what follows on any other.  Programs call. */
-#include "check/access/history_proxy.h"
+/* Creation of windows. Before the call is passed on, all members send each other their arguments.
+ * After it they meet, so that what came before on any member is ordered before what follows on any
+ * other. */
 #include "check/intercept/callback_scope.h"
 #include "check/intercept/messages_waits.h"
-#include "check/intercept/windows_table.h"
+#include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
+#include "check/window/window_steps.h"
 
 #include "oriel/mpi_rma.h"
 
@@ -14,25 +14,27 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_COMMON = 100 }; /* words[0] of the board's part of a window; above order.h's */
+enum { KEY_COMMON = 100 }; /* words[0] of the key of a window's shared part; above order.h's */
 
 struct creation {
     enum oriel_check_flavour flavour;
     MPI_Comm comm;
-    bool looks;                           /* at this communicator; all members do, or none does */
-    struct oriel_checked_member *members; /* NULL: there is no memory for them */
+    /* the communicator is checked; all members agree on this */
+    bool looks;
+    struct oriel_checked_member *members; /* NULL: no memory for them */
     int n;
     int rank;
     struct oriel_site site;
-    uint64_t part;  /* of this member, of a window over several machines */
-    uint64_t locks; /* of a first member, likewise */
+    uint64_t part;  /* of this member, in a window over several nodes */
+    uint64_t locks; /* of the first member, likewise */
     bool waits;
 };
 
 static _Atomic uint32_t made; /* windows of which this process was the first member */
 
-/* Processes of another MPI_COMM_WORLD, spawned ones, may know nothing of the checker: their windows are left alone.  spans: not
- * all are on this machine.  Takes no memory, since all members must come to the same. */
+/* Processes of another MPI_COMM_WORLD (spawned ones) may not be checked: their windows are ignored.
+ * spans: not all are on this node. Allocates nothing, because all members must get the same result.
+ */
 static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
 {
     enum { PART = 256 };
@@ -51,7 +53,7 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
         all = host->Group_translate_ranks(group, count, ranks, world, world_ranks) == MPI_SUCCESS;
         for (int i = 0; i < count && all; i++) {
             all = world_ranks[i] != MPI_UNDEFINED;
-            *spans = *spans || !oriel_start_on_this_machine(world_ranks[i]);
+            *spans = *spans || !oriel_rank_is_on_this_node(world_ranks[i]);
         }
     }
     if (group != MPI_GROUP_NULL)
@@ -59,36 +61,37 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
     if (world != MPI_GROUP_NULL)
         host->Group_free(&world);
     if (!all)
-        oriel_finding_count("windows of several MPI_COMM_WORLD: not looked at");
+        oriel_finding_count("windows of several MPI_COMM_WORLD: not checked");
     return all;
 }
 
-/* --- who waits for all members --- */
+/* --- waiting for all members --- */
 
-/* asks: also where that is a question to another machine, whose checker does not answer any more or tells who has died. */
-static bool is_lost(int world_rank, bool asks)
+/* asks: ask another node's server, too. It may not answer any more, or report which ranks have
+ * died. */
+static bool rank_is_lost(int world_rank, bool asks)
 {
     size_t count = 0;
-    if (oriel_start_on_this_machine(world_rank))
-        return oriel_waits_has_died(world_rank);
-    if (!asks || !oriel_start_reaches_all())
+    if (oriel_rank_is_on_this_node(world_rank))
+        return oriel_wait_rank_has_died(world_rank);
+    if (!asks || !oriel_start_reaches_all_nodes())
         return false;
-    const struct oriel_wait_snapshot_remote *far = oriel_check_remote_look();
-    struct oriel_wait_report *reports = far->reports(far->machine_of(world_rank), &count);
+    const struct oriel_wait_snapshot_remote *remote = oriel_check_remote_waits();
+    struct oriel_wait_report *reports = remote->reports(remote->machine_of(world_rank), &count);
     bool found = reports == NULL;
     for (size_t i = 0; i < count && !found; i++)
         found = reports[i].rank == world_rank && reports[i].state == ORIEL_DEADLOCK_SET_FINISHED &&
-                reports[i].record.noted.site.call == ORIEL_CALL_NONE; /* not by MPI_Finalize */
+                reports[i].record.noted.site.call == ORIEL_CALL_NONE; /* not in MPI_Finalize */
     free(reports);
     return found;
 }
 
-/* Who waits for all members of a communicator, the watch's context, is told of one that will not come any more.  Each looks at few
- * at a time, in turn, and goes on where it stopped; at one on another machine each time. */
-static enum oriel_status look_at_members(void *context)
+/* Called while this rank waits for all members of a communicator (the watch's context): fails if a
+ * member has died. Each call looks at a few members in turn, and at one on another node. */
+static enum oriel_status members_watch(void *context)
 {
     enum { FEW = 64 };
-    static _Thread_local unsigned turn, turn_far;
+    static _Thread_local unsigned turn, turn_remote;
     const MPI_Comm *comm = context;
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group group = MPI_GROUP_NULL;
@@ -101,10 +104,10 @@ static enum oriel_status look_at_members(void *context)
     int few = n < FEW ? n : FEW;
     for (int i = 0; i <= few && known && lost == MPI_UNDEFINED; i++) {
         bool asks = i == few;
-        int rank = (int)((asks ? turn_far++ : turn++) % (unsigned)n);
+        int rank = (int)((asks ? turn_remote++ : turn++) % (unsigned)n);
         int world_rank = MPI_UNDEFINED;
         known = host->Group_translate_ranks(group, 1, &rank, world, &world_rank) == MPI_SUCCESS;
-        if (known && world_rank != MPI_UNDEFINED && is_lost(world_rank, asks))
+        if (known && world_rank != MPI_UNDEFINED && rank_is_lost(world_rank, asks))
             lost = world_rank;
     }
     if (group != MPI_GROUP_NULL)
@@ -116,7 +119,7 @@ static enum oriel_status look_at_members(void *context)
                : oriel_fail(ORIEL_E_PEER, "rank %d of MPI_COMM_WORLD has died", lost);
 }
 
-static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
+static bool communicator_is_checked(MPI_Comm comm, int *n, int *rank, bool *spans)
 {
     int inter = 1;
     const struct oriel_host_calls *host = oriel_host();
@@ -125,53 +128,66 @@ static bool communicator_is_right(MPI_Comm comm, int *n, int *rank, bool *spans)
            all_of_this_world(comm, *n, spans);
 }
 
-static void begin(struct creation *creation, enum oriel_check_flavour flavour, MPI_Aint size,
-                  MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, const void *address,
-                  enum oriel_call call)
+/* A rank that is no longer checked takes part in the members' exchange and makes no entry: no
+ * member checks the window. */
+static bool joins_unchecked(const void *address)
+{
+    if (!oriel_check_left || oriel_check_where.in.depth != 0)
+        return false;
+    oriel_check_enter_from(NULL, address);
+    return true;
+}
+
+static void creation_begin(struct creation *creation, enum oriel_check_flavour flavour,
+                           MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                           const void *address, enum oriel_call call)
 {
     *creation =
         (struct creation){.flavour = flavour, .comm = comm, .site = oriel_site_make(address, call)};
     bool spans = false;
-    creation->looks = communicator_is_right(comm, &creation->n, &creation->rank, &spans);
+    creation->looks = communicator_is_checked(comm, &creation->n, &creation->rank, &spans);
     if (!creation->looks)
         return;
-    spans = spans && oriel_start_reaches_all();
+    spans = spans && oriel_start_reaches_all_nodes() && !oriel_check_left;
     creation->part = spans ? oriel_part_open() : 0;
     creation->locks = spans && creation->rank == 0 ? oriel_part_open() : 0;
     static const uint16_t calls[] = {ORIEL_CALL_Win_create, ORIEL_CALL_Win_allocate,
                                      ORIEL_CALL_Win_allocate_shared, ORIEL_CALL_Win_create_dynamic};
-    creation->waits = oriel_wait_creation(&creation->site, comm, calls[flavour]);
+    creation->waits =
+        !oriel_check_left && oriel_wait_creation(&creation->site, comm, calls[flavour]);
     uint32_t world_rank = (uint32_t)oriel_order_rank();
     struct oriel_checked_member own = {.id = (uint64_t)(world_rank + 1) << 32 |
                                              atomic_fetch_add(&made, 1),
                                        .size_bytes = size,
                                        .disp_unit = disp_unit,
-                                       .promises = oriel_hint_promises(info),
+                                       .promises = oriel_promises_read(info),
                                        .world_rank = world_rank,
                                        .flavour = flavour,
                                        .part = creation->part,
                                        .locks = creation->locks,
                                        .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
-    const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
-    if (oriel_host_gather(comm, "the checker", &own, sizeof own, creation->members, &watch) !=
+    const struct oriel_watch watch = {.check = members_watch, .context = &comm};
+    if (oriel_host_allgather(comm, "the checker", &own, sizeof own, creation->members, &watch) !=
         ORIEL_OK) {
         free(creation->members);
         creation->members = NULL;
     }
 }
 
-/* All members meet behind the creation and know what is so on all of them: nothing where one of them has died. */
-static uint32_t meet(const struct creation *creation, uint32_t bits)
+/* All members meet after the creation and agree on bits that are set on all of them: none if a
+ * member has died. */
+static uint32_t members_agree(const struct creation *creation, uint32_t bits)
 {
     uint32_t agreed = 0;
     MPI_Comm comm = creation->comm;
-    const struct oriel_watch watch = {.check = look_at_members, .context = &comm};
+    const struct oriel_watch watch = {.check = members_watch, .context = &comm};
     return oriel_host_agree(comm, "the checker", bits, &agreed, &watch) == ORIEL_OK ? agreed : 0;
 }
 
-/* Where operations will go, for those who ask for lines before: only Oriel says it of such windows, without an error. */
-static void find_memory(struct oriel_checked *window)
+/* The address of each member's memory, for prefetches. Only Oriel returns it without an error for
+ * these windows. */
+static void members_memory_find(struct oriel_checked *window)
 {
     bool told = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
     for (int32_t i = 0; i < window->n && told; i++) {
@@ -183,7 +199,7 @@ static void find_memory(struct oriel_checked *window)
     }
 }
 
-static void add_regions(struct oriel_checked *window)
+static void regions_add(struct oriel_checked *window)
 {
     struct oriel_checked_member *own = &window->members[window->rank];
     oriel_shm_offset history =
@@ -203,20 +219,21 @@ static void add_regions(struct oriel_checked *window)
 
 enum { HAS_IT = 1, HAS_COMMON = 2 };
 
-/* What one member has no memory for, none has: the others would wait for it.  NULL: the window is not checked. */
-static struct oriel_checked *make_entry(struct creation *creation, int code, const void *base,
+/* If one member has no memory for its entry, no member makes one. NULL: the window is not
+ * checked. */
+static struct oriel_checked *entry_make(struct creation *creation, int code, const void *base,
                                         MPI_Win win)
 {
     struct oriel_checked *window = NULL;
     if (!creation->looks)
         return NULL;
-    if (code == MPI_SUCCESS && creation->members != NULL)
+    if (code == MPI_SUCCESS && creation->members != NULL && !oriel_check_left)
         window = oriel_checked_make(win, creation->members, creation->n, creation->rank, base,
                                     creation->flavour);
     else
         free(creation->members);
     uint32_t bits = window == NULL ? 0 : window->common == NULL ? HAS_IT : HAS_IT | HAS_COMMON;
-    uint32_t agreed = meet(creation, bits);
+    uint32_t agreed = members_agree(creation, bits);
     if (agreed == bits)
         return window;
     if (window != NULL && window->common != NULL)
@@ -225,7 +242,7 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
         return window;
     if (code == MPI_SUCCESS)
         oriel_finding_count(
-            "windows for which there was no memory, or in whose making a rank died: not looked at");
+            "windows with a rank that is not checked or has died, or without memory: not checked");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);
@@ -233,10 +250,10 @@ static struct oriel_checked *make_entry(struct creation *creation, int code, con
     return NULL;
 }
 
-static int end(struct creation *creation, int code, const void *base, MPI_Win *win)
+static int creation_end(struct creation *creation, int code, const void *base, MPI_Win *win)
 {
     oriel_wait_done(creation->waits);
-    struct oriel_checked *window = make_entry(creation, code, base, *win);
+    struct oriel_checked *window = entry_make(creation, code, base, *win);
     if (window == NULL) {
         if (creation->part != 0)
             oriel_part_close(oriel_part_of(creation->part));
@@ -244,14 +261,14 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
             oriel_part_close(oriel_part_of(creation->locks));
         return code;
     }
-    find_memory(window);
-    add_regions(window);
-    oriel_hint_creation(window, &creation->site);
+    members_memory_find(window);
+    regions_add(window);
+    oriel_promises_creation(window, &creation->site);
     if (window->ordered) {
         struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, 0, 0);
-        oriel_hint_synchronised(window);
+        oriel_promises_synchronised(window);
         oriel_order_give(&key, window->n);
-        meet(creation, HAS_IT);
+        members_agree(creation, HAS_IT);
         oriel_order_take(&key);
     }
     return code;
@@ -259,7 +276,7 @@ static int end(struct creation *creation, int code, const void *base, MPI_Win *w
 
 /* --- the entry --- */
 
-static struct oriel_window_shared *find_common(uint64_t id, int n)
+static struct oriel_window_shared *common_find(uint64_t id, int n)
 {
     struct oriel_key key = {.words = {KEY_COMMON, id, 0, 0}};
     size_t len_bytes =
@@ -275,7 +292,7 @@ void oriel_common_drop(uint64_t id)
 }
 
 typedef int free_info_fn(MPI_Info *info);
-static struct oriel_collective_progress *find_gathering(const struct oriel_checked *window)
+static struct oriel_collective_progress *progress_find(const struct oriel_checked *window)
 {
     struct oriel_collective_progress *gathering = NULL;
     int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
@@ -287,7 +304,7 @@ static struct oriel_collective_progress *find_gathering(const struct oriel_check
     return gathering;
 }
 
-static bool allocate_parts(struct oriel_checked *window)
+static bool checked_allocate_parts(struct oriel_checked *window)
 {
     size_t n = (size_t)(unsigned)window->n;
     window->touched = calloc(n, sizeof *window->touched);
@@ -310,7 +327,8 @@ static bool allocate_parts(struct oriel_checked *window)
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
-/* Oriel says in the window's info how it reaches the memory; a window that it has left to the host says nothing. */
+/* Oriel adds to the window's info how it reaches the memory; a window that it leaves to the host
+ * has no such key. */
 static bool is_served_by_oriel(MPI_Win win)
 {
     char value[64];
@@ -346,12 +364,12 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     int members_here = 0;
     for (int i = 0; i < n; i++) {
         window->promises |= members[i].promises;
-        members_here += oriel_start_on_this_machine((int32_t)members[i].world_rank);
+        members_here += oriel_rank_is_on_this_node((int32_t)members[i].world_rank);
         members[i].part = oriel_part_of(members[i].part);
         members[i].locks = oriel_part_of(members[i].locks);
     }
     bool spans = members_here < n;
-    if (!allocate_parts(window) ||
+    if (!checked_allocate_parts(window) ||
         oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS ||
         !oriel_checked_add(window)) {
         oriel_checked_free(window);
@@ -362,17 +380,17 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
         window->buffers[i] = oriel_local_group_target(window->id, i);
     }
     if (!spans)
-        window->common = find_common(window->id, n);
+        window->common = common_find(window->id, n);
     window->here = window->common != NULL;
     if (window->here)
         window->common->shares[rank].pid = getpid();
-    window->ordered = (window->here || spans) && oriel_start_reaches_all();
+    window->ordered = (window->here || spans) && oriel_start_reaches_all_nodes();
     if (window->here || window->ordered)
         window->notes = oriel_member_states_find(window->id, n, members_here);
     window->threaded = oriel_start_is_threaded();
     window->prompt =
-        window->here && (n == 1 || is_served_by_oriel(win)); /* nobody waits for himself */
-    window->gathering = find_gathering(window);
+        window->here && (n == 1 || is_served_by_oriel(win)); /* with one member there is no wait */
+    window->gathering = progress_find(window);
     return window;
 }
 
@@ -388,8 +406,8 @@ void oriel_checked_part(struct oriel_checked *window)
     window->here = window->ordered = window->prompt = false;
 }
 
-/* Where somebody may still hold it: nothing is known of it, and all of it stays. */
-static void keep_freed(struct oriel_checked *window)
+/* A wrapper around an error handler may still use the entry: it is emptied and stays. */
+static void freed_entry_keep(struct oriel_checked *window)
 {
     static struct oriel_checked *kept;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -410,11 +428,11 @@ static void keep_freed(struct oriel_checked *window)
 void oriel_checked_free(struct oriel_checked *window)
 {
     if (window->touched != NULL && oriel_callback_scope_handler()) {
-        keep_freed(window);
+        freed_entry_keep(window);
         return;
     }
     if (window->since != 0)
-        oriel_order_moment_release(window->since);
+        oriel_order_snapshot_release(window->since);
     if (window->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->group);
     oriel_collective_progress_leave(window->gathering, window->id);
@@ -437,8 +455,8 @@ void oriel_checked_free(struct oriel_checked *window)
 
 /* --- exported --- */
 
-/* A void * that is where a void * shall go. */
-static const void *given(int code, const void *baseptr)
+/* A void * that is stored where a void * points to. */
+static const void *base_given(int code, const void *baseptr)
 {
     return code == MPI_SUCCESS ? *(void *const *)baseptr : NULL;
 }
@@ -448,12 +466,12 @@ static const void *given(int code, const void *baseptr)
                                  MPI_Comm comm, MPI_Win *win)                                      \
     {                                                                                              \
         struct creation creation;                                                                  \
-        if (!oriel_window_look())                                                                  \
+        if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))                                \
             return oriel_host()->name(base, size, disp_unit, info, comm, win);                     \
-        begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER,            \
-              ORIEL_CALL_##name);                                                                  \
-        int code =                                                                                 \
-            end(&creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win); \
+        creation_begin(&creation, ORIEL_CHECK_CREATE, size, disp_unit, info, comm, ORIEL_CALLER,   \
+                       ORIEL_CALL_##name);                                                         \
+        int code = creation_end(                                                                   \
+            &creation, oriel_host()->name(base, size, disp_unit, info, comm, win), base, win);     \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }                                                                                              \
@@ -468,11 +486,12 @@ CREATE(Win_create_c, MPI_Aint)
                                  void *baseptr, MPI_Win *win)                                      \
     {                                                                                              \
         struct creation creation;                                                                  \
-        if (!oriel_window_look())                                                                  \
+        if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))                                \
             return oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
-        begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER, ORIEL_CALL_##name);   \
+        creation_begin(&creation, flavour, size, disp_unit, info, comm, ORIEL_CALLER,              \
+                       ORIEL_CALL_##name);                                                         \
         int code = oriel_host()->name(size, disp_unit, info, comm, baseptr, win);                  \
-        code = end(&creation, code, given(code, baseptr), win);                                    \
+        code = creation_end(&creation, code, base_given(code, baseptr), win);                      \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }                                                                                              \
@@ -487,11 +506,12 @@ ALLOCATE(Win_allocate_shared_c, MPI_Aint, ORIEL_CHECK_SHARED)
 ORIEL_EXPORT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     struct creation creation;
-    if (!oriel_window_look())
+    if (!oriel_window_look() && !joins_unchecked(ORIEL_CALLER))
         return oriel_host()->Win_create_dynamic(info, comm, win);
-    begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER,
-          ORIEL_CALL_Win_create_dynamic);
-    int code = end(&creation, oriel_host()->Win_create_dynamic(info, comm, win), NULL, win);
+    creation_begin(&creation, ORIEL_CHECK_DYNAMIC, 0, 1, info, comm, ORIEL_CALLER,
+                   ORIEL_CALL_Win_create_dynamic);
+    int code =
+        creation_end(&creation, oriel_host()->Win_create_dynamic(info, comm, win), NULL, win);
     oriel_check_leave();
     return code;
 }

@@ -1,10 +1,11 @@
-/* The groups of MPI_Win_post and MPI_Win_start as ranks of their window.  Where memory is exhausted the window's spare room serves
- * one call at a time, since an epoch that was not noted would make others look wrong.  windows_active.c calls. */
-#include "check/intercept/windows_table.h"
+/* The groups of MPI_Win_post and MPI_Win_start as ranks of their window. If memory is exhausted,
+ * the window's spare room serves one call at a time: an epoch that was not recorded would make
+ * other ranks look wrong. */
+#include "check/window/window_steps.h"
 
 #include <stdlib.h>
 
-static int32_t *find_room(struct oriel_checked *window, int size)
+static int32_t *ranks_room_find(struct oriel_checked *window, int size)
 {
     int32_t *ranks = calloc(2 * (size_t)(unsigned)size + 1, sizeof *ranks);
     if (ranks == NULL &&
@@ -29,7 +30,7 @@ int32_t *oriel_group_ranks(struct oriel_checked *window, MPI_Group group, int32_
     if (group == MPI_GROUP_NULL || host->Group_size(group, &size) != MPI_SUCCESS ||
         size > window->n)
         return NULL;
-    int32_t *ranks = find_room(window, size);
+    int32_t *ranks = ranks_room_find(window, size);
     for (int i = 0; i < size && ranks != NULL; i++)
         ranks[size + i] = i;
     bool right = ranks != NULL &&

@@ -1,22 +1,22 @@
-/* Which memory belongs to a window: regions of dynamic windows, which are noted so that origins can look, and parts of
- * other members that this process has mapped.  Programs call the exported functions, windows*.c the rest. */
-#include "check/access/history_proxy.h"
-#include "check/intercept/windows_table.h"
+/* Memory of windows: regions of dynamic windows, which are recorded for origins, and parts of other
+ * members that this process has mapped. */
+#include "check/remote/history_proxy.h"
+#include "check/window/window_steps.h"
 
 #include "oriel/mpi_rma.h"
 
 #include <stdlib.h>
 
-/* Memory that this process's loads and stores are watched in besides its own part. */
+/* Memory outside its own part in which this process's loads and stores are watched. */
 struct oriel_attached_list {
     struct oriel_attached_list *next;
     const void *base;
     uint64_t len_bytes;
-    int32_t target; /* whose */
+    int32_t target; /* whose memory it is */
 };
 
-static struct oriel_attached_list **find_link(struct oriel_checked *window, const void *base,
-                                              int32_t target)
+static struct oriel_attached_list **mapping_link_find(struct oriel_checked *window,
+                                                      const void *base, int32_t target)
 {
     struct oriel_attached_list **link = &window->attached;
     while (*link != NULL && ((*link)->base != base || (*link)->target != target))
@@ -24,15 +24,16 @@ static struct oriel_attached_list **find_link(struct oriel_checked *window, cons
     return link;
 }
 
-/* Whether it was not known before. */
-static bool keep(struct oriel_checked *window, int32_t target, const void *base, uint64_t len_bytes)
+/* Whether it is new. */
+static bool mapping_add(struct oriel_checked *window, int32_t target, const void *base,
+                        uint64_t len_bytes)
 {
     struct oriel_attached_list *region = malloc(sizeof *region);
     if (region == NULL)
         return false;
     *region = (struct oriel_attached_list){.base = base, .len_bytes = len_bytes, .target = target};
     oriel_window_enter(window);
-    bool fresh = *find_link(window, base, target) == NULL;
+    bool fresh = *mapping_link_find(window, base, target) == NULL;
     if (fresh) {
         region->next = window->attached;
         window->attached = region;
@@ -43,10 +44,10 @@ static bool keep(struct oriel_checked *window, int32_t target, const void *base,
     return fresh;
 }
 
-static uint64_t drop(struct oriel_checked *window, int32_t target, const void *base)
+static uint64_t mapping_drop(struct oriel_checked *window, int32_t target, const void *base)
 {
     oriel_window_enter(window);
-    struct oriel_attached_list **link = find_link(window, base, target);
+    struct oriel_attached_list **link = mapping_link_find(window, base, target);
     struct oriel_attached_list *region = *link;
     if (region != NULL)
         *link = region->next;
@@ -59,12 +60,13 @@ static uint64_t drop(struct oriel_checked *window, int32_t target, const void *b
 void oriel_window_map(struct oriel_checked *window, int32_t target, const void *base, MPI_Aint size)
 {
     oriel_shm_offset history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
-    if (history != 0 && !oriel_part_is_far(history) && keep(window, target, base, (uint64_t)size))
+    if (history != 0 && !oriel_part_is_far(history) &&
+        mapping_add(window, target, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict,
                                &window->places[target]);
 }
 
-static void unmap(const struct oriel_checked *window, int32_t target, const void *base)
+static void region_unmap(const struct oriel_checked *window, int32_t target, const void *base)
 {
     oriel_shm_offset history = window->ordered ? oriel_window_history(window, target) : 0;
     if (history == 0)
@@ -73,15 +75,15 @@ static void unmap(const struct oriel_checked *window, int32_t target, const void
     oriel_local_forget(history);
 }
 
-/* What was detached before has its uses in the history still. */
+/* The history still has the accesses to memory that was detached before. */
 void oriel_window_unmap_all(struct oriel_checked *window)
 {
     if (window->flavour == ORIEL_CHECK_DYNAMIC || window->members[window->rank].size_bytes > 0)
-        unmap(window, window->rank, window->base);
+        region_unmap(window, window->rank, window->base);
     while (window->attached != NULL) {
         struct oriel_attached_list *region = window->attached;
         window->attached = region->next;
-        unmap(window, region->target, region->base);
+        region_unmap(window, region->target, region->base);
         free(region);
     }
 }
@@ -89,8 +91,8 @@ void oriel_window_unmap_all(struct oriel_checked *window)
 /* --- dynamic windows --- */
 
 /* For the origins. */
-static void note(const struct oriel_checked *window, enum oriel_member_state_kind kind,
-                 const void *base, uint64_t len_bytes)
+static void region_note(const struct oriel_checked *window, enum oriel_member_state_kind kind,
+                        const void *base, uint64_t len_bytes)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {
@@ -100,21 +102,21 @@ static void note(const struct oriel_checked *window, enum oriel_member_state_kin
     oriel_window_ask(window, window->rank, &ask, &answer);
 }
 
-static void attach(struct oriel_checked *window, const void *base, MPI_Aint size)
+static void region_attach(struct oriel_checked *window, const void *base, MPI_Aint size)
 {
     if (size <= 0)
         return;
-    note(window, ORIEL_MEMBER_ATTACH, base, (uint64_t)size);
+    region_note(window, ORIEL_MEMBER_ATTACH, base, (uint64_t)size);
     oriel_shm_offset history = oriel_window_history(window, window->rank);
-    if (history != 0 && keep(window, window->rank, base, (uint64_t)size))
+    if (history != 0 && mapping_add(window, window->rank, base, (uint64_t)size))
         oriel_local_region_add(base, (uint64_t)size, history, (int64_t)(uintptr_t)base,
                                oriel_window_conflict, &window->places[window->rank]);
 }
 
-static void detach(struct oriel_checked *window, const void *base)
+static void region_detach(struct oriel_checked *window, const void *base)
 {
-    note(window, ORIEL_MEMBER_DETACH, base, 0);
-    uint64_t len_bytes = drop(window, window->rank, base);
+    region_note(window, ORIEL_MEMBER_DETACH, base, 0);
+    uint64_t len_bytes = mapping_drop(window, window->rank, base);
     oriel_shm_offset history = len_bytes > 0 ? oriel_window_history(window, window->rank) : 0;
     if (history == 0)
         return;
@@ -129,7 +131,7 @@ ORIEL_EXPORT int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     struct oriel_checked *window = oriel_checked_find(win);
     int code = oriel_host()->Win_attach(win, base, size);
     if (window != NULL && code == MPI_SUCCESS)
-        attach(window, base, size);
+        region_attach(window, base, size);
     oriel_check_leave();
     return code;
 }
@@ -143,7 +145,7 @@ ORIEL_EXPORT int PMPI_Win_detach(MPI_Win win, const void *base)
     struct oriel_checked *window = oriel_checked_find(win);
     int code = oriel_host()->Win_detach(win, base);
     if (window != NULL && code == MPI_SUCCESS)
-        detach(window, base);
+        region_detach(window, base);
     oriel_check_leave();
     return code;
 }
@@ -152,7 +154,7 @@ ORIEL_EXPORT int MPI_Win_detach(MPI_Win win, const void *base)
 
 /* --- memory of other members --- */
 
-static void mapped(MPI_Win win, int rank, MPI_Aint size, const void *baseptr)
+static void member_memory_mapped(MPI_Win win, int rank, MPI_Aint size, const void *baseptr)
 {
     struct oriel_checked *window = oriel_checked_find(win);
     if (window != NULL && rank >= 0 && rank < window->n && rank != window->rank)
@@ -167,7 +169,7 @@ static void mapped(MPI_Win win, int rank, MPI_Aint size, const void *baseptr)
             return oriel_host()->name(win, rank, size, disp_unit, baseptr);                        \
         int code = oriel_host()->name(win, rank, size, disp_unit, baseptr);                        \
         if (code == MPI_SUCCESS)                                                                   \
-            mapped(win, rank, *size, baseptr);                                                     \
+            member_memory_mapped(win, rank, *size, baseptr);                                       \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }                                                                                              \
@@ -181,11 +183,11 @@ ORIEL_EXPORT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
     if (!oriel_window_look())
         return oriel_host()->Win_set_info(win, info);
     struct oriel_checked *window = oriel_checked_find(win);
-    uint64_t promises = window == NULL ? 0 : oriel_hint_promises(info) & ~window->promises;
+    uint64_t promises = window == NULL ? 0 : oriel_promises_read(info) & ~window->promises;
     if (promises != 0) {
         window->promises |= promises;
         atomic_fetch_add(&oriel_checked_version,
-                         1); /* callsite_cache.c has kept accesses without them */
+                         1); /* callsite_cache.c has cached accesses without them */
     }
     int code = oriel_host()->Win_set_info(win, info);
     oriel_check_leave();

@@ -1,18 +1,20 @@
-/* Put, get and the accumulates, with requests and without, of either width of counts (MPI-4.1, 13.3).  What is wrong with
- * arguments or epoch is told and passed on, without a fatal handler; what is right is an access.  Programs call. */
-#include "check/intercept/windows_operate.h"
+/* Put, get and the accumulates, with requests and without, of either width of counts (MPI-4.1,
+ * 13.3). An operation with wrong arguments or in a wrong epoch is reported and passed on without a
+ * fatal error handler. A correct one is an access. */
+#include "check/window/operation.h"
 
-#include "check/access/pending_slot.h"
+#include "check/intercept/pending_slot.h"
 
 #include "oriel/mpi_rma.h"
 
 /* An operation on MPI_PROC_NULL is nothing. */
-static struct oriel_checked *find(const struct oriel_operation *operation)
+static struct oriel_checked *operation_window(const struct oriel_operation *operation)
 {
     return operation->target_rank == MPI_PROC_NULL ? NULL : oriel_checked_find(operation->win);
 }
 
-/* Whether the epoch allows it; a request in the wrong kind of epoch is told, and the operation done all the same. */
+/* Whether the epoch allows it. A request in the wrong kind of epoch is reported, and the operation
+ * is done all the same. */
 static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *operation)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
@@ -26,13 +28,13 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     oriel_window_leave(window);
     if (verdict == ORIEL_VERDICT_WRONG) {
         oriel_argument_place(operation, &finding);
-        oriel_window_tell(window, &finding, &operation->site);
+        oriel_window_report(window, &finding, &operation->site);
     }
     return verdict == ORIEL_VERDICT_RIGHT ||
            (verdict == ORIEL_VERDICT_WRONG && finding.rule == ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH);
 }
 
-/* Under a lock all is right. */
+/* Under a lock every operation is right. */
 static bool epoch_allows(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
@@ -56,11 +58,11 @@ static bool arguments_are_right(struct oriel_operation *operation)
     return true;
 }
 
-/* Before the call: everything that is wrong with it is told; what is right is in the target's history.  Returns the target to
- * pass on: MPI_PROC_NULL for what is withheld. */
-static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
+/* Before the call: reports everything that is wrong with it; records the access of a correct one.
+ * Returns the target to pass on: MPI_PROC_NULL to withhold the call. */
+static __attribute__((noinline)) int operation_check(struct oriel_operation *operation)
 {
-    operation->window = find(operation);
+    operation->window = operation_window(operation);
     if (operation->window == NULL)
         return operation->target_rank;
     if (oriel_unlikely(!arguments_are_right(operation) || !epoch_allows(operation) ||
@@ -70,12 +72,12 @@ static __attribute__((noinline)) int look_at(struct oriel_operation *operation)
     }
     operation->allowed = true;
     if (operation->kind != ORIEL_ACCESS_GET)
-        oriel_hint_no_put(operation);
+        oriel_promises_no_put(operation);
     oriel_access_begin(operation);
     return operation->target_rank;
 }
 
-static void note_use(struct oriel_operation *operation)
+static void epoch_note_operation(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
     oriel_window_enter(window);
@@ -83,15 +85,15 @@ static void note_use(struct oriel_operation *operation)
     oriel_window_leave(window);
 }
 
-/* After it, with its code; returns the program's. */
-static __attribute__((noinline)) int look_back(struct oriel_operation *operation, int code)
+/* After the call, with its code; returns the program's code. */
+static __attribute__((noinline)) int operation_finish(struct oriel_operation *operation, int code)
 {
     if (operation->window == NULL)
         return code;
     if (operation->accessed)
         oriel_access_end(operation, code);
     if (operation->allowed && code == MPI_SUCCESS && operation->window->epochs.fence.open)
-        note_use(operation);
+        epoch_note_operation(operation);
     if (operation->accessed && oriel_unlikely(code != MPI_SUCCESS))
         oriel_window_refused(operation->window, operation->target_rank);
     if (!operation->quiet.quiet)
@@ -124,8 +126,8 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
         __VA_ARGS__                                                                                \
     }
 
-/* One exported function: parameters and arguments as in functions.def, and what of them fills the operation.  An operation that
- * goes the short way is not put together: what is asked of it are the parameters themselves. */
+/* One exported function: parameters and arguments as in functions.def, and the fields of the
+ * operation. The fast path uses the parameters themselves and does not build the operation. */
 #define OPERATION(name, access_kind, parameters, arguments, ...)                                   \
     ORIEL_EXPORT int PMPI_##name parameters                                                        \
     {                                                                                              \
@@ -138,11 +140,12 @@ static __attribute__((noinline)) int look_back(struct oriel_operation *operation
             code = oriel_host_calls.name arguments;                                                \
             oriel_pending_slot_end(again, &asked, code);                                           \
         } else {                                                                                   \
+            oriel_check_call.function = __func__;                                                  \
             oriel_pending_slot_let_go();                                                           \
             oriel_check_change();                                                                  \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);              \
-            target_rank = look_at(&operation);                                                     \
-            code = look_back(&operation, oriel_host()->name arguments);                            \
+            target_rank = operation_check(&operation);                                             \
+            code = operation_finish(&operation, oriel_host()->name arguments);                     \
         }                                                                                          \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
@@ -206,7 +209,7 @@ OPERATION(Rget_accumulate_c, ORIEL_ACCESS_ACCUMULATE, RFETCH_PARAMETERS(MPI_Coun
           RFETCH_ARGUMENTS, ORIGIN_FIELDS, RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS,
           .request = request)
 
-/* One element on all sides. */
+/* One element at the origin, in the result and at the target. */
 #define ELEMENT_FIELDS                                                                             \
     .origin_addr = origin_addr, .origin_count = 1, .origin_datatype = datatype,                    \
     .result_addr = result_addr, .result_count = 1, .result_datatype = datatype,                    \

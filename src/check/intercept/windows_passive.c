@@ -1,64 +1,69 @@
 /* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4): their epochs, and the order that they make.
  *
- * Locks.  A target has two entries: what holders of exclusive locks gave at their unlock, and what holders of shared ones gave.
- * A shared lock takes the first, an exclusive one both.  MPI_Win_lock_all is a shared lock of all: it has an entry of its own
- * (target n), which exclusive locks take too; and exclusive holders give to one beside it, once MPI_Win_lock_all has been used,
- * so that it need not take from every target.  Who locks all for the first time takes from every target all the same: from then
- * on whoever unlocks has seen that it was used, or had unlocked before.  In a window over several machines it counts as used from
- * the beginning.  Where the lock of a target may be taken by the first operation on it only, the checker makes one of its own
- * before that, so that what the operation is behind is known when it is compared.  A lock with MPI_MODE_NOCHECK orders nothing:
- * the program does.  Programs call. */
-#include "check/access/pending_slot.h"
+ * Locks. A target has two entries: the clocks that exclusive holders gave at their unlock, and
+ * those of shared holders. A shared lock takes the first entry, an exclusive one both.
+ *
+ * MPI_Win_lock_all is a shared lock of all targets. It has an entry of its own (target n), which
+ * exclusive locks take too. Once MPI_Win_lock_all has been used, exclusive holders also give to a
+ * second entry of target n, so that it need not take from every target. The first MPI_Win_lock_all
+ * of a process still takes from every target. A rank that unlocks after that has seen the use; one
+ * that did not see it had unlocked before. In a window over several nodes it counts as used from
+ * the beginning.
+ *
+ * Where the first operation on a target may acquire its lock, the checker first makes an operation
+ * of its own, so that the lock's order is known when the program's operation is compared. A lock
+ * with MPI_MODE_NOCHECK orders nothing: the program does. */
+#include "check/intercept/pending_slot.h"
 
 #include <string.h>
 
 enum { EXCLUSIVE = 0, SHARED = 1 };
 
-static void take_entry(const struct oriel_checked *window, int32_t target, int which)
+static void lock_entry_take(const struct oriel_checked *window, int32_t target, int which)
 {
     struct oriel_key key =
         oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
     oriel_order_take(&key);
 }
 
-static void give_entry(const struct oriel_checked *window, int32_t target, int which)
+static void lock_entry_give(const struct oriel_checked *window, int32_t target, int which)
 {
     struct oriel_key key =
         oriel_window_key(window, ORIEL_ORDER_LOCK, (uint64_t)target, (uint64_t)which);
     oriel_order_give(&key, 0);
 }
 
-static bool all_was_locked(const struct oriel_checked *window)
+static bool lock_all_was_used(const struct oriel_checked *window)
 {
     return window->common == NULL ||
            atomic_load_explicit(&window->common->locked_all, memory_order_acquire) != 0;
 }
 
-static void take_lock(struct oriel_checked *window, int32_t target, bool exclusive)
+static void target_lock_take(struct oriel_checked *window, int32_t target, bool exclusive)
 {
-    take_entry(window, target, EXCLUSIVE);
+    lock_entry_take(window, target, EXCLUSIVE);
     if (!exclusive)
         return;
-    take_entry(window, target, SHARED);
-    if (all_was_locked(window))
-        take_entry(window, window->n, SHARED);
+    lock_entry_take(window, target, SHARED);
+    if (lock_all_was_used(window))
+        lock_entry_take(window, window->n, SHARED);
 }
 
-static void give_lock(struct oriel_checked *window, int32_t target, bool exclusive)
+static void target_lock_give(struct oriel_checked *window, int32_t target, bool exclusive)
 {
-    give_entry(window, target, exclusive ? EXCLUSIVE : SHARED);
-    if (exclusive && all_was_locked(window))
-        give_entry(window, window->n, EXCLUSIVE);
+    lock_entry_give(window, target, exclusive ? EXCLUSIVE : SHARED);
+    if (exclusive && lock_all_was_used(window))
+        lock_entry_give(window, window->n, EXCLUSIVE);
 }
 
-static void take_lock_all(struct oriel_checked *window)
+static void lock_all_take(struct oriel_checked *window)
 {
     if (window->common != NULL)
         atomic_store_explicit(&window->common->locked_all, 1, memory_order_seq_cst);
     for (int32_t i = 0; i < window->n && !window->known_all; i++)
-        take_entry(window, i, EXCLUSIVE);
+        lock_entry_take(window, i, EXCLUSIVE);
     window->known_all = true;
-    take_entry(window, window->n, EXCLUSIVE);
+    lock_entry_take(window, window->n, EXCLUSIVE);
     memset(window->lazy, !window->prompt, (size_t)(unsigned)window->n);
 }
 
@@ -68,14 +73,15 @@ void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, M
     if (oriel_host()->Get(&byte, 1, MPI_BYTE, target, target_disp, 1, MPI_BYTE, window->win) ==
         MPI_SUCCESS)
         oriel_host()->Win_flush(target, window->win);
-    take_entry(window, target, EXCLUSIVE);
+    lock_entry_take(window, target, EXCLUSIVE);
     window->lazy[target] = 0;
 }
 
 /* --- lock and unlock --- */
 
-/* Target -1: all.  Who holds a lock with MPI_MODE_NOCHECK lets nobody wait. */
-static void hold(const struct oriel_checked *window, int32_t target, enum oriel_holding how)
+/* Target -1: all. A lock with MPI_MODE_NOCHECK makes no rank wait. */
+static void lock_hold_record(const struct oriel_checked *window, int32_t target,
+                             enum oriel_holding how)
 {
     if (window->gathering != NULL)
         oriel_collective_progress_hold(window->gathering, window->rank, target, how);
@@ -91,16 +97,16 @@ static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bo
     return true;
 }
 
-/* A program that handles errors may try again, or do without. */
-static void take_back(struct oriel_checked *window, int32_t target, bool fenced)
+/* A program that handles errors may try again, or go on without the lock. */
+static void lock_take_back(struct oriel_checked *window, int32_t target, bool fenced)
 {
     oriel_window_enter(window);
     oriel_epochs_lock_failed(&window->epochs, target, fenced);
     oriel_window_leave(window);
 }
 
-static int lock(struct oriel_checked *window, int lock_type, int rank, int assert,
-                const struct oriel_site *site)
+static int window_lock(struct oriel_checked *window, int lock_type, int rank, int assert,
+                       const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -113,7 +119,7 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
         return oriel_quiet_end(&quiet,
                                oriel_host()->Win_lock(lock_type, rank, assert, window->win));
     }
-    oriel_hint_lock(window, rank, site);
+    oriel_promises_no_locks(window, rank, site);
     oriel_window_enter(window);
     bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_lock(&window->epochs, rank, exclusive,
@@ -124,18 +130,18 @@ static int lock(struct oriel_checked *window, int lock_type, int rank, int asser
     int code = oriel_host()->Win_lock(lock_type, rank, assert, window->win);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
-        take_back(window, rank, fenced);
+        lock_take_back(window, rank, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!(assert &MPI_MODE_NOCHECK)) {
-            hold(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
-            take_lock(window, rank, exclusive);
+            lock_hold_record(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
+            target_lock_take(window, rank, exclusive);
         }
-        oriel_hint_hold(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
+        oriel_promises_lock_held(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
 
-static int unlock(struct oriel_checked *window, int rank, const struct oriel_site *site)
+static int window_unlock(struct oriel_checked *window, int rank, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -152,10 +158,10 @@ static int unlock(struct oriel_checked *window, int rank, const struct oriel_sit
     bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
     if (ordered) {
         oriel_window_complete(window, rank);
-        oriel_hint_unhold(window, rank);
-        hold(window, rank, ORIEL_HOLDS_NOTHING);
+        oriel_promises_lock_released(window, rank);
+        lock_hold_record(window, rank, ORIEL_HOLDS_NOTHING);
         if (!(state & ORIEL_TARGET_NOCHECK))
-            give_lock(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
+            target_lock_give(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
     }
     int code = oriel_host()->Win_unlock(rank, window->win);
     if (ordered)
@@ -163,7 +169,7 @@ static int unlock(struct oriel_checked *window, int rank, const struct oriel_sit
     return oriel_quiet_end(&quiet, code);
 }
 
-static int lock_all(struct oriel_checked *window, int assert, const struct oriel_site *site)
+static int window_lock_all(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -171,7 +177,7 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
         oriel_quiet_begin(&quiet, window->win);
         return oriel_quiet_end(&quiet, oriel_host()->Win_lock_all(assert, window->win));
     }
-    oriel_hint_lock(window, -1, site);
+    oriel_promises_no_locks(window, -1, site);
     oriel_window_enter(window);
     bool fenced = window->epochs.fence.open;
     enum oriel_verdict verdict = oriel_epochs_lock_all(&window->epochs, site, &finding);
@@ -182,18 +188,18 @@ static int lock_all(struct oriel_checked *window, int assert, const struct oriel
     int code = oriel_host()->Win_lock_all(assert, window->win);
     oriel_wait_done(waits);
     if (verdict == ORIEL_VERDICT_RIGHT && code != MPI_SUCCESS)
-        take_back(window, -1, fenced);
+        lock_take_back(window, -1, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!window->all_unchecked) {
-            hold(window, -1, ORIEL_HOLDS_SHARED);
-            take_lock_all(window);
+            lock_hold_record(window, -1, ORIEL_HOLDS_SHARED);
+            lock_all_take(window);
         }
-        oriel_hint_hold(window, -1, false, window->all_unchecked, site);
+        oriel_promises_lock_held(window, -1, false, window->all_unchecked, site);
     }
     return oriel_quiet_end(&quiet, code);
 }
 
-static int unlock_all(struct oriel_checked *window, const struct oriel_site *site)
+static int window_unlock_all(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_quiet quiet = {.quiet = false};
@@ -205,10 +211,10 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
     bool ordered = verdict == ORIEL_VERDICT_RIGHT && window->ordered;
     if (ordered) {
         oriel_window_complete(window, -1);
-        oriel_hint_unhold(window, -1);
-        hold(window, -1, ORIEL_HOLDS_NOTHING);
+        oriel_promises_lock_released(window, -1);
+        lock_hold_record(window, -1, ORIEL_HOLDS_NOTHING);
         if (!window->all_unchecked)
-            give_entry(window, window->n, SHARED);
+            lock_entry_give(window, window->n, SHARED);
         memset(window->lazy, 0, (size_t)(unsigned)window->n);
     }
     int code = oriel_host()->Win_unlock_all(window->win);
@@ -219,8 +225,8 @@ static int unlock_all(struct oriel_checked *window, const struct oriel_site *sit
 
 /* --- flush and sync --- */
 
-/* Operations on others that are pending now were not meant by this flush. */
-static void flag_others(struct oriel_checked *window, int32_t target)
+/* This flush does not complete pending operations on other targets. */
+static void other_targets_flag(struct oriel_checked *window, int32_t target)
 {
     for (int32_t i = 0; i < window->n; i++)
         if (i != target && (window->touched[i] & (ORIEL_TOUCHED_HISTORY | ORIEL_TOUCHED_FLAGGED)) ==
@@ -230,7 +236,7 @@ static void flag_others(struct oriel_checked *window, int32_t target)
         }
 }
 
-static void flush_locally(struct oriel_checked *window, int32_t target)
+static void flush_local_mark(struct oriel_checked *window, int32_t target)
 {
     oriel_window_complete_gets(window, target);
     oriel_window_flag(window, target, ORIEL_ACCESS_FLUSHED_LOCAL);
@@ -241,22 +247,22 @@ static void before_flush(struct oriel_checked *window, int32_t target, bool remo
     if (remote) {
         oriel_window_complete(window, target);
         if (target >= 0 && window->touched_histories > 0)
-            flag_others(window, target);
+            other_targets_flag(window, target);
     } else if (target >= 0) {
-        flush_locally(window, target);
+        flush_local_mark(window, target);
     } else {
         for (int32_t i = 0; i < window->n && window->touched_any; i++)
-            flush_locally(window, i);
+            flush_local_mark(window, i);
     }
 }
 
 typedef int flush_rank_fn(int rank, MPI_Win win);
 typedef int flush_all_fn(MPI_Win win);
 
-/* False: it is in no epoch of a lock, which is told. */
-static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, int target,
-                                                const struct oriel_site *site,
-                                                struct oriel_quiet *quiet)
+/* False: the target is not locked, which is reported. */
+static __attribute__((noinline)) bool flush_is_allowed(struct oriel_checked *window, int target,
+                                                       const struct oriel_site *site,
+                                                       struct oriel_quiet *quiet)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     oriel_window_enter(window);
@@ -266,61 +272,62 @@ static __attribute__((noinline)) bool may_flush(struct oriel_checked *window, in
     return verdict == ORIEL_VERDICT_RIGHT;
 }
 
-/* What a site is made of, which takes longer than what most flushes need. */
-static struct oriel_site site_unmade(const void *address, enum oriel_call call)
+/* The parts of a site. A full site takes longer, and most flushes do not need one. */
+static struct oriel_site site_parts(const void *address, enum oriel_call call)
 {
     return (struct oriel_site){.address = (uint64_t)(uintptr_t)address, .call = (uint16_t)call};
 }
 
-/* One of which it is not known yet whether it is right. */
-static __attribute__((noinline)) int flush_with_care(struct oriel_checked *window, int target,
-                                                     bool remote, flush_rank_fn *behind,
-                                                     flush_all_fn *behind_all,
-                                                     const struct oriel_site *unmade)
+/* A flush that may be wrong. */
+static __attribute__((noinline)) int flush_checked(struct oriel_checked *window, int target,
+                                                   bool remote, flush_rank_fn *next,
+                                                   flush_all_fn *next_all,
+                                                   const struct oriel_site *unmade)
 {
     struct oriel_quiet quiet = {.quiet = false};
     struct oriel_site site =
         oriel_site_make((const void *)(uintptr_t)unmade->address, unmade->call);
-    if (behind_all == NULL && !oriel_argument_rank(window, target, &site)) {
+    if (next_all == NULL && !oriel_argument_rank(window, target, &site)) {
         oriel_quiet_begin(&quiet, window->win);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of the two calls is there */
-        return oriel_quiet_end(&quiet, behind(target, window->win));
+        return oriel_quiet_end(&quiet, next(target, window->win));
     }
-    bool ordered = may_flush(window, target, &site, &quiet) && window->ordered;
+    bool ordered = flush_is_allowed(window, target, &site, &quiet) && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
-    int code = behind_all != NULL ? behind_all(window->win) : behind(target, window->win);
+    int code = next_all != NULL ? next_all(window->win) : next(target, window->win);
     if (ordered)
         oriel_window_completed(window, target);
     return oriel_quiet_end(&quiet, code);
 }
 
-/* Any of the four; target -1: all, by flush_all.  Under a lock all is right. */
-static inline int flush(struct oriel_checked *window, int target, bool remote,
-                        flush_rank_fn *behind, flush_all_fn *behind_all,
-                        const struct oriel_site *unmade)
+/* Any of the four flushes; target -1: all, by flush_all. Under a lock every flush is right. */
+static inline int window_flush(struct oriel_checked *window, int target, bool remote,
+                               flush_rank_fn *next, flush_all_fn *next_all,
+                               const struct oriel_site *unmade)
 {
     bool right = (uint32_t)target < (uint32_t)window->n && !window->threaded &&
                  oriel_epochs_passive(&window->epochs, target);
     if (oriel_unlikely(!right))
-        return flush_with_care(window, target, remote, behind, behind_all, unmade);
+        return flush_checked(window, target, remote, next, next_all, unmade);
     if (oriel_unlikely(!window->ordered))
-        return behind(target, window->win);
+        return next(target, window->win);
     if (remote) {
         oriel_window_complete_target(window, target);
         if (oriel_unlikely(window->touched_histories > 0))
-            flag_others(window, target);
+            other_targets_flag(window, target);
     } else {
-        flush_locally(window, target);
+        flush_local_mark(window, target);
     }
-    int code = behind(target, window->win);
+    int code = next(target, window->win);
     oriel_window_completed_target(window, target);
     return code;
 }
 
-/* Whoever polls memory with MPI_Win_sync may go on with what it finds there: all that others have completed so far. */
-static int synchronise(struct oriel_checked *window)
+/* A process that polls memory with MPI_Win_sync may go on with what it finds: all that the others
+ * have completed so far. */
+static int window_sync(struct oriel_checked *window)
 {
     int code = oriel_host()->Win_sync(window->win);
     if (!window->ordered || code != MPI_SUCCESS)
@@ -337,27 +344,31 @@ static int synchronise(struct oriel_checked *window)
 
 SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win),
             (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
-            lock(window, lock_type, rank, assert, &site), oriel_site_opening)
+            window_lock(window, lock_type, rank, assert, &site), oriel_site_opening)
 SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            unlock(window, rank, &site), oriel_site_make)
+            window_unlock(window, rank, &site), oriel_site_make)
 SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false,
-            lock_all(window, assert, &site), oriel_site_opening)
-SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, unlock_all(window, &site), oriel_site_make)
+            window_lock_all(window, assert, &site), oriel_site_opening)
+SYNCHRONISE(Win_unlock_all, (MPI_Win win), (win), false, window_unlock_all(window, &site),
+            oriel_site_make)
 SYNCHRONISE(Win_flush_all, (MPI_Win win), (win), false,
-            flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site), site_unmade)
+            window_flush(window, -1, true, NULL, oriel_host()->Win_flush_all, &site), site_parts)
 SYNCHRONISE(Win_flush_local, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
-            flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site), site_unmade)
+            window_flush(window, rank, false, oriel_host()->Win_flush_local, NULL, &site),
+            site_parts)
 SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
-            flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site), site_unmade)
+            window_flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site),
+            site_parts)
 
-static __attribute__((noinline)) int flush_rank(int rank, MPI_Win win, const void *address)
+static __attribute__((noinline)) int flush_slow(int rank, MPI_Win win, const void *address)
 {
-    if (!oriel_window_look_from(address))
+    if (!oriel_window_look_from("PMPI_Win_flush", address))
         return oriel_host()->Win_flush(rank, win);
     struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
-    struct oriel_site site = site_unmade(address, ORIEL_CALL_Win_flush);
-    int code = window == NULL ? oriel_host()->Win_flush(rank, win)
-                              : flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
+    struct oriel_site site = site_parts(address, ORIEL_CALL_Win_flush);
+    int code = window == NULL
+                   ? oriel_host()->Win_flush(rank, win)
+                   : window_flush(window, rank, true, oriel_host()->Win_flush, NULL, &site);
     oriel_check_leave();
     return code;
 }
@@ -366,7 +377,7 @@ ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
     if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) ||
                        !oriel_pending_slot_flush(win, rank)))
-        return flush_rank(rank, win, ORIEL_CALLER);
+        return flush_slow(rank, win, ORIEL_CALLER);
     oriel_check_enter();
     int code = oriel_host_calls.Win_flush(rank, win);
     oriel_check_leave();
@@ -380,7 +391,7 @@ ORIEL_EXPORT int PMPI_Win_sync(MPI_Win win)
     if (!oriel_window_look())
         return oriel_host()->Win_sync(win);
     struct oriel_checked *window = oriel_checked_find(win);
-    int code = window == NULL ? oriel_host()->Win_sync(win) : synchronise(window);
+    int code = window == NULL ? oriel_host()->Win_sync(win) : window_sync(window);
     oriel_check_leave();
     return code;
 }

@@ -1,18 +1,17 @@
-/* Operations with requests: the request's completion frees the buffers and completes what fetches, but says nothing about the
- * target; a flush does all that earlier.  Whichever comes first does it, the other one finds nothing left.  windows*.c call, and
- * request_table.c when a request has ended. */
-#include "check/access/history_proxy.h"
+/* Operations with requests. The completion of the request frees the buffers and completes
+ * operations that fetch; it does not complete the operation at the target. A flush does all of
+ * this. Whichever comes first does it, and the other one finds nothing left. */
 #include "check/intercept/request_table.h"
-#include "check/intercept/windows_operate.h"
 #include "check/intercept/wrap.h"
+#include "check/remote/history_proxy.h"
+#include "check/window/operation.h"
 
 #include <stdlib.h>
 
 struct oriel_window_request {
-    struct oriel_window_request
-        *next; /* in the window's list, while there is something left to do */
-    struct oriel_window_request **link; /* the word that says where it is */
-    struct oriel_checked *window;       /* NULL: nothing is left */
+    struct oriel_window_request *next;  /* in the window's list, until it is complete */
+    struct oriel_window_request **link; /* the pointer that refers to it */
+    struct oriel_checked *window;       /* NULL: complete */
     int32_t target;
     bool fetches;
     oriel_shm_offset history;
@@ -22,7 +21,7 @@ struct oriel_window_request {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all lists */
 
-static void unlink_locked(struct oriel_window_request *asked)
+static void request_unlink_locked(struct oriel_window_request *asked)
 {
     *asked->link = asked->next;
     if (asked->next != NULL)
@@ -30,7 +29,7 @@ static void unlink_locked(struct oriel_window_request *asked)
     asked->window = NULL;
 }
 
-static void done(void *closure, const MPI_Status *status)
+static void operation_request_done(void *closure, const MPI_Status *status)
 {
     struct oriel_window_request *asked = closure;
     (void)status;
@@ -38,7 +37,7 @@ static void done(void *closure, const MPI_Status *status)
     struct oriel_checked *window = asked->window;
     bool left = window != NULL;
     if (left)
-        unlink_locked(asked);
+        request_unlink_locked(asked);
     pthread_mutex_unlock(&mutex);
     if (left && asked->ticket != 0 && asked->fetches)
         oriel_part_complete_one(asked->history, asked->ticket, oriel_order_now());
@@ -52,51 +51,51 @@ static void done(void *closure, const MPI_Status *status)
 }
 
 /* A flush may have come first. */
-static void release_buffers(void *closure)
+static void operation_buffers_release(void *closure)
 {
     const struct oriel_window_request *asked = closure;
     oriel_local_complete(asked->buffers);
 }
 
-static const struct oriel_request_kind kind = {done, release_buffers};
+static const struct oriel_request_kind kind = {operation_request_done, operation_buffers_release};
 
 /* --- handles --- */
 
-static int tell_status(void *whose, MPI_Status *status)
+static int request_fill_status(void *whose, MPI_Status *status)
 {
     (void)whose;
     oriel_host_fill_status(status);
     return MPI_SUCCESS;
 }
 
-static int drop_nothing(void *whose)
+static int request_drop_nothing(void *whose)
 {
     (void)whose;
     return MPI_SUCCESS;
 }
 
-static bool is_complete(MPI_Request request)
+static bool request_is_complete(MPI_Request request)
 {
-    static _Atomic(void *) behind;
+    static _Atomic(void *) next;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_behind(
-        &behind, "PMPI_Request_get_status"))(request, &flag, &status);
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_next_function(
+        &next, "PMPI_Request_get_status"))(request, &flag, &status);
     return code == MPI_SUCCESS && flag;
 }
 
-/* Hosts give one handle to all requests that are complete at once, and nobody could tell which of them is waited for: such a
- * request becomes one of its own, complete as well. */
-static void give_own_handle(MPI_Request *request)
+/* Hosts use one handle for all requests that are complete at once, so a wait would not show which
+ * of them it is for. Such a request is replaced by one of its own, complete as well. */
+static void request_give_own_handle(MPI_Request *request)
 {
     MPI_Request own;
-    int done;
-    if (!is_complete(*request) ||
-        oriel_host_open_request(tell_status, drop_nothing, NULL, &own) != ORIEL_OK)
+    int operation_request_done;
+    if (!request_is_complete(*request) ||
+        oriel_host_request_start(request_fill_status, request_drop_nothing, NULL, &own) != ORIEL_OK)
         return;
-    (void)oriel_host()->Test(request, &done, MPI_STATUS_IGNORE);
+    (void)oriel_host()->Test(request, &operation_request_done, MPI_STATUS_IGNORE);
     *request = own;
-    oriel_host_request_end(own);
+    oriel_host_request_complete(own);
 }
 
 void oriel_window_requested(struct oriel_operation *operation, int code)
@@ -105,7 +104,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
     struct oriel_window_request *asked = code == MPI_SUCCESS ? malloc(sizeof *asked) : NULL;
     oriel_shm_offset history =
         operation->ticket == 0 ? 0 : oriel_window_history(window, operation->target_rank);
-    if (asked == NULL) { /* nothing is under way, or nobody can know when it ends */
+    if (asked == NULL) { /* nothing is active, or its end would not be seen */
         if (history != 0)
             oriel_part_complete_one(history, operation->ticket, oriel_order_now());
         oriel_local_complete(operation->buffers);
@@ -125,7 +124,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
-    give_own_handle(operation->request);
+    request_give_own_handle(operation->request);
     oriel_checked_request_add(*operation->request, &kind, asked);
 }
 
@@ -137,7 +136,7 @@ void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)
         next = asked->next;
         if (target >= 0 && asked->target != target)
             continue;
-        unlink_locked(asked);
+        request_unlink_locked(asked);
         oriel_local_complete(asked->buffers);
     }
     pthread_mutex_unlock(&mutex);

@@ -1,16 +1,16 @@
-/* How an exported wrapper looks, and how it finds the function behind it: Oriel's or the host's, whichever the dynamic linker has
- * next.  For the files that make wrappers of rows. */
+/* How an exported wrapper finds the next function: Oriel's or the host's, whichever the dynamic
+ * linker has next. */
 #ifndef ORIEL_CHECK_INTERCEPT_WRAP_H
 #define ORIEL_CHECK_INTERCEPT_WRAP_H
 
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "host/host.h"
 
 #include <stdatomic.h>
 
 #define ORIEL_CHECK_EXPORT __attribute__((visibility("default")))
 
-static inline void *oriel_behind(_Atomic(void *) *slot, const char *name)
+static inline void *oriel_next_function(_Atomic(void *) *slot, const char *name)
 {
     void *function = atomic_load_explicit(slot, memory_order_acquire);
     if (function == NULL) {
@@ -20,14 +20,14 @@ static inline void *oriel_behind(_Atomic(void *) *slot, const char *name)
     return function;
 }
 
-/* Opens the definition of both names of a function of MPI; BEHIND(name) in it is the next one. */
+/* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. */
 #define ORIEL_CHECK_WRAP(name, parameters)                                                         \
     ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                                 \
     ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));      \
-    static _Atomic(void *) behind_##name;                                                          \
+    static _Atomic(void *) next_##name;                                                            \
     int PMPI_##name parameters
 
-#define BEHIND(name) ((__typeof__(&PMPI_##name))oriel_behind(&behind_##name, "PMPI_" #name))
+#define NEXT(name) ((__typeof__(&PMPI_##name))oriel_next_function(&next_##name, "PMPI_" #name))
 
 static inline int oriel_check_back(int code)
 {
@@ -35,8 +35,9 @@ static inline int oriel_check_back(int code)
     return code;
 }
 
-/* Calls the function behind with the guard up; an expression with its code, which goes to code. */
+/* Calls the next function with the depth raised; an expression with its code, which is also stored
+ * in `code`. */
 #define ORIEL_CHECK_PASS(code, name, arguments)                                                    \
-    (oriel_check_enter(), (code) = oriel_check_back(BEHIND(name) arguments))
+    (oriel_check_enter(), (code) = oriel_check_back(NEXT(name) arguments))
 
 #endif

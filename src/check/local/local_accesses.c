@@ -5,7 +5,7 @@
 #include "check/local/local_accesses.h"
 
 #include "base/atomic.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
 #include "check/local/short_buffers.h"
 #include "check/local/thread_shadow.h"
@@ -44,7 +44,7 @@ static void see_who_watches(void)
 
 static void lock(void)
 {
-    bool several = oriel_check_several || oriel_watched_pages_now.pages != NULL;
+    bool several = oriel_check_many_threads || oriel_watched_pages_now.pages != NULL;
     inside = several ? INSIDE_ALONE : INSIDE;
     if (several)
         pthread_mutex_lock(&own.mutex);
@@ -174,7 +174,7 @@ static bool make_access(struct oriel_access *access, bool writes, uint8_t flags,
     *access = (struct oriel_access){.kind = writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                     .flags = flags,
                                     .origin = oriel_order_rank(),
-                                    .moment = ORIEL_MOMENT_NOW,
+                                    .moment = ORIEL_SNAPSHOT_LIVE,
                                     .group = group};
     oriel_tick now = oriel_order_now();
     if (group == 0)
@@ -293,7 +293,7 @@ bool oriel_local_runs(const struct oriel_short_buffer_run *runs, unsigned count,
     unsigned first = oriel_short_buffers.count;
     if (own.history == 0 || inside)
         return true;
-    if (oriel_check_several || !uses_are_brief() || first + count > ORIEL_SHORT_BUFFERS_MOST ||
+    if (oriel_check_many_threads || !uses_are_brief() || first + count > ORIEL_SHORT_BUFFERS_MOST ||
         !runs_are_apart(runs, count))
         return false;
     for (unsigned i = 0; i < count; i++)
@@ -351,7 +351,7 @@ static __attribute__((noinline)) void complete(oriel_local_group group)
 
 void oriel_local_complete(oriel_local_group group)
 {
-    if (oriel_likely(oriel_short_buffers.open && !oriel_check_several)) {
+    if (oriel_likely(oriel_short_buffers.open && !oriel_check_many_threads)) {
         oriel_short_buffer_end(group);
         if (oriel_likely(!oriel_uses_are_open()))
             return;

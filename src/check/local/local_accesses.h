@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "check/access/datatype_runs.h"
-#include "check/access/history.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/access_types.h"
+#include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
 
 #include <mpi.h>
@@ -75,7 +75,7 @@ void oriel_local_message(const void *buffer, MPI_Count count, MPI_Datatype datat
 void oriel_local_complete_shared_uses(oriel_local_group group);
 static inline void oriel_local_complete_shared(oriel_local_group group)
 {
-    if (oriel_check_several || oriel_uses_are_open())
+    if (oriel_check_many_threads || oriel_uses_are_open())
         oriel_local_complete_shared_uses(group);
 }
 

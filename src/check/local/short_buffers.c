@@ -22,7 +22,7 @@ static struct oriel_access access_of(const struct oriel_short_buffer *use)
     return (struct oriel_access){.kind = use->writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                  .flags = use->flags,
                                  .origin = oriel_order_rank(),
-                                 .moment = ORIEL_MOMENT_NOW,
+                                 .moment = ORIEL_SNAPSHOT_LIVE,
                                  .complete =
                                      use->group != 0 ? ORIEL_TICK_PENDING : oriel_order_now(),
                                  .site = use->site,

@@ -4,8 +4,8 @@
 #ifndef ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 #define ORIEL_CHECK_LOCAL_SHORT_BUFFERS_H
 
-#include "check/access/history.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/access_types.h"
+#include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
 #include "check/local/window_memory.h"
 
@@ -89,7 +89,7 @@ static inline void oriel_short_buffer_add(const struct oriel_short_buffer_run *r
 static inline bool oriel_short_buffers_are_quiet(void)
 {
     return oriel_short_buffers.count == 0 && oriel_short_buffers.open && !oriel_uses_are_open() &&
-           !oriel_check_several;
+           !oriel_check_many_threads;
 }
 
 /* Compares an access that is for the history. */

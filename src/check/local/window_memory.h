@@ -5,7 +5,7 @@
 #define ORIEL_CHECK_LOCAL_WINDOW_MEMORY_H
 
 #include "base/status.h"
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 
 struct oriel_local_region {
     uint64_t low;

@@ -38,7 +38,7 @@ void oriel_clock_snapshots_start(int clock_width)
 
 void oriel_clock_snapshots_drop(void)
 {
-    oriel_order_moment_release(cached);
+    oriel_order_snapshot_release(cached);
     cached = 0;
 }
 
@@ -77,9 +77,9 @@ oriel_shm_offset oriel_order_snapshot_of(const oriel_tick *clock)
     return place;
 }
 
-void oriel_order_moment_release(oriel_shm_offset place)
+void oriel_order_snapshot_release(oriel_shm_offset place)
 {
-    if (place == ORIEL_MOMENT_NOW)
+    if (place == ORIEL_SNAPSHOT_LIVE)
         return;
     struct snapshot *snapshot = oriel_shm_at(place);
     if (snapshot != NULL &&

@@ -5,8 +5,8 @@
 #ifndef ORIEL_CHECK_ORDER_MEMBER_STATE_H
 #define ORIEL_CHECK_ORDER_MEMBER_STATE_H
 
-#include "check/access/history.h"
-#include "check/order/clock.h"
+#include "check/common/access_types.h"
+#include "check/common/clock.h"
 #include "check/shm/shm.h"
 
 enum oriel_member_state_kind {

@@ -40,7 +40,7 @@ static struct envelope_count *envelope_count_get(struct oriel_matching *matching
     if (count != NULL)
         return count;
     count = calloc(1, sizeof *count);
-    if (count != NULL && !oriel_hash_table_set_alone(&matching->counts, key, count)) {
+    if (count != NULL && !oriel_hash_table_set_nolock(&matching->counts, key, count)) {
         free(count);
         count = NULL;
     }
@@ -111,7 +111,7 @@ static void overtaken_sends_give(struct oriel_matching *matching,
             sending->number - other->number > most)
             most = sending->number - other->number;
     if (most >= RANGE_MOST)
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
     for (uint32_t i = 1; i <= most && most < RANGE_MOST; i++) {
         struct oriel_key key = sent_key(matching, sending->envelope, sending->number - i);
         oriel_order_give_again(&key);
@@ -125,7 +125,7 @@ struct oriel_sending *oriel_send_begin(struct oriel_matching *matching, struct o
     pthread_mutex_lock(&matching->mutex);
     struct envelope_count *count = sending == NULL ? NULL : envelope_count_get(matching, to);
     if (count == NULL) {
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
         free(sending);
         sending = NULL;
     } else {
@@ -156,7 +156,7 @@ void oriel_send_end(struct oriel_matching *matching, struct oriel_sending *sendi
             oriel_order_forget(&key);
             count->sent--;
         } else {
-            oriel_order_doubt();
+            oriel_order_set_doubtful();
         }
     }
     pthread_mutex_unlock(&matching->mutex);

@@ -2,7 +2,8 @@
  * source, destination and tag in posting order. The nth receive takes the clock that the nth send
  * gave. Sends are numbered at the sender. Receives are numbered at the receiver, once no earlier
  * receive can still get their message. Where two orders are possible, the receive takes all
- * candidates. This file uses no MPI; ranks are those of MPI_COMM_WORLD. Any thread may call. */
+ * candidates. This file uses no MPI; ranks are those of MPI_COMM_WORLD. All functions are
+ * thread-safe. */
 #ifndef ORIEL_CHECK_ORDER_MESSAGE_MATCHING_H
 #define ORIEL_CHECK_ORDER_MESSAGE_MATCHING_H
 

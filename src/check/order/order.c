@@ -121,7 +121,7 @@ static bool key_is_remote(const struct oriel_key *key)
 /* A single thread needs no lock here. */
 static inline bool several_threads(void)
 {
-    return oriel_unlikely(oriel_check_several || oriel_check_watches);
+    return oriel_unlikely(oriel_check_many_threads || oriel_check_watches);
 }
 
 static inline void own_number_raise(void)
@@ -293,7 +293,7 @@ void oriel_order_unknown_end(void)
     pthread_mutex_unlock(&own.mutex);
 }
 
-void oriel_order_doubt(void)
+void oriel_order_set_doubtful(void)
 {
     if (!is_started() || oriel_given_is_doubtful())
         return;
@@ -301,7 +301,22 @@ void oriel_order_doubt(void)
     oriel_finding_count(
         "messages that cannot be told apart: each later one orders everything its sender did");
     if (own.remote != NULL)
-        own.remote->doubt();
+        own.remote->doubt(false);
+}
+
+/* The rank records no more accesses, so it no longer holds back the floor. */
+void oriel_order_leave(void)
+{
+    pthread_mutex_lock(&own.mutex);
+    bool works = is_started();
+    if (works) {
+        oriel_given_leave();
+        atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
+                              memory_order_release);
+    }
+    pthread_mutex_unlock(&own.mutex);
+    if (works && own.remote != NULL)
+        own.remote->doubt(true);
 }
 
 bool oriel_order_is_doubtful(void)
@@ -347,9 +362,9 @@ oriel_shm_offset oriel_order_snapshot(void)
     return place;
 }
 
-const oriel_tick *oriel_order_moment_clock(oriel_shm_offset place)
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset place)
 {
-    if (place == ORIEL_MOMENT_NOW)
+    if (place == ORIEL_SNAPSHOT_LIVE)
         return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;
     return oriel_clock_snapshot_clock(place);
 }

@@ -5,7 +5,7 @@
 #ifndef ORIEL_CHECK_ORDER_ORDER_H
 #define ORIEL_CHECK_ORDER_ORDER_H
 
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 #include "check/shm/shm.h"
 
 #include <limits.h>
@@ -48,7 +48,7 @@ struct oriel_order_remote {
     bool (*take_rank)(int world_rank, oriel_tick *out);
     void (*take_all)(oriel_tick *out);
     void (*floor)(oriel_tick *out);
-    void (*doubt)(void);
+    void (*doubt)(bool left);
     uint32_t (*count)(const struct oriel_key *key, uint32_t more);
 };
 void oriel_order_remote_set(const struct oriel_order_remote *remote);
@@ -92,7 +92,7 @@ void oriel_order_forget(const struct oriel_key *key);
 /* Adds more to a counter under the key, which orders nothing, and returns its new value. */
 uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more);
 
-/* Orders everything that the rank has done so remote before all further accesses of this process: for
+/* Orders everything that the rank has done so far before all further accesses of this process: for
  * calls that may have given any of it. Returns false if the rank is not reached. */
 bool oriel_order_take_rank(int world_rank);
 
@@ -112,8 +112,13 @@ void oriel_order_unknown_end(void);
 
 /* Marks the numbers of messages and collectives as unreliable in the whole job: from now on a
  * receiver takes everything from the sender, or from all members. */
-void oriel_order_doubt(void);
+void oriel_order_set_doubtful(void);
 bool oriel_order_is_doubtful(void);
+
+/* A call of this rank was left by a jump: from now on the rank's own order, and order that passes
+ * through it, is unknown. In the whole job, messages and collectives are in doubt and no conflict
+ * is reported (oriel_given_has_left). */
+void oriel_order_leave(void);
 
 /* --- for word_clocks.c --- */
 
@@ -130,15 +135,15 @@ uint64_t oriel_order_merge_count(void);
 
 /* In place of a snapshot: the own clock itself, with its value at the time of the look. Needs no
  * release. */
-enum { ORIEL_MOMENT_NOW = 1 };
+enum { ORIEL_SNAPSHOT_LIVE = 1 };
 
 /* Returns a snapshot of the current clock in shared memory, with a reference for the caller. The
  * snapshot is the same until the clock changes by a give or a take. */
 oriel_shm_offset oriel_order_snapshot(void);
 /* Makes a snapshot of another process's clock. */
 oriel_shm_offset oriel_order_snapshot_of(const oriel_tick *clock);
-void oriel_order_moment_release(oriel_shm_offset moment);
-const oriel_tick *oriel_order_moment_clock(oriel_shm_offset moment);
+void oriel_order_snapshot_release(oriel_shm_offset moment);
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset moment);
 
 /* Returns the own number now, for completions. */
 oriel_tick oriel_order_now(void);

@@ -4,7 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/delay.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 
 extern struct oriel_order_own {
@@ -17,7 +17,7 @@ extern struct oriel_order_own {
 /* Raises the own number because others have requested a larger one. */
 void oriel_order_raise_as_asked(void);
 
-static inline bool oriel_order_is_heeded(void)
+static inline bool oriel_order_has_no_request(void)
 {
     uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
     return oriel_likely(asked ==
@@ -27,7 +27,7 @@ static inline bool oriel_order_is_heeded(void)
 /* O2. Each of several threads raises it before it proceeds. */
 static inline void oriel_order_raise_if_requested(void)
 {
-    if (!oriel_order_is_heeded())
+    if (!oriel_order_has_no_request())
         oriel_order_raise_as_asked();
 }
 

@@ -118,7 +118,7 @@ void oriel_given_join(const struct oriel_key *key, uint32_t takers, bool more,
 {
     struct joining joining = {.takers = takers, .clock = clock};
     if (!oriel_shm_work(key, more ? 0 : given_bytes(), given_clock_merge, &joining) && !more)
-        oriel_given_lose();
+        oriel_given_set_lost();
 }
 
 struct taking {
@@ -167,7 +167,7 @@ uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more)
     return more;
 }
 
-void oriel_given_lose(void)
+void oriel_given_set_lost(void)
 {
     atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST);
 }
@@ -180,6 +180,18 @@ void oriel_given_set_client_lost(void)
 void oriel_given_set_doubtful(void)
 {
     atomic_store(&ranks->doubtful, 1);
+}
+
+void oriel_given_leave(void)
+{
+    oriel_given_set_doubtful();
+    atomic_fetch_or(&ranks->lost, ORIEL_GIVEN_LOST_RANK);
+}
+
+bool oriel_given_has_left(void)
+{
+    return ranks != NULL &&
+           (atomic_load_explicit(&ranks->lost, memory_order_acquire) & ORIEL_GIVEN_LOST_RANK) != 0;
 }
 
 bool oriel_given_is_doubtful(void)

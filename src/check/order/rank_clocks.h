@@ -4,7 +4,7 @@
 #ifndef ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 #define ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 #include "check/shm/shm.h"
 
 #include <stdatomic.h>
@@ -67,10 +67,10 @@ bool oriel_given_take(const struct oriel_key *key, uint32_t takers, unsigned how
 uint32_t oriel_given_count(const struct oriel_key *key, uint32_t more);
 
 /* A given clock found no room: a taker that finds no entry takes all clocks. */
-enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_CLIENT = 2 };
+enum { ORIEL_GIVEN_LOST = 1, ORIEL_GIVEN_LOST_CLIENT = 2, ORIEL_GIVEN_LOST_RANK = 4 };
 extern const _Atomic uint32_t *oriel_given_lost
     __attribute__((visibility("hidden"))); /* in this node's shared memory */
-void oriel_given_lose(void);
+void oriel_given_set_lost(void);
 static inline bool oriel_given_was_lost(void)
 {
     return atomic_load_explicit(oriel_given_lost, memory_order_acquire) != 0;
@@ -88,5 +88,10 @@ static inline bool oriel_given_client_was_lost(void)
 /* Message numbers are unreliable. */
 void oriel_given_set_doubtful(void);
 bool oriel_given_is_doubtful(void);
+
+/* A rank is no longer checked (oriel_order_leave): order may be unknown from now on, and message
+ * numbers are unreliable. */
+void oriel_given_leave(void);
+bool oriel_given_has_left(void);
 
 #endif

@@ -27,9 +27,7 @@
  * W4: A process that takes the word over stores giver before it has the lock, whose instruction is
  *     the fence. Until it has the lock it relies on nothing in the word, and others only see that
  *     the word is not theirs. Of several simultaneous ones, each stores giver again under the lock
- *     if another's is there, so giver is the last owner of the lock.
- * W5: A process that has acquired the lock to give, and does not, has taken nothing of the clock
- *     either: it leaves the word without a giver before it releases the lock. */
+ *     if another's is there, so giver is the last owner of the lock. */
 #include "check/order/word_clocks.h"
 
 #include "base/atomic.h"
@@ -46,7 +44,7 @@ enum { LEAST = 64, MOST = 1 << 16, WORD_SHIFT = ORIEL_WORD_SHIFT };
 
 static size_t words_bytes(uint64_t chains)
 {
-    return sizeof(struct oriel_words) + chains * sizeof(oriel_word_link);
+    return sizeof(struct oriel_text_format) + chains * sizeof(oriel_word_link);
 }
 
 static size_t word_bytes(void)
@@ -57,20 +55,20 @@ static size_t word_bytes(void)
            ~(size_t)(ORIEL_CACHE_LINE - 1); /* on cache lines of its own */
 }
 
-oriel_shm_offset oriel_words_make(uint64_t size_bytes)
+oriel_shm_offset oriel_word_clocks_make(uint64_t size_bytes)
 {
     uint64_t chains = size_bytes == 0 ? MOST : LEAST;
     while (chains < MOST && chains << WORD_SHIFT < size_bytes)
         chains *= 2;
     oriel_shm_offset place = oriel_shm_allocate(words_bytes(chains));
     if (place != 0)
-        ((struct oriel_words *)oriel_shm_at(place))->chains = chains;
+        ((struct oriel_text_format *)oriel_shm_at(place))->chains = chains;
     return place;
 }
 
-void oriel_words_free(oriel_shm_offset place)
+void oriel_word_clocks_free(oriel_shm_offset place)
 {
-    struct oriel_words *words = oriel_shm_at(place);
+    struct oriel_text_format *words = oriel_shm_at(place);
     if (words == NULL)
         return;
     for (uint64_t i = 0; i < words->chains; i++)
@@ -84,7 +82,7 @@ void oriel_words_free(oriel_shm_offset place)
 
 /* Returns the offset's word, or the word that it shares. NULL: no process has given, and *link is
  * the end of its chain. */
-static struct oriel_word_clock *word_find(struct oriel_words *words, uint64_t offset,
+static struct oriel_word_clock *word_find(struct oriel_text_format *words, uint64_t offset,
                                           _Atomic oriel_word_link **link)
 {
     struct oriel_word_clock *first = NULL;
@@ -102,13 +100,14 @@ static struct oriel_word_clock *word_find(struct oriel_words *words, uint64_t of
 }
 
 /* The first link of a chain always gets a word. */
-static bool is_first_link(const struct oriel_words *words, const _Atomic oriel_word_link *link)
+static bool is_first_link(const struct oriel_text_format *words,
+                          const _Atomic oriel_word_link *link)
 {
     return link >= words->first && link < words->first + words->chains;
 }
 
 /* W0 */
-struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset)
+struct oriel_word_clock *oriel_word_find_or_make(struct oriel_text_format *words, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
     oriel_shm_offset place = 0;
@@ -139,7 +138,7 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint
     return word;
 }
 
-bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
 {
     uint32_t rank = (uint32_t)oriel_order_rank();
     uint32_t giver = fetches ? rank : MIXED;
@@ -156,36 +155,18 @@ bool oriel_word_enter(struct oriel_word_clock *word, bool fetches)
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
-    return mine;
-}
-
-void oriel_word_leave(struct oriel_word_clock *word)
-{
-    atomic_store_explicit(&word->giver, MIXED, memory_order_relaxed); /* W5 */
-    oriel_shm_word_unlock(&word->owner);
-}
-
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine)
-{
-    uint32_t rank = (uint32_t)oriel_order_rank();
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[rank] = oriel_order_now();
     } else {
         if (fetches && !mine)
             oriel_order_merge(word->clock);
         atomic_store_explicit(&word->news, oriel_order_merge_count(), memory_order_release);
-        oriel_clock_take(word->clock, oriel_order_moment_clock(ORIEL_MOMENT_NOW),
+        oriel_clock_take(word->clock, oriel_order_snapshot_clock(ORIEL_SNAPSHOT_LIVE),
                          oriel_shm_world_size());
     }
     oriel_delay();
     oriel_shm_word_unlock(&word->owner);
     oriel_order_raise();
-}
-
-void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
-{
-    bool mine = oriel_word_enter(word, fetches);
-    oriel_word_give_entered(word, fetches, mine);
 }
 
 bool oriel_word_give(oriel_shm_offset place, uint64_t offset, bool fetches)

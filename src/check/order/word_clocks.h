@@ -14,8 +14,8 @@
 
 /* Makes the words of a memory of about size_bytes (0: unknown). Returns 0 when the shared memory is
  * full. */
-oriel_shm_offset oriel_words_make(uint64_t size_bytes);
-void oriel_words_free(oriel_shm_offset words);
+oriel_shm_offset oriel_word_clocks_make(uint64_t size_bytes);
+void oriel_word_clocks_free(oriel_shm_offset words);
 
 typedef uint32_t oriel_word_link; /* index of a word's first line; 0: none */
 
@@ -34,7 +34,7 @@ _Static_assert(ORIEL_SHM_MOST_BYTES / ORIEL_CACHE_LINE - 1 <= UINT32_MAX,
                "a link reaches all of the shared memory");
 
 enum { ORIEL_WORD_SHIFT = 3 };
-struct oriel_words {
+struct oriel_text_format {
     uint64_t chains; /* a power of 2 */
     _Atomic uint64_t count;
     _Atomic oriel_word_link first[];
@@ -57,21 +57,16 @@ bool oriel_word_take(oriel_shm_offset words, uint64_t offset);
 /* --- in steps, for a word to which this process gave last --- */
 
 /* Returns the word at the offset, and makes it if needed. NULL: the shared memory is full. */
-struct oriel_word_clock *oriel_word_find_or_make(struct oriel_words *words, uint64_t offset);
+struct oriel_word_clock *oriel_word_find_or_make(struct oriel_text_format *words, uint64_t offset);
 
 void oriel_word_give_to(struct oriel_word_clock *word, bool fetches);
 
-/* Gives in two steps; the first has a locked instruction, followed by a full fence.
- * oriel_word_enter acquires the word's lock and returns whether this process was its giver.
- * oriel_word_leave releases the lock without a give; the word then has no giver. */
-bool oriel_word_enter(struct oriel_word_clock *word, bool fetches);
-void oriel_word_give_entered(struct oriel_word_clock *word, bool fetches, bool mine);
-void oriel_word_leave(struct oriel_word_clock *word);
 void oriel_word_merge(struct oriel_word_clock *word);
 
 /* Finds a word in two steps. Most words are the first of their chains, and the first step
  * prefetches that line. */
-static inline oriel_word_link oriel_word_first(const struct oriel_words *words, uint64_t offset)
+static inline oriel_word_link oriel_word_first(const struct oriel_text_format *words,
+                                               uint64_t offset)
 {
     oriel_word_link first = atomic_load_explicit(
         &words->first[(offset >> ORIEL_WORD_SHIFT) & (words->chains - 1)], memory_order_acquire);
@@ -79,8 +74,8 @@ static inline oriel_word_link oriel_word_first(const struct oriel_words *words, 
     return first;
 }
 
-static inline struct oriel_word_clock *oriel_word_behind(struct oriel_words *words,
-                                                         oriel_word_link first, uint64_t offset)
+static inline struct oriel_word_clock *oriel_word_after(struct oriel_text_format *words,
+                                                        oriel_word_link first, uint64_t offset)
 {
     struct oriel_word_clock *word = oriel_word_linked(first);
     return oriel_likely(first != 0 && word->offset == offset)
@@ -90,8 +85,8 @@ static inline struct oriel_word_clock *oriel_word_behind(struct oriel_words *wor
 
 static inline struct oriel_word_clock *oriel_word_at(oriel_shm_offset words, uint64_t offset)
 {
-    struct oriel_words *all = oriel_shm_at(words);
-    return oriel_word_behind(all, oriel_word_first(all, offset), offset);
+    struct oriel_text_format *all = oriel_shm_at(words);
+    return oriel_word_after(all, oriel_word_first(all, offset), offset);
 }
 
 static inline bool oriel_word_is_giver(const struct oriel_word_clock *word, uint32_t rank)

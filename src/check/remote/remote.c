@@ -59,7 +59,7 @@ bool oriel_check_remote_start(const int *machine_of, int world_size, int own_mac
     return true;
 }
 
-void oriel_check_remote_span(void)
+void oriel_check_remote_connect_all(void)
 {
     oriel_check_remote_order_set();
 }
@@ -79,24 +79,24 @@ void oriel_check_remote_stop(void)
     remote.channels = NULL;
 }
 
-int oriel_check_remote_machine(int world_rank)
+int oriel_check_remote_node_of(int world_rank)
 {
     return world_rank < 0 || world_rank >= remote.world_size ? -1 : remote.machine_of[world_rank];
 }
 
-int oriel_check_remote_own_machine(void)
+int oriel_check_remote_own_node(void)
 {
     return remote.own;
 }
 
-int oriel_check_remote_machines(void)
+int oriel_check_remote_node_count(void)
 {
     return remote.count;
 }
 
 bool oriel_check_remote_is_lost(void)
 {
-    return remote.lost;
+    return remote.lost || oriel_given_has_left();
 }
 
 void oriel_check_remote_set_gap(void)
@@ -191,8 +191,9 @@ bool oriel_check_remote_ask(int node, struct oriel_check_remote_request *request
     return answered;
 }
 
-bool oriel_check_remote_note(int node, uint64_t window, const struct oriel_member_state_ask *ask,
-                             struct oriel_member_state_answer *answer)
+bool oriel_check_remote_member_state(int node, uint64_t window,
+                                     const struct oriel_member_state_ask *ask,
+                                     struct oriel_member_state_answer *answer)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE,
                                                  .words = {window}};

@@ -51,15 +51,16 @@ bool oriel_check_remote_start(const int *machine_of, int world_size, int own_mac
 bool oriel_check_remote_try(void);
 
 /* From now on order and call sites are shared by all nodes. */
-void oriel_check_remote_span(void);
+void oriel_check_remote_connect_all(void);
 void oriel_check_remote_stop(void);
 
 /* The node of a rank, and this one. */
-int oriel_check_remote_machine(int world_rank);
-int oriel_check_remote_own_machine(void);
-int oriel_check_remote_machines(void);
+int oriel_check_remote_node_of(int world_rank);
+int oriel_check_remote_own_node(void);
+int oriel_check_remote_node_count(void);
 
-/* A server did not answer, which was counted: order may be unknown. */
+/* A server did not answer, or a rank is no longer checked; both are counted. Order may be
+ * unknown. */
 bool oriel_check_remote_is_lost(void);
 
 /* Whether the counts of all members arrive: no process has lost this node's server, and no server
@@ -76,7 +77,7 @@ enum oriel_check_remote_kind {
     ORIEL_CHECK_REMOTE_FORGET,    /* key */
     ORIEL_CHECK_REMOTE_TAKE_RANK, /* rank. Answer: whether it is on that node; a clock */
     ORIEL_CHECK_REMOTE_TAKE_ALL,  /* Answer: a clock */
-    ORIEL_CHECK_REMOTE_DOUBT,
+    ORIEL_CHECK_REMOTE_DOUBT,     /* whether a rank has left (oriel_order_leave) */
     /* key; increment. Answer: the new number, and 1 << 32 if the server has lost a process that
      * asked it */
     ORIEL_CHECK_REMOTE_COUNT,
@@ -124,7 +125,8 @@ bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *requ
 /* A question about a window's members (member_state.h). */
 struct oriel_member_state_ask;
 struct oriel_member_state_answer;
-bool oriel_check_remote_note(int machine, uint64_t window, const struct oriel_member_state_ask *ask,
-                             struct oriel_member_state_answer *answer);
+bool oriel_check_remote_member_state(int machine, uint64_t window,
+                                     const struct oriel_member_state_ask *ask,
+                                     struct oriel_member_state_answer *answer);
 
 #endif

@@ -3,10 +3,10 @@
  * closed. */
 #include "check/remote/remote_answer.h"
 
-#include "check/access/history_proxy.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/order/rank_clocks.h"
+#include "check/remote/history_proxy.h"
 #include "check/remote/remote_socket.h"
 #include "check/remote/remote_validate.h"
 #include "check/remote/remote_waits.h"
@@ -46,7 +46,7 @@ static bool access_add(const struct oriel_check_remote_request *request, char *d
     access->moment =
         oriel_order_snapshot_of((const oriel_tick *)(const void *)(data + sizeof *access));
     *ticket = oriel_history_add(request->words[0], access, extents, count, conflict_collect, found);
-    oriel_order_moment_release(access->moment);
+    oriel_order_snapshot_release(access->moment);
     return true;
 }
 
@@ -123,7 +123,12 @@ static struct iovec request_serve(struct oriel_check_remote_worker *worker,
         answer->word = oriel_rank_take((int)words[0], worker->clock);
         return clock;
     case ORIEL_CHECK_REMOTE_TAKE_ALL: oriel_ranks_take_all(-1, worker->clock); return clock;
-    case ORIEL_CHECK_REMOTE_DOUBT: oriel_given_set_doubtful(); return nothing;
+    case ORIEL_CHECK_REMOTE_DOUBT:
+        if (words[0] != 0)
+            oriel_given_leave();
+        else
+            oriel_given_set_doubtful();
+        return nothing;
     case ORIEL_CHECK_REMOTE_COUNT:
         answer->word = oriel_given_count(&request->key, (uint32_t)words[0]) |
                        (uint64_t)oriel_given_client_was_lost() << 32;

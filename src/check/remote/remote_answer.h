@@ -2,7 +2,7 @@
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_ANSWER_H
 #define ORIEL_CHECK_REMOTE_REMOTE_ANSWER_H
 
-#include "check/order/clock.h"
+#include "check/common/clock.h"
 
 #include <stdbool.h>
 #include <stddef.h>

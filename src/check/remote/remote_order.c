@@ -18,8 +18,8 @@ static size_t clock_bytes(void)
 
 static uint64_t key_home(int world_rank)
 {
-    int node = oriel_check_remote_machine(world_rank);
-    return node < 0 || node == oriel_check_remote_own_machine()
+    int node = oriel_check_remote_node_of(world_rank);
+    return node < 0 || node == oriel_check_remote_own_node()
                ? 0
                : (uint64_t)(unsigned)(node + 1) << ORIEL_ORDER_HOME_SHIFT;
 }
@@ -76,26 +76,27 @@ static bool remote_take_rank(int world_rank, oriel_tick *out)
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_RANK,
                                                  .words = {(uint64_t)world_rank}};
     uint64_t word = 0;
-    clock_ask(oriel_check_remote_machine(world_rank), &request, &word, out);
+    clock_ask(oriel_check_remote_node_of(world_rank), &request, &word, out);
     return word != 0;
 }
 
 static void remote_take_all(oriel_tick *out)
 {
-    for (int node = 0; node < oriel_check_remote_machines(); node++) {
+    for (int node = 0; node < oriel_check_remote_node_count(); node++) {
         struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_TAKE_ALL};
         uint64_t word;
-        if (node != oriel_check_remote_own_machine())
+        if (node != oriel_check_remote_own_node())
             clock_ask(node, &request, &word, out);
     }
 }
 
-static void remote_doubt(void)
+static void remote_doubt(bool left)
 {
-    for (int node = 0; node < oriel_check_remote_machines(); node++) {
-        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT};
+    for (int node = 0; node < oriel_check_remote_node_count(); node++) {
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_DOUBT,
+                                                     .words = {left}};
         struct oriel_check_remote_answer answer;
-        if (node != oriel_check_remote_own_machine())
+        if (node != oriel_check_remote_own_node())
             oriel_check_remote_ask(node, &request, NULL, 0, &answer, NULL, 0);
     }
 }
@@ -116,10 +117,10 @@ static void remote_floor(oriel_tick *out)
 {
     oriel_tick *clock = calloc(1, clock_bytes());
     bool known = clock != NULL;
-    for (int node = 0; node < oriel_check_remote_machines() && known; node++) {
+    for (int node = 0; node < oriel_check_remote_node_count() && known; node++) {
         struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_FLOOR};
         struct oriel_check_remote_answer answer;
-        if (node == oriel_check_remote_own_machine())
+        if (node == oriel_check_remote_own_node())
             continue;
         known = oriel_check_remote_ask(node, &request, NULL, 0, &answer, clock, clock_bytes()) &&
                 answer.len_bytes == clock_bytes();
@@ -153,6 +154,6 @@ void oriel_check_remote_order_set(void)
                                                     .doubt = remote_doubt,
                                                     .count = remote_count};
     oriel_order_remote_set(&order);
-    if (oriel_check_remote_own_machine() != 0)
+    if (oriel_check_remote_own_node() != 0)
         oriel_sites_remote_set(site_ask);
 }

@@ -6,7 +6,7 @@
 #include "base/options.h"
 #include "base/reserve_fd.h"
 #include "base/status.h"
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 #include "check/remote/remote_answer.h"
 #include "check/remote/remote_auth.h"
@@ -78,7 +78,8 @@ static void server_pause(struct server *server)
 static void client_accept(struct server *server)
 {
     stranger_drop(server);
-    int fd = oriel_reserve_fd_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
+    int fd =
+        oriel_reserve_fd_move_high(accept4(server->fds[LISTENER].fd, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0) {
         server_pause(server);
         return;
@@ -165,11 +166,12 @@ static bool server_start(struct server *server, const struct oriel_check_remote_
             close(listener);
         return false;
     }
-    server->bell = oriel_reserve_fd_high(bell[1]);
+    server->bell = oriel_reserve_fd_move_high(bell[1]);
     server->fds[LISTENER] = (struct pollfd){.fd = listener, .events = POLLIN};
-    server->fds[BELL] = (struct pollfd){.fd = oriel_reserve_fd_high(bell[0]), .events = POLLIN};
+    server->fds[BELL] =
+        (struct pollfd){.fd = oriel_reserve_fd_move_high(bell[0]), .events = POLLIN};
     server->count = CONNECTIONS;
-    oriel_check_several = true;
+    oriel_check_many_threads = true;
     pthread_attr_init(&how);
     pthread_attr_setstacksize(&how, STACK_BYTES);
     block_signals(&before);

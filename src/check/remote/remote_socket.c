@@ -45,7 +45,7 @@ static int listener_bind(int family)
 
 int oriel_check_remote_listen(uint16_t *port)
 {
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len_bytes = sizeof bound;
     int fd = listener_bind(AF_INET6);
     if (fd < 0)
@@ -57,11 +57,10 @@ int oriel_check_remote_listen(uint16_t *port)
             close(fd);
         return -1;
     }
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult,clang-analyzer-core.CallAndMessage):
-     * it is written */
+    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): getsockname has written the port */
     *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
                                               : ((struct sockaddr_in *)&bound)->sin_port);
-    return oriel_reserve_fd_high(fd);
+    return oriel_reserve_fd_move_high(fd);
 }
 
 static void address_add(struct oriel_check_remote_address *out, const struct sockaddr *address)
@@ -174,7 +173,7 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
         if (fd >= 0 && oriel_check_remote_prove(fd, to->key)) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
             oriel_check_remote_limit(fd, oriel_options()->timeout_s);
-            return oriel_reserve_fd_high(fd);
+            return oriel_reserve_fd_move_high(fd);
         }
         if (fd >= 0)
             close(fd);

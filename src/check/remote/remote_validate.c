@@ -103,7 +103,8 @@ bool oriel_check_remote_access_is_valid(const struct oriel_access *access,
     return holds;
 }
 
-bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes)
+bool oriel_check_remote_conflicts_are_valid(const struct oriel_conflict *conflicts,
+                                            size_t len_bytes)
 {
     bool holds = len_bytes % sizeof *conflicts == 0;
     for (size_t i = 0; i < len_bytes / sizeof *conflicts && holds; i++) {

@@ -4,7 +4,7 @@
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 #define ORIEL_CHECK_REMOTE_REMOTE_VALIDATE_H
 
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 #include "check/deadlock/wait_internal.h"
 #include "check/remote/remote.h"
 
@@ -17,7 +17,8 @@ bool oriel_check_remote_access_is_valid(const struct oriel_access *access,
                                         const struct oriel_access_extent *extents, size_t count);
 
 /* The same for answers; len_bytes: of the whole answer. */
-bool oriel_check_remote_conflicts_hold(const struct oriel_conflict *conflicts, size_t len_bytes);
+bool oriel_check_remote_conflicts_are_valid(const struct oriel_conflict *conflicts,
+                                            size_t len_bytes);
 bool oriel_check_remote_reports_are_valid(const struct oriel_wait_report *reports,
                                           size_t len_bytes);
 bool oriel_check_remote_progress_is_valid(const struct oriel_collective_progress *progress,

@@ -46,7 +46,7 @@ static void *node_ask(int node, struct oriel_check_remote_request *request, size
     struct oriel_check_remote_answer answer = {.word = 0};
     void *data = calloc(1, room_bytes);
     bool answered = data != NULL;
-    if (answered && node == oriel_check_remote_own_machine())
+    if (answered && node == oriel_check_remote_own_node())
         answer.len_bytes = oriel_check_remote_waits_answer(request, data, &answer.word);
     else
         answered =
@@ -92,16 +92,16 @@ static bool node_key_is_given(int node, const struct oriel_key *key)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_GIVEN, .key = *key};
     struct oriel_check_remote_answer answer = {.word = 0};
-    if (node == oriel_check_remote_own_machine())
+    if (node == oriel_check_remote_own_node())
         return oriel_wait_is_given(key);
     return !oriel_check_remote_ask(node, &request, NULL, 0, &answer, NULL, 0) || answer.word != 0;
 }
 
-const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void)
+const struct oriel_wait_snapshot_remote *oriel_check_remote_waits(void)
 {
-    static const struct oriel_wait_snapshot_remote remote = {.nodes = oriel_check_remote_machines,
+    static const struct oriel_wait_snapshot_remote remote = {.nodes = oriel_check_remote_node_count,
                                                              .machine_of =
-                                                                 oriel_check_remote_machine,
+                                                                 oriel_check_remote_node_of,
                                                              .reports = node_reports,
                                                              .progress = node_progress,
                                                              .is_given = node_key_is_given};

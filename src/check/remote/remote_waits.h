@@ -6,7 +6,7 @@
 #include "check/deadlock/wait_snapshot.h"
 #include "check/remote/remote.h"
 
-const struct oriel_wait_snapshot_remote *oriel_check_remote_look(void);
+const struct oriel_wait_snapshot_remote *oriel_check_remote_waits(void);
 
 /* The maximum size of an answer. */
 size_t oriel_check_remote_waits_bytes(void);

@@ -52,7 +52,7 @@ const char *oriel_call_name(uint16_t call)
         [ORIEL_CALL_NONE] = "",
 #define CALL(name)        [ORIEL_CALL_##name] = "MPI_" #name,
 #define LOCAL(name, text) [ORIEL_CALL_##name] = text,
-#include "check/intercept/checked_calls.def"
+#include "check/report/checked_calls.def"
 #undef CALL
 #undef LOCAL
     };
@@ -65,7 +65,7 @@ static void sites_init(void *at)
     oriel_shm_lock_init(&fresh->lock);
 }
 
-enum oriel_status oriel_sites_start(void)
+enum oriel_status oriel_call_sites_start(void)
 {
     ask = NULL;
     sites = oriel_shm_at(oriel_shm_find(&sites_key, sizeof *sites, sites_init));

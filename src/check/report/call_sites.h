@@ -1,17 +1,17 @@
 /* Call sites. An address of this process becomes a code that means the same in all checked
  * processes of the job: the number of its module in the checker's shared memory, and the offset in
- * it. The helper finds file and line when a finding is reported. Any thread may call. */
+ * it. The helper finds file and line when a finding is reported. All functions are thread-safe. */
 #ifndef ORIEL_CHECK_REPORT_CALL_SITES_H
 #define ORIEL_CHECK_REPORT_CALL_SITES_H
 
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 #include "check/report/finding_record.h"
 
 enum oriel_call {
     ORIEL_CALL_NONE,
 #define CALL(name)        ORIEL_CALL_##name,
 #define LOCAL(name, text) CALL(name)
-#include "check/intercept/checked_calls.def"
+#include "check/report/checked_calls.def"
 #undef CALL
 #undef LOCAL
     ORIEL_CALL_COUNT
@@ -22,7 +22,7 @@ const char *oriel_call_name(uint16_t call);
 
 /* Starts the tables once the shared memory is mapped. Before that, and without room, codes are bare
  * addresses. */
-enum oriel_status oriel_sites_start(void);
+enum oriel_status oriel_call_sites_start(void);
 
 /* Returns the code of a return address, or of the address of a load or store. Takes some ns if this
  * thread has asked for it before, some us the first time. */

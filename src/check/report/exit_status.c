@@ -34,7 +34,7 @@ static bool other_processes_ended(struct oriel_findings *findings)
 {
     for (size_t at = 0; at < ORIEL_FINDING_PROCESSES; at++) {
         uint64_t word = findings->processes[at];
-        if (word != 0 && oriel_identity_word_lives(word))
+        if (word != 0 && oriel_identity_word_alive(word))
             return false;
     }
     return true;

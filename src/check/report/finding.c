@@ -11,6 +11,7 @@
 #include "check/report/call_sites.h"
 
 #include <execinfo.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ const struct oriel_rule_text *oriel_rule_text(uint32_t rule)
     static const struct oriel_rule_text texts[] = {
 #define RULE(name, number_, title_, text, example, remedy_)                                        \
     {.number = number_, .title = title_, .remedy = remedy_},
-#include "check/rules/rules.def"
+#include "check/report/rules.def"
 #undef RULE
     };
     static const struct oriel_rule_text unknown = {
@@ -189,7 +190,7 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
     void *addresses[FRAMES];
     struct oriel_record_site described;
     struct oriel_site site = {.address =
-                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_tell),
+                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_report),
                               .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
@@ -219,8 +220,8 @@ static void places_find(struct oriel_record_finding *record)
     size_t len_bytes = (size_t)(SITES + frames) * sizeof *places;
     for (int i = 0; i < SITES; i++)
         places[i] = *sites[i];
-    if (oriel_helper_ask_kept(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes, &answer,
-                              &answer_bytes) &&
+    if (oriel_helper_request_persistent(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes,
+                                        &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
         memcpy(places, answer, len_bytes);
     for (int i = 0; i < SITES; i++)
@@ -231,7 +232,7 @@ static void places_find(struct oriel_record_finding *record)
     free(places);
 }
 
-void oriel_finding_tell(const struct oriel_finding *finding)
+void oriel_finding_report(const struct oriel_finding *finding)
 {
     bool fresh;
     if (findings == NULL)
@@ -250,6 +251,26 @@ void oriel_finding_tell(const struct oriel_finding *finding)
     places_find(&entry->record);
     oriel_text_finding(&text, &entry->record);
     oriel_text_write(&text);
+}
+
+void oriel_finding_left(const char *name, const struct oriel_site *site)
+{
+    char bytes[TEXT_BYTES];
+    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
+    struct oriel_record_finding *record = calloc(1, sizeof *record);
+    oriel_text_add(&text, "oriel: rank %" PRIu32 ": %s ", site->world_rank,
+                   name == NULL ? "a call" : name);
+    if (record != NULL) {
+        site_describe(*site, site->world_rank, &record->here);
+        places_find(record);
+        oriel_text_place(&text, &record->here.place);
+    }
+    oriel_text_add(&text, " was left by a jump; this rank is no longer checked, and no conflicts "
+                          "are reported from now on\n");
+    oriel_text_write(&text);
+    free(record);
+    oriel_finding_count("ranks no longer checked after a call was left by a jump, and conflicts "
+                        "no longer reported");
 }
 
 void oriel_finding_count(const char *what)

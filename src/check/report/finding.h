@@ -4,11 +4,11 @@
 #ifndef ORIEL_CHECK_REPORT_FINDING_H
 #define ORIEL_CHECK_REPORT_FINDING_H
 
-#include "check/access/history.h"
+#include "check/common/access_types.h"
 
 enum oriel_rule {
 #define RULE(name, number, title, text, example, remedy) ORIEL_RULE_##name,
-#include "check/rules/rules.def"
+#include "check/report/rules.def"
 #undef RULE
     ORIEL_RULE_COUNT
 };
@@ -36,16 +36,20 @@ static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = 
 /* Reports a finding, or counts it if an equal one was reported: same rule, window name and sites,
  * in either order. The caller may hold no lock: another process, started for the first finding, is
  * asked for lines and reads debug information. Sites are from oriel_site_here. */
-void oriel_finding_tell(const struct oriel_finding *finding);
+void oriel_finding_report(const struct oriel_finding *finding);
 
 /* Counts an event for the summary, such as "calls not modelled: MPI_File_write". */
 void oriel_finding_count(const char *what);
+
+/* A call of this rank was left by a jump: prints one line, and counts it for the summary. name: of
+ * the function, or NULL; site: of any kind of call. */
+void oriel_finding_left(const char *name, const struct oriel_site *site);
 
 /* The program's own loads and stores are instrumented: the summary then reports them as watched.
  * May be called before oriel_finding_start. */
 void oriel_finding_local_watched(void);
 
-/* Starts findings after oriel_sites_start, with the shared memory mapped. The options ORIEL_CHECK_*
+/* Starts findings after oriel_call_sites_start, with the shared memory mapped. The options ORIEL_CHECK_*
  * set the outputs. */
 enum oriel_status oriel_finding_start(void);
 

@@ -200,8 +200,8 @@ static void json_write(const struct oriel_summary *summary)
         memcpy(request + 1, summary->records, records_bytes);
         memcpy((char *)(request + 1) + records_bytes, summary->counts, counts_bytes);
     }
-    bool asked = request != NULL &&
-                 oriel_helper_ask(ORIEL_HELPER_JSON, request, len_bytes, &answer, &answer_bytes);
+    bool asked = request != NULL && oriel_helper_request(ORIEL_HELPER_JSON, request, len_bytes,
+                                                         &answer, &answer_bytes);
     if (!asked || answer_bytes > 0) {
         oriel_text_add(&text, "oriel: check: %s was not written: %.*s\n", file,
                        asked ? (int)answer_bytes : 64,

@@ -1,6 +1,6 @@
 /* Checks the arguments of operations and synchronisations against the window: ranks, assertions,
  * datatypes, sizes, ranges (MPI-4.1, 13.3). Findings name the values of both sides. */
-#include "check/intercept/windows_operate.h"
+#include "check/window/operation.h"
 
 #include "base/tls_cache.h"
 #include "check/access/datatype_runs.h"
@@ -25,7 +25,7 @@ static bool argument_report(const struct oriel_checked *window, struct oriel_fin
     vsnprintf(finding->detail, sizeof finding->detail, format, arguments);
     va_end(arguments);
     finding->rule = rule;
-    oriel_window_tell(window, finding, site);
+    oriel_window_report(window, finding, site);
     return false;
 }
 
@@ -102,15 +102,16 @@ static bool side_type_find(struct oriel_operation *operation, const char *which,
     if (oriel_unlikely(count < 0))
         return operation_report(
             operation, ORIEL_RULE_ARGUMENT,
-            oriel_words("The %s's count, %lld, is negative.", which, (long long)count));
+            oriel_text_format("The %s's count, %lld, is negative.", which, (long long)count));
     if (type != &operation->target_type && datatype == operation->target_datatype) {
         *type = operation->target_type;
         return true;
     }
     if (oriel_likely(type_find_cached(datatype, type)))
         return true;
-    return operation_report(operation, ORIEL_RULE_DATATYPE,
-                            oriel_words("The %s's datatype is invalid or not committed.", which));
+    return operation_report(
+        operation, ORIEL_RULE_DATATYPE,
+        oriel_text_format("The %s's datatype is invalid or not committed.", which));
 }
 
 static uint64_t product_or_max(MPI_Count count, uint64_t each)
@@ -308,7 +309,7 @@ static bool not_attached_report(struct oriel_operation *operation, struct oriel_
                                 struct oriel_member_range nearest)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    operation->withheld = !oriel_start_on_this_machine(
+    operation->withheld = !oriel_rank_is_on_this_node(
         (int32_t)operation->window->members[operation->target_rank].world_rank);
     oriel_window_place(operation->window, &finding, operation->target_rank, (int64_t)run.address,
                        run.len_bytes);
@@ -385,7 +386,7 @@ bool oriel_argument_range(struct oriel_operation *operation)
     if (oriel_unlikely(operation->target_disp < 0))
         return operation_report(
             operation, ORIEL_RULE_NEGATIVE_DISPLACEMENT,
-            oriel_words("The displacement is %lld.", (long long)operation->target_disp));
+            oriel_text_format("The displacement is %lld.", (long long)operation->target_disp));
     if (oriel_unlikely(!target_bytes_find(operation, &offset, &low_bytes, &high_bytes)))
         return operation_report(operation, ORIEL_RULE_RANGE, "The access is beyond any memory.");
     operation->offset = offset;

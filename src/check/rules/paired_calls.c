@@ -1,7 +1,7 @@
 /* Calls of two members that belong together: posts and starts, fences and their counts. At the end
  * of the window, calls without a counterpart are reported, and members that wait for one are
  * released (windows_free.c). The later of two calls makes the report. */
-#include "check/intercept/windows_table.h"
+#include "check/window/window_steps.h"
 
 #include <stdio.h>
 
@@ -14,13 +14,13 @@ static void paired_call_report(const struct oriel_checked *window, enum oriel_ru
     finding.target = target;
     finding.other = *other;
     snprintf(finding.detail, sizeof finding.detail, "%s", detail);
-    oriel_window_tell(window, &finding, site);
+    oriel_window_report(window, &finding, site);
 }
 
 /* --- post and start --- */
 
-void oriel_hint_post(struct oriel_checked *window, int32_t origin, int assert,
-                     const struct oriel_site *site)
+void oriel_paired_post(struct oriel_checked *window, int32_t origin, int assert,
+                       const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_POST,
@@ -37,14 +37,14 @@ static bool post_is_ordered(const struct oriel_checked *window, int32_t target,
                             oriel_tick post_tick)
 {
     oriel_shm_offset moment = oriel_order_snapshot();
-    bool known = moment == 0 ||
-                 post_tick <= oriel_order_moment_clock(moment)[window->members[target].world_rank];
-    oriel_order_moment_release(moment);
+    bool known = moment == 0 || post_tick <= oriel_order_snapshot_clock(
+                                                 moment)[window->members[target].world_rank];
+    oriel_order_snapshot_release(moment);
     return known;
 }
 
-void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
-                      const struct oriel_site *site)
+void oriel_paired_start(struct oriel_checked *window, int32_t target, int assert,
+                        const struct oriel_site *site)
 {
     static const struct oriel_site none = {.call = 0};
     struct oriel_member_state_answer answer;
@@ -55,7 +55,8 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
     if (answer.gone_rank >= 0)
         paired_call_report(
             window, ORIEL_RULE_UNMATCHED_GROUPS, target, site, &answer.gone_site,
-            oriel_words("Rank %d frees the window without an MPI_Win_post for this rank.", target));
+            oriel_text_format("Rank %d frees the window without an MPI_Win_post for this rank.",
+                              target));
     bool posted = answer.posts >= window->started[target];
     if (window->ordered && (assert &MPI_MODE_NOCHECK) &&
         !(posted && post_is_ordered(window, target, answer.tick)))
@@ -64,7 +65,7 @@ void oriel_hint_start(struct oriel_checked *window, int32_t target, int assert,
                            "The target's MPI_Win_post is not ordered before this call.");
 }
 
-void oriel_hint_call_failed(struct oriel_checked *window, int32_t other, bool starts)
+void oriel_paired_call_failed(struct oriel_checked *window, int32_t other, bool starts)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind =
@@ -86,15 +87,16 @@ static void unequal_pairs_report(struct oriel_checked *window, bool starts,
     for (; ask.number < (uint64_t)window->n && oriel_window_ask(window, 0, &ask, &answer) &&
            answer.found;
          ask.number++)
-        paired_call_report(window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank,
-                           &answer.site, site,
-                           starts ? oriel_words("Rank %d has not called MPI_Win_post for rank %d.",
-                                                window->rank, answer.rank)
-                                  : oriel_words("Rank %d has not called MPI_Win_start for rank %d.",
-                                                answer.rank, window->rank));
+        paired_call_report(
+            window, ORIEL_RULE_UNMATCHED_GROUPS, starts ? window->rank : answer.rank, &answer.site,
+            site,
+            starts ? oriel_text_format("Rank %d has not called MPI_Win_post for rank %d.",
+                                       window->rank, answer.rank)
+                   : oriel_text_format("Rank %d has not called MPI_Win_start for rank %d.",
+                                       answer.rank, window->rank));
 }
 
-void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
+void oriel_paired_window_end(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {
@@ -102,19 +104,19 @@ void oriel_hint_end(struct oriel_checked *window, const struct oriel_site *site)
     if (!oriel_window_ask(window, 0, &ask, &answer))
         return;
     if (answer.found)
-        paired_call_report(
-            window, ORIEL_RULE_FENCE_COUNTS, window->rank, &answer.site, site,
-            oriel_words("Rank %d frees the window without calling this fence.", window->rank));
+        paired_call_report(window, ORIEL_RULE_FENCE_COUNTS, window->rank, &answer.site, site,
+                           oriel_text_format("Rank %d frees the window without calling this fence.",
+                                             window->rank));
     unequal_pairs_report(window, true, site);
 }
 
-void oriel_hint_ended(struct oriel_checked *window, const struct oriel_site *site)
+void oriel_paired_window_ended(struct oriel_checked *window, const struct oriel_site *site)
 {
     unequal_pairs_report(window, false, site);
 }
 
-enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct oriel_site *site,
-                                    int32_t *rank)
+enum oriel_wanted oriel_paired_wanted(struct oriel_checked *window, const struct oriel_site *site,
+                                      int32_t *rank)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_WANTED, .member = window->rank};
@@ -126,7 +128,7 @@ enum oriel_wanted oriel_hint_wanted(struct oriel_checked *window, const struct o
     if (answer.found == ORIEL_WANTED_START)
         paired_call_report(
             window, ORIEL_RULE_UNMATCHED_GROUPS, window->rank, &answer.site, site,
-            oriel_words("Rank %d frees the window without an MPI_Win_start for rank %d.",
-                        window->rank, *rank));
+            oriel_text_format("Rank %d frees the window without an MPI_Win_start for rank %d.",
+                              window->rank, *rank));
     return (enum oriel_wanted)answer.found;
 }

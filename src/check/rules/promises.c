@@ -10,9 +10,9 @@
  *
  * MPI_MODE_NOSTORE: the window keeps its process's clock from just before the last synchronisation
  * gave it. Stores of this process that are not in that clock came after it. */
-#include "check/access/history_proxy.h"
-#include "check/intercept/windows_operate.h"
+#include "check/remote/history_proxy.h"
 #include "check/remote/remote.h"
+#include "check/window/operation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool info_has_value(MPI_Info info, const char *key, const char *value)
            flag && strcmp(found, value) == 0;
 }
 
-uint64_t oriel_hint_promises(MPI_Info info)
+uint64_t oriel_promises_read(MPI_Info info)
 {
     uint64_t promises = 0;
     if (info == MPI_INFO_NULL || !info)
@@ -53,12 +53,12 @@ static void promise_report(const struct oriel_checked *window, enum oriel_rule r
     if (other != NULL)
         finding.other = *other;
     snprintf(finding.detail, sizeof finding.detail, "%s", detail);
-    oriel_window_tell(window, &finding, site);
+    oriel_window_report(window, &finding, site);
 }
 
 /* --- creation --- */
 
-void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *site)
+void oriel_promises_creation(struct oriel_checked *window, const struct oriel_site *site)
 {
     const struct oriel_checked_member *first = &window->members[0];
     const struct oriel_checked_member *own = &window->members[window->rank];
@@ -75,17 +75,17 @@ void oriel_hint_creation(struct oriel_checked *window, const struct oriel_site *
         return;
     if ((window->promises & ORIEL_PROMISE_SAME_SIZE) && own->size_bytes != first->size_bytes)
         promise_report(window, ORIEL_RULE_SAME_SIZE, 0, site, &first->site,
-                       oriel_words("This rank's window has %lld bytes, rank 0's has %lld.",
-                                   (long long)own->size_bytes, (long long)first->size_bytes));
+                       oriel_text_format("This rank's window has %lld bytes, rank 0's has %lld.",
+                                         (long long)own->size_bytes, (long long)first->size_bytes));
     if ((window->promises & ORIEL_PROMISE_SAME_DISP_UNIT) && own->disp_unit != first->disp_unit)
         promise_report(window, ORIEL_RULE_SAME_DISP_UNIT, 0, site, &first->site,
-                       oriel_words("This rank's displacement unit is %lld, rank 0's is %lld.",
-                                   (long long)own->disp_unit, (long long)first->disp_unit));
+                       oriel_text_format("This rank's displacement unit is %lld, rank 0's is %lld.",
+                                         (long long)own->disp_unit, (long long)first->disp_unit));
 }
 
 /* --- fences --- */
 
-void oriel_hint_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
+void oriel_promises_fence(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_FENCE,
@@ -100,12 +100,12 @@ void oriel_hint_fence(struct oriel_checked *window, int assert, const struct ori
             window, ORIEL_RULE_COLLECTIVE, -1, site, &answer.site,
             "MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED must be given by all ranks or by none.");
     if (answer.gone_rank >= 0)
-        promise_report(
-            window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
-            oriel_words("Rank %d frees the window without calling this fence.", answer.gone_rank));
+        promise_report(window, ORIEL_RULE_FENCE_COUNTS, answer.gone_rank, site, &answer.gone_site,
+                       oriel_text_format("Rank %d frees the window without calling this fence.",
+                                         answer.gone_rank));
 }
 
-void oriel_hint_fence_failed(struct oriel_checked *window)
+void oriel_promises_fence_failed(struct oriel_checked *window)
 {
     struct oriel_member_state_answer answer;
     struct oriel_member_state_ask ask = {
@@ -132,7 +132,7 @@ static bool no_put_was_promised(const struct oriel_operation *operation, uint64_
     return promised;
 }
 
-void oriel_hint_no_put(const struct oriel_operation *operation)
+void oriel_promises_no_put(const struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
     int32_t target = operation->target_rank;
@@ -176,7 +176,7 @@ static void stores_find(struct oriel_checked *window, int64_t offset, uint64_t l
         oriel_history_look(history, &access, &extent, 1, store_record, stored);
 }
 
-void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *site)
+void oriel_promises_no_store(struct oriel_checked *window, const struct oriel_site *site)
 {
     struct stored stored = {.found = false};
     if (window->since == 0)
@@ -187,16 +187,17 @@ void oriel_hint_no_store(struct oriel_checked *window, const struct oriel_site *
                        "This rank has stored into its window before this call.");
 }
 
-void oriel_hint_synchronised(struct oriel_checked *window)
+void oriel_promises_synchronised(struct oriel_checked *window)
 {
     if (window->since != 0)
-        oriel_order_moment_release(window->since);
+        oriel_order_snapshot_release(window->since);
     window->since = oriel_order_snapshot();
 }
 
 /* --- locks --- */
 
-void oriel_hint_lock(struct oriel_checked *window, int32_t target, const struct oriel_site *site)
+void oriel_promises_no_locks(struct oriel_checked *window, int32_t target,
+                             const struct oriel_site *site)
 {
     if (oriel_likely(!(window->promises & ORIEL_PROMISE_NO_LOCKS)))
         return;
@@ -222,7 +223,7 @@ static void nocheck_conflict_report(const struct oriel_conflict *conflict, void 
     finding.here = conflict->later.site;
     finding.other = conflict->earlier.site;
     finding.missing = "a synchronisation between the first unlock and the second lock";
-    oriel_window_tell(window, &finding, NULL);
+    oriel_window_report(window, &finding, NULL);
 }
 
 static oriel_shm_offset lock_history(struct oriel_checked *window)
@@ -238,8 +239,8 @@ static oriel_shm_offset lock_history(struct oriel_checked *window)
     return found;
 }
 
-void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusive, bool no_check,
-                     const struct oriel_site *site)
+void oriel_promises_lock_held(struct oriel_checked *window, int32_t target, bool exclusive,
+                              bool no_check, const struct oriel_site *site)
 {
     oriel_shm_offset history = lock_history(window);
     if (history == 0)
@@ -255,10 +256,10 @@ void oriel_hint_hold(struct oriel_checked *window, int32_t target, bool exclusiv
                                          .count = 1};
     window->holds[target < 0 ? window->n : target] =
         oriel_part_add(history, &access, &extent, 1, nocheck_conflict_report, window);
-    oriel_order_moment_release(access.moment);
+    oriel_order_snapshot_release(access.moment);
 }
 
-void oriel_hint_unhold(struct oriel_checked *window, int32_t target)
+void oriel_promises_lock_released(struct oriel_checked *window, int32_t target)
 {
     uint64_t *ticket = &window->holds[target < 0 ? window->n : target];
     if (*ticket != 0)

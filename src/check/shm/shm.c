@@ -66,7 +66,7 @@ static uint64_t choose_size(void)
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
         memory = least_of(memory, space.rlim_cur / 2);
-    uint64_t size = least_of(memory / 4, least_of(oriel_size_most(), ORIEL_SHM_MOST_BYTES));
+    uint64_t size = least_of(memory / 4, least_of(oriel_file_limit(), ORIEL_SHM_MOST_BYTES));
     return size < LEAST_BYTES ? LEAST_BYTES : size;
 }
 
@@ -85,7 +85,7 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
     if (base == MAP_FAILED)
         return oriel_fail(ORIEL_E_NO_MEM, "cannot map the checker's memory: %s", strerror(errno));
     madvise(base, size_bytes, MADV_DONTDUMP);
-    enum oriel_status status = oriel_fork_watch(&watching, NULL, NULL, in_child);
+    enum oriel_status status = oriel_fork_register(&watching, NULL, NULL, in_child);
     if (status != ORIEL_OK) {
         munmap(base, size_bytes);
         return status;
@@ -101,10 +101,10 @@ static enum oriel_status map_board(int fd, uint64_t size_bytes)
 
 static int make_file(uint64_t size_bytes)
 {
-    int fd = oriel_reserve_fd_high(memfd_create("oriel-check", MFD_CLOEXEC));
+    int fd = oriel_reserve_fd_move_high(memfd_create("oriel-check", MFD_CLOEXEC));
     if (fd < 0)
         return -1;
-    if (!oriel_size_set(fd, size_bytes)) {
+    if (!oriel_file_resize(fd, size_bytes)) {
         close(fd);
         return -1;
     }
@@ -168,7 +168,7 @@ enum oriel_status oriel_shm_make(int world_size, char *path, size_t path_bytes)
 enum oriel_status oriel_shm_join(const char *path)
 {
     struct stat about;
-    int fd = oriel_seen_open_memory(path, geteuid());
+    int fd = oriel_checked_memory_open(path, geteuid());
     if (fd < 0 && errno == 0)
         return oriel_fail(ORIEL_E_OTHER, "%s is not the checker's memory", path);
     if (fd < 0)
@@ -273,7 +273,7 @@ void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
     for (unsigned turns = 0;; turns++) {
         uint64_t found = atomic_load_explicit(word, memory_order_relaxed);
         bool dead = found != 0 && turns > WORD_SPINS && turns % WORD_DEATH == 0 &&
-                    !oriel_identity_word_lives(found);
+                    !oriel_identity_word_alive(found);
         if ((found == 0 || dead) &&
             atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
                                                     memory_order_relaxed))

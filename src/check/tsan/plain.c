@@ -24,8 +24,8 @@
     }
 #define SIZES(DO, name, ...)                                                                       \
     DO(name, 1, __VA_ARGS__)                                                                       \
-    DO(name, 2, __VA_ARGS__) DO(name, 4, __VA_ARGS__) DO(name, 8, __VA_ARGS__)                     \
-        DO(name, 16, __VA_ARGS__)
+    DO(name, 2, __VA_ARGS__)                                                                       \
+    DO(name, 4, __VA_ARGS__) DO(name, 8, __VA_ARGS__) DO(name, 16, __VA_ARGS__)
 
 SIZES(ACCESS, read, false, false)
 SIZES(ACCESS, write, true, false)

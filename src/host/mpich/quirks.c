@@ -8,7 +8,7 @@ const char *oriel_host_name(void)
     return "mpich";
 }
 
-uint32_t oriel_host_ranks_here(void)
+uint32_t oriel_host_node_ranks(void)
 {
     const char *ranks = getenv("MPI_LOCALNRANKS");
     return ranks != NULL ? (uint32_t)strtoul(ranks, NULL, 10) : 0;
@@ -22,7 +22,7 @@ bool oriel_host_windows_scarce(uint32_t live_windows)
 
 /* MPICH has no such hook: api/mpich/progress_hook.c interposes a function that MPICH calls in each
  * turn. */
-void oriel_host_poll(int (*turn)(void))
+void oriel_host_progress_register(int (*turn)(void))
 {
     (void)turn;
 }

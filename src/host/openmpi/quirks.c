@@ -9,7 +9,7 @@ const char *oriel_host_name(void)
     return "openmpi";
 }
 
-uint32_t oriel_host_ranks_here(void)
+uint32_t oriel_host_node_ranks(void)
 {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     return ranks != NULL ? (uint32_t)strtoul(ranks, NULL, 10) : 0;
@@ -22,7 +22,7 @@ bool oriel_host_windows_scarce(uint32_t live_windows)
 }
 
 /* Open MPI calls registered functions in each turn of its progress. */
-void oriel_host_poll(int (*turn)(void))
+void oriel_host_progress_register(int (*turn)(void))
 {
     static atomic_flag is_done = ATOMIC_FLAG_INIT;
     int (*add)(int (*)(void)) = NULL;

@@ -128,7 +128,7 @@ static bool is_queued_for(const struct oriel_window *window, int32_t i, int32_t 
     const _Atomic uint8_t *access = access_words_of(window, i);
     uint8_t state = access == NULL ? ORIEL_ACCESS_NONE
                                    : atomic_load_explicit(&access[target], memory_order_acquire);
-    return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_TRUSTED;
+    return state != ORIEL_ACCESS_NONE && state != ORIEL_ACCESS_NOCHECK;
 }
 
 /* Whether rank i can keep writers waiting at the gate. */
@@ -173,11 +173,11 @@ static enum oriel_status watch_internode_lock(const struct oriel_watched *watche
     if (window->far == NULL || window->control_bases[target] == NULL)
         return ORIEL_OK;
     const struct oriel_control *control = oriel_window_control(window, target);
-    int32_t lost = blocker_in_word(&control->far_lost, no_readers);
+    int32_t lost = blocker_in_word(&control->remote_lost, no_readers);
     if (lost >= 0)
         return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
     struct oriel_watched holder = {.window = window,
-                                   .win_rank = blocker_in_word(&control->far_holder, no_readers)};
+                                   .win_rank = blocker_in_word(&control->remote_owner, no_readers)};
     return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_liveness_rank(&holder);
 }
 
@@ -219,7 +219,7 @@ enum oriel_status oriel_liveness_lock_holders(void *context)
     if (status == ORIEL_OK)
         status = watch_blockers(watched, wants_exclusive);
     if (status == ORIEL_OK && watched->patience == 0 &&
-        oriel_gate_has_readers(&watched->window->common->gate))
+        oriel_lock_all_gate_has_readers(&watched->window->common->gate))
         return ORIEL_E_AGAIN;
     watched->patience -= watched->patience > 0;
     return status;

@@ -61,8 +61,8 @@ static enum oriel_status watch_node(void *context)
 enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t number,
                                           int32_t *lost_rank)
 {
-    struct oriel_machines *machines =
-        (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
+    struct oriel_nodes *machines =
+        (struct oriel_nodes *)(uintptr_t)oriel_internode_machines(window);
     int32_t count = machines->count;
     enum oriel_status status = ORIEL_OK;
     for (int32_t round = 0, step = 1; step < count && status == ORIEL_OK; round++, step *= 2) {
@@ -86,7 +86,7 @@ enum oriel_status oriel_internode_barrier(struct oriel_window *window, uint32_t 
 
 void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank)
 {
-    const struct oriel_machines *machines = oriel_internode_machines(window);
+    const struct oriel_nodes *machines = oriel_internode_machines(window);
     char text[400]; /* preserves the thread's last failure */
     snprintf(text, sizeof text, "%s", oriel_fail_message());
     for (int32_t i = 0; i < machines->count; i++)
@@ -96,7 +96,7 @@ void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank)
     (void)oriel_fail(ORIEL_E_PEER, "%s", text);
 }
 
-void oriel_internode_break(struct oriel_window *window, int32_t rank)
+void oriel_internode_window_break(struct oriel_window *window, int32_t rank)
 {
     uint32_t whole = 0;
     if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1,

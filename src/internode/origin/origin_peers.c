@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct oriel_machines *oriel_internode_machines(const struct oriel_window *window)
+const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *window)
 {
-    return (const struct oriel_machines *)((const char *)window->common +
-                                           window->common->machines_offset);
+    return (const struct oriel_nodes *)((const char *)window->common +
+                                        window->common->nodes_offset);
 }
 
 _Static_assert(sizeof(struct oriel_identity) + ORIEL_NET_ADDRESS_BYTES <= ORIEL_NET_KEY_BYTES,
@@ -26,7 +26,7 @@ struct oriel_internode_question {
 };
 
 static void question_take_reply(struct oriel_net_request *request,
-                                const struct oriel_net_arrived *answer)
+                                const struct oriel_net_received *answer)
 {
     struct oriel_internode_question *question = (struct oriel_internode_question *)request;
     if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES ||
@@ -91,7 +91,7 @@ static enum oriel_status question_await(const struct oriel_window *window, int32
                                         struct oriel_internode_question **question)
 {
     struct oriel_watched watched = {.window = window, .win_rank = target};
-    struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_MACHINE};
+    struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_NODE};
     enum oriel_status status =
         oriel_internode_send_status(oriel_net_await(&(*question)->net, &watch), target);
     if (status != ORIEL_OK) {
@@ -150,7 +150,7 @@ const void *oriel_internode_question_data(const struct oriel_internode_question 
 /* Opens the process that a leader's reply names. The leader is trusted only for the process it was
  * asked about. Frees the question. */
 static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
-                                              const struct oriel_machine *machine,
+                                              const struct oriel_node_entry *machine,
                                               struct oriel_internode_question *question,
                                               int32_t target, struct oriel_net_peer **peer)
 {
@@ -168,7 +168,8 @@ static enum oriel_status peer_open_from_reply(const struct oriel_window *window,
     return status;
 }
 
-static const struct oriel_machine *node_of_target(const struct oriel_window *window, int32_t target)
+static const struct oriel_node_entry *node_of_target(const struct oriel_window *window,
+                                                     int32_t target)
 {
     return &oriel_internode_machines(window)->machine[window->targets[target].control_offset];
 }
@@ -177,8 +178,8 @@ static const struct oriel_machine *node_of_target(const struct oriel_window *win
 static enum oriel_status peer_find(const struct oriel_window *window, int32_t target,
                                    struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
-    const struct oriel_machines *machines = oriel_internode_machines(window);
-    const struct oriel_machine *machine = node_of_target(window, target);
+    const struct oriel_nodes *machines = oriel_internode_machines(window);
+    const struct oriel_node_entry *machine = node_of_target(window, target);
     struct oriel_identity known = {.memory_fd = -1};
     memcpy(known.id, window->group->ids[target].id, sizeof known.id);
     *peer = oriel_net_find(&known);
@@ -195,7 +196,7 @@ static enum oriel_status peer_find(const struct oriel_window *window, int32_t ta
 static enum oriel_status peer_connect(const struct oriel_window *window, int32_t target,
                                       struct oriel_net_peer **peer)
 {
-    const struct oriel_machine *machine = node_of_target(window, target);
+    const struct oriel_node_entry *machine = node_of_target(window, target);
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
     struct oriel_net_peer *leader;

@@ -8,7 +8,7 @@
 /* A request that a thread waits for. From malloc, since an abandoned wait leaves it to the net. */
 struct oriel_internode_question;
 
-const struct oriel_machines *oriel_internode_machines(const struct oriel_window *window);
+const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *window);
 
 /* Sets the fields that all messages to a rank start with. */
 void oriel_internode_address(const struct oriel_window *window, int32_t target,

@@ -65,7 +65,7 @@ struct expected_reply {
 
 /* Runs in any thread. It ignores a reply of unexpected length, which Oriel never sends. */
 static void expected_reply_take(struct oriel_net_request *request,
-                                const struct oriel_net_arrived *answer)
+                                const struct oriel_net_received *answer)
 {
     struct expected_reply *wanted = (struct expected_reply *)request;
     const char *next = answer->data;

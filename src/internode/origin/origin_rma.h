@@ -58,8 +58,8 @@ enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
 /* Serves one of the four messages above, which may have any contents. The head's window and from
  * are validated. */
 void oriel_internode_serve_operation(struct oriel_window *window,
-                                     const struct oriel_net_asker *asker,
+                                     const struct oriel_net_requester *asker,
                                      const struct oriel_internode_head *head,
-                                     const struct oriel_net_arrived *message);
+                                     const struct oriel_net_received *message);
 
 #endif

@@ -72,7 +72,7 @@ void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_st
 }
 
 bool oriel_internode_reply_check(struct oriel_internode_request *request,
-                                 const struct oriel_net_arrived *answer)
+                                 const struct oriel_net_received *answer)
 {
     struct oriel_internode *far = request->window->far;
     const struct oriel_internode_reply *reply = answer->head;
@@ -144,7 +144,7 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
-        struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_MACHINE};
+        struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_NODE};
         first_failure_record(first, oriel_internode_send_status(
                                         oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
@@ -312,7 +312,7 @@ static enum oriel_status send_rdma_check(struct oriel_window *window, int32_t ta
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a flush");
     request_begin(window, target, peer, request);
     request->is_rdma = true;
-    return request_sent(oriel_net_ask_arrival(peer, &request->net), request, &many);
+    return request_sent(oriel_net_request_arrival(peer, &request->net), request, &many);
 }
 
 /* With flushing held: requests a check for all targets with flag PLACED. Returns whether there were
@@ -343,7 +343,7 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
 }
 
 static void ignore_reply_data(struct oriel_net_request *request,
-                              const struct oriel_net_arrived *answer)
+                              const struct oriel_net_received *answer)
 {
     (void)oriel_internode_reply_check((struct oriel_internode_request *)request, answer);
 }
@@ -561,7 +561,7 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
 {
     enum oriel_status status = oriel_internode_peer(window, target, peer);
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
-    if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_TRUSTED) ||
+    if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_NOCHECK) ||
         (atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
          ORIEL_INTERNODE_LOCKED))
         return status;

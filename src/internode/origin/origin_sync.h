@@ -51,7 +51,7 @@ enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t 
 /* Records the failure that a reply reports. Returns false if it reports one; the reply has no data
  * then. */
 bool oriel_internode_reply_check(struct oriel_internode_request *request,
-                                 const struct oriel_net_arrived *answer);
+                                 const struct oriel_net_received *answer);
 
 /* Completes all operations of this process on an internode target, or on all for -1, at origin and
  * target. Returns the failure of any. */
@@ -119,21 +119,22 @@ void oriel_internode_notify_lost(struct oriel_window *window, int32_t rank);
 
 /* Marks the window broken, once, and notifies all nodes: waits in barriers end, and no barrier
  * opens any more. */
-void oriel_internode_break(struct oriel_window *window, int32_t rank);
+void oriel_internode_window_break(struct oriel_window *window, int32_t rank);
 
 /* --- at the target, in the agent's thread --- */
 
 /* Sends a reply with the failure so far, or with data if there is none. */
-void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_asker *asker,
+void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_requester *asker,
                            int32_t from, const struct iovec *data, unsigned pieces);
 
 /* Sends a reply to a request that is neither operation nor flush. Failures are left to the next
  * reply. */
-void oriel_internode_reply_ok(const struct oriel_net_asker *asker, const struct iovec *data,
+void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const struct iovec *data,
                               unsigned pieces);
 
 /* Sends a reply that refuses the request, with the thread's message. */
-void oriel_internode_reply_refusal(const struct oriel_net_asker *asker, enum oriel_status status);
+void oriel_internode_reply_refusal(const struct oriel_net_requester *asker,
+                                   enum oriel_status status);
 void oriel_internode_replies_close(struct oriel_internode *far);
 
 /* Records that a message of this origin failed, with the thread's message, for the next reply to
@@ -144,16 +145,16 @@ void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
 /* Whether a message of an epoch must not be served now: its lock is not acquired yet, and again
  * runs when it is, or the lock was refused. */
 typedef void oriel_internode_serve_fn(struct oriel_window *window,
-                                      const struct oriel_net_asker *asker,
+                                      const struct oriel_net_requester *asker,
                                       const struct oriel_internode_head *head,
-                                      const struct oriel_net_arrived *message);
-bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_asker *asker,
+                                      const struct oriel_net_received *message);
+bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_requester *asker,
                             const struct oriel_internode_head *head,
-                            const struct oriel_net_arrived *message, bool is_asked,
+                            const struct oriel_net_received *message, bool is_asked,
                             oriel_internode_serve_fn *again);
 
 /* Serves any message but an operation's. */
-void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                            const struct oriel_internode_head *head);
 
 /* Whether any window has a waiting lock; and advances the waiting locks of one window. */
@@ -165,7 +166,8 @@ void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank);
 
 /* Serves ORIEL_INTERNODE_KEY. withdraw ends RDMA to the window's memory, after all ranks have left
  * it. */
-void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_net_asker *asker);
+void oriel_internode_reply_key(struct oriel_window *window,
+                               const struct oriel_net_requester *asker);
 void oriel_internode_rdma_withdraw(struct oriel_internode *far);
 void oriel_internode_keys_close(struct oriel_internode *far);
 

@@ -24,12 +24,12 @@ static struct {
 } given_up[GIVEN_UP];
 static unsigned given_up_count;
 
-bool oriel_serve_add(struct oriel_window *window)
+bool oriel_am_dispatch_add(struct oriel_window *window)
 {
     return oriel_hash_table_set(&windows, window->far->id, window);
 }
 
-void oriel_serve_remove(struct oriel_window *window)
+void oriel_am_dispatch_remove(struct oriel_window *window)
 {
     pthread_mutex_lock(&serving);
     oriel_hash_table_remove(&windows, window->far->id, window);
@@ -37,7 +37,7 @@ void oriel_serve_remove(struct oriel_window *window)
     pthread_mutex_unlock(&serving);
 }
 
-void oriel_serve_give_up(struct oriel_window *window, int32_t dead)
+void oriel_am_dispatch_record_death(struct oriel_window *window, int32_t dead)
 {
     if (window->far == NULL)
         return;
@@ -61,7 +61,7 @@ static bool expects_reply(const struct oriel_internode_head *head)
     }
 }
 
-static void reply_error(const struct oriel_net_asker *asker,
+static void reply_error(const struct oriel_net_requester *asker,
                         const struct oriel_internode_head *head, enum oriel_status status,
                         const char *why)
 {
@@ -72,7 +72,7 @@ static void reply_error(const struct oriel_net_asker *asker,
         oriel_net_answer(asker, &bytes);
 }
 
-static void reply_given_up(const struct oriel_net_asker *asker,
+static void reply_given_up(const struct oriel_net_requester *asker,
                            const struct oriel_internode_head *head, int32_t dead)
 {
     struct oriel_internode_reply answer = {.status = ORIEL_E_PEER};
@@ -85,7 +85,8 @@ static void reply_given_up(const struct oriel_net_asker *asker,
         oriel_net_answer(asker, &bytes);
 }
 
-static void reply_gone(const struct oriel_net_asker *asker, const struct oriel_internode_head *head)
+static void reply_gone(const struct oriel_net_requester *asker,
+                       const struct oriel_internode_head *head)
 {
     for (unsigned i = 0; i < GIVEN_UP && i < given_up_count; i++) {
         if (given_up[i].id != head->window)
@@ -97,12 +98,13 @@ static void reply_gone(const struct oriel_net_asker *asker, const struct oriel_i
 }
 
 /* Replies with identity and address of a process of this node. */
-static void reply_address(struct oriel_window *window, const struct oriel_net_asker *asker,
+static void reply_address(struct oriel_window *window, const struct oriel_net_requester *asker,
                           const struct oriel_internode_head *head)
 {
     const struct oriel_peer *peer =
         head->a < (uint64_t)window->n ? window->group->peers[head->a] : NULL;
-    const struct oriel_reached *reached = peer != NULL ? oriel_reached_of(peer->base) : NULL;
+    const struct oriel_net_address_area *reached =
+        peer != NULL ? oriel_net_address_of(peer->base) : NULL;
     if (reached == NULL) {
         reply_error(asker, head, ORIEL_E_WIN, "no such process on this node");
         return;
@@ -124,9 +126,9 @@ static bool sender_is_valid(const struct oriel_window *window,
 }
 
 /* Also runs for messages that a target deferred. */
-static void message_serve_now(struct oriel_window *window, const struct oriel_net_asker *asker,
+static void message_serve_now(struct oriel_window *window, const struct oriel_net_requester *asker,
                               const struct oriel_internode_head *head,
-                              const struct oriel_net_arrived *message)
+                              const struct oriel_net_received *message)
 {
     switch ((enum oriel_internode_kind)head->kind) {
     case ORIEL_INTERNODE_PUT:
@@ -139,8 +141,9 @@ static void message_serve_now(struct oriel_window *window, const struct oriel_ne
     }
 }
 
-static void message_serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
-                          const struct oriel_net_arrived *message)
+static void message_serve(const struct oriel_net_requester *asker,
+                          const struct oriel_identity *from,
+                          const struct oriel_net_received *message)
 {
     const struct oriel_internode_head *head = message->head;
     if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_KEY)
@@ -194,5 +197,5 @@ static void process_lost(const struct oriel_identity *who)
     pthread_mutex_unlock(&serving);
 }
 
-const struct oriel_net_service oriel_service = {
+const struct oriel_net_service oriel_am_dispatch_service = {
     .serve = message_serve, .look = locks_advance_all, .lost = process_lost};

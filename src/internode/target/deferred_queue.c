@@ -9,7 +9,7 @@ enum { MOST_BYTES = 2 * ORIEL_LAZY_LOCK_BYTES };
 
 struct oriel_internode_message {
     struct oriel_internode_message *next;
-    struct oriel_net_asker asker;
+    struct oriel_net_requester asker;
     struct oriel_internode_head head;
     oriel_internode_serve_fn *again;
     bool is_asked;
@@ -18,9 +18,9 @@ struct oriel_internode_message {
 };
 
 enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *kept,
-                                               const struct oriel_net_asker *asker,
+                                               const struct oriel_net_requester *asker,
                                                const struct oriel_internode_head *head,
-                                               const struct oriel_net_arrived *message,
+                                               const struct oriel_net_received *message,
                                                bool is_asked, oriel_internode_serve_fn *again)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK && !kept->has_unlock) {
@@ -70,8 +70,8 @@ void oriel_internode_deferred_serve(struct oriel_window *window,
 {
     struct oriel_internode_message *message;
     while ((message = take_first(kept)) != NULL) {
-        const struct oriel_net_arrived arrived = {&message->head, sizeof message->head,
-                                                  message->data, message->len_bytes};
+        const struct oriel_net_received arrived = {&message->head, sizeof message->head,
+                                                   message->data, message->len_bytes};
         message->again(window, &message->asker, &message->head, &arrived);
         free(message);
     }

@@ -7,9 +7,9 @@
 
 /* Appends a copy of the message; ORIEL_E_NO_MEM. An unlock needs no memory. */
 enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *kept,
-                                               const struct oriel_net_asker *asker,
+                                               const struct oriel_net_requester *asker,
                                                const struct oriel_internode_head *head,
-                                               const struct oriel_net_arrived *message,
+                                               const struct oriel_net_received *message,
                                                bool is_asked, oriel_internode_serve_fn *again);
 
 /* Serves all messages but the unlock, in their order. */

@@ -12,7 +12,7 @@ struct oriel_internode_refusal {
     struct oriel_internode_reply answer;
 };
 
-static void send_answer(const struct oriel_net_asker *asker,
+static void send_answer(const struct oriel_net_requester *asker,
                         const struct oriel_internode_reply *head, const struct iovec *data,
                         unsigned pieces)
 {
@@ -52,21 +52,22 @@ void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
     window->far->refusals = refusal;
 }
 
-void oriel_internode_reply_ok(const struct oriel_net_asker *asker, const struct iovec *data,
+void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const struct iovec *data,
                               unsigned pieces)
 {
     static const struct oriel_internode_reply well = {.status = ORIEL_OK};
     send_answer(asker, &well, data, pieces);
 }
 
-void oriel_internode_reply_refusal(const struct oriel_net_asker *asker, enum oriel_status status)
+void oriel_internode_reply_refusal(const struct oriel_net_requester *asker,
+                                   enum oriel_status status)
 {
     struct oriel_internode_reply answer = {.status = status};
     snprintf(answer.text, sizeof answer.text, "%s", oriel_fail_message());
     send_answer(asker, &answer, NULL, 0);
 }
 
-void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_asker *asker,
+void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_requester *asker,
                            int32_t from, const struct iovec *data, unsigned pieces)
 {
     enum oriel_status status = recorded_failure(window, from);

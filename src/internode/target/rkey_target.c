@@ -4,7 +4,7 @@
  * all ranks have left the window. Agent's thread only, except for the end. */
 #include "internode/origin/origin_sync.h"
 
-void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_net_asker *asker)
+void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_net_requester *asker)
 {
     struct oriel_internode *far = window->far;
     struct iovec text = {NULL, 0};
@@ -12,13 +12,13 @@ void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_n
         far->exposed = oriel_net_expose(window->base, window->targets[window->rank].size_bytes);
     far->is_refused = far->exposed == NULL;
     if (far->exposed != NULL)
-        text.iov_base = (void *)(uintptr_t)oriel_net_exposed_text(far->exposed, &text.iov_len);
+        text.iov_base = (void *)(uintptr_t)oriel_net_exposed_key(far->exposed, &text.iov_len);
     oriel_internode_reply_ok(asker, &text, text.iov_len > 0 ? 1 : 0);
 }
 
 void oriel_internode_rdma_withdraw(struct oriel_internode *far)
 {
     if (far->exposed != NULL)
-        oriel_net_withdraw(far->exposed);
+        oriel_net_unexpose(far->exposed);
     far->exposed = NULL;
 }

@@ -204,7 +204,7 @@ static enum oriel_status check_parts(const struct oriel_internode_order *order)
 
 /* Parses the offsets before the operands. */
 static enum oriel_status parse_offsets(struct oriel_internode_order *order,
-                                       const struct oriel_net_arrived *message)
+                                       const struct oriel_net_received *message)
 {
     const uint64_t count = order->head->c;
     const bool blocks = count > 0 && (order->flags & ORIEL_INTERNODE_BLOCKS);
@@ -222,7 +222,7 @@ static enum oriel_status parse_offsets(struct oriel_internode_order *order,
 }
 
 enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order,
-                                             const struct oriel_net_arrived *message)
+                                             const struct oriel_net_received *message)
 {
     const struct oriel_internode_head *head = order->head;
     const uint32_t kind = head->d >> 8 & 255;

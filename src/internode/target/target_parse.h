@@ -34,7 +34,7 @@ struct oriel_internode_part {
 /* Parses a put, get or accumulate. The caller sets window and head; the rest is output. Returns a
  * status with its message if the message is malformed. */
 enum oriel_status oriel_internode_order_read(struct oriel_internode_order *order,
-                                             const struct oriel_net_arrived *message);
+                                             const struct oriel_net_received *message);
 
 /* One of the parts; false if it is invalid. */
 bool oriel_internode_part_make(const struct oriel_internode_order *order, uint32_t which,

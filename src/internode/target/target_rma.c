@@ -105,7 +105,7 @@ static enum oriel_status operation_execute(const struct oriel_internode_order *o
 
 static enum oriel_status serve_swap(struct oriel_window *window,
                                     const struct oriel_internode_head *head,
-                                    const struct oriel_net_arrived *message, char *found,
+                                    const struct oriel_net_received *message, char *found,
                                     uint64_t *found_bytes)
 {
     struct oriel_internode_order order = {.window = window, .head = head};
@@ -128,7 +128,7 @@ static enum oriel_status serve_swap(struct oriel_window *window,
 
 /* Replies with the data that a get or an accumulate has read. */
 static void operation_reply(const struct oriel_internode_order *order,
-                            const struct oriel_net_asker *asker)
+                            const struct oriel_net_requester *asker)
 {
     struct oriel_window *window = order->window;
     const struct oriel_internode_head *head = order->head;
@@ -142,7 +142,7 @@ static void operation_reply(const struct oriel_internode_order *order,
 /* Sends a run of memory that loads can read directly from its place. Loads a word in one piece, for
  * origins that poll it. Returns false for other memory. */
 static bool reply_with_run(const struct oriel_internode_order *order,
-                           const struct oriel_net_asker *asker)
+                           const struct oriel_net_requester *asker)
 {
     const struct oriel_internode_head *head = order->head;
     const struct oriel_path path =
@@ -159,9 +159,9 @@ static bool reply_with_run(const struct oriel_internode_order *order,
     return true;
 }
 
-static void operation_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+static void operation_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                             const struct oriel_internode_head *head,
-                            const struct oriel_net_arrived *message)
+                            const struct oriel_net_received *message)
 {
     struct oriel_internode_order order = {.window = window, .head = head};
     char found[ORIEL_SWAP_BYTES];
@@ -190,12 +190,13 @@ static void operation_serve(struct oriel_window *window, const struct oriel_net_
 }
 
 void oriel_internode_serve_operation(struct oriel_window *window,
-                                     const struct oriel_net_asker *asker,
+                                     const struct oriel_net_requester *asker,
                                      const struct oriel_internode_head *head,
-                                     const struct oriel_net_arrived *message)
+                                     const struct oriel_net_received *message)
 {
-    struct oriel_remote_writers *writers = oriel_file_writers(oriel_file_base());
-    oriel_path_serves_internode = oriel_reach_cma(window->group->peers[window->rank]) == ORIEL_OK;
+    struct oriel_remote_writers *writers = oriel_file_remote_writers(oriel_file_base());
+    oriel_path_serves_internode =
+        oriel_mechanism_probe_cma(window->group->peers[window->rank]) == ORIEL_OK;
     /* While pages move, this thread waits: in the kernel's copies, which announce themselves, or
      * here. */
     struct oriel_remote_writers_slot *slot =

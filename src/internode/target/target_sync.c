@@ -7,7 +7,7 @@
  * is acquired.
  *
  * Only this process knows the lock of an internode rank. If that rank is lost with a position in
- * the queue, far_lost in the target's control block names it permanently. Every waiter for the
+ * the queue, remote_lost in the target's control block names it permanently. Every waiter for the
  * lock, on this node or another, then fails (internode/origin/liveness.c). */
 #include "internode/origin/origin_sync.h"
 
@@ -30,8 +30,8 @@ static uint32_t waiting; /* number of locks of all windows that are not acquired
 
 /* --- locks --- */
 
-static bool courtesy_is_due(struct oriel_gate *gate, const struct oriel_internode_lock *lock,
-                            uint64_t now_ns)
+static bool courtesy_is_due(struct oriel_lock_all_gate *gate,
+                            const struct oriel_internode_lock *lock, uint64_t now_ns)
 {
     return oriel_gate_has_waiting_readers(gate) &&
            oriel_load_acquire(&gate->admissions.value) == lock->admissions &&
@@ -71,7 +71,7 @@ static bool lock_advance_shared(struct oriel_window *window, struct oriel_intern
 static bool lock_advance(struct oriel_window *window, struct oriel_internode_lock *lock,
                          bool is_behind, uint64_t now_ns)
 {
-    struct oriel_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = &window->common->gate;
     struct oriel_ticket *queue = &window->control->lock;
     if (lock->share != NULL)
         return lock_advance_shared(window, lock, now_ns);
@@ -91,7 +91,7 @@ static bool lock_advance(struct oriel_window *window, struct oriel_internode_loc
         }
     }
     if (lock->stage == STAGE_GATE) {
-        if (is_behind || oriel_gate_has_readers(gate))
+        if (is_behind || oriel_lock_all_gate_has_readers(gate))
             return false;
         (void)oriel_gate_await_readers(gate, NULL); /* returns at once */
         lock->place = oriel_ticket_draw(queue);
@@ -138,7 +138,7 @@ static void holder_publish(struct oriel_window *window)
     uint32_t holder = lock == NULL ? 0
                                    : ((uint32_t)lock->from + 1) |
                                          (lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : 0);
-    oriel_store_release(&window->control->far_holder, holder);
+    oriel_store_release(&window->control->remote_owner, holder);
 }
 
 static bool is_waited_for(const struct oriel_internode *far)
@@ -181,7 +181,7 @@ static struct oriel_internode_lock *lock_take_held(struct oriel_window *window, 
     return NULL;
 }
 
-static void lock_release(struct oriel_window *window, const struct oriel_net_asker *asker,
+static void lock_release(struct oriel_window *window, const struct oriel_net_requester *asker,
                          int32_t from)
 {
     struct oriel_internode_lock *lock = lock_take_held(window, from);
@@ -268,7 +268,7 @@ static bool deferred_serve(struct oriel_window *window)
         return false;
     oriel_internode_deferred_serve(window, &lock->deferred);
     if (lock->deferred.has_unlock) {
-        const struct oriel_net_asker unlock = lock->deferred.unlock;
+        const struct oriel_net_requester unlock = lock->deferred.unlock;
         /* replied to once, even if a rank with two locks releases the other one by it */
         lock->deferred.has_unlock = false;
         lock_release(window, &unlock, lock->from);
@@ -330,7 +330,7 @@ static struct oriel_internode_lock *lock_alloc(struct oriel_internode *far)
     return lock;
 }
 
-static void lock_request_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+static void lock_request_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                                const struct oriel_internode_head *head)
 {
     struct oriel_internode_lock *lock = lock_alloc(window->far);
@@ -371,7 +371,8 @@ static void lock_request_serve(struct oriel_window *window, const struct oriel_n
 /* --- epochs that do not wait for their lock --- */
 
 /* K3 */
-static void epoch_refuse_message(struct oriel_window *window, const struct oriel_net_asker *asker,
+static void epoch_refuse_message(struct oriel_window *window,
+                                 const struct oriel_net_requester *asker,
                                  const struct oriel_internode_head *head, bool is_asked)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK)
@@ -394,9 +395,9 @@ static bool kind_is_of_epoch(uint32_t kind)
     return kind <= ORIEL_INTERNODE_SWAP || kind == ORIEL_INTERNODE_UNLOCK;
 }
 
-bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_asker *asker,
+bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_requester *asker,
                             const struct oriel_internode_head *head,
-                            const struct oriel_net_arrived *message, bool is_asked,
+                            const struct oriel_net_received *message, bool is_asked,
                             oriel_internode_serve_fn *again)
 {
     if (!kind_is_of_epoch(head->kind))
@@ -432,8 +433,8 @@ static void count_partner(struct oriel_window *window, const struct oriel_intern
 
 static void count_arrival(struct oriel_window *window, const struct oriel_internode_head *head)
 {
-    struct oriel_machines *machines =
-        (struct oriel_machines *)(uintptr_t)oriel_internode_machines(window);
+    struct oriel_nodes *machines =
+        (struct oriel_nodes *)(uintptr_t)oriel_internode_machines(window);
     if (head->a < ORIEL_BARRIER_ROUNDS)
         oriel_event_signal(&machines->arrived[head->a]);
 }
@@ -446,7 +447,7 @@ static void lost_rank_record(struct oriel_window *window, uint64_t rank)
                                                 memory_order_release, memory_order_relaxed);
 }
 
-void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_asker *asker,
+void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                            const struct oriel_internode_head *head)
 {
     switch ((enum oriel_internode_kind)head->kind) {
@@ -465,9 +466,9 @@ void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_a
 static void lost_holder_publish(struct oriel_window *window,
                                 const struct oriel_internode_lock *lock)
 {
-    uint32_t before = oriel_load_relaxed(&window->control->far_lost) & ORIEL_INTERNODE_EXCLUSIVE;
+    uint32_t before = oriel_load_relaxed(&window->control->remote_lost) & ORIEL_INTERNODE_EXCLUSIVE;
     uint32_t now = lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : before;
-    oriel_store_release(&window->control->far_lost, ((uint32_t)lock->from + 1) | now);
+    oriel_store_release(&window->control->remote_lost, ((uint32_t)lock->from + 1) | now);
 }
 
 void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)

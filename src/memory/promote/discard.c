@@ -159,7 +159,7 @@ struct walk {
     uintptr_t done; /* the advice has been applied up to here */
     uintptr_t end;
     int advice;
-    oriel_advise *next;
+    oriel_discard_advise *next;
     bool is_owner;
     bool has_gap; /* a part is unmapped: the rest is advised anyway, as the kernel does */
     bool failed;  /* with errno */
@@ -237,7 +237,7 @@ static bool mapping_discard(const struct oriel_mapping *mapping, void *context)
 }
 
 /* Where the kernel's list cannot be read (no free descriptor), nothing is discarded. */
-static int range_discard(uintptr_t start, uintptr_t end, int advice, oriel_advise *next)
+static int range_discard(uintptr_t start, uintptr_t end, int advice, oriel_discard_advise *next)
 {
     struct walk walk = {
         .done = start, .end = end, .advice = advice, .next = next, .is_owner = getpid() == owner};
@@ -252,7 +252,7 @@ static int range_discard(uintptr_t start, uintptr_t end, int advice, oriel_advis
     return walk.has_gap ? -1 : 0;
 }
 
-int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next)
+int oriel_discard(void *start, size_t len_bytes, int advice, oriel_discard_advise *next)
 {
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
     uintptr_t from = (uintptr_t)start;

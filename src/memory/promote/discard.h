@@ -9,11 +9,11 @@
 
 #include <stddef.h>
 
-typedef int oriel_advise(void *start, size_t len_bytes, int advice);
+typedef int oriel_discard_advise(void *start, size_t len_bytes, int advice);
 
 /* Performs madvise, through next where no promoted memory is affected. Safe inside allocators: it
  * locks nothing and allocates nothing. Returns -1 with errno, like madvise. */
-int oriel_discard(void *start, size_t len_bytes, int advice, oriel_advise *next);
+int oriel_discard(void *start, size_t len_bytes, int advice, oriel_discard_advise *next);
 
 /* Whether mremap may extend this memory to new_bytes. Returns false with errno if it would extend
  * promoted memory, since the kernel would map the following bytes of the memory file. */

@@ -33,7 +33,7 @@ static void try_collapse(void)
     int fd = memfd_create("oriel", MFD_CLOEXEC);
     if (fd < 0)
         return;
-    if (oriel_size_set(fd, ORIEL_HUGE_BYTES)) {
+    if (oriel_file_resize(fd, ORIEL_HUGE_BYTES)) {
         char *piece = oriel_file_map(fd, ORIEL_HUGE_BYTES);
         can_collapse = piece != MAP_FAILED && collapse(piece);
         if (piece != MAP_FAILED)

@@ -271,7 +271,7 @@ static enum oriel_status check_own_memory(uintptr_t start, uintptr_t end)
         return oriel_fail(ORIEL_E_OTHER, "the calling thread's own variables are in the range");
     if (oriel_write_barrier_owns(start, end))
         return oriel_fail(ORIEL_E_OTHER, "Oriel's own variables are in the range");
-    if (oriel_remote_writers_has_place(start, end))
+    if (oriel_remote_writers_has_address(start, end))
         return oriel_fail(ORIEL_E_OTHER,
                           "memory of UCX, whose threads are not stopped, is in the range");
     return ORIEL_OK;

@@ -59,13 +59,13 @@ static void in_child(void)
  * Meanwhile no other process copies into this one. in_any_case: demotion, which must not fail. */
 static enum oriel_status begin_moving(bool in_any_case)
 {
-    return oriel_remote_writers_halt(oriel_file_writers(oriel_file_base()), oriel_file_identity(),
-                                     in_any_case);
+    return oriel_remote_writers_halt(oriel_file_remote_writers(oriel_file_base()),
+                                     oriel_file_identity(), in_any_case);
 }
 
 static void end_moving(void)
 {
-    oriel_remote_writers_resume(oriel_file_writers(oriel_file_base()));
+    oriel_remote_writers_resume(oriel_file_remote_writers(oriel_file_base()));
 }
 
 /* Runs as late as possible: a thread that pins pages after this check does so while its own pages
@@ -376,7 +376,8 @@ enum oriel_status oriel_promote(uintptr_t base, uint64_t len_bytes,
     *out = (struct oriel_promoted){.start = 0};
     if (len_bytes == 0)
         return ORIEL_OK;
-    enum oriel_status status = oriel_fork_watch(&watches_forks, before_fork, after_fork, in_child);
+    enum oriel_status status =
+        oriel_fork_register(&watches_forks, before_fork, after_fork, in_child);
     if (status != ORIEL_OK)
         return status;
     pthread_mutex_lock(&mutex);

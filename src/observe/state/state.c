@@ -135,7 +135,7 @@ static void describe_creation_wait(const struct oriel_shm_rendezvous *board,
 
 /* Before all ranks know each other, the host's group has their identities. They share no words yet,
  * so the set of ranks replaces the id. */
-static void describe_agreement_wait(const struct oriel_making *making,
+static void describe_agreement_wait(const struct oriel_create_progress *making,
                                     struct wait_description *description)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -288,7 +288,7 @@ static void read_world(struct oriel_state *state)
 
 static void open_page(void)
 {
-    static const struct oriel_wait_teller teller = {page_wait_lasts, page_wait_over};
+    static const struct oriel_wait_publisher teller = {page_wait_lasts, page_wait_over};
     if (oriel_window_start() != ORIEL_OK)
         return; /* the creation of the window fails with the reason */
     own = (struct oriel_state *)(oriel_file_base() + ORIEL_FILE_STATE_OFFSET);
@@ -298,7 +298,7 @@ static void open_page(void)
     snprintf(own->program, sizeof own->program, "%s", program_invocation_short_name);
     snprintf(own->host, sizeof own->host, "%s", oriel_host_name());
     atomic_store_explicit(&own->magic, ORIEL_STATE_MAGIC, memory_order_release);
-    oriel_wait_set_teller(&teller);
+    oriel_wait_set_publisher(&teller);
 }
 
 void oriel_state_set_records(uint64_t offset)

@@ -18,12 +18,12 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
     if (window == NULL)
         return ORIEL_PATH_host;
     switch (window->targets[target].mechanism) {
-    case ORIEL_BY_NETWORK: return ORIEL_PATH_ucx;
-    case ORIEL_BY_ARENA:
+    case ORIEL_MECHANISM_NETWORK: return ORIEL_PATH_ucx;
+    case ORIEL_MECHANISM_DIRECT:
         return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
                    ? ORIEL_PATH_promoted
                    : ORIEL_PATH_direct;
-    case ORIEL_BY_COPY:
+    case ORIEL_MECHANISM_COPY:
         return target == window->rank ? ORIEL_PATH_direct
                : window->by_agent     ? ORIEL_PATH_agent
                                       : ORIEL_PATH_cma;
@@ -53,7 +53,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
         record_set_reason(record, oriel_options()->bypass ? "ORIEL_BYPASS" : oriel_fail_message());
         return;
     }
-    struct oriel_paths paths = oriel_paths_of(observed->window);
+    struct oriel_path_info paths = oriel_path_info_get(observed->window);
     record->own_path = ORIEL_PATH_direct;
     for (size_t i = 0; i < sizeof known_paths / sizeof known_paths[0]; i++)
         if (strstr(paths.ways, known_paths[i].name) != NULL) {

@@ -27,7 +27,7 @@
 enum { PATIENCE_S = 10, SPINS = 200, TAG = 28530 };
 
 struct part {
-    struct oriel_gathered *gathered; /* from malloc, with its records; NULL: absent */
+    struct oriel_merged_records *gathered; /* from malloc, with its records; NULL: absent */
     size_t len_bytes;
 };
 
@@ -54,7 +54,7 @@ static char *pack_window(const struct source *source, const struct oriel_window_
     memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
     memcpy(at + sizeof *record + toward_bytes, source->base + record->ranks,
            (size_t)record->n * sizeof(int32_t));
-    return at + oriel_gathered_window_bytes(record->n);
+    return at + oriel_merged_window_bytes(record->n);
 }
 
 /* The chain starts at the newest record. */
@@ -65,7 +65,7 @@ static struct part part_pack(const struct source *source, int world_rank)
     uint32_t windows = 0;
     for (record = record_at(source, source->newest); record != NULL;
          record = record_at(source, record->next)) {
-        part.len_bytes += oriel_gathered_window_bytes(record->n);
+        part.len_bytes += oriel_merged_window_bytes(record->n);
         windows++;
     }
     part.gathered = part.len_bytes <= INT_MAX ? calloc(1, part.len_bytes) : NULL;
@@ -76,10 +76,11 @@ static struct part part_pack(const struct source *source, int world_rank)
         free(records);
         return (struct part){NULL, 0};
     }
-    *part.gathered = (struct oriel_gathered){.magic = ORIEL_GATHERED_MAGIC,
-                                             .len_bytes = part.len_bytes - sizeof *part.gathered,
-                                             .world_rank = world_rank,
-                                             .windows = windows};
+    *part.gathered =
+        (struct oriel_merged_records){.magic = ORIEL_MERGED_MAGIC,
+                                      .len_bytes = part.len_bytes - sizeof *part.gathered,
+                                      .world_rank = world_rank,
+                                      .windows = windows};
     uint32_t i = windows;
     for (record = record_at(source, source->newest); record != NULL;
          record = record_at(source, record->next))
@@ -203,7 +204,7 @@ static struct part part_receive(int rank, uint64_t until_ns)
     if (oriel_host()->Irecv(&len_bytes, sizeof len_bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
                             &request) != MPI_SUCCESS ||
         !request_await_until(&request, until_ns, true) ||
-        len_bytes < sizeof(struct oriel_gathered) || len_bytes > INT_MAX)
+        len_bytes < sizeof(struct oriel_merged_records) || len_bytes > INT_MAX)
         return (struct part){NULL, 0};
     struct part part = {malloc(len_bytes), len_bytes};
     if (part.gathered == NULL ||
@@ -240,7 +241,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
         oriel_warn("no memory for the statistics of %d ranks", ranks);
         return;
     }
-    head->magic = ORIEL_GATHERED_MAGIC;
+    head->magic = ORIEL_MERGED_MAGIC;
     head->ranks = ranks;
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
@@ -254,7 +255,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
         at += parts[i].len_bytes;
         head->parts++;
     }
-    if (oriel_helper_ask(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
+    if (oriel_helper_request(ORIEL_HELPER_STATISTICS, head, len_bytes, &answer, &answer_bytes))
         oriel_log_write(answer, answer_bytes);
     else
         oriel_warn("the statistics are lost: the oriel command next to the library, "

@@ -1,6 +1,6 @@
 /* The message from rank 0 to the `oriel` command (base/helper_process.h) when the program ends. The
  * command adds the records up and writes the table or the JSON. It is the head, then the part of
- * each rank that sent its records, in any order. A part is a struct oriel_gathered. For each of the
+ * each rank that sent its records, in any order. A part is a struct oriel_merged_records. For each of the
  * rank's windows, oldest first, these follow: its struct oriel_window_record (whose offsets are
  * invalid now), its struct oriel_toward [n] and its int32_t ranks [n], padded to a multiple of 8
  * bytes. This header does not need mpi.h. */
@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#define ORIEL_GATHERED_MAGIC UINT64_C(0x0131544154534c52) /* changes with the format of records */
+#define ORIEL_MERGED_MAGIC UINT64_C(0x0131544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;
@@ -23,7 +23,7 @@ struct oriel_statistics_head {
     uint32_t parts; /* that follow */
 };
 
-struct oriel_gathered {
+struct oriel_merged_records {
     uint64_t magic;
     uint64_t len_bytes; /* of the windows that follow */
     int32_t world_rank;
@@ -33,7 +33,7 @@ struct oriel_gathered {
     uint32_t reserved;
 };
 
-static inline size_t oriel_gathered_window_bytes(int32_t n)
+static inline size_t oriel_merged_window_bytes(int32_t n)
 {
     size_t ranks_bytes = ((size_t)n * sizeof(int32_t) + 7) & ~(size_t)7;
     return sizeof(struct oriel_window_record) + (size_t)n * sizeof(struct oriel_toward) +

@@ -155,7 +155,7 @@ static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_n
     case ORIEL_WAITING_UPDATE:
         attribute_wait(observed, ORIEL_CAUSE_busy_lock, watched_rank(watch), waited_ns);
         break;
-    case ORIEL_WAITING_MACHINE:
+    case ORIEL_WAITING_NODE:
         attribute_wait(observed, ORIEL_CAUSE_busy_target, watched_rank(watch), waited_ns);
         break;
     default:

@@ -91,7 +91,7 @@ void oriel_window_sites_resolve(void)
     size_t answer_bytes = 0;
     size_t len_bytes = call_sites_count * sizeof *call_sites;
     if (len_bytes > 0 &&
-        oriel_helper_ask(ORIEL_HELPER_PLACES, call_sites, len_bytes, &answer, &answer_bytes) &&
+        oriel_helper_request(ORIEL_HELPER_PLACES, call_sites, len_bytes, &answer, &answer_bytes) &&
         answer_bytes == len_bytes)
         for (unsigned i = 0; i < site_entries_count; i++) {
             write_site((const struct oriel_code_address *)answer + site_entries[i].place,

@@ -273,7 +273,7 @@ static void ask_all(int32_t world_size, const char *refusal, const struct oriel_
 static void find_machine(uint64_t out[2])
 {
     struct stat time = {.st_ino = 0};
-    out[0] = oriel_machine_number(false);
+    out[0] = oriel_node_id(false);
     /* containers may have clocks of their own */
     out[1] = stat("/proc/self/ns/time", &time) == 0 ? (uint64_t)time.st_ino : 0;
 }

@@ -108,7 +108,7 @@ static void *writer_run(void *unused)
 {
     (void)unused;
     keep_own_descriptors();
-    oriel_schedule_anywhere();
+    oriel_schedule_all_processors();
     oriel_remote_writers_add_helper(gettid());
     writer.refusal = oriel_trace_file_open(writer.path, writer.limit_bytes);
     sem_post(&writer.done);

@@ -93,7 +93,7 @@ static struct oriel_agent_slot *agent_slot_take_over(struct oriel_agent *agent)
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++) {
         struct oriel_agent_slot *slot = &agent->slots[i];
         uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
-        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) &&
+        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_alive(owner) &&
             agent_slot_claim_from(slot, owner) != NULL)
             return slot;
     }

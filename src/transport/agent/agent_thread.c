@@ -126,7 +126,7 @@ static void *agent_thread_main(void *unused)
     struct oriel_agent *agent = serving.agent;
     descriptor_table_unshare();
     oriel_schedule_short_slices();
-    oriel_schedule_anywhere();
+    oriel_schedule_all_processors();
     oriel_remote_writers_add_helper(gettid());
     bool goes_on = area_file_is_valid(agent);
     oriel_store_release(&agent->state, goes_on ? ORIEL_AGENT_RUNNING : ORIEL_AGENT_STOPPED);

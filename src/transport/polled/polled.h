@@ -112,7 +112,7 @@ struct oriel_polled {
 /* One operation on len_bytes at the remote address, which are whole elements. in: the data to
  * write, the operands, or the compared value of a swap. out: the data read, the old contents of an
  * update (NULL if not wanted), or the value that a swap found. */
-struct oriel_polled_wanted {
+struct oriel_polled_request {
     enum oriel_polled_operation operation;
     enum oriel_kind kind;
     enum oriel_operator operator;
@@ -127,8 +127,8 @@ struct oriel_polled_wanted {
  * another path. Also false if target->polled is NULL. Returns true after execution, with *status
  * ORIEL_OK, or if the target died meanwhile (ORIEL_E_PEER). For an update or a swap the caller
  * holds the target's accumulate lock. */
-bool oriel_polled_ask(const struct oriel_remote *target, const struct oriel_polled_wanted *request,
-                      enum oriel_status *status);
+bool oriel_polled_submit(const struct oriel_remote *target,
+                         const struct oriel_polled_request *request, enum oriel_status *status);
 
 /* Number of wait turns, counted once this process has sent a request. */
 extern _Atomic uint32_t oriel_polled_waits;
@@ -142,12 +142,12 @@ extern _Thread_local bool oriel_polled_served;
 
 /* Makes this process's waits serve requests and count themselves. Called before a window over the
  * program's memory is used. */
-void oriel_polled_watch(void);
+void oriel_polled_install(void);
 
 /* From now on this process's threads serve this area. Returns false if forked children would serve
  * it, too. */
-bool oriel_polled_begin(struct oriel_polled *area);
-void oriel_polled_end(void);
+bool oriel_polled_start(struct oriel_polled *area);
+void oriel_polled_stop(void);
 
 /* NULL if this process serves no requests */
 extern _Atomic(struct oriel_polled *) oriel_polled_own;
@@ -156,7 +156,7 @@ extern _Atomic(struct oriel_polled *) oriel_polled_own;
 int oriel_polled_serve(struct oriel_polled *area);
 
 /* For a thread of the program that waits for anything except an answer of polled.h. */
-static inline int oriel_polled_turn(void)
+static inline int oriel_polled_poll(void)
 {
     struct oriel_polled *own = atomic_load_explicit(&oriel_polled_own, memory_order_acquire);
     if (atomic_load_explicit(&oriel_polled_has_requested, memory_order_relaxed) &&

@@ -74,7 +74,7 @@ static uint32_t polled_slot_take_over(struct oriel_polled *area)
 {
     for (uint32_t i = 0; i < ORIEL_POLLED_SLOTS; i++) {
         uint64_t owner = atomic_load_explicit(&area->owners[i].word, memory_order_relaxed);
-        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_lives(owner) &&
+        if (owner != 0 && owner != oriel_identity_own_word() && !oriel_identity_word_alive(owner) &&
             polled_slot_claim_from(area, i, owner))
             return i;
     }
@@ -129,7 +129,7 @@ static void polled_copy(void *to, const void *from, uint64_t len_bytes)
 }
 
 static void request_fill(struct oriel_polled_slot *slot, uint64_t address,
-                         const struct oriel_polled_wanted *request)
+                         const struct oriel_polled_request *request)
 {
     slot->operation = (uint8_t)request->operation;
     slot->kind = (uint8_t)request->kind;
@@ -178,7 +178,7 @@ static enum answer polled_answer_wait(const struct oriel_polled *area,
     }
 }
 
-static bool fits_slot(const struct oriel_polled_wanted *request)
+static bool fits_slot(const struct oriel_polled_request *request)
 {
     uint64_t most_bytes =
         request->operation == ORIEL_POLLED_SWAP ? ORIEL_POLLED_BYTES / 2 : ORIEL_POLLED_BYTES;
@@ -186,8 +186,8 @@ static bool fits_slot(const struct oriel_polled_wanted *request)
            !(request->operation == ORIEL_POLLED_UPDATE && oriel_kinds[request->kind].padded);
 }
 
-bool oriel_polled_ask(const struct oriel_remote *target, const struct oriel_polled_wanted *request,
-                      enum oriel_status *status)
+bool oriel_polled_submit(const struct oriel_remote *target,
+                         const struct oriel_polled_request *request, enum oriel_status *status)
 {
     struct oriel_polled *area = target->polled;
     if (area == NULL || !fits_slot(request))

@@ -214,24 +214,24 @@ static bool polled_serve_wait(bool begins)
 {
     if (begins)
         atomic_fetch_add_explicit(&own_waits, 1, memory_order_relaxed);
-    return oriel_polled_turn() > 0;
+    return oriel_polled_poll() > 0;
 }
 
-void oriel_polled_watch(void)
+void oriel_polled_install(void)
 {
     oriel_wait_set_server(polled_serve_wait);
 }
 
-bool oriel_polled_begin(struct oriel_polled *area)
+bool oriel_polled_start(struct oriel_polled *area)
 {
     static _Atomic bool watches_forks;
-    if (oriel_fork_watch(&watches_forks, NULL, NULL, polled_stop_in_child) != ORIEL_OK)
+    if (oriel_fork_register(&watches_forks, NULL, NULL, polled_stop_in_child) != ORIEL_OK)
         return false;
     atomic_store_explicit(&oriel_polled_own, area, memory_order_release);
     return true;
 }
 
-void oriel_polled_end(void)
+void oriel_polled_stop(void)
 {
     atomic_store_explicit(&oriel_polled_own, NULL, memory_order_release);
 }

@@ -21,7 +21,7 @@ enum {
 static _Atomic uint64_t
     windows_created; /* number of created windows: memory may have returned to an address empty */
 
-void oriel_copy_renew(void)
+void oriel_copy_window_created(void)
 {
     atomic_fetch_add_explicit(&windows_created, UINT64_C(1) << 48, memory_order_relaxed);
 }

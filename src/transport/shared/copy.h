@@ -14,7 +14,7 @@
 
 /* Called for a new window: the first long copies into its memory access pages that this process has
  * not used yet. */
-void oriel_copy_renew(void);
+void oriel_copy_window_created(void);
 
 void oriel_copy_long(void *to, const void *from, uint64_t len_bytes);
 
@@ -23,7 +23,7 @@ void oriel_copy_long(void *to, const void *from, uint64_t len_bytes);
 void oriel_copy_premap_pages(const void *at, uint64_t len_bytes);
 
 /* Called before a put. */
-static inline void oriel_copy_ahead(const void *to, uint64_t len_bytes)
+static inline void oriel_copy_premap(const void *to, uint64_t len_bytes)
 {
     if (__builtin_expect(len_bytes > ORIEL_COPY_LONG_BYTES, 0))
         oriel_copy_premap_pages(to, len_bytes);

@@ -7,7 +7,7 @@
 static enum oriel_status write_shared(const struct oriel_remote *to, const void *from,
                                       uint64_t len_bytes)
 {
-    oriel_copy_ahead(to->direct, len_bytes);
+    oriel_copy_premap(to->direct, len_bytes);
     oriel_copy(to->direct, from, len_bytes);
     return ORIEL_OK;
 }

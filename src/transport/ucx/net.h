@@ -50,7 +50,7 @@ struct oriel_net_bytes {
 };
 
 /* A received message. Valid during the call that passes it. */
-struct oriel_net_arrived {
+struct oriel_net_received {
     const void *head; /* aligned to 8 */
     size_t head_bytes;
     const char *data; /* aligned to 8 */
@@ -61,7 +61,7 @@ struct oriel_net_arrived {
 
 /* The sender of a request. May be copied and stored, to answer later. An answer to a dead sender
  * does nothing. */
-struct oriel_net_asker {
+struct oriel_net_requester {
     uint64_t words[2];
 };
 
@@ -69,8 +69,8 @@ struct oriel_net_service {
     /* Serves one message; in the agent's thread or a helping one. One at a time; it must not serve
      * other messages meanwhile. It may answer at once or later, or never if the message was told
      * and not asked. from: the identity of the sending process. */
-    void (*serve)(const struct oriel_net_asker *asker, const struct oriel_identity *from,
-                  const struct oriel_net_arrived *message);
+    void (*serve)(const struct oriel_net_requester *asker, const struct oriel_identity *from,
+                  const struct oriel_net_received *message);
     /* For work that depends on more than messages: called after every turn of the agent's thread
      * until it returns false. The interval is first 50 us, then a 32nd of the time since a message
      * was last served, at most a millisecond. Runs after serve. */
@@ -84,7 +84,8 @@ struct oriel_net_service {
 };
 
 /* Once for each asker, in any thread. */
-void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer);
+void oriel_net_answer(const struct oriel_net_requester *asker,
+                      const struct oriel_net_bytes *answer);
 
 /* --- start and stop --- */
 
@@ -142,7 +143,7 @@ struct oriel_net_request {
     /* The answer has arrived. Runs in any thread of the process, one at a time, with the origin's
      * worker locked: it may copy, and must not call any function of this file. Not called if the
      * peer is lost. May be NULL. */
-    void (*take)(struct oriel_net_request *request, const struct oriel_net_arrived *answer);
+    void (*take)(struct oriel_net_request *request, const struct oriel_net_received *answer);
     /* Called last, also if the peer is lost, with done set: it may free the request. May be
      * NULL. */
     void (*end)(struct oriel_net_request *request);
@@ -187,9 +188,9 @@ bool oriel_net_has_devices(void);
 struct oriel_net_exposed;
 struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes);
 /* The text with which other processes open a key. */
-const void *oriel_net_exposed_text(const struct oriel_net_exposed *exposed, size_t *len_bytes);
+const void *oriel_net_exposed_key(const struct oriel_net_exposed *exposed, size_t *len_bytes);
 /* Called after the last put or get; the stop withdraws the remaining ones. */
-void oriel_net_withdraw(struct oriel_net_exposed *exposed);
+void oriel_net_unexpose(struct oriel_net_exposed *exposed);
 
 /* At the origin: access to memory that a peer exposes. NULL if there is none. The text comes from
  * the owner of the memory, and is validated only as far as it concerns this process. */
@@ -206,8 +207,8 @@ enum oriel_status oriel_net_put(struct oriel_net_key *key, uint64_t offset_bytes
 enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes, size_t len_bytes,
                                 struct oriel_net_request *request);
 /* Ends the request when all puts to the peer have arrived there. */
-enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
-                                        struct oriel_net_request *request);
+enum oriel_status oriel_net_request_arrival(struct oriel_net_peer *peer,
+                                            struct oriel_net_request *request);
 
 /* Progresses outstanding communication; for loops that wait by other means. */
 void oriel_net_progress(void);

@@ -44,7 +44,7 @@ enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_l
     return oriel_event_wait(event, at_least, watch);
 }
 
-void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
+void oriel_net_answer(const struct oriel_net_requester *asker, const struct oriel_net_bytes *answer)
 {
     (void)asker, (void)answer;
 }
@@ -124,14 +124,14 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     return NULL;
 }
 
-const void *oriel_net_exposed_text(const struct oriel_net_exposed *exposed, size_t *len_bytes)
+const void *oriel_net_exposed_key(const struct oriel_net_exposed *exposed, size_t *len_bytes)
 {
     (void)exposed;
     *len_bytes = 0;
     return "";
 }
 
-void oriel_net_withdraw(struct oriel_net_exposed *exposed)
+void oriel_net_unexpose(struct oriel_net_exposed *exposed)
 {
     (void)exposed;
 }
@@ -162,8 +162,8 @@ enum oriel_status oriel_net_get(struct oriel_net_key *key, uint64_t offset_bytes
     return no_ucx_error();
 }
 
-enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
-                                        struct oriel_net_request *request)
+enum oriel_status oriel_net_request_arrival(struct oriel_net_peer *peer,
+                                            struct oriel_net_request *request)
 {
     (void)peer, (void)request;
     return no_ucx_error();

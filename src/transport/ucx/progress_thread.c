@@ -271,7 +271,7 @@ void *oriel_net_serve(void *unused)
     oriel_remote_writers_add_helper(gettid());
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     oriel_schedule_short_slices();
-    oriel_schedule_anywhere();
+    oriel_schedule_all_processors();
     while (!atomic_load_explicit(&oriel_net.is_ending, memory_order_acquire)) {
         state.any = oriel_net_serve_turn(&state.served);
         origin_send_outstanding(&state);

@@ -91,13 +91,13 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     return exposed;
 }
 
-const void *oriel_net_exposed_text(const struct oriel_net_exposed *exposed, size_t *len_bytes)
+const void *oriel_net_exposed_key(const struct oriel_net_exposed *exposed, size_t *len_bytes)
 {
     *len_bytes = exposed->text_bytes;
     return exposed->text;
 }
 
-void oriel_net_withdraw(struct oriel_net_exposed *exposed)
+void oriel_net_unexpose(struct oriel_net_exposed *exposed)
 {
     if (!oriel_net_enter(&oriel_net.agent))
         return;
@@ -299,7 +299,8 @@ static void get_finish(struct oriel_ucx_buffer *buffer, ucs_status_t status)
     struct oriel_net_request *request =
         status == UCS_OK ? request_remove(operation_of(buffer)->number) : NULL;
     if (request != NULL) {
-        request->take(request, &(struct oriel_net_arrived){"", 0, buffer->data, buffer->len_bytes});
+        request->take(request,
+                      &(struct oriel_net_received){"", 0, buffer->data, buffer->len_bytes});
         oriel_net_end_request(request, ORIEL_OK);
     }
     oriel_pool_give(&oriel_net.origin.pool, buffer);
@@ -353,8 +354,8 @@ static void arrival_done(void *request, ucs_status_t status, void *user_data)
     oriel_ucp()->ucp_request_free(request);
 }
 
-enum oriel_status oriel_net_ask_arrival(struct oriel_net_peer *peer,
-                                        struct oriel_net_request *request)
+enum oriel_status oriel_net_request_arrival(struct oriel_net_peer *peer,
+                                            struct oriel_net_request *request)
 {
     enum oriel_status status = ORIEL_OK;
     request->peer = peer;

@@ -147,7 +147,7 @@ static void answer_send(struct oriel_net_caller *caller, enum oriel_wire_kind ki
     oriel_net.any_caller_broken = true;
 }
 
-void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
+void oriel_net_answer(const struct oriel_net_requester *asker, const struct oriel_net_bytes *answer)
 {
     if (!oriel_net_enter(&oriel_net.agent))
         return;
@@ -343,9 +343,9 @@ static void hello_serve(struct oriel_net_caller *caller, const struct oriel_net_
 void oriel_net_serve_one(const struct oriel_net_message *held)
 {
     struct oriel_net_caller *caller = held->caller;
-    struct oriel_net_asker asker = {{caller->session, held->wire.number}};
-    const struct oriel_net_arrived message = {held->buffer->front, held->wire.head_bytes,
-                                              held->data, held->len_bytes};
+    struct oriel_net_requester asker = {{caller->session, held->wire.number}};
+    const struct oriel_net_received message = {held->buffer->front, held->wire.head_bytes,
+                                               held->data, held->len_bytes};
     switch (held->wire.kind) {
     case ORIEL_WIRE_HELLO: hello_serve(caller, held); break;
     case ORIEL_WIRE_TOLD:

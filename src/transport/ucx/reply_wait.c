@@ -156,13 +156,13 @@ static enum oriel_status await_sleeping(struct oriel_net_request *request,
             request_check_peer(request);
         enum oriel_status status = ORIEL_OK;
         if (!is_published)
-            oriel_wait_lasts(watch, since_ns, &is_published);
+            oriel_wait_publish(watch, since_ns, &is_published);
         if (watch != NULL && !request_is_done(request) && oriel_now_ns() - watched_ns >= WATCH_NS) {
             status = watch->check(watch->context);
             watched_ns = oriel_now_ns();
         }
         if (request_is_done(request) || status != ORIEL_OK) {
-            oriel_wait_over(is_published);
+            oriel_wait_unpublish(is_published);
             return request_is_done(request) ? request_status(request) : status;
         }
         oriel_wait_progress();

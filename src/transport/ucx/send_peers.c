@@ -424,7 +424,7 @@ static void answer_receive(const struct oriel_wire *wire, const char *head, cons
     request->peer->silence_ns = 0;
     if (request->take != NULL)
         request->take(request,
-                      &(struct oriel_net_arrived){head, wire->head_bytes, data, len_bytes});
+                      &(struct oriel_net_received){head, wire->head_bytes, data, len_bytes});
     oriel_net.answered++;
     oriel_net_remove_request(request);
     oriel_net_end_request(request, ORIEL_OK);

@@ -343,7 +343,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
     enum oriel_status status = oriel_ucp_load();
     if (status != ORIEL_OK)
         return status;
-    status = oriel_fork_watch(&watches_fork, NULL, NULL, net_disable_in_child);
+    status = oriel_fork_register(&watches_fork, NULL, NULL, net_disable_in_child);
     if (status != ORIEL_OK)
         return status;
     net_reset();

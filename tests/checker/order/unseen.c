@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 
 static int word, room;
 static MPI_Status *volatile no_statuses =

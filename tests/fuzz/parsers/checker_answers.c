@@ -9,7 +9,7 @@
 #include "check/report/finding_internal.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/order/rank_clocks.h"
 #include "check/report/call_sites.h"
 
@@ -45,7 +45,7 @@ void oriel_finding_count(const char *what)
     look_at(what, strlen(what));
 }
 
-void oriel_finding_tell(const struct oriel_finding *finding)
+void oriel_finding_report(const struct oriel_finding *finding)
 {
     struct oriel_record_site site;
     look_at(finding->detail, strlen(finding->detail));
@@ -276,7 +276,7 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 static void use_part(oriel_shm_offset part)
 {
     const struct oriel_access access = {
-        .kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_MOMENT_NOW, .site = {.call = 1}};
+        .kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_SNAPSHOT_LIVE, .site = {.call = 1}};
     const struct oriel_access_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
     switch (input_byte(&input) % 5) {
     case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;
@@ -302,7 +302,7 @@ static void use_order(struct oriel_key key)
         look_at(floor, sizeof floor);
         break;
     }
-    case 6: oriel_order_doubt(); break;
+    case 6: oriel_order_set_doubtful(); break;
     default: oriel_order_forget(&key);
     }
 }
@@ -311,7 +311,7 @@ static void ask_note(void)
 {
     const struct oriel_member_state_ask ask = {.kind = ORIEL_MEMBER_WANTED};
     struct oriel_member_state_answer answer;
-    if (oriel_check_remote_note(0, window, &ask, &answer))
+    if (oriel_check_remote_member_state(0, window, &ask, &answer))
         look_at(&answer, sizeof answer);
 }
 
@@ -331,7 +331,7 @@ static void look(void)
 {
     struct oriel_deadlock finder;
     REQUIRE(oriel_deadlock_open(&finder, WORLD, 0));
-    finder.look.remote = oriel_check_remote_look();
+    finder.look.remote = oriel_check_remote_waits();
     memset(said.len_bytes, 0, sizeof said.len_bytes);
     said.repeats = input_byte(&input) % 4 != 0;
     for (uint64_t i = 0; i < 6; i++)
@@ -374,17 +374,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
             .count = 1, .ports = {(uint16_t)(2 * i + 2), (uint16_t)(2 * i + 3)}};
     board_open(WORLD);
     REQUIRE(oriel_check_remote_start(machine_of, WORLD, machine_of[OWN], addresses, MACHINES));
-    REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
-    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
+    REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_call_sites_start() == ORIEL_OK);
+    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_wait_records_start(OWN, WORLD, false) == ORIEL_OK);
     REQUIRE(oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     const uint64_t here = oriel_part_open();
     REQUIRE(here != 0);
-    oriel_check_remote_span();
+    oriel_check_remote_connect_all();
     for (int i = 0; i < ACTS_MOST && input.left_bytes > 0; i++)
         act(here);
     oriel_history_leave(oriel_part_of(here));
-    oriel_waits_stop();
+    oriel_wait_records_stop();
     oriel_order_stop();
     oriel_check_remote_stop();
     board_close();

@@ -9,7 +9,7 @@
 #include "check/report/finding.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/order/rank_clocks.h"
 #include "check/report/call_sites.h"
 
@@ -44,17 +44,17 @@ static struct {
 
 /* --- in the place of the rest of the checker --- */
 
-int oriel_check_remote_machine(int world_rank)
+int oriel_check_remote_node_of(int world_rank)
 {
     return world_rank < 0 || world_rank >= WORLD ? -1 : world_rank > NEIGHBOUR;
 }
 
-int oriel_check_remote_own_machine(void)
+int oriel_check_remote_own_node(void)
 {
     return 0;
 }
 
-int oriel_check_remote_machines(void)
+int oriel_check_remote_node_count(void)
 {
     return 2;
 }
@@ -315,7 +315,7 @@ static void access_here(struct input *input, oriel_shm_offset history)
         oriel_history_complete(history, OWN, 0, oriel_order_now());
     else
         oriel_history_complete_one(history, ticket, oriel_order_now());
-    oriel_order_moment_release(moment);
+    oriel_order_snapshot_release(moment);
 }
 
 static void open_part(int which)
@@ -390,8 +390,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     memset(tickets, 0, sizeof tickets);
     memset(parts, 0, sizeof parts);
     board_open(WORLD);
-    REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_sites_start() == ORIEL_OK);
-    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_waits_start(OWN, WORLD, false) == ORIEL_OK);
+    REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_call_sites_start() == ORIEL_OK);
+    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_wait_records_start(OWN, WORLD, false) == ORIEL_OK);
     notes = oriel_member_states_find(window, WORLD, 2);
     REQUIRE(notes != NULL && oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
@@ -409,7 +409,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     oriel_member_states_leave(window);
     for (int i = 0; i < 2; i++)
         oriel_check_remote_worker_close(&desks[i]);
-    oriel_waits_stop();
+    oriel_wait_records_stop();
     oriel_order_stop();
     board_close();
     return 0;

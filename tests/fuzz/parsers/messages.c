@@ -37,7 +37,7 @@ static struct {
     _Alignas(ORIEL_CACHE_LINE) struct oriel_control controls[RANKS];
     _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) +
                                            RANKS * sizeof(struct oriel_target)];
-    struct oriel_machines machines;
+    struct oriel_nodes machines;
 } file;
 static struct oriel_common *const common = (struct oriel_common *)file.common;
 
@@ -57,7 +57,7 @@ static struct {
 
 /* --- in the place of the rest of the library --- */
 
-void oriel_net_answer(const struct oriel_net_asker *asker, const struct oriel_net_bytes *answer)
+void oriel_net_answer(const struct oriel_net_requester *asker, const struct oriel_net_bytes *answer)
 {
     volatile char sum = 0;
     uint64_t len_bytes = 0;
@@ -103,7 +103,7 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
     return world.holders_die ? ORIEL_E_PEER : ORIEL_OK;
 }
 
-const struct oriel_machines *oriel_internode_machines(const struct oriel_window *whose)
+const struct oriel_nodes *oriel_internode_machines(const struct oriel_window *whose)
 {
     (void)whose;
     return &file.machines;
@@ -123,14 +123,14 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     return &device_way;
 }
 
-const void *oriel_net_exposed_text(const struct oriel_net_exposed *it, size_t *len_bytes)
+const void *oriel_net_exposed_key(const struct oriel_net_exposed *it, size_t *len_bytes)
 {
     REQUIRE(is_exposed);
     *len_bytes = sizeof it->text;
     return it->text;
 }
 
-void oriel_net_withdraw(struct oriel_net_exposed *it)
+void oriel_net_unexpose(struct oriel_net_exposed *it)
 {
     REQUIRE(is_exposed && it == &device_way);
     is_exposed = false;
@@ -158,9 +158,9 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *whose, i
     return &partners[rank];
 }
 
-const struct oriel_reached *oriel_reached_of(const char *file_base)
+const struct oriel_net_address_area *oriel_net_address_of(const char *file_base)
 {
-    static const struct oriel_reached reached = {.address_bytes = 5, .address = "where"};
+    static const struct oriel_net_address_area reached = {.address_bytes = 5, .address = "where"};
     return file_base != NULL ? &reached : NULL;
 }
 
@@ -181,7 +181,7 @@ char *oriel_file_base(void)
     return first_page;
 }
 
-enum oriel_status oriel_reach_cma(struct oriel_peer *who)
+enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *who)
 {
     (void)who;
     return world.copies ? ORIEL_OK : ORIEL_E_OTHER;
@@ -255,11 +255,11 @@ static void open_window(bool is_dynamic)
     peers_here[0].base = peers_here[1].base = (char *)&file;
     for (int32_t i = 0; i < RANKS; i++) {
         ids[i].id[0] = (uint64_t)i;
-        common->targets[i] = (struct oriel_target){.disp_unit = 1, .mechanism = ORIEL_BY_NETWORK};
+        common->targets[i] = (struct oriel_target){.disp_unit = 1, .mechanism = ORIEL_MECHANISM_NETWORK};
         if (i > 1)
             continue;
         common->targets[i].control_offset = (uint64_t)((char *)&file.controls[i] - (char *)&file);
-        common->targets[i].mechanism = is_dynamic ? ORIEL_BY_ADDRESS : ORIEL_BY_ARENA;
+        common->targets[i].mechanism = is_dynamic ? ORIEL_MECHANISM_REGIONS : ORIEL_MECHANISM_DIRECT;
         common->targets[i].offset = GUARD_BYTES;
         common->targets[i].size_bytes = common->targets[i].direct_bytes =
             is_dynamic ? 0 : WINDOW_BYTES;
@@ -280,7 +280,7 @@ static void open_window(bool is_dynamic)
                                    .flavour =
                                        is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
     window.far = oriel_internode_make(WINDOW_ID, RANKS);
-    REQUIRE(window.far != NULL && oriel_serve_add(&window));
+    REQUIRE(window.far != NULL && oriel_am_dispatch_add(&window));
     atomic_store(&window.far->is_finished, true);
 }
 
@@ -380,7 +380,7 @@ static bool is_answered(const struct due *due, unsigned times)
 static struct due send_message(struct input *input, unsigned number)
 {
     const uint8_t how = input_byte(input);
-    const struct oriel_net_asker asker = {{0, number}};
+    const struct oriel_net_requester asker = {{0, number}};
     struct oriel_internode_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
                                         .kind = input_below(input, ORIEL_INTERNODE_KEY + 2),
                                         .from = (int32_t)input_below(input, RANKS + 2) - 1,
@@ -405,8 +405,8 @@ static struct due send_message(struct input *input, unsigned number)
     REQUIRE(exact != NULL);
     memcpy(exact, data, len_bytes);
     const bool short_head = how % 64 == 5;
-    const struct oriel_net_arrived message = {&head, sizeof head - short_head, exact, len_bytes};
-    oriel_service.serve(&asker, &from, &message);
+    const struct oriel_net_received message = {&head, sizeof head - short_head, exact, len_bytes};
+    oriel_am_dispatch_service.serve(&asker, &from, &message);
     free(exact);
     const unsigned most = !short_head && head.kind <= ORIEL_INTERNODE_KEY && is_asked(&head);
     const bool may_wait = head.kind != ORIEL_INTERNODE_ADDRESS && head.kind != ORIEL_INTERNODE_KEY;
@@ -419,13 +419,13 @@ static void lose(void)
 {
     const struct oriel_identity who = {.id = {LOST, 0}};
     world.lost[LOST] = true;
-    oriel_service.lost(&who);
+    oriel_am_dispatch_service.lost(&who);
 }
 
 /* Ranks of this machine that want lock_all, have it, and give it back. */
 static void pass_gate(unsigned how)
 {
-    struct oriel_gate *gate = &common->gate;
+    struct oriel_lock_all_gate *gate = &common->gate;
     const uint64_t word = atomic_load(&gate->word);
     switch (how % 4) {
     case 0: atomic_store(&gate->readers_waiting, 1); break;
@@ -474,11 +474,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
             happen(&input);
         due[count] = send_message(&input, count);
         count++;
-        if (oriel_service.look())
-            (void)oriel_service.look();
+        if (oriel_am_dispatch_service.look())
+            (void)oriel_am_dispatch_service.look();
     }
     lose();
-    oriel_serve_remove(&window);
+    oriel_am_dispatch_remove(&window);
     oriel_internode_free(window.far);
     for (unsigned i = 0; i < count; i++)
         REQUIRE(is_answered(&due[i], answers[i]));

@@ -61,8 +61,8 @@ static void look_at(const void *bytes, size_t len_bytes)
         sum = (char)(sum + ((const char *)bytes)[i]);
 }
 
-static void serve(const struct oriel_net_asker *asker, const struct oriel_identity *from,
-                  const struct oriel_net_arrived *message)
+static void serve(const struct oriel_net_requester *asker, const struct oriel_identity *from,
+                  const struct oriel_net_received *message)
 {
     (void)from;
     REQUIRE(message->head_bytes <= ORIEL_NET_HEAD_BYTES &&

@@ -34,7 +34,7 @@ enum oriel_status oriel_liveness_none(void *context)
 enum { MACHINES_AT = 4096, ADDRESS_AT = 1024 };
 static _Alignas(ORIEL_CACHE_LINE) char file[2 * MACHINES_AT];
 static struct oriel_common *const common = (struct oriel_common *)file;
-static struct oriel_machines *const machines = (struct oriel_machines *)(file + MACHINES_AT);
+static struct oriel_nodes *const machines = (struct oriel_nodes *)(file + MACHINES_AT);
 static struct oriel_group group;
 static struct oriel_group_id ids[RANKS];
 static _Atomic(struct oriel_net_peer *) net_peers[RANKS];
@@ -47,9 +47,9 @@ static void open_window(void)
     memset(file, 0, sizeof file);
     memset((void *)net_peers, 0, sizeof net_peers);
     common->n = RANKS;
-    common->machines_offset = MACHINES_AT;
+    common->nodes_offset = MACHINES_AT;
     machines->count = 2;
-    machines->machine[1] = (struct oriel_machine){
+    machines->machine[1] = (struct oriel_node_entry){
         .process = identity_of(LEADER), .leader = LEADER, .address = ADDRESS_AT};
     machines->machine[1].address_bytes = (uint32_t)address_of(session_of(LEADER), 16, address);
     for (int rank = 0; rank < RANKS; rank++) {
@@ -59,7 +59,7 @@ static void open_window(void)
             (struct oriel_target){.disp_unit = 1,
                                   .offset = WINDOW_ID,
                                   .control_offset = rank >= LEADER,
-                                  .mechanism = rank >= LEADER ? ORIEL_BY_NETWORK : ORIEL_BY_ARENA};
+                                  .mechanism = rank >= LEADER ? ORIEL_MECHANISM_NETWORK : ORIEL_MECHANISM_DIRECT};
     }
     group = (struct oriel_group){.n = RANKS, .ids = ids, .net_peers = net_peers};
     window = (struct oriel_window){.n = RANKS,

@@ -637,8 +637,8 @@ void replies_close(void)
         oriel_net.peers = peer->next;
         free(peer);
     }
-    if (oriel_net.origin.gather.whose != NULL)
-        oriel_pool_give(&oriel_net.origin.pool, oriel_coalesce_take(&oriel_net.origin.gather));
+    if (oriel_net.origin.coalesce.destination != NULL)
+        oriel_pool_give(&oriel_net.origin.pool, oriel_coalesce_take(&oriel_net.origin.coalesce));
     oriel_hash_table_close(&oriel_net.by_identity);
     oriel_pool_close(&oriel_net.origin.pool);
     memset(&oriel_net.origin.pool, 0, sizeof oriel_net.origin.pool);

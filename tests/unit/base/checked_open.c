@@ -27,7 +27,7 @@ static bool memory_opens(int fd, int *reason)
     int watch = opened_watch(getpid(), fd);
     assert_true(watch >= 0);
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)getpid(), fd);
-    int opened = oriel_seen_open_memory(link, geteuid());
+    int opened = oriel_checked_memory_open(link, geteuid());
     *reason = errno;
     bool somebody_opened = opened_since(watch);
     assert_int_equal(somebody_opened, opened >= 0);
@@ -48,7 +48,7 @@ static void own_memory_is_opened_for_reading_and_writing(void **state)
     (void)state;
     int fd = memfd_create("some", MFD_CLOEXEC);
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)getpid(), fd);
-    int opened = oriel_seen_open_memory(link, geteuid());
+    int opened = oriel_checked_memory_open(link, geteuid());
     assert_true(opened >= 0);
     assert_true(fcntl(opened, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(write(opened, "a", 1), 1);
@@ -92,11 +92,11 @@ static void what_is_not_there_says_why(void **state)
 {
     struct stat about;
     (void)state;
-    assert_int_equal(oriel_seen_open_memory("/proc/self/fd/1000000", geteuid()), -1);
+    assert_int_equal(oriel_checked_memory_open("/proc/self/fd/1000000", geteuid()), -1);
     assert_int_equal(errno, ENOENT);
-    assert_int_equal(oriel_seen_file(AT_FDCWD, "/proc/self/status/no", &about), -1);
+    assert_int_equal(oriel_checked_path_open(AT_FDCWD, "/proc/self/status/no", &about), -1);
     assert_int_equal(errno, ENOTDIR);
-    assert_int_equal(oriel_seen_file(AT_FDCWD, "/tmp", &about), -1);
+    assert_int_equal(oriel_checked_path_open(AT_FDCWD, "/tmp", &about), -1);
     assert_int_equal(errno, 0);
 }
 
@@ -108,12 +108,12 @@ static void what_was_looked_at_is_opened(void **state)
     (void)state;
     int file = made_file(path);
     assert_int_equal(write(file, "a", 1), 1);
-    int seen = oriel_seen_file(AT_FDCWD, path, &about);
+    int seen = oriel_checked_path_open(AT_FDCWD, path, &about);
     assert_true(seen >= 0);
     assert_int_equal(about.st_size, 1);
     assert_int_equal(read(seen, &byte, 1), -1);
     assert_int_equal(unlink(path), 0);
-    int opened = oriel_seen_open(seen, O_RDONLY);
+    int opened = oriel_checked_reopen(seen, O_RDONLY);
     assert_true(opened >= 0);
     assert_int_equal(fcntl(seen, F_GETFD), -1);
     assert_int_equal(read(opened, &byte, 1), 1);

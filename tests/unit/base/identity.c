@@ -186,7 +186,7 @@ static void ask_without_descriptors(enum spare spare)
     struct rlimit few = {.rlim_cur = 600, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     if (spare != STAYS)
         closefrom(first + 1);
     bool living_alive = spare != IS_CLOSED_AND_MADE_ANEW || oriel_identity_alive(&living);

@@ -30,19 +30,19 @@ static void descriptors_lie_high_or_stay(void **state)
 {
     (void)state;
     int low = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int high = oriel_reserve_fd_high(low);
+    int high = oriel_reserve_fd_move_high(low);
     assert_true(high > PROGRAMS);
     assert_int_equal(fcntl(high, F_GETFD), FD_CLOEXEC);
     assert_int_equal(fcntl(low, F_GETFD), -1);
     close(high);
     struct rlimit before = limit_to(PROGRAMS);
     low = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    high = oriel_reserve_fd_high(low);
+    high = oriel_reserve_fd_move_high(low);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(high, low);
     close(low);
     errno = EXDEV;
-    assert_int_equal(oriel_reserve_fd_high(-1), -1);
+    assert_int_equal(oriel_reserve_fd_move_high(-1), -1);
     assert_int_equal(errno, EXDEV);
 }
 
@@ -54,16 +54,16 @@ static void memory_is_opened_with_the_last_descriptor(void **state)
     int fd = memfd_create("some", MFD_CLOEXEC);
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)getpid(), fd);
     struct rlimit before = limit_to(FEW);
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     int last = descriptors_use_up();
-    int none = oriel_seen_open_memory(link, geteuid());
+    int none = oriel_checked_memory_open(link, geteuid());
     int reason = errno;
     bool is_kept = oriel_reserve_fd_release(EMFILE);
-    oriel_reserve_fd_restore_spare();
+    oriel_reserve_fd_restore();
     close(last);
-    int opened = oriel_seen_open_memory(link, geteuid());
+    int opened = oriel_checked_memory_open(link, geteuid());
     close(opened);
-    oriel_reserve_fd_restore_spare();
+    oriel_reserve_fd_restore();
     bool is_there_again = oriel_reserve_fd_release(EMFILE);
     closefrom(fd);
     setrlimit(RLIMIT_NOFILE, &before);
@@ -83,14 +83,14 @@ static void none_is_put_by_where_few_are_free(void **state)
     int last = descriptors_use_up();
     int few = last - 10;
     closefrom(few);
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     bool is_put_by = oriel_reserve_fd_release(EMFILE);
     int count = 0;
     while (count < FEW && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
         count++;
     closefrom(few);
     setrlimit(RLIMIT_NOFILE, &before);
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     bool is_put_by_later = oriel_reserve_fd_release(EMFILE);
     for (int fd = few - 1; fd > STDERR_FILENO; fd--)
         close(fd);
@@ -102,7 +102,7 @@ static void none_is_put_by_where_few_are_free(void **state)
 static void *spend_elsewhere(void *spent)
 {
     oriel_reserve_fd_detach_thread();
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     *(bool *)spent = oriel_reserve_fd_release(EMFILE);
     return NULL;
 }
@@ -112,7 +112,7 @@ static void spare_one_is_not_among_those_of_another_table(void **state)
     pthread_t thread;
     bool is_spent = true;
     (void)state;
-    oriel_reserve_fd_keep_spare();
+    oriel_reserve_fd_reserve();
     assert_int_equal(pthread_create(&thread, NULL, spend_elsewhere, &is_spent), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(is_spent);

@@ -39,7 +39,7 @@ static void mark_stays_where_nothing_fences(void **state)
         oriel_tls_cache.turns = start;
         oriel_tls_cache_mark();
         for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS; i++) {
-            oriel_tls_cache_take_turn();
+            oriel_tls_cache_count_turn();
             assert_true(is_marked());
         }
         oriel_tls_cache_flush();
@@ -61,7 +61,7 @@ static void operations_keep_the_mark_of_others(void **state)
 {
     (void)state;
     oriel_tls_cache_mark();
-    oriel_tls_cache_keep_window(oriel_tls_cache_begin(), 1, NULL, 0);
+    oriel_tls_cache_set_window(oriel_tls_cache_begin(), 1, NULL, 0);
     assert_true(is_marked());
     oriel_tls_cache_invalidate();
     oriel_tls_cache_set_type(oriel_tls_cache_begin(), 2, NULL, 8);
@@ -82,7 +82,7 @@ static void host_gets_its_turn(void **state)
             if (kind / 2 == 0)
                 oriel_tls_cache_flush();
             else if (kind / 2 == 1)
-                oriel_tls_cache_take_turn();
+                oriel_tls_cache_count_turn();
             else
                 oriel_tls_cache_fenced();
         }
@@ -102,7 +102,7 @@ static void entries_and_marks_are_the_threads_own(void **state)
     bool others = true;
     pthread_t thread;
     (void)state;
-    oriel_tls_cache_keep_window(oriel_tls_cache_begin(), 1, NULL, 0);
+    oriel_tls_cache_set_window(oriel_tls_cache_begin(), 1, NULL, 0);
     oriel_tls_cache_mark();
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(pthread_create(&thread, NULL, look, &others), 0);
@@ -116,7 +116,7 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     (void)state;
     int window;
     uint64_t before = oriel_tls_cache_begin();
-    oriel_tls_cache_keep_window(before, 1, &window, 0);
+    oriel_tls_cache_set_window(before, 1, &window, 0);
     oriel_tls_cache_set_type(before, 2, NULL, 8);
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, 1);
@@ -125,8 +125,8 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     oriel_tls_cache_set_type(oriel_tls_cache_begin(), 3, NULL, 4);
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, ORIEL_TLS_CACHE_NO_KEY);
-    oriel_tls_cache_keep_window(before, 1, &window,
-                                0); /* looked up before the free: cached, but invalid */
+    oriel_tls_cache_set_window(before, 1, &window,
+                                0); /* looked up before the free: kept, but not valid */
     assert_false(oriel_tls_cache_is_valid());
 }
 

@@ -148,9 +148,9 @@ static void wait_and_tell(enum oriel_waiting what)
 
 static void wait_that_lasts_is_told_until_it_is_over(void **state)
 {
-    static const struct oriel_wait_teller teller = {note_lasting, note_over};
+    static const struct oriel_wait_publisher teller = {note_lasting, note_over};
     (void)state;
-    oriel_wait_set_teller(&teller);
+    oriel_wait_set_publisher(&teller);
     wait_and_tell(ORIEL_WAITING_POST);
     assert_int_equal(told.lasted, 1);
     assert_int_equal(told.renewed, 1);
@@ -165,7 +165,7 @@ static void wait_that_lasts_is_told_until_it_is_over(void **state)
     wait_and_tell(ORIEL_WAITING_POST);
     assert_true(told.lasted > 1); /* checked repeatedly */
     assert_int_equal(told.over, 0);
-    oriel_wait_set_teller(NULL);
+    oriel_wait_set_publisher(NULL);
 }
 
 static unsigned host_calls;

@@ -179,7 +179,7 @@ static bool sides_copy(char *to, const struct oriel_items *to_items, const char 
         return oriel_copy_items(to, to_items, from, from_items);
     oriel_copy_prepare(&prepared, to_items, from_items);
     if (prepared.loop == NULL)
-        return oriel_copy_otherwise(&prepared, to, from);
+        return oriel_copy_general(&prepared, to, from);
     oriel_copy_loop(&prepared, to, from);
     return true;
 }
@@ -199,7 +199,7 @@ static void sides_copy_and_compare(const struct side *to_side, const struct side
          *at_from = from - from_side->low;
     for (int i = 0; i < to_side->map.count; i++)
         at_wanted[to_side->map.at[i]] = at_from[from_side->map.at[i]];
-    assert_true(oriel_copy_can(&to_side->items, &from_side->items));
+    assert_true(oriel_copy_is_supported(&to_side->items, &from_side->items));
     assert_true(sides_copy(at_to, &to_side->items, at_from, &from_side->items));
     assert_memory_equal(to, wanted, to_bytes);
     free(to);
@@ -299,11 +299,11 @@ static void padded_pairs_and_unequal_sides_are_not_taken(void **state)
     struct oriel_node *spread = oriel_node_loop(3, 40, oriel_node_share(pair));
     struct oriel_items pairs = {pair, 2, 16}, others = {words, 2, 12}, more = {words, 3, 12},
                        loops = {spread, 1, 120};
-    assert_false(oriel_copy_can(&pairs, &others));
-    assert_false(oriel_copy_can(&others, &pairs));
-    assert_false(oriel_copy_can(&loops, &more));
-    assert_false(oriel_copy_can(&others, &more));
-    assert_true(oriel_copy_can(&others, &others));
+    assert_false(oriel_copy_is_supported(&pairs, &others));
+    assert_false(oriel_copy_is_supported(&others, &pairs));
+    assert_false(oriel_copy_is_supported(&loops, &more));
+    assert_false(oriel_copy_is_supported(&others, &more));
+    assert_true(oriel_copy_is_supported(&others, &others));
     oriel_node_free(pair);
     oriel_node_free(words);
     oriel_node_free(spread);

@@ -102,7 +102,7 @@ static void copy_and_compare(const struct side *to_side, const struct side *from
     memset(wanted, 0x5a, to_bytes);
     for (int64_t i = 0; i < to_side->length; i++)
         wanted[shift + (size_t)to_side->at[i]] = from[from_side->at[i]];
-    assert_true(oriel_copy_can(&to_side->items, &from_side->items));
+    assert_true(oriel_copy_is_supported(&to_side->items, &from_side->items));
     assert_true(oriel_copy_items(to + shift, &to_side->items, from, &from_side->items));
     if (memcmp(to, wanted, to_bytes) != 0)
         fail_msg("%ld bytes went elsewhere", (long)to_side->length);

@@ -225,10 +225,10 @@ uint64_t __wrap_oriel_memory_limits_available(void)
 static uint64_t given_and_freed(uint64_t len_bytes)
 {
     uint64_t offset;
-    assert_int_equal(oriel_file_alloc_given(len_bytes, 64, &offset), ORIEL_OK);
+    assert_int_equal(oriel_file_alloc_mem(len_bytes, 64, &offset), ORIEL_OK);
     memset(oriel_file_base() + offset, 5, len_bytes < 4 * MIB ? len_bytes : 4 * MIB);
-    assert_true(oriel_file_free_given(offset));
-    assert_false(oriel_file_free_given(offset));
+    assert_true(oriel_file_free_mem(offset));
+    assert_false(oriel_file_free_mem(offset));
     return offset;
 }
 
@@ -257,13 +257,13 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     for (int i = 0; i < SMALL;
          i++) { /* nor is it made into a slab: small blocks are zero for every caller */
         small[i].len_bytes = 31 << 10;
-        assert_int_equal(oriel_file_alloc_given(small[i].len_bytes, 64, &small[i].offset),
+        assert_int_equal(oriel_file_alloc_mem(small[i].len_bytes, 64, &small[i].offset),
                          ORIEL_OK);
         assert_true(all_are(&small[i], 0));
     }
     for (int i = 0; i < SMALL; i++) {
         memset(oriel_file_base() + small[i].offset, 5, small[i].len_bytes);
-        assert_true(oriel_file_free_given(small[i].offset));
+        assert_true(oriel_file_free_mem(small[i].offset));
     }
     for (int i = 0; i < 2;
          i++) { /* they are left to the program's next small block; a window's is cleared */
@@ -276,12 +276,12 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     assert_int_equal(oriel_file_alloc_window(window.len_bytes, 64, &window.offset), ORIEL_OK);
     assert_int_equal(window.offset, offset);
     assert_true(all_are(&window, 0));
-    assert_int_equal(oriel_file_alloc_given(2 * MIB, 64, &again), ORIEL_OK);
+    assert_int_equal(oriel_file_alloc_mem(2 * MIB, 64, &again), ORIEL_OK);
     assert_int_equal(again, offset + 2 * MIB);
-    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* no write has reached it */
-    assert_false(oriel_file_free_given(window.offset));
+    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* nobody has touched it */
+    assert_false(oriel_file_free_mem(window.offset));
     assert_true(oriel_file_free(window.offset));
-    assert_true(oriel_file_free_given(again));
+    assert_true(oriel_file_free_mem(again));
     assert_true(oriel_file_free(zero.offset));
     later_s += 2; /* used since the last check */
     given_and_freed(MIB);
@@ -410,7 +410,7 @@ static void file_that_was_left_is_taken_up_again(void **state)
     assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
     oriel_file_base()[offset] = 3;
     oriel_file_finalise();
-    assert_int_equal(header->state, ORIEL_FILE_LEFT);
+    assert_int_equal(header->state, ORIEL_FILE_FINALISED);
     assert_int_equal(oriel_file_base()[offset],
                      3); /* programs read their memory after MPI_Finalize */
     assert_int_equal(oriel_file_start(), ORIEL_OK);

@@ -323,8 +323,7 @@ static void complex_products_find_infinities(void **state)
         for (uint64_t unusual = 0; unusual <= count; unusual++) { /* the last: there is none */
             infinite_products_of_FLOAT_COMPLEX(count, unusual, count % 2 != 0);
             infinite_products_of_DOUBLE_COMPLEX(count, unusual, count % 2 == 0);
-            /* valgrind computes long doubles in 64 bits when they do not stay in registers */
-            if (!oriel_valgrind())
+            if (!oriel_is_under_valgrind()) /* which computes long doubles in 64 bits, where they do not stay in registers */
                 infinite_products_of_LONG_DOUBLE_COMPLEX(count, unusual, count % 2 != 0);
         }
 }

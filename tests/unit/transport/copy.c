@@ -57,7 +57,7 @@ static void the_first_put_into_a_mapping_meets_few_faults(void **state)
     const struct oriel_remote there = {.direct = ours};
     for (int round = 0; round < 3; round++) {
         memset(theirs, round, LENGTH);
-        oriel_copy_renew();
+        oriel_copy_window_created();
         long before = faults();
         assert_int_equal(oriel_transport_shared.write(&there, bytes, LENGTH), ORIEL_OK);
         long met = faults() - before;
@@ -87,7 +87,7 @@ static void a_get_into_memory_not_used_yet_meets_a_fault_for_each_page(void **st
     char *fresh = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(fresh, MAP_FAILED);
     madvise(fresh, LENGTH, MADV_NOHUGEPAGE);
-    oriel_copy_renew();
+    oriel_copy_window_created();
     long before = faults();
     assert_int_equal(oriel_transport_shared.read(&there, fresh, LENGTH), ORIEL_OK);
     long met = faults() - before;

@@ -48,14 +48,14 @@ static void there_are_no_devices(void **state)
     size_t len_bytes = 1;
     assert_false(oriel_net_has_devices());
     assert_null(oriel_net_expose(&len_bytes, sizeof len_bytes));
-    assert_string_equal(oriel_net_exposed_text(NULL, &len_bytes), "");
+    assert_string_equal(oriel_net_exposed_key(NULL, &len_bytes), "");
     assert_int_equal(len_bytes, 0);
-    oriel_net_withdraw(NULL);
+    oriel_net_unexpose(NULL);
     assert_null(oriel_net_key_open(NULL, "", 0));
     oriel_net_key_close(NULL);
     expect_refusal(oriel_net_put(NULL, 0, &len_bytes, sizeof len_bytes));
     expect_refusal(oriel_net_get(NULL, 0, sizeof len_bytes, NULL));
-    expect_refusal(oriel_net_ask_arrival(NULL, NULL));
+    expect_refusal(oriel_net_request_arrival(NULL, NULL));
 }
 
 /* Waits and finalisation call these without a check. */

@@ -1,5 +1,5 @@
-/* The functions of messages that MPICH has beyond MPI-3.1: those with counts of MPI_Count, which are the others' rows again.
- * Programs call them. */
+/* The message functions that MPICH has beyond MPI-3.1: those with counts of MPI_Count, from the
+ * same rows. */
 #include "check/intercept/messages_collective.h"
 #include "check/intercept/messages_point.h"
 
@@ -29,13 +29,14 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
      int recvtag, MPI_Comm comm, MPI_Request *request)
 #define REPLACE_ARGUMENTS (buf, count, datatype, dest, sendtag, source, recvtag, comm, request)
 
-/* What is received into the buffer that is sent, is written there, which leaves no other use of it meanwhile. */
+/* The call writes what it receives into the buffer that it sends, so that buffer has no other use
+ * meanwhile. */
 #define BOTH_REQUEST(name, base, parameters, arguments, sent_buffer, received_buffer)              \
     ORIEL_CHECK_WRAP(name, parameters)                                                             \
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         struct oriel_message description = {.comm = comm,                                          \
                                             .called = "MPI_" #name,                                \
                                             .sends = true,                                         \

@@ -1,5 +1,5 @@
-/* What MPICH has beyond MPI-3.1 and is not modelled: persistent collectives, partitioned messages, communicators of sessions.
- * Programs call them. */
+/* Functions that MPICH has beyond MPI-3.1 and that are not modelled: persistent collectives,
+ * partitioned messages, communicators of sessions. */
 #include "check/intercept/messages_other.h"
 
 #include "base/log.h"
@@ -14,41 +14,42 @@ struct unknown {
     const char *name;
 };
 
-static void begin(struct oriel_startable *startable)
+static void persistent_begin(struct oriel_startable *startable)
 {
     oriel_order_unknown_begin(((struct unknown *)startable)->name);
 }
 
-static void started(struct oriel_startable *startable, bool failed)
+static void persistent_started(struct oriel_startable *startable, bool failed)
 {
     (void)startable;
     if (failed)
         oriel_order_unknown_end();
 }
 
-static void done(void *closure, const MPI_Status *status)
+static void persistent_done(void *closure, const MPI_Status *status)
 {
     (void)closure;
     (void)status;
     oriel_order_unknown_end();
 }
 
-static const struct oriel_request_kind kind = {.done = done};
+static const struct oriel_request_kind kind = {.done = persistent_done};
 
-static void drop(struct oriel_startable *startable)
+static void persistent_drop(struct oriel_startable *startable)
 {
     struct unknown *unknown = (struct unknown *)startable;
     free(unknown);
 }
 
-static void add_persistent(const char *name, MPI_Request request)
+static void persistent_add(const char *name, MPI_Request request)
 {
     struct unknown *unknown = malloc(sizeof *unknown);
     if (unknown == NULL) {
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
         return;
     }
-    *unknown = (struct unknown){{begin, started, &kind, drop}, name};
+    *unknown =
+        (struct unknown){{persistent_begin, persistent_started, &kind, persistent_drop}, name};
     oriel_checked_request_add_persistent(request, &unknown->startable);
 }
 
@@ -57,22 +58,22 @@ static void add_persistent(const char *name, MPI_Request request)
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return BEHIND(name) arguments;                                                         \
+            return NEXT(name) arguments;                                                           \
         oriel_order_unknown_begin(NULL);                                                           \
         ORIEL_CHECK_PASS(code, name, arguments);                                                   \
         oriel_order_unknown_end();                                                                 \
         if (code == MPI_SUCCESS)                                                                   \
-            add_persistent("MPI_" #name, *request);                                                \
+            persistent_add("MPI_" #name, *request);                                                \
         return code;                                                                               \
     }
 #include "check/intercept/mpich/persistent.def"
 
-/* A part has come: order, before the request is complete. */
+/* A part has arrived: order, before the request is complete. */
 ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Parrived)(request, partition, flag);
+        return NEXT(Parrived)(request, partition, flag);
     ORIEL_CHECK_PASS(code, Parrived, (request, partition, flag));
     if (code == MPI_SUCCESS && *flag)
         oriel_order_unknown_end();
@@ -101,7 +102,7 @@ ORIEL_CHECK_WRAP(Comm_idup_with_info,
 {
     int code;
     if (!oriel_check_looks())
-        return BEHIND(Comm_idup_with_info)(comm, info, newcomm, request);
+        return NEXT(Comm_idup_with_info)(comm, info, newcomm, request);
     void *idup = oriel_idup_begin(comm, "MPI_Comm_idup_with_info", newcomm);
     ORIEL_CHECK_PASS(code, Comm_idup_with_info, (comm, info, newcomm, request));
     oriel_idup_started(idup, code != MPI_SUCCESS, *request);
@@ -113,21 +114,22 @@ ORIEL_CHECK_WRAP(Session_create_errhandler,
 {
     oriel_handler_fn *own = oriel_handler_in_place(
         (oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
-    return BEHIND(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
+    return NEXT(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
 }
 
-/* The checker starts with MPI_Init: of who never calls it, it says so, by the first process. */
+/* The checker starts with MPI_Init. A program that never calls it gets one line, by the first
+ * process. */
 ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
 {
     static _Atomic(void *) initialized;
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *number = getenv("PMI_RANK");
     int is_initialized = 1;
-    if (((__typeof__(&PMPI_Initialized))oriel_behind(&initialized, "PMPI_Initialized"))(
+    if (((__typeof__(&PMPI_Initialized))oriel_next_function(&initialized, "PMPI_Initialized"))(
             &is_initialized) == MPI_SUCCESS &&
         !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
         !atomic_flag_test_and_set(&told))
         oriel_warn(
             "the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
-    return BEHIND(Session_finalize)(session);
+    return NEXT(Session_finalize)(session);
 }

@@ -1,8 +1,6 @@
-/* Small accesses and atomic words between processes, with random delays. One of two unordered
- * accesses reports the conflict, whichever is first. Order passed from word to word is known to the
- * process that acquires it. */
-#include "check/intercept/reentrancy.h"
-#include "check/access/record_lease.h"
+/* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
+ * comes first and however they meet; what is carried from word to word is known to who takes it. */
+#include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
 
@@ -127,8 +125,6 @@ static void put_beside_records_that_change(int rank, bool are_cut)
         if (rank == 0)
             oriel_history_free(history);
     }
-    oriel_entry_lease_stop();
-    oriel_record_lease_stop();
     oriel_order_stop();
 }
 
@@ -199,7 +195,7 @@ static void pass_the_turn(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_shm_offset history = shared(rank, oriel_history_make);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (uint64_t turn = (uint64_t)rank; turn < ROUNDS; turn += (uint64_t)team->n) {
         while (atomic_load(&team->words[1]) != turn)
             sched_yield();
@@ -239,7 +235,7 @@ static void store_behind(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_shm_offset history = shared(rank, oriel_history_make);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int giver = round % team->n;
         team_meet();
@@ -271,7 +267,7 @@ static void give_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
         team_meet();
@@ -293,7 +289,7 @@ static void offer_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         if (rank == 0)
             EXPECT(give_again(words, 8, true) && give_again(words, 8, true));
@@ -333,7 +329,7 @@ static void give_what_was_learnt(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int from = (round + 1) % team->n;
         bool gives = rank == round % team->n;
@@ -364,40 +360,6 @@ static void words_w3_offer_nothing_old(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, give_what_was_learnt);
 }
 
-/* A rank that enters and leaves a word has acquired nothing from it. When it releases there later,
- * the clocks of others are read. */
-static void enter_and_leave(int rank)
-{
-    oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
-    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
-    for (int round = 0; round < ROUNDS / 4; round++) {
-        int giver = round % team->n;
-        if (rank == giver) {
-            atomic_store(&team->words[0], oriel_order_now());
-            EXPECT(give_again(words, 8, true));
-        }
-        team_meet();
-        if (rank == (giver + 1) % team->n) {
-            struct oriel_word_clock *word = oriel_word_at(words, 8);
-            oriel_word_enter(word, true);
-            oriel_word_leave(word);
-            EXPECT(oriel_word_give(words, 8, true) && oriel_word_take(words, 8));
-            oriel_order_clock(clock);
-            EXPECT(clock[giver] >= atomic_load(&team->words[0]));
-        }
-        team_meet();
-    }
-    free(clock);
-    oriel_order_stop();
-}
-
-static void words_w5_are_of_nobody_who_has_not_given(void **state)
-{
-    (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, enter_and_leave);
-}
-
 enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
 
 /* All release to a new word of a non-empty chain, and all but one to another new word before, while
@@ -408,7 +370,7 @@ static void give_late(int rank)
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     for (int memory = 0; memory < MEMORIES; memory++) {
-        oriel_shm_offset words = shared(rank, oriel_words_make);
+        oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
         for (uint64_t i = (uint64_t)rank; i < WORDS_MOST - 1; i += (uint64_t)team->n)
             EXPECT(oriel_word_give(words, i * 8, false));
         atomic_store(&team->words[rank], oriel_order_now());
@@ -423,7 +385,7 @@ static void give_late(int rank)
             EXPECT(clock[other] >= atomic_load(&team->words[other]));
         team_meet();
         if (rank == 0)
-            oriel_words_free(words);
+            oriel_word_clocks_free(words);
     }
     free(clock);
     oriel_order_stop();
@@ -441,11 +403,11 @@ static void lose_another(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    oriel_shm_offset words = shared(rank, oriel_words_make);
+    oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     if (rank == 0) {
         atomic_store(&team->words[0], oriel_order_now());
         EXPECT(oriel_word_give(words, 8, false));
-        oriel_given_lose();
+        oriel_given_set_lost();
     }
     team_meet();
     if (rank == 1) {
@@ -586,7 +548,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(words_w2_keep_what_each_has_given),
         cmocka_unit_test(words_w3_keep_what_was_offered),
         cmocka_unit_test(words_w3_offer_nothing_old),
-        cmocka_unit_test(words_w5_are_of_nobody_who_has_not_given),
         cmocka_unit_test(words_o1_give_nothing_of_later),
         cmocka_unit_test(numbers_of_several_threads_never_go_back),
         cmocka_unit_test(vast_ranges_are_forgotten),

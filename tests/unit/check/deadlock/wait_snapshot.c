@@ -29,7 +29,7 @@ static void pause_ms(long ms)
 static void enter(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
-    EXPECT(oriel_waits_start(rank, team->n, false) == ORIEL_OK);
+    EXPECT(oriel_wait_records_start(rank, team->n, false) == ORIEL_OK);
     team_meet();
 }
 
@@ -181,7 +181,7 @@ static void held_by_one_that_has_finished(int rank)
         stay();
     } else if (rank == 1) {
         oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
-        oriel_waits_finish(&site);
+        oriel_wait_records_finish(&site);
         compute();
     } else {
         expect_found(1);

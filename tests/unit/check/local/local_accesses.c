@@ -3,7 +3,7 @@
  * the histories. Each test starts and stops the module. */
 #include "check/local/local_accesses.h"
 
-#include "check/intercept/reentrancy.h"
+#include "check/common/reentrancy.h"
 #include "check/order/order.h"
 #include "check/local/window_memory.h"
 #include "check/report/call_sites.h"

@@ -97,7 +97,7 @@ bool oriel_order_take_rank(int world_rank)
     return true;
 }
 
-void oriel_order_doubt(void)
+void oriel_order_set_doubtful(void)
 {
     order.doubtful = true;
 }

@@ -231,7 +231,7 @@ static void doubt(int rank)
     EXPECT(!oriel_order_is_doubtful());
     team_meet();
     if (rank == 1)
-        oriel_order_doubt();
+        oriel_order_set_doubtful();
     team_meet();
     EXPECT(oriel_order_is_doubtful());
 }
@@ -250,18 +250,18 @@ static void stamp(int rank)
     start(rank);
     oriel_shm_offset first = oriel_order_snapshot(), again = oriel_order_snapshot();
     EXPECT(first != 0 && first == again);
-    EXPECT(oriel_order_moment_clock(first)[rank] == oriel_order_now());
-    oriel_order_moment_release(again);
+    EXPECT(oriel_order_snapshot_clock(first)[rank] == oriel_order_now());
+    oriel_order_snapshot_release(again);
     oriel_order_give(&key, 1);
     oriel_shm_offset later = oriel_order_snapshot();
     EXPECT(later != first);
-    EXPECT(oriel_order_moment_clock(later)[rank] == oriel_order_moment_clock(first)[rank] + 1);
+    EXPECT(oriel_order_snapshot_clock(later)[rank] == oriel_order_snapshot_clock(first)[rank] + 1);
     team_meet();
     struct oriel_key other = key_of((uint64_t)(rank + 1) % 2);
     EXPECT(oriel_order_take(&other));
     oriel_shm_offset last = oriel_order_snapshot();
-    EXPECT(oriel_order_moment_clock(later)[(rank + 1) % 2] == 0);
-    EXPECT(oriel_order_moment_clock(last)[(rank + 1) % 2] != 0);
+    EXPECT(oriel_order_snapshot_clock(later)[(rank + 1) % 2] == 0);
+    EXPECT(oriel_order_snapshot_clock(last)[(rank + 1) % 2] != 0);
     team_meet();
     oriel_order_take_rank(
         (rank + 1) %
@@ -269,12 +269,12 @@ static void stamp(int rank)
     team_meet();
     oriel_tick complete = oriel_order_now();
     oriel_shm_offset now = oriel_order_snapshot();
-    EXPECT(oriel_order_moment_clock(now)[rank] >= complete &&
-           complete > oriel_order_moment_clock(last)[rank]);
-    oriel_order_moment_release(first);
-    oriel_order_moment_release(later);
-    oriel_order_moment_release(last);
-    oriel_order_moment_release(now);
+    EXPECT(oriel_order_snapshot_clock(now)[rank] >= complete &&
+           complete > oriel_order_snapshot_clock(last)[rank]);
+    oriel_order_snapshot_release(first);
+    oriel_order_snapshot_release(later);
+    oriel_order_snapshot_release(last);
+    oriel_order_snapshot_release(now);
     team_meet();
     oriel_order_stop();
 }
@@ -294,7 +294,7 @@ static void stamp_a_million(int rank)
         oriel_shm_offset moment = oriel_order_snapshot();
         EXPECT(moment != 0);
         oriel_order_give(&key, 0);
-        oriel_order_moment_release(moment);
+        oriel_order_snapshot_release(moment);
     }
     EXPECT(oriel_shm_refused() == 0);
 }
@@ -407,10 +407,10 @@ static void order_on_a_full_board(int rank)
         oriel_order_end(&key, 2, true);
         EXPECT(known_of(1 - rank) >= atomic_load(&team->words[1 - rank]));
         team_meet();
-        oriel_order_moment_release(oriel_order_snapshot());
+        oriel_order_snapshot_release(oriel_order_snapshot());
     }
     EXPECT(oriel_shm_refused() > 2);
-    EXPECT(oriel_order_moment_clock(0) == NULL);
+    EXPECT(oriel_order_snapshot_clock(0) == NULL);
 }
 
 static void full_board_gives_more_order_not_less(void **state)

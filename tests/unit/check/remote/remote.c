@@ -9,7 +9,7 @@
 #include "check/report/finding.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
-#include "check/access/history_proxy.h"
+#include "check/remote/history_proxy.h"
 #include "check/order/rank_clocks.h"
 #include "check/report/call_sites.h"
 #include "base/deadlock_set.h"

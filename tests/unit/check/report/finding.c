@@ -42,7 +42,7 @@ static const char *told(const struct oriel_finding *finding)
     listen_begin();
     int before = dup(STDERR_FILENO);
     dup2(said, STDERR_FILENO);
-    oriel_finding_tell(finding);
+    oriel_finding_report(finding);
     dup2(before, STDERR_FILENO);
     close(before);
     ssize_t len = pread(said, text, sizeof text - 1, 0);
@@ -79,7 +79,7 @@ static int start(void **state)
     (void)state;
     char path[64];
     return oriel_shm_make_sized(4, BOARD, path, sizeof path) == ORIEL_OK &&
-                   oriel_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK
+                   oriel_call_sites_start() == ORIEL_OK && oriel_finding_start() == ORIEL_OK
                ? 0
                : 1;
 }

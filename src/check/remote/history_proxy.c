@@ -1,0 +1,183 @@
+/* Parts of windows: what is here goes to history.c, what is elsewhere is asked of its machine.  A number is the history's place,
+ * with the machine's number above it.  history_proxy.h says who may call. */
+#include "check/remote/history_proxy.h"
+
+#include "check/order/order.h"
+#include "check/remote/remote_validate.h"
+
+enum { MACHINE_SHIFT = 44, CONFLICTS = 16 };
+
+/* Under the key of a part that is open, or has users. */
+struct open_part {
+    uint32_t users;
+    uint32_t closed;
+};
+
+static struct oriel_key history_key(oriel_shm_offset history)
+{
+    return (struct oriel_key){
+        .words = {UINT64_C(0x50415254), history}}; /* "PART": above all kinds of order.h */
+}
+
+uint64_t oriel_part_open(void)
+{
+    oriel_shm_offset history = oriel_history_make(0);
+    struct oriel_key key = history_key(history);
+    if (history == 0)
+        return 0;
+    if (oriel_shm_find(&key, sizeof(struct open_part), NULL) == 0) {
+        oriel_history_free(history);
+        return 0;
+    }
+    return (uint64_t)(unsigned)(oriel_check_remote_own_node() + 1) << MACHINE_SHIFT | history;
+}
+
+/* Who is the last takes the key away, and then frees. */
+static bool close_part(void *at, bool made, void *last)
+{
+    struct open_part *part = at;
+    (void)made;
+    part->closed = 1;
+    *(bool *)last = part->users == 0;
+    return part->users > 0;
+}
+
+static bool enter_part(void *at, bool made, void *entered)
+{
+    struct open_part *part = at;
+    (void)made;
+    *(bool *)entered = !part->closed;
+    part->users += !part->closed;
+    return true;
+}
+
+static bool leave_part(void *at, bool made, void *last)
+{
+    struct open_part *part = at;
+    (void)made;
+    *(bool *)last = --part->users == 0 && part->closed;
+    return !*(bool *)last;
+}
+
+static bool work_on(oriel_shm_offset history, oriel_shm_work_fn *work)
+{
+    struct oriel_key key = history_key(history);
+    bool answer = false;
+    return oriel_shm_work(&key, 0, work, &answer) && answer;
+}
+
+void oriel_part_close(oriel_shm_offset history)
+{
+    if (work_on(history, close_part))
+        oriel_history_free(history);
+}
+
+bool oriel_part_enter(oriel_shm_offset history)
+{
+    return work_on(history, enter_part);
+}
+
+void oriel_part_leave(oriel_shm_offset history)
+{
+    if (work_on(history, leave_part))
+        oriel_history_free(history);
+}
+
+static int machine_of(uint64_t number)
+{
+    return (int)(number >> MACHINE_SHIFT) - 1;
+}
+
+static oriel_shm_offset history_of(uint64_t number)
+{
+    return number & ((UINT64_C(1) << MACHINE_SHIFT) - 1);
+}
+
+oriel_shm_offset oriel_part_of(uint64_t number)
+{
+    return machine_of(number) == oriel_check_remote_own_node() ? history_of(number) : number;
+}
+
+bool oriel_part_is_far(oriel_shm_offset part)
+{
+    return part >> MACHINE_SHIFT != 0;
+}
+
+/* What is found there is told here, with the clock that this process has kept. */
+static uint64_t add_far(oriel_shm_offset part, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
+                        oriel_conflict_fn *tell, void *closure)
+{
+    struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_ADD,
+                                                 .words = {history_of(part)}};
+    struct oriel_check_remote_answer answer;
+    struct oriel_conflict conflicts[CONFLICTS];
+    const oriel_tick *clock = oriel_order_snapshot_clock(access->moment);
+    if (clock == NULL) /* the board is full, and it cannot be compared */
+        return 0;
+    struct iovec parts[] = {
+        {.iov_base = (void *)(uintptr_t)access, .iov_len = sizeof *access},
+        {.iov_base = (void *)(uintptr_t)clock,
+         .iov_len = (size_t)oriel_shm_world_size() * sizeof *clock},
+        {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
+    };
+    if (!oriel_check_remote_ask(machine_of(part), &request, parts, 3, &answer, conflicts,
+                                sizeof conflicts) ||
+        !oriel_check_remote_conflicts_are_valid(conflicts, answer.len_bytes))
+        return 0;
+    for (size_t i = 0; i < answer.len_bytes / sizeof conflicts[0]; i++) {
+        conflicts[i].later = *access;
+        tell(&conflicts[i], closure);
+    }
+    return answer.word;
+}
+
+uint64_t oriel_part_add(oriel_shm_offset part, const struct oriel_access *access,
+                        const struct oriel_access_extent *extents, size_t count,
+                        oriel_conflict_fn *tell, void *closure)
+{
+    return oriel_part_is_far(part) ? add_far(part, access, extents, count, tell, closure)
+                                   : oriel_history_add(part, access, extents, count, tell, closure);
+}
+
+static void ask(oriel_shm_offset part, uint64_t kind, uint64_t first, uint64_t second,
+                uint64_t third)
+{
+    struct oriel_check_remote_request request = {.kind = kind,
+                                                 .words = {history_of(part), first, second, third}};
+    struct oriel_check_remote_answer answer;
+    oriel_check_remote_ask(machine_of(part), &request, NULL, 0, &answer, NULL, 0);
+}
+
+void oriel_part_complete(oriel_shm_offset part, int32_t origin, uint64_t ticket, oriel_tick now)
+{
+    if (oriel_part_is_far(part)) {
+        ask(part, ORIEL_CHECK_REMOTE_COMPLETE, (uint64_t)(uint32_t)origin, now, ticket);
+        return;
+    }
+    oriel_history_complete(part, origin, ticket, now);
+}
+
+void oriel_part_complete_one(oriel_shm_offset part, uint64_t ticket, oriel_tick now)
+{
+    if (oriel_part_is_far(part))
+        ask(part, ORIEL_CHECK_REMOTE_COMPLETE_ONE, ticket, now, 0);
+    else
+        oriel_history_complete_one(part, ticket, now);
+}
+
+void oriel_part_flag(oriel_shm_offset part, int32_t origin, uint8_t flags)
+{
+    if (oriel_part_is_far(part))
+        ask(part, ORIEL_CHECK_REMOTE_FLAG, (uint64_t)(uint32_t)origin, flags, 0);
+    else
+        oriel_history_flag(part, origin, flags);
+}
+
+void oriel_part_request_done(oriel_shm_offset part, uint64_t ticket)
+{
+    if (oriel_part_is_far(part))
+        ask(part, ORIEL_CHECK_REMOTE_REQUEST_DONE, ticket, 0, 0);
+    else
+        oriel_history_request_done(part, ticket);
+}
