@@ -206,7 +206,8 @@ static void accumulate_in_order(struct oriel_window *window)
         } else {
             oriel_deferred_accumulate(window, target, word * sizeof operand,
                                       kind, operator, & operand, 1);
-            oriel_kinds[kind].plain[operator]((char *)&model[word], (const char *)&operand, NULL, 1);
+            oriel_kinds[kind].plain[operator]((char *)&model[word], (const char *)&operand,
+                                                NULL, 1);
         }
         if (i > 1 && team_random() % 300 != 0)
             continue;

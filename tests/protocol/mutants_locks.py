@@ -282,7 +282,7 @@ LOCKS = [
     ("sync/atomic_mode.c", [("        if (!oriel_peer_alive(peer))\n            return;\n", "")],
      "singles", "singles_of_the_dead_are_passed_over", "B2 does not wait for the dead"),
     ("sync/atomic_mode.c", [("    control->single_updates_in_a_row = 0;\n", "")],
-     "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update begins the row anew"),
+     "singles", "singles_c2_are_free_again_after_many", "C2: a bulk update restarts the count of singles"),
     ("sync/atomic_mode.c", [("        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);\n", "")],
      "singles", "singles_c2_are_free_again_after_many", "C2 subtracts what B1 added"),
     ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), "

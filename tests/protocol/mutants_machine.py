@@ -95,9 +95,9 @@ MACHINE = [
     ("internode/origin/liveness.c", [("    return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;",
                        "    status = status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;\n"
                        "    return status != ORIEL_OK ? status : watch_blockers(watched, holds_lock_all);")],
-     "faults", "killed_bystander_raises_no_alarm", "whoever is in the queue has passed the gate"),
+     "faults", "killed_bystander_raises_no_alarm", "a rank in the queue has passed the gate"),
     ("memory/peer.c", [("== ORIEL_FILE_FINALISED;", "== UINT32_MAX;")],
-     "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that says that it leaves has not died"),
+     "faults", "rank_that_left_in_good_order_raises_no_alarm", "a rank that announces its leave has not died"),
     ("base/identity.c", [("poll(&exited, 1, 0) <= 0", "poll(&exited, 1, 0) >= 0")],
      "faults", "killed_rank_is_reported_by_barrier", "a zombie is dead"),
 
@@ -132,7 +132,7 @@ MACHINE = [
      "copies", "no_copy_is_lost_where_threads_are_stopped", "promotion waits for copies"),
     ("memory/promote/promote.c", [("            begin_moving(true);\n",
                            "        oriel_file_remote_writers(oriel_file_base())->moving.value++;\n")],
-     "copies", "no_copy_is_lost_where_threads_are_stopped", "release waits for copies"),
+     "copies", "no_copy_is_lost_where_threads_are_stopped", "demotion waits for copies"),
 
     ("memory/promote/discard.c", [("changes % 2 == 0 && oriel_load_relaxed(&list->changes) == changes", "changes % 2 == 0")],
      "discard", "a_list_is_read_whole_while_it_changes", "R4: a list that has changed meanwhile is read again"),

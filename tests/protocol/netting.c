@@ -41,8 +41,8 @@ static bool is_filled(const char *bytes, size_t len_bytes, uint64_t seed)
     return true;
 }
 
-void netting_answer(const struct oriel_net_requester *asker, const struct note *note, const char *data,
-                    size_t len_bytes)
+void netting_answer(const struct oriel_net_requester *asker, const struct note *note,
+                    const char *data, size_t len_bytes)
 {
     char *bytes = (char *)(uintptr_t)data;
     struct iovec pieces[] = {{bytes, len_bytes / 3},

@@ -47,7 +47,7 @@ struct stream {
 
 extern struct addresses *netting_shared;
 extern struct oriel_net_peer *netting_peers[TEAM_MOST];
-extern struct oriel_net_requester netting_kept[ASKERS_MOST]; /* who asked KEEP */
+extern struct oriel_net_requester netting_kept[ASKERS_MOST]; /* origins of KEEP */
 extern struct note netting_kept_notes[ASKERS_MOST];
 extern _Atomic uint32_t netting_kept_count;
 extern _Atomic int netting_looks_left;
@@ -79,8 +79,8 @@ void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct qu
 size_t netting_size(uint64_t random);
 void netting_await(struct question *question);
 void netting_fill(char *bytes, size_t len_bytes, uint64_t seed);
-void netting_answer(const struct oriel_net_requester *asker, const struct note *note, const char *data,
-                    size_t len_bytes);
+void netting_answer(const struct oriel_net_requester *asker, const struct note *note,
+                    const char *data, size_t len_bytes);
 void netting_take(struct oriel_net_request *request, const struct oriel_net_received *answer);
 void netting_end(struct oriel_net_request *request);
 

@@ -375,7 +375,7 @@ static void ask_for_nothing(struct oriel_window *window)
         }
         team_flag_await(0, i + 1);
         if (!target_waits)
-            (void)oriel_polled_poll(); /* the host's, which brings a message */
+            (void)oriel_polled_poll(); /* the host's, which delivers a message */
         expect_served(&gone, steps[i].served);
         expect_served(&half, steps[i].served);
         expect_served(&there, EVERYTHING);

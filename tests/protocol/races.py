@@ -25,7 +25,7 @@ WEAKENED = [
                       "atomic_fetch_add_explicit(&event->value, 1, memory_order_relaxed);")],
      "event", "event_publishes_stores", "W1: a signal releases"),
     ("base/wait.h", [("oriel_wait_reached(oriel_load_acquire(word),", "oriel_wait_reached(oriel_load_relaxed(word),")],
-     "barrier", "barrier_b2_publishes_stores", "a wait that need not wait acquires"),
+     "barrier", "barrier_b2_publishes_stores", "a wait that finds its value at once acquires"),
     ("base/wait.c", [("if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))\n            return true",
                       "if (oriel_wait_reached(oriel_load_relaxed(word), condition, wanted))\n            return true")],
      "event", "event_publishes_stores", "a wait that spins acquires"),

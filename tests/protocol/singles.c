@@ -201,7 +201,8 @@ static void come_in_crowds(struct oriel_window *window)
         }
         pthread_barrier_destroy(&crowd.all_there);
         team_expect(slots <= ORIEL_ATOMIC_MODE_SLOTS &&
-                    slots >= ORIEL_ATOMIC_MODE_SLOTS - 2); /* ranks that are threads have theirs, too */
+                    /* ranks that are threads have slots, too */
+                    slots >= ORIEL_ATOMIC_MODE_SLOTS - 2);
         update_bulk(window, 1);
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++)
             update_single(window, 1, 0);

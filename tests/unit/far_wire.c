@@ -114,7 +114,8 @@ void wire_close(void)
 void wire_serve(const struct oriel_internode_head *head, const char *data, uint64_t len_bytes)
 {
     static const struct oriel_net_requester asker;
-    char *own = malloc(len_bytes > 0 ? len_bytes : 1); /* just as long, for a sanitizer to watch */
+    /* with the exact length, so a sanitizer detects overruns */
+    char *own = malloc(len_bytes > 0 ? len_bytes : 1);
     assert_non_null(own);
     if (len_bytes > 0)
         memcpy(own, data, len_bytes);
@@ -178,7 +179,7 @@ char *oriel_file_base(void)
     return first_page;
 }
 
-/* The own memory is touched directly. */
+/* This process's memory is accessed directly. */
 enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *who)
 {
     (void)who;
@@ -292,9 +293,9 @@ void wire_deliver(void)
     while (waiting_count > 0) {
         unsigned which = (unsigned)below(waiting_count);
         const struct oriel_internode_reply head = {0};
-        const struct oriel_net_received answer = {waiting[which].failed ? NULL : (const void *)&head,
-                                                 sizeof head, waiting[which].data,
-                                                 waiting[which].len_bytes};
+        const struct oriel_net_received answer = {
+            waiting[which].failed ? NULL : (const void *)&head, sizeof head, waiting[which].data,
+            waiting[which].len_bytes};
         waiting[which].request->net.take(&waiting[which].request->net, &answer);
         free(waiting[which].data);
         free(waiting[which].request);

@@ -47,8 +47,8 @@ static int ask(uid_t user, _Atomic uint64_t *kept)
         _exit(listen_as(user, *kept, ready[1]));
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_false(
-        oriel_helper_request_persistent(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer, &answer_bytes));
+    assert_false(oriel_helper_request_persistent(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer,
+                                                 &answer_bytes));
     assert_null(answer);
     close(ready[0]);
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -394,7 +394,8 @@ void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const str
     locks_answered++;
 }
 
-void oriel_internode_reply_refusal(const struct oriel_net_requester *asker, enum oriel_status status)
+void oriel_internode_reply_refusal(const struct oriel_net_requester *asker,
+                                   enum oriel_status status)
 {
     (void)asker, (void)status;
     refusals++;

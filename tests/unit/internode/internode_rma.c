@@ -115,7 +115,8 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
 static void move_often(bool put)
 {
     static const enum oriel_mechanism mechanisms[] = {ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_COPY,
-                                                      ORIEL_MECHANISM_REGIONS, ORIEL_MECHANISM_DIRECT};
+                                                      ORIEL_MECHANISM_REGIONS,
+                                                      ORIEL_MECHANISM_DIRECT};
     for (int m = 0; m < 4; m++) {
         wire_open(mechanisms[m]);
         wire.has_devices = m == 3;

@@ -278,7 +278,7 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     assert_true(all_are(&window, 0));
     assert_int_equal(oriel_file_alloc_mem(2 * MIB, 64, &again), ORIEL_OK);
     assert_int_equal(again, offset + 2 * MIB);
-    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* nobody has touched it */
+    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* no write has reached it */
     assert_false(oriel_file_free_mem(window.offset));
     assert_true(oriel_file_free(window.offset));
     assert_true(oriel_file_free_mem(again));

@@ -67,7 +67,7 @@ static void reserve_holds_the_physical_memory(void **state)
     }
     uint64_t reserve_bytes = reserve_with(0, NULL);
     if (oriel_is_under_valgrind())
-        assert_int_equal(reserve_bytes, ORIEL_VALGRIND_RESERVE); /* which reads all of it */
+        assert_int_equal(reserve_bytes, ORIEL_VALGRIND_RESERVE); /* valgrind reads all of it */
     else
         assert_true(reserve_bytes >= physical);
     assert_int_equal(reserve_bytes % 4096, 0);

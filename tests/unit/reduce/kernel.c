@@ -188,7 +188,10 @@ static void update_one_by_one(enum oriel_kind number, enum oriel_operator operat
         if (!native)
             kind->plain[operator](target + at, origin + at, result + at, 1);
         else
-            assert_int_equal(kind->native[operator](target + at, origin + at, result + at, &inside) | (int)inside, 0);
+            assert_int_equal(
+                kind->native[operator](target + at, origin + at, result + at, &inside) |
+                    (int)inside,
+                0);
     }
 }
 
@@ -323,7 +326,8 @@ static void complex_products_find_infinities(void **state)
         for (uint64_t unusual = 0; unusual <= count; unusual++) { /* the last: there is none */
             infinite_products_of_FLOAT_COMPLEX(count, unusual, count % 2 != 0);
             infinite_products_of_DOUBLE_COMPLEX(count, unusual, count % 2 == 0);
-            if (!oriel_is_under_valgrind()) /* which computes long doubles in 64 bits, where they do not stay in registers */
+            /* valgrind computes long doubles in 64 bits when they do not stay in registers */
+            if (!oriel_is_under_valgrind())
                 infinite_products_of_LONG_DOUBLE_COMPLEX(count, unusual, count % 2 != 0);
         }
 }

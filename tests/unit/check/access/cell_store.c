@@ -1,5 +1,6 @@
-/* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
- * comes first and however they meet; what is carried from word to word is known to who takes it. */
+/* Small accesses and atomic words between processes, with random delays. One of two unordered
+ * accesses reports the conflict, whichever is first. Order passed from word to word is known to the
+ * process that acquires it. */
 #include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"

@@ -1,5 +1,5 @@
-/* Where call sites stand in their thread's table: those with the same first place do not drive each other out, whatever addresses
- * they were given by chance, and one too many drives out a single one. */
+/* Positions of call sites in their thread's table. Sites with the same first slot do not evict each
+ * other, whatever their addresses are; one site too many evicts a single one. */
 #include "check/intercept/callsite_cache.h"
 
 #include <string.h>

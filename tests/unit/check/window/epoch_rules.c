@@ -1,5 +1,5 @@
-/* The state of a window's epochs: which call is right after which, what is told of a wrong one, and which later calls are its
- * echoes. Each test has a window of four ranks. */
+/* The state of a window's epochs: which calls are valid after which, the findings for invalid ones,
+ * and which later calls are their echoes. Each test has a window of four ranks. */
 #include "check/window/epoch_rules.h"
 
 #include <string.h>
