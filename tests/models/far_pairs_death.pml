@@ -1,10 +1,10 @@
 /* PSCW epochs between nodes (src/sync/pscw.c, origin_epochs.c, target_sync.c) when one rank of a
- * ring of three, each on its own node, is killed at any step, together with its agent. A first part
- * of its sent messages still arrives. Each call of a living rank returns, with the error only if a
- * rank is dead. An epoch that ends has all that its peer, even the dead one, put in it. A rank that
- * gets the error leaves the window: later messages for it are dropped, and a rank that waits for it
- * and asks gets that answer (src/internode/target/am_dispatch.c). Sleeps and memory are those of
- * far_pairs.pml; net_death.pml models how the net detects deaths. */
+ * ring of three is killed at any step, together with its agent. Each rank is on its own node. A
+ * first part of the victim's sent messages still arrives. Each call of a living rank returns, with
+ * the error only if a rank is dead. An epoch that ends has all that its peer, even the dead one,
+ * put in it. A rank that gets the error leaves the window: later messages for it are dropped, and a
+ * rank that waits for it and asks gets that answer (src/internode/target/am_dispatch.c). Sleeps and
+ * memory are those of far_pairs.pml; net_death.pml models how the net detects deaths. */
 #define PROCESSES 3
 #define VICTIM 0
 #ifndef EPOCHS

@@ -220,7 +220,7 @@ inline put_in_order()
         :: else -> break
         od
     :: sequence_of[at] > expected -> early[sequence_of[at]] = at + 1
-    :: else /* came already */
+    :: else /* arrived already */
     fi
 }
 

@@ -134,7 +134,7 @@ inline serve_one()
     :: what == BYE ->
         has_ended[number] = true;
         answers[other] ! true;
-        has_request[number] = false /* who has left owes no answer */
+        has_request[number] = false /* the leaving process owes no answer */
     fi
 }
 
@@ -172,7 +172,7 @@ end:
             was_lost[number] = true;
             assert((!is_spared || is_leaving[number]) && empty(ready[number]));
             if
-            :: !is_lost[number] -> lose(); close(number, true) /* nor is anything heard of it */
+            :: !is_lost[number] -> lose(); close(number, true) /* and no message from it arrives */
             :: else
             fi
         :: else

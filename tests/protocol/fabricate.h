@@ -17,7 +17,7 @@ static inline uint64_t *fabricate_memory(const struct oriel_window *window, int3
     return (uint64_t *)oriel_window_direct(window, win_rank, 0);
 }
 
-/* A list of ranks as sync/ takes ownership of it. */
+/* A list of ranks, of which sync/ takes ownership. */
 int32_t *fabricate_ranks(const int32_t *ranks, int32_t count);
 
 #endif

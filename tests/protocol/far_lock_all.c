@@ -71,8 +71,8 @@ static void lock_and_count(struct oriel_window *window, int32_t target, _Atomic 
     team_expect(oriel_unlock(window, target) == ORIEL_OK);
 }
 
-/* Each origin holds one target's lock and wants the other's, for which an exclusive lock of the
- * target itself, or of a rank on a third node, waits by then. */
+/* Each origin holds one target's lock and wants the other's. An exclusive lock of that target
+ * itself, or of a rank on a third node, waits for it by then. */
 static void close_circle(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -158,8 +158,8 @@ static void far_lock_all_and_waiting_locks_close_no_circle(void **state)
     apart_run(6, 3, close_circle);
 }
 
-/* Exclusive locks of the targets themselves wait for the holder, and others overtake them. The
- * holder is told to begin its next epoch with both locks, each in an order of its own. */
+/* Exclusive locks of the targets themselves wait for the holder, and others overtake them. Messages
+ * ask the holder to begin its next epoch with both locks, each in its own order. */
 static void follow(struct oriel_window *whole, struct oriel_window *window)
 {
     const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};

@@ -103,7 +103,7 @@ static oriel_shm_offset shared(int rank, oriel_shm_offset (*make)(uint64_t size_
     return place;
 }
 
-/* This process learns all that the others have done so far. */
+/* This process learns all earlier accesses of the others. */
 static inline void know_all(int rank)
 {
     for (int other = 0; other < team->n; other++)

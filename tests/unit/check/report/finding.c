@@ -1,6 +1,6 @@
-/* src/check/report/finding.c, words.c and sites.c: which findings count as one, their text, and
- * their sharing between processes. There is no `oriel` command next to this program, so lines stay
- * unknown, as if the helper cannot be started. Run by the test rows. */
+/* src/check/report/finding.c, report_text.c and call_sites.c: which findings count as one, their
+ * text, and their sharing between processes. There is no `oriel` command next to this program, so
+ * lines stay unknown, as if the helper cannot be started. Run by the test rows. */
 #include "check/report/finding_internal.h"
 #include "check/report/call_sites.h"
 
