@@ -78,10 +78,9 @@ static void far_dead_rank_is_reported_by_barrier(void **state)
     victim = 3;
     apart_run(5, 5, late_barrier);
     apart_run(6, 3, late_barrier);
-    victim =
-        /* the first of its node: others send to it without effect, and their neighbours have never
-         * talked to it */
-        2;
+    /* The first of its node: others send to it without effect, and their neighbours have never
+     * talked to it. */
+    victim = 2;
     apart_run(6, 3, late_barrier);
     victim = VICTIM;
 }

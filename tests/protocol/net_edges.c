@@ -223,9 +223,8 @@ static void start_beside_one_that_stays(struct oriel_window *window)
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
     for (uint32_t i = 0; i < AGAIN; i++) {
-        if (team_rank == 0 ? i % 4 != 0
-                           /* now and then one rank has sent nothing; at the end rank 1 never has */
-                           : i < 8)
+        /* Now and then one rank has sent nothing; at the end rank 1 never has. */
+        if (team_rank == 0 ? i % 4 != 0 : i < 8)
             echo_by(&stream, 1 - team_rank);
         team_meet();
         if (team_rank == 1) {

@@ -21,10 +21,8 @@ enum {
     FEW_TRIES = 100
 };
 
-static char *
-    /* of this process, private: a page of words, then a slot for each rank, then an unmapped
-     * page */
-    memory;
+/* Of this process, private: a page of words, then a slot for each rank, then an unmapped page. */
+static char *memory;
 static uint32_t answered; /* requests of this rank */
 
 static void open_memory(struct oriel_window *window)

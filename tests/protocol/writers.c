@@ -41,11 +41,9 @@ static void move_now_and_then(struct oriel_window *window)
         }
         team_meet();
     }
-    team_expect(
-        team_timeouts <
-        /* of 30: a busy core allows for some, but a writer that is never woken sleeps to the limit
-         * each time */
-        15);
+    /* Of 30: a busy core allows for some, but a writer that is never woken sleeps to the limit each
+     * time. */
+    team_expect(team_timeouts < 15);
 }
 
 static void writers_m4_wakes_those_who_wait(void **state)

@@ -86,9 +86,8 @@ static void waits_try(void **state, bool has_limit)
         while (sem_timedwait(&waiter.shared->answer, &limit) != 0)
             if (errno != EINTR)
                 fail_msg("round %d: %s", round, strerror(errno));
-        if (round + 1 <
-            /* it waits again while the memory is shared, and pages move in the other direction */
-            ROUNDS)
+        /* It waits again while the memory is shared, and pages move in the other direction. */
+        if (round + 1 < ROUNDS)
             await_call(&waiter, SYS_futex);
         oriel_promote_release(&promoted);
     }
