@@ -1,7 +1,7 @@
-/* Counts are written when a program ends; this writes them when it ends by _exit or by a signal that it raises, or becomes
- * another program, too.
- * It is linked into each program and library of the build for make coverage, each of which has counts of its own: each one's
- * function writes these and goes on to the next one's, the last of which is the C library's. */
+/* Programs write their coverage counts at exit. This file writes them also at _exit, at a signal
+ * that the program raises, and at exec. It is linked into each program and library of the build for
+ * make coverage, each with its own counts. Each one's function writes its counts and calls the next
+ * one's; the last is the C library's. */
 #include <dlfcn.h>
 #include <gcov.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Counting begins anew: what ends may share its memory with the process that made it, a signal may be handled, and another
- * program may not be there. */
+/* Counting restarts: the ending process may share its memory with its parent, a signal may be
+ * handled, and exec may fail. */
 static void write_counts(void)
 {
     __gcov_dump();

@@ -1,5 +1,5 @@
-/* Loses memory in a callback that the host makes in MPI_Finalize: hosts.supp must not hide it for the host's frames below.  Run by
- * the test rows under valgrind. */
+/* Leaks memory in a callback that the host calls in MPI_Finalize: hosts.supp must not hide the leak
+ * because of the host's frames below it. Run by the test rows under valgrind. */
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -1,11 +1,12 @@
-/* The barrier (src/sync/barrier.c) of one machine: three ranks, three times, on a counter modulo 8 that wraps. */
+/* The barrier (src/sync/barrier.c) on one node: three ranks, three barriers, on a counter modulo 8
+ * that wraps around. */
 #define PROCESSES 3
 #define STORED 3
 #define WORDS 5
-#define DATA 0 /* of each rank: the barriers that it has come to */
+#define DATA 0 /* of each rank: the number of barriers that it has reached */
 #define ARRIVALS 3
 #define SLEEPERS 4
-#define FIRST 6 /* arrivals before */
+#define FIRST 6 /* earlier arrivals */
 #ifndef TIMES
 #define TIMES 3
 #endif

@@ -1,14 +1,15 @@
-/* The barrier (src/sync/barrier.c) of one machine when one of three ranks is killed at any step, and the others call the next one
- * all the same: each call of who lives ends, with the error only if somebody is dead, and from then on always; a barrier that opens
- * has all that each rank, the dead one too, wrote before it. */
+/* The barrier (src/sync/barrier.c) on one node when one of three ranks is killed at any step, and
+ * the others still call the next one. Each call of a living rank returns, with the error only if a
+ * rank is dead, and from then on always. A barrier that opens publishes all that each rank, even
+ * the dead one, wrote before it. */
 #define PROCESSES 3
 #define STORED 3
 #define WORDS 6
-#define DATA 0 /* of each rank: the barriers that it has come to */
+#define DATA 0 /* of each rank: the number of barriers that it has reached */
 #define ARRIVALS 3
 #define SLEEPERS 4
 #define BROKEN 5
-#define FIRST 6 /* arrivals before */
+#define FIRST 6 /* earlier arrivals */
 #ifndef TIMES
 #define TIMES 3
 #endif

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Checks one model of a protocol by spin: in all interleavings no assertion fails, and no end leaves somebody waiting or asleep.
+"""Checks one model of a protocol with spin: no interleaving fails an assertion or ends with a process
+that waits or sleeps.
 
-A state that is never reached is a failure, and so is a step of the code (a comment as in /* X1, P1 */) that the model has not,
-or one of the model that the code has not.  With --mutants the model's mutants instead, each with an ordering taken away: spin
-must find the error that is named, and a text that is no longer found in the model is a failure.  The status is 0 when all is
-well, 77 without spin."""
+An unreached state is a failure. So is a step of the code (a comment such as /* X1, P1 */) that the
+model lacks, or a step of the model that the code lacks. --mutants checks the model's mutants
+instead, each without one ordering: spin must find the named error. A mutant's text that is not
+found in the model is a failure. The exit status is 0 on success, 77 without spin."""
 
 import argparse
 import os
@@ -19,37 +20,37 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 300
 ASSERTION, STUCK = "assertion violated", "invalid end state"
 
-# What a model says of the code: the sources whose steps it has, those of them that it leaves out, and its mutants as
-# (file, text, replacement, error, what is taken away).
+# For each model: the sources whose steps it has, the steps that it omits, and its mutants as
+# (file, text, replacement, error, the removed property).
 MODELS = {
     "event": (["base/wait.h", "base/wait.c"], set(), [
-        ("wait.pml", "fetch_add(sleepers, 1, 8); /* S1 */", "skip;", STUCK, "S1: a sleeper says so"),
+        ("wait.pml", "fetch_add(sleepers, 1, 8); /* S1 */", "skip;", STUCK, "S1: a sleeper announces itself"),
         ("wait.pml", "futex_wait(word, seen) /* S2 */", "seen = load(word); futex_wait(word, seen)", STUCK,
-         "S2: the kernel compares with the value that was looked at"),
+         "S2: the kernel compares with the value that was checked"),
         ("wait.pml", "-> futex_wake_all(word) /* W2 */", "-> futex_wake_one(word)", STUCK, "W2: all are woken"),
         ("wait.pml", "    fetch_add(event, 1, 8); /* W1 */\n    wake(event, sleepers)",
          "    wake(event, sleepers);\n    fetch_add(event, 1, 8)", STUCK, "W1 before W2"),
         ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
-         "W1 publishes what was stored before"),
+         "W1 publishes earlier stores"),
     ]),
     "help": (["transport/ucx/caller_progress.c"], set(), [
         ("help.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
         ("help.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
-        ("help.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: who may have left"),
-        ("help.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: who leaves opens the gate"),
-        ("help.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes where something has come"),
+        ("help.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: the helper may have left"),
+        ("help.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: a helper that leaves opens the gate"),
+        ("help.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes the agent's thread if a message has arrived"),
     ]),
     "net": (["transport/ucx/net.h", "transport/ucx/send_peers.c", "transport/ucx/recv_peers.c", "transport/ucx/reply_wait.c",
-             "transport/ucx/progress_thread.c"], {"N4"}, [  # of who is lost: net_death
+             "transport/ucx/progress_thread.c"], {"N4"}, [  # lost processes: net_death
         ("net.pml", "sequence_of[sent] = sent; /* N1 */", "sequence_of[sent] = 0;", STUCK, "N1: the sender counts its messages"),
         ("net.pml", "    :: sequence_of[at] == expected ->", "    :: sequence_of[at] >= expected ->", ASSERTION,
-         "N1: what comes before its turn is held back"),
+         "N1: early messages are queued"),
         ("net.pml", ":: expected < MOST && early[expected] != 0 -> /* N1 */", ":: false ->", STUCK,
-         "N1: and goes on when all before it have come"),
-        ("net.pml", "    :: else /* came already */\n", "    :: else -> ready ! at\n", ASSERTION, "N1: each message once"),
+         "N1: queued messages are served when all before them have arrived"),
+        ("net.pml", "    :: else /* arrived already */\n", "    :: else -> ready ! at\n", ASSERTION, "N1: each message is served once"),
         ("net.pml", "        :: flying = flying & ~bit(at)\n",
          "        :: flying = flying & ~bit(at); answers = answers | (is_asked[at] -> bit(at) : 0)\n", ASSERTION,
-         "N2: an answer is given when a message is served, and not when it has come"),
+         "N2: an answer is sent when a message is served, not when it arrives"),
         ("net.pml", "is_minded = true; is_woken = true /* N3 */", "is_minded = true", STUCK, "N3: the agent's thread is woken"),
         ("net.pml", """                :: pending == 0 -> is_minded = false; is_minding = false
                 :: else
@@ -62,7 +63,7 @@ MODELS = {
                 is_held = false
             };
             is_minded = is_minding
-""", ASSERTION, "N3: it gives up with the mutex held"),
+""", ASSERTION, "N3: it clears its flag with the mutex held"),
         ("net.pml", ":: is_minding /* the limit */", ":: false", STUCK, "N3: and sleeps with a limit until then"),
         ("net.pml", """        gathered = gathered | bit(sent);
         sent++;
@@ -77,7 +78,7 @@ MODELS = {
         fi;
         sent++;
         half++
-""", STUCK, "what is told takes along what was gathered"),
+""", STUCK, "a message takes coalesced ones along"),
         ("net.pml", """(gathered | pending | answers) != 0 && !is_held -> is_held = true };
         atomic {
             is_turned = true;
@@ -85,51 +86,51 @@ MODELS = {
 """, """(pending | answers) != 0 && !is_held -> is_held = true };
         atomic {
             is_turned = true;
-""", STUCK, "and so does who waits"),
+""", STUCK, "and so does a wait"),
         ("net.pml", ":: half >= half_most && is_done[SYNC] ->", ":: half >= half_most ->", ASSERTION,
          "a half waits until the one before it has been served"),
     ]),
     "net_death": (["transport/ucx/net.h", "transport/ucx/send_peers.c", "transport/ucx/recv_peers.c", "transport/ucx/reply_wait.c",
-                   "transport/ucx/progress_thread.c"], {"N1", "N3"}, [  # of messages: net
+                   "transport/ucx/progress_thread.c"], {"N1", "N3"}, [  # messages: net
         ("net_death.pml", ":: has_request[number] -> has_request[number] = false; is_failed[number] = true /* N4 */",
-         ":: false -> skip", STUCK, "N4: what is outstanding ends"),
+         ":: false -> skip", STUCK, "N4: outstanding requests end"),
         ("net_death.pml", ":: is_lost[number] && !AWAITS && !LEAVES -> is_failed[number] = true /* N4 */",
-         ":: is_lost[number] && !AWAITS && !LEAVES -> has_request[number] = ASKS", STUCK, "N4: and so does what comes later"),
+         ":: is_lost[number] && !AWAITS && !LEAVES -> has_request[number] = ASKS", STUCK, "N4: and so do later ones"),
         ("net_death.pml", ":: atomic { timeout && runs(number) &&", ":: atomic { false &&", STUCK,
-         "N4: who says nothing is lost, where the connection does not tell"),
-        ("net_death.pml", "!has_ended[1 - (p)] && ", "", STUCK, "N4: who was given up is not told that one lives"),
+         "N4: a silent process is lost if the connection does not report its end"),
+        ("net_death.pml", "!has_ended[1 - (p)] && ", "", STUCK, "N4: a process that was given up gets no sign of life"),
         ("net_death.pml", "    must_shun[number] = true\n", "    skip\n", STUCK,
-         "N4: who was given up, and was only slow, learns it"),
+         "N4: a process that was given up, and was only slow, learns that"),
         ("net_death.pml", ":: else -> has_ended[number] = true /* before it began */", ":: else", STUCK,
-         "N4: also where nothing had come of it"),
-        ("net_death.pml", ":: !is_lost[number] -> lose(); close(number, true) /* nor is anything heard of it */",
-         ":: !is_lost[number]", STUCK, "N4: who is not heard any more is lost for who waits"),
+         "N4: even if none of its messages had arrived"),
+        ("net_death.pml", ":: !is_lost[number] -> lose(); close(number, true) /* and no message from it arrives */",
+         ":: !is_lost[number]", STUCK, "N4: a process that cannot be heard any more is lost for waits"),
         ("net_death.pml", "is_broken[number] && empty(ready[number]) ->", "is_broken[number] ->", ASSERTION,
-         "N4: what came before has been served"),
+         "N4: earlier messages have been served"),
         ("net_death.pml", "        has_ended[number] = true;\n        answers[other]", "        answers[other]", ASSERTION,
-         "who has said goodbye is not lost"),
-        ("net_death.pml", "        has_request[number] = false /* who has left owes no answer */\n", "        skip\n", ASSERTION,
-         "and its answer is not waited for"),
+         "a process that has said goodbye is not lost"),
+        ("net_death.pml", "        has_request[number] = false /* the leaving process owes no answer */\n", "        skip\n", ASSERTION,
+         "and no wait for its answer remains"),
     ]),
     "ticket": (["sync/ticket.h", "sync/ticket.c"], set(), [
-        ("ticket_steps.pml", "    fence_full();\n", "", STUCK, "X3 before the look for sleepers"),
+        ("ticket_steps.pml", "    fence_full();\n", "", STUCK, "X3 before the check for sleepers"),
         ("ticket_steps.pml", "store_release(SERVING", "store_relaxed(SERVING", ASSERTION, "P1: X3 is a release"),
         ("ticket_steps.pml", "    await(SERVING, SERVING_SLEEPERS, seen == ticket_of(place)); /* X1 */\n", "", ASSERTION,
          "X1: one writer after the other"),
         ("ticket_steps.pml", "    await(DEPARTED, DEPARTED_SLEEPERS, seen == readers_of(place)); /* X2 */\n", "", ASSERTION,
-         "X2: the readers before have left"),
+         "X2: the earlier readers have left"),
         ("ticket_steps.pml", "at_least(seen, ticket_of(place))); /* R2 */", "seen == ticket_of(place));", STUCK,
-         "R2: serving may have gone on"),
+         "R2: serving may have advanced further"),
         ("ticket_steps.pml", "readers_of(place) == 7 && !FAILED -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
          "R4: the reader that wraps passes the ticket on"),
         ("ticket_steps.pml", "    wake(DEPARTED, DEPARTED_SLEEPERS)\n", "    skip\n", STUCK, "R3 wakes the writer"),
         ("ticket_steps.pml", "fetch_add(DEPARTED, 1, 8); /* R3 */", "fetch_add_relaxed(DEPARTED, 1, 8);", ASSERTION,
-         "R3 is a release: what a reader has put is there for the writer"),
+         "R3 is a release: the writer sees a reader's stores"),
     ]),
     "gate": (["sync/lock_all_gate.h", "sync/lock_all_gate.c"], set(), [
         ("gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
         ("gate_steps.pml", "drained && memory[GATE_WRITERS] == 0 -> /* G1 */", "drained ->", ASSERTION,
-         "G1: no reader comes in beside a writer"),
+         "G1: no reader enters while a writer is inside"),
         ("gate_steps.pml", "drained && memory[GATE_READERS] > 0 -> /* G6 */", "drained ->", ASSERTION,
          "G6: a reader joins readers, not writers"),
         ("gate_steps.pml", "    wake(GATE_WRITERS, READER_SLEEPERS)\n", "    skip\n", STUCK, "G5 wakes the readers"),
@@ -137,18 +138,18 @@ MODELS = {
         ("gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,
          "G5 is a release"),
         ("gate_steps.pml", "fetch_add(GATE_READERS, 7, 8); /* G2 */", "fetch_add_relaxed(GATE_READERS, 7, 8);", ASSERTION,
-         "G2 is a release: what a reader has put is there for the writer"),
-        ("gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is in owes no courtesy"),
+         "G2 is a release: the writer sees a reader's stores"),
+        ("gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is inside is not courteous"),
         ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
          "admissions end courtesy"),
     ]),
-    "lock": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these are for internode/origin/liveness.c: who died
-        ("lock.pml", "    lock_writer();\n", "", ASSERTION, "the gate alone keeps no two writers apart"),
-        ("lock.pml", "    enter_writer(false); /* L1 is before */\n", "", ASSERTION, "the queue alone keeps no lock_all out"),
-        ("lock.pml", "    wake(SERVING, SERVING_SLEEPERS);\n", "", STUCK, "who leaves wakes the queue"),
-        ("lock.pml", "    wake(GATE_WRITERS, READER_SLEEPERS);\n", "", STUCK, "who leaves wakes at the gate"),
+    "lock": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these serve internode/origin/liveness.c: deaths
+        ("lock.pml", "    lock_writer();\n", "", ASSERTION, "the gate alone does not exclude two writers"),
+        ("lock.pml", "    enter_writer(false); /* L1 is before */\n", "", ASSERTION, "the queue alone does not exclude lock_all"),
+        ("lock.pml", "    wake(SERVING, SERVING_SLEEPERS);\n", "", STUCK, "an unlock wakes the queue"),
+        ("lock.pml", "    wake(GATE_WRITERS, READER_SLEEPERS);\n", "", STUCK, "an unlock wakes at the gate"),
         ("lock.pml", "    pull_writer();\n    wake(SERVING, SERVING_SLEEPERS);\n",
-         "    wake(SERVING, SERVING_SLEEPERS);\n    pull_writer();\n", STUCK, "G5 stands for the fence between X3 and the look"),
+         "    wake(SERVING, SERVING_SLEEPERS);\n    pull_writer();\n", STUCK, "G5 provides the fence between X3 and the check"),
     ]),
     "lock_death": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L2"}, [
         ("lock_death.pml", "unlock_reader();\n            store_release(ACCESS, 0)",
@@ -157,9 +158,9 @@ MODELS = {
          "            store_seq_cst(ACCESS, 0);\n            ticket_leave();\n            pull_writer();", STUCK,
          "L3 of an exclusive lock is after its departure"),
         ("lock_death.pml", "store_seq_cst(ACCESS, ALL);\n            enter_reader();",
-         "enter_reader();\n            store_seq_cst(ACCESS, ALL);", STUCK, "who has died inside lock_all is found, by L1"),
+         "enter_reader();\n            store_seq_cst(ACCESS, ALL);", STUCK, "L1: a death inside lock_all is detected"),
         ("lock_death.pml", "    :: failed -> leave_writer()\n", "    :: failed\n", STUCK,
-         "who gives up behind the gate leaves it to the living"),
+         "a rank that gives up after the gate leaves the gate"),
         ("wait_death.pml", ":: limit_comes ->", ":: false ->", STUCK, "a sleep has a limit"),
     ]),
     "pscw": (["sync/pscw.c"], set(), [
@@ -175,37 +176,37 @@ MODELS = {
     "pscw_death": (["sync/pscw.c"], set(), [
         ("wait_death.pml", ":: limit_comes ->", ":: false ->", STUCK, "a sleep has a limit"),
         ("pscw_death.pml", "#define lost_peer(peer) ((peer == VICTIM && is_gone) || load(ABANDONED + peer) != 0)",
-         "#define lost_peer(peer) (peer == VICTIM && is_gone)", STUCK, "who lives and has left the window does not come"),
+         "#define lost_peer(peer) (peer == VICTIM && is_gone)", STUCK, "a living rank that has left the window does not arrive"),
         ("pscw_death.pml", "#define lost_peer(peer) ((peer == VICTIM && is_gone) || load(ABANDONED + peer) != 0)",
-         "#define lost_peer(peer) (load(ABANDONED + peer) != 0)", STUCK, "the dead do not come"),
+         "#define lost_peer(peer) (load(ABANDONED + peer) != 0)", STUCK, "a dead rank does not arrive"),
         ("pscw_death.pml", ":: failed -> store_release(ABANDONED + me, 1)", ":: failed", STUCK,
-         "who gives up tells those that wait for it"),
+         "a rank that gives up notifies the ranks that wait for it"),
         ("pscw_death.pml", "watched = origin;", "watched = target;", STUCK, "C4 watches the origin"),
-        ("wait_death.pml", ":: lost -> failed", ":: true -> failed", ASSERTION, "who waits for the living goes on waiting"),
+        ("wait_death.pml", ":: lost -> failed", ":: true -> failed", ASSERTION, "a wait for a living rank continues"),
         ("pscw_death.pml", "reached_of_4(wanted)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
         ("pscw_death.pml", "fetch_add(COMPLETES + me, 1, 4); /* C3 */", "fetch_add_relaxed(COMPLETES + me, 1, 4);", ASSERTION,
-         "C3 is a release, also of who dies then"),
+         "C3 is a release, also before a death"),
     ]),
     "far_pairs": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
         ("far_pairs.pml", "reached_of_4((completes + 1) % 4)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
         ("far_pairs.pml", "reached_of_4(posts)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
-        ("far_pairs.pml", "posts = (posts + 1) % 4; /* C1 */", "skip;", ASSERTION, "C1: who posts counts it, too"),
-        ("far_pairs.pml", "completes = (completes + 1) % 4; /* C3 */", "skip;", ASSERTION, "C3: and who completes"),
+        ("far_pairs.pml", "posts = (posts + 1) % 4; /* C1 */", "skip;", ASSERTION, "C1: the posting rank counts it, too"),
+        ("far_pairs.pml", "completes = (completes + 1) % 4; /* C3 */", "skip;", ASSERTION, "C3: and so does the completing rank"),
         ("far_pairs.pml", "        placed[1 - me] == 0; /* D1 */\n", "", ASSERTION,
-         "D1: what devices put arrives before the complete"),
+         "D1: device puts arrive before the complete"),
         ("far_pairs.pml", """        put();
         placed[1 - me] == 0; /* D1 */
         tell(COMPLETE, 0);
 """, """        tell(COMPLETE, 0);
         put();
         placed[1 - me] == 0;
-""", ASSERTION, "C3: a complete is behind the operations"),
+""", ASSERTION, "C3: a complete is sent after the operations"),
         ("far_pairs.pml", "    atomic { drained; messages[1 - me] ! what, value }", "    messages[1 - me] ! what, value", ASSERTION,
-         "C1: a post is sent behind what was stored before it"),
+         "C1: a post is sent after earlier stores"),
         ("far_pairs.pml", "fetch_add(COMPLETES + here, 1, 4);", "fetch_add_relaxed(COMPLETES + here, 1, 4);", ASSERTION,
          "the agent counts a complete by a release"),
         ("far_pairs.pml", "            wake(POSTS + here, POSTS_SLEEPERS + here)\n", "            skip\n", STUCK,
-         "the agent wakes who waits for a post"),
+         "the agent wakes ranks that wait for a post"),
         ("far_pairs.pml", "            wake(COMPLETES + here, COMPLETES_SLEEPERS + here)\n", "            skip\n", STUCK,
          "and for a complete"),
         ("far_pairs.pml", "reached_of_4((completes + 1) % 4)", "(seen == (completes + 1) % 4 && seen != 0)", STUCK,
@@ -213,27 +214,27 @@ MODELS = {
     ]),
     "far_pairs_death": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
         ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
-         "#define lost(peer) (peer == VICTIM && dead)", STUCK, "who lives and has left the window does not come"),
+         "#define lost(peer) (peer == VICTIM && dead)", STUCK, "a living rank that has left the window does not arrive"),
         ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
-         "#define lost(peer) (has_left[peer])", STUCK, "the dead do not come"),
+         "#define lost(peer) (has_left[peer])", STUCK, "a dead rank does not arrive"),
         ("far_pairs_death.pml", ":: failed -> has_left[number] = true", ":: failed", STUCK,
-         "who gives up tells those that ask"),
+         "a rank that gives up answers the ranks that ask"),
         ("far_pairs_death.pml", "        watched = origin_of(number);\n        if\n",
          "        watched = target_of(number);\n        if\n", STUCK, "C4 watches the origin"),
         ("far_pairs_death.pml", ":: lost(watched) -> failed = true", ":: true -> failed = true", ASSERTION,
-         "who waits for the living goes on waiting"),
+         "a wait for a living rank continues"),
         ("far_pairs_death.pml", "await(reached_of_4(posts_here[number], (completes + 1) % 4)) /* C2 */", "true", ASSERTION,
          "C2: a start waits for the post"),
         ("far_pairs_death.pml", ":: placed[number] == 0 /* D1 */", ":: true", ASSERTION,
-         "D1: what devices put arrives before the complete, also of who dies then"),
+         "D1: device puts arrive before the complete, also before a death"),
         ("far_pairs_death.pml", """            :: dead && watched == VICTIM -> failed = true
             fi
         fi;
 """, """            fi
         fi;
-""", STUCK, "D1: and is not waited for where its target is lost"),
+""", STUCK, "D1: except if their target is lost"),
         ("far_pairs_death.pml", ":: to_target[origin_of(number)] ? COMPLETE, value ->",
-         ":: to_target[origin_of(number)] ?? COMPLETE, value ->", ASSERTION, "a complete comes behind the operations"),
+         ":: to_target[origin_of(number)] ?? COMPLETE, value ->", ASSERTION, "a complete arrives after the operations"),
     ]),
     "partners": (["sync/pscw_counters.c"], set(), [
         ("partners.pml",
@@ -246,65 +247,65 @@ MODELS = {
         ("partners.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK,
          "F2: older tables are searched"),
     ]),
-    "barrier": (["sync/barrier.c"], {"M1"}, [  # of several machines: machines
+    "barrier": (["sync/barrier.c"], {"M1"}, [  # several nodes: machines
         ("barrier.pml", "arrivals) /* B2 */", "(arrivals + 7) % 8)", ASSERTION, "B2: a rank waits for all"),
         ("barrier.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION,
          "B1 is a release"),
         ("barrier.pml", "-> wake(ARRIVALS, SLEEPERS)", "-> skip", STUCK, "the last arrival wakes"),
         ("barrier.pml", "arrivals = (arrivals + PROCESSES) % 8;", "arrivals = (FIRST + PROCESSES) % 8;", ASSERTION,
-         "each barrier needs as many arrivals more"),
+         "each barrier requires n arrivals more"),
     ]),
     "barrier_death": (["sync/barrier.c"], {"M1"}, [
         ("wait_death.pml", ":: limit_comes ->", ":: false ->", STUCK, "a sleep has a limit"),
-        ("wait_death.pml", ":: lost -> failed", ":: false -> failed", STUCK, "who waits for the dead finds it"),
-        ("wait_death.pml", ":: lost -> failed", ":: true -> failed", ASSERTION, "who waits for the living goes on waiting"),
+        ("wait_death.pml", ":: lost -> failed", ":: false -> failed", STUCK, "a wait for a dead rank detects it"),
+        ("wait_death.pml", ":: lost -> failed", ":: true -> failed", ASSERTION, "a wait for a living rank continues"),
         ("barrier_death.pml", ":: load_shared(BROKEN) != 0 -> failed = true", ":: false -> failed = true", ASSERTION,
-         "whoever comes later gets the error at once"),
+         "later calls return the error at once"),
         ("barrier_death.pml", "memory[BROKEN] = 1 /* before it returns */", "skip", ASSERTION,
-         "who leaves says so before it returns"),
+         "a rank that leaves publishes it before it returns"),
         ("barrier_death.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION,
-         "B1 is a release, also of who dies then"),
+         "B1 is a release, also before a death"),
         ("barrier_death.pml", "-> wake(ARRIVALS, SLEEPERS)", "-> skip", STUCK, "the last arrival wakes"),
     ]),
     "machines": (["sync/barrier.c"], set(), [
         ("machines.pml", "(was + 2) % 8 == arrivals -> /* M1 */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
-         "M1: the last rank of a machine meets the others"),
+         "M1: the last rank of a node meets the others"),
     ]),
-    "rounds": (["internode/origin/origin_sync.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # of flushes and locks
-        ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as it takes to hear of all"),
+    "rounds": (["internode/origin/origin_sync.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # flushes and locks
+        ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as all nodes require"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
          "each barrier has messages of its own"),
         ("rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
          "a message of the next barrier may come early"),
     ]),
-    "flush": (["internode/origin/origin_sync.c", "internode/origin/origin_epochs.c"], {"J2", "J3"}, [  # locks' own
-        ("flush.pml", "    await_arrivals(); /* D1 */\n", "", ASSERTION, "D1: an unlock is told when all has arrived"),
+    "flush": (["internode/origin/origin_sync.c", "internode/origin/origin_epochs.c"], {"J2", "J3"}, [  # of locks
+        ("flush.pml", "    await_arrivals(); /* D1 */\n", "", ASSERTION, "D1: an unlock is sent when all puts have arrived"),
         ("flush.pml", "    :: put = put | bit(number);\n        is_placed = true /* F1 */\n",
-         "    :: is_placed = true;\n        put = put | bit(number)\n", ASSERTION, "F1: a put is marked after it was begun"),
+         "    :: is_placed = true;\n        put = put | bit(number)\n", ASSERTION, "F1: a put is marked after it has begun"),
         ("flush.pml", "    :: messages ! number;\n        is_told = true /* F1 */\n",
          "    :: is_told = true;\n        messages ! number\n", ASSERTION, "F1: a message is marked after it was sent"),
         ("flush.pml", "    :: atomic { is_placed -> is_placed = false }; /* F2 */\n        known = put /* F3 */\n",
-         "    :: is_placed ->\n        known = put;\n        is_placed = false\n", ASSERTION, "F2 before F3, of what was put"),
+         "    :: is_placed ->\n        known = put;\n        is_placed = false\n", ASSERTION, "F2 before F3, for puts"),
         ("flush.pml", "    :: atomic { is_told -> is_told = false }; /* F2 */\n        ask(FLUSH)\n",
-         "    :: is_told ->\n        ask(FLUSH);\n        is_told = false\n", ASSERTION, "F2 before F3, of messages"),
+         "    :: is_told ->\n        ask(FLUSH);\n        is_told = false\n", ASSERTION, "F2 before F3, for messages"),
         ("flush.pml", "inline flush()\n{\n    atomic { !is_flushing; is_flushing = true };\n",
          "inline flush()\n{\n    skip;\n", ASSERTION, "a second flush waits for the first"),
     ]),
-    "ride": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3"}, [  # of lock_all, of the queue and the gate
-        ("ride.pml", "-> kept[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: what comes early is kept"),
+    "ride": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3"}, [  # lock_all, the queue and the gate
+        ("ride.pml", "-> kept[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: early operations are queued"),
         ("ride.pml", "        :: kept[at(t, o)] ? what -> serve(t, o, what) /* K2 */\n        :: empty(kept[at(t, o)]) -> break\n",
-         "        :: break\n", ASSERTION, "K2: and done when the lock is held"),
-        ("ride.pml", "            is_shut[at(t, o)] = true; /* K3 */\n", "", ASSERTION, "K3: a lock that is refused shuts its epoch out"),
+         "        :: break\n", ASSERTION, "K2: and executed when the lock is held"),
+        ("ride.pml", "            is_shut[at(t, o)] = true; /* K3 */\n", "", ASSERTION, "K3: a refused lock blocks its epoch"),
         ("ride.pml", "is_shut[at(t, o)] = false; answered", "answered", ASSERTION, "K3: up to its unlock"),
-        ("ride.pml", "    settle(0); /* K4 */\n", "", STUCK, "K4: no other lock is asked for before the answer"),
+        ("ride.pml", "    settle(0); /* K4 */\n", "", STUCK, "K4: no other lock is requested before the answer"),
     ]),
     "shares": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && is_followed", STUCK,
          "J1: an operation waits for no other epoch"),
         ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && false && is_followed", ASSERTION,
-         "J4: who is to wait for its turn stands behind the writers"),
+         "J4: a lock that waits for its turn is queued after the writers"),
         ("shares.pml", "followed[t] = is_followed(t, where) /* J2 */", "skip", ASSERTION,
-         "J2: who keeps a writer waiting is told"),
+         "J2: an epoch that keeps a writer waiting is notified"),
         ("shares.pml", ":: followed[1] -> take(1, true) /* J3 */", ":: false -> skip", ASSERTION,
          "J3: a writer is overtaken once"),
         ("shares.pml", """        :: followed[0] -> take(0, true) /* J3 */
@@ -320,7 +321,7 @@ MODELS = {
 """, STUCK, "J3: lock_all goes by rank"),
     ]),
     "windows": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
-        ("shares.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: who has waited long comes in"),
+        ("shares.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: a lock that has waited long joins"),
         ("shares.pml", "        keepers[where]++;\n", "        shares[where].members--;\n        at[t].departed++;\n", ASSERTION,
          "J5: its own place is left when its turn has come"),
         ("shares.pml", "        keepers[where]++;\n", "", STUCK, "J5: its own place is left"),
@@ -328,37 +329,37 @@ MODELS = {
     "singles": (["sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
         ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
          ASSERTION,
-         "P1: S1 before the look at bulk_targets"),
+         "P1: S1 before the check of bulk_targets"),
         ("singles.pml", "        store_seq_cst(SLOT + me, 1); /* S1 */\n        if\n",
          "        store_release(SLOT + me, 1);\n        if\n",
-         ASSERTION, "P1: S1 before the look at bulk"),
+         ASSERTION, "P1: S1 before the check of bulk"),
         ("singles.pml", "store_seq_cst(BULK + target, 1);", "store_release(BULK + target, 1);", ASSERTION, "P1: B1 before B2"),
         ("singles.pml", "        load(SLOT) == 0; /* B2 */\n", "", ASSERTION, "B2: singles that are inside have left"),
-        ("singles.pml", "load(BULK + target) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single looks at bulk"),
+        ("singles.pml", "load(BULK + target) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single checks bulk"),
         ("singles.pml", "    unlock(target)\n}\n\nactive [2] proctype single",
          "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
-         ASSERTION, "P2: what a bulk update has done is published with the lock"),
+         ASSERTION, "P2: the unlock publishes a bulk update"),
     ]),
     "far_updates": (["internode/target/target_rma.c", "sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
         ("far_updates.pml", "load(SLOT + AGENT) == 0; /* B2 */\n", "true; /* B2 */\n", ASSERTION,
-         "B2: the singles of other machines are in the agent's slot"),
+         "B2: singles from other nodes are in the agent's slot"),
         ("far_updates.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n    :: load_shared",
-         "    store_release(SLOT + me, 1);\n    if\n    :: load_shared", ASSERTION, "S1 before S2, of the agent as well"),
-        ("far_updates.pml", "load(BULK) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single looks at bulk"),
+         "    store_release(SLOT + me, 1);\n    if\n    :: load_shared", ASSERTION, "S1 before S2, also in the agent"),
+        ("far_updates.pml", "load(BULK) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single checks bulk"),
         ("far_updates.pml", "        store_seq_cst(BULK, 1);\n", "        store_release(BULK, 1);\n", ASSERTION, "B1 before B2"),
         ("far_updates.pml", "    lock();\n    was = load(WIDE);\n", "    was = load(WIDE);\n    lock();\n", ASSERTION,
-         "what no instruction updates is read under the lock"),
+         "elements without an instruction are read under the lock"),
         ("far_updates.pml", "    atomic { drained -> memory[LOCK] = 0 }", "    memory[LOCK] = 0", ASSERTION,
-         "the next holder sees what was updated, of whatever machine"),
-        ("far_updates.pml", "answers[from] ! was", "answers[from] ! was + 1", ASSERTION, "an answer has what was there before"),
+         "the next holder sees the update, on any node"),
+        ("far_updates.pml", "answers[from] ! was", "answers[from] ! was + 1", ASSERTION, "an answer has the previous value"),
         ("far_updates.pml", ":: messages[0] ? what, is_asked ->",
          ":: messages[0] ?? MANY, is_asked -> what = MANY; from = 0\n        :: messages[0] ? what, is_asked ->", ASSERTION,
-         "one origin's updates are done in its order"),
+         "one origin's updates execute in its order"),
     ]),
     "mutex": (["sync/accumulate_mutex.c"], set(), [
         ("mutex_steps.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK,
-         "who has slept takes the lock with asleep set"),
-        ("mutex_steps.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word says that somebody sleeps"),
+         "a process that has slept acquires the lock with asleep set"),
+        ("mutex_steps.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word records that a process sleeps"),
         ("mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
          "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release"),
         ("mutex_steps.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
@@ -367,13 +368,13 @@ MODELS = {
         ("mutex_death.pml", ":: dead && !looked ->", ":: false ->", STUCK,
          "a sleep has a limit"),
         ("mutex_death.pml", "asleep[me] = 0; /* the limit */\n        seen = load_shared(WORD);", "asleep[me] = 0;", STUCK,
-         "whose death is asked about holds the lock now"),
+         "the process under the liveness check holds the lock now"),
         ("mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: false -> failed = true", STUCK,
-         "who waits for the dead finds it"),
+         "a wait for a dead process detects it"),
         ("mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: true -> failed = true", ASSERTION,
-         "who waits for the living goes on waiting"),
+         "a wait for a living process continues"),
         ("mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
-         "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release, also of who dies then"),
+         "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release, also before a death"),
     ]),
 }
 
@@ -401,11 +402,11 @@ def check_steps(name):
     of_code = set().union(*(steps(text) for text in texts)) - left_out
     missing = of_code - steps(own)
     if missing:
-        raise Failure(f"steps of {', '.join(sources)} that {name}.pml has not: {' '.join(sorted(missing))}")
+        raise Failure(f"steps of {', '.join(sources)} that {name}.pml lacks: {' '.join(sorted(missing))}")
     everywhere = " ".join(texts)
     unknown = [step for step in steps(model) - left_out if not re.search(rf"\b{step}\b", everywhere)]
     if unknown:
-        raise Failure(f"steps of {name}.pml that {', '.join(sources)} have not: {' '.join(sorted(unknown))}")
+        raise Failure(f"steps of {name}.pml that {', '.join(sources)} lack: {' '.join(sorted(unknown))}")
 
 
 def run(command, folder):
@@ -416,7 +417,7 @@ def run(command, folder):
 
 
 def search(name, folder, defines, optimise):
-    """What spin's search says."""
+    """The output of spin's search."""
     run(["spin", *defines, "-a", name + ".pml"], folder)
     run(["cc", optimise, "-w", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
     said = run(["./pan", "-m100000", "-w22"], folder)
@@ -436,7 +437,7 @@ def check_model(name, folder, defines):
     if error is not None:
         trail = subprocess.run(["spin", "-t", "-p", "-g", name + ".pml"], cwd=folder, capture_output=True, text=True, check=False)
         raise Failure(f"{name}.pml: {error}\n{trail.stdout[-6000:]}")
-    said_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", said)  # it never sees a death
+    said_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", said)  # the victim never sees a death
     if "unreached in " not in said_of_living:
         raise Failure(f"{name}.pml: the search does not say what it reached\n{said}")
     unreached = [line.strip() for line in said_of_living.splitlines()
@@ -463,8 +464,8 @@ def check_mutant(name, folder, mutant, defines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=sorted(MODELS))
-    parser.add_argument("-D", action="append", default=[], help="a larger model: NAME=VALUE")
-    parser.add_argument("--mutants", action="store_true", help="the mutants instead of the model")
+    parser.add_argument("-D", action="append", default=[], help="define a larger model: NAME=VALUE")
+    parser.add_argument("--mutants", action="store_true", help="check the mutants instead of the model")
     arguments = parser.parse_args()
     if shutil.which("spin") is None:
         print("SKIP: no spin")

@@ -1,8 +1,9 @@
-/* Events (src/base/wait.h): two wait, for one signal and for both, and two signal. */
+/* Events (src/base/wait.h): two processes wait, one for one signal and one for both, and two
+ * signal. */
 #define PROCESSES 4
 #define STORED 2
 #define WORDS 4
-#define DATA 0 /* one for each who signals */
+#define DATA 0 /* one for each signalling process */
 #define VALUE 2
 #define SLEEPERS 3
 

@@ -1,13 +1,14 @@
-/* Epochs of pairs between machines (src/sync/pscw.c, origin_epochs.c, target_sync.c): two ranks, each on a machine of its own, that
- * expose to each other and start to each other, and begin the next epochs at once.  Posts and completes are messages behind those
- * of the operations, which the peer's agent serves in their order (net.pml); what a device puts arrives at any time, and the
- * complete waits for that.  Counters are modulo 4 and wrap.  Rank and agent of a machine share memory. */
+/* PSCW epochs between nodes (src/sync/pscw.c, origin_epochs.c, target_sync.c). Two ranks, each on
+ * its own node, post to each other and start towards each other, and begin the next epochs at once.
+ * Posts and completes are messages sent after those of the operations; the peer's agent serves them
+ * in order (net.pml). Puts by a device arrive at any time, and the complete waits for that.
+ * Counters are modulo 4 and wrap around. The rank and the agent of a node share memory. */
 #define PROCESSES 4 /* ranks, then agents */
 #define STORED 4
 #define WORDS 12
-#define DATA 0    /* of each machine, put by the other's rank */
-#define EXPOSED 2 /* of each machine; its rank writes it before it posts */
-#define POSTS 4   /* of the other, as they are counted here */
+#define DATA 0    /* of each node, put by the other's rank */
+#define EXPOSED 2 /* of each node; its rank writes it before it posts */
+#define POSTS 4   /* the other's posts, as counted on this node */
 #define POSTS_SLEEPERS 6
 #define COMPLETES 8 /* likewise */
 #define COMPLETES_SLEEPERS 10
@@ -22,11 +23,11 @@
 
 mtype = { POST, PUT, COMPLETE };
 
-chan messages[2] = [4] of { mtype, byte }; /* to each machine */
-byte placed[2];                            /* on its way there by a device */
+chan messages[2] = [4] of { mtype, byte }; /* to each node */
+byte placed[2];                            /* on its way to that node by a device */
 byte ready, ended;
 
-/* Behind what was stored before it: its sender gives a mutex back. */
+/* After earlier stores: its sender unlocks a mutex. */
 inline tell(what, value)
 {
     atomic { drained; messages[1 - me] ! what, value }

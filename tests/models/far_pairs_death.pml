@@ -1,8 +1,10 @@
-/* Epochs of pairs between machines (src/sync/pscw.c, origin_epochs.c, target_sync.c) when one of a ring of three, each on a machine of
- * its own, is killed at any step, with its agent: of what it has sent a part still comes, the first part.  Each call of who lives
- * ends, with the error only if somebody is dead; an epoch that ends has all that its peer, the dead one too, put in it.  Who gets
- * the error leaves the window: what comes for it there is dropped, and who waits for it and asks is told so (src/internode/target/am_dispatch.c).
- * Sleeps and memory are those of far_pairs.pml, and that the net finds the dead is net_death.pml's. */
+/* PSCW epochs between nodes (src/sync/pscw.c, origin_epochs.c, target_sync.c) when one rank of a
+ * ring of three is killed at any step, together with its agent. Each rank is on its own node. A
+ * first part of the victim's sent messages still arrives. Each call of a living rank returns, with
+ * the error only if a rank is dead. An epoch that ends has all that its peer, even the dead one,
+ * put in it. A rank that gets the error leaves the window: later messages for it are dropped, and a
+ * rank that waits for it and asks gets that answer (src/internode/target/am_dispatch.c). Sleeps and
+ * memory are those of far_pairs.pml; net_death.pml models how the net detects deaths. */
 #define PROCESSES 3
 #define VICTIM 0
 #ifndef EPOCHS
@@ -14,8 +16,8 @@
 
 mtype = { POST, PUT, COMPLETE };
 
-chan to_origin[PROCESSES] = [4] of { mtype, byte }; /* of each rank: to the one before it */
-chan to_target[PROCESSES] = [4] of { mtype, byte }; /* to the one behind it */
+chan to_origin[PROCESSES] = [4] of { mtype, byte }; /* of each rank: to its predecessor */
+chan to_target[PROCESSES] = [4] of { mtype, byte }; /* to its successor */
 byte placed[PROCESSES];                             /* by each rank, on its way by a device */
 byte exposed[PROCESSES], data[PROCESSES], posts_here[PROCESSES], completes_here[PROCESSES];
 bool has_left[PROCESSES]; /* the window */
@@ -25,7 +27,7 @@ byte ended;
 #define target_of(rank) ((rank + 1) % PROCESSES)
 #define origin_of(rank) ((rank + 2) % PROCESSES)
 
-/* To one that is known to be lost nothing can be sent. */
+/* Nothing can be sent to a rank that is known to be lost. */
 inline tell(channel, what, value)
 {
     if

@@ -1,9 +1,12 @@
-/* Accumulates of far origins (src/internode/target/target_rma.c) and of the target's own machine: two origins elsewhere, whose messages the
- * target's agent serves in each one's order (net.pml), and two ranks here.  Whoever updates takes the same steps (singles.pml): one
- * element by an instruction, announced in a slot of the thread's own, which the agent has, too; many under the accumulate lock, by
- * plain loops; and elements for which there is no instruction always under the lock, which is one step here (mutex.pml).
- * Each update adds one: what an origin is answered was never answered before, and has its own earlier updates in it. */
-#define PROCESSES 3 /* the agent, the target's own rank, and another one of its machine */
+/* Accumulates of internode origins (src/internode/target/target_rma.c) and of the target's own
+ * node: two origins on other nodes, whose messages the target's agent serves in each origin's order
+ * (net.pml), and two ranks on this node. All take the same steps (singles.pml). An update of one
+ * element is an instruction, announced in the thread's slot; the agent has a slot, too. Many
+ * elements are updated under the accumulate lock by plain loops. Elements without an instruction
+ * are always updated under the lock, which is one step here (mutex.pml). Each update adds one: an
+ * answer to an origin is a value never returned before, and includes that origin's earlier updates.
+ */
+#define PROCESSES 3 /* the agent, the target's own rank, and another one of its node */
 #define STORED 6
 #define WORDS 8
 #define SLOT 0 /* of each thread */
@@ -23,7 +26,7 @@ mtype = { SINGLE, MANY, PADDED, FLUSH };
 
 chan messages[ORIGINS] = [3] of { mtype, bool };
 chan answers[ORIGINS] = [2] of { byte };
-byte found[2]; /* of each sort of elements: what has been answered, a bit for each value */
+byte found[2]; /* for each type of elements: the returned values, one bit each */
 byte ended;
 bool bulk_now; /* B3 */
 
@@ -37,7 +40,7 @@ inline unlock()
     atomic { drained -> memory[LOCK] = 0 }
 }
 
-/* By an instruction; was: what it was before. */
+/* By an instruction; was: the previous value. */
 inline update_single()
 {
     atomic {

@@ -1,6 +1,6 @@
-/* How operations on another machine are completed (src/internode/origin/origin_sync.c): two threads of an origin, each of which tells its target by
- * messages, or puts by a device, and flushes; then the first unlocks.  Messages are served in their order; what a device puts
- * arrives at any time, in any order. */
+/* Completion of operations on another node (src/internode/origin/origin_sync.c). Two threads of an
+ * origin each send messages to the target or put by a device, and flush; then the first unlocks.
+ * Messages are served in order; puts by a device arrive at any time, in any order. */
 #define THREADS 2
 #ifndef TIMES
 #define TIMES 2
@@ -12,13 +12,13 @@
 #define bit(number) (1 << (number))
 
 chan messages = [OPERATIONS + 2 * THREADS + 2] of { byte };
-byte served;         /* messages of operations, a bit for each */
+byte served;         /* messages of operations, one bit each */
 byte put, arrived;   /* the same of devices */
 byte answers;        /* to flushes and the unlock */
-byte asked;          /* how many of them have been sent */
+byte asked;          /* the number of requests sent */
 bool is_told, is_placed; /* the marks */
 bool is_flushing;    /* a mutex */
-byte ended;          /* threads that have done all */
+byte ended;          /* threads that have finished */
 bool is_over;
 
 #define is_done(number) ((served | arrived) & bit(number))
@@ -34,7 +34,7 @@ inline operate(number)
     fi
 }
 
-/* Asks whether what was put has arrived; known is what the answer will be about. */
+/* Asks whether the puts have arrived; known: the puts that the answer will cover. */
 inline ask_arrivals()
 {
     known = 0;
@@ -91,7 +91,7 @@ active [THREADS] proctype thread()
         if
         :: flush();
             assert(is_done(_pid * TIMES) && (times < 2 || is_done(_pid * TIMES + 1)))
-        :: _pid == 0 || times < TIMES /* the first's last are for the unlock */
+        :: _pid == 0 || times < TIMES /* the first thread's last operations are for the unlock */
         fi
     :: else -> break
     od;
@@ -105,7 +105,8 @@ active [THREADS] proctype thread()
     fi
 }
 
-/* The origin's messages, as its agent serves them; who has the lock behind the unlock sees all that was put. */
+/* The origin's messages, as its agent serves them. The owner of the lock after the unlock sees all
+ * puts. */
 active proctype target()
 {
     byte message;

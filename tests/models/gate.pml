@@ -1,9 +1,10 @@
-/* The gate between lock_all and exclusive locks: a writer that comes once more while it is in, one that does not, two readers.
- * Courtesy has no end after 100 ms here: nobody waits by other means, and no writer is to need the end. */
+/* The gate between lock_all and exclusive locks: a writer that enters a second time while it is
+ * inside, one that does not, and two readers. Courtesy does not end after 100 ms here: no wait
+ * depends on other synchronisation, and no writer should need the end. */
 #define PROCESSES 4
 #define STORED 4
 #define WORDS 11
-#define DATA 0 /* of each: how often a writer was in, and what a reader has put where nobody else does */
+#define DATA 0 /* of each: the number of a writer's visits, and a reader's stores to its own word */
 #define GATE_WRITERS 4 /* the halves of the gate's word */
 #define GATE_READERS 5
 #define READERS_WAITING 6

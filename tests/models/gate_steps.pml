@@ -1,4 +1,5 @@
-/* The steps of a window's gate (src/sync/lock_all_gate.c, lock_all_gate.h).  All that changes the halves of its one word is one step. */
+/* The steps of a window's gate (src/sync/lock_all_gate.c, lock_all_gate.h). Each change of the
+ * halves of its one word is one step. */
 inline enter_writer(nested)
 {
     if
@@ -52,7 +53,7 @@ inline try_join_readers()
     }
 }
 
-/* Patience may end at any time; a lone reader finds none to join. */
+/* Patience may end at any time; a lone reader finds no reader to join. */
 inline enter_reader()
 {
     try_enter_reader();

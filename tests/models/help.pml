@@ -1,5 +1,6 @@
-/* Who serves messages (src/transport/ucx/caller_progress.c): the agent's thread, which may step aside whenever it likes, and sleeps without
- * a time limit; one that helps now and then; and a sender.  An end state in which a message is left is a lost wake-up. */
+/* The threads that serve messages (src/transport/ucx/caller_progress.c): the agent's thread, which
+ * may step aside at any time and sleeps without a time limit; a thread that helps now and then; and
+ * a sender. An end state with an unserved message is a lost wake-up. */
 #define PROCESSES 3
 #define STORED 2
 #define WORDS 2
@@ -10,7 +11,8 @@
 
 #include "memory.pml"
 
-/* The kernel's: what has come, whether the gate tells of it, and the agent's thread's eventfd. */
+/* The kernel's state: arrived messages, whether the gate reports them, and the eventfd of the
+ * agent's thread. */
 byte pending, served;
 bool is_open, is_woken, has_left;
 
@@ -26,7 +28,7 @@ inline serve()
     }
 }
 
-/* Arms the worker, which fails where something has come, then opens. */
+/* Arms the worker, which fails if a message has arrived, then opens. */
 inline open_gate(opened)
 {
     opened = (pending == 0);
@@ -63,7 +65,7 @@ active proctype agent()
     :: is_over -> break
     :: serve()
     :: step_aside()
-    :: atomic { pending > 0 || is_woken || is_over; is_woken = false } /* asleep as ever */
+    :: atomic { pending > 0 || is_woken || is_over; is_woken = false } /* asleep as usual */
     od
 }
 

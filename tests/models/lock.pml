@@ -1,8 +1,9 @@
-/* The locks of one target (src/sync/lock.h, lock.c): two exclusive ones, a shared one, and lock_all. */
+/* The locks of one target (src/sync/lock.h, lock.c): two exclusive locks, a shared one, and
+ * lock_all. */
 #define PROCESSES 4
 #define STORED 2
 #define WORDS 13
-#define DATA 0 /* how often it was written */
+#define DATA 0 /* the number of writes */
 #define SERVING 1
 #define QUEUE 2
 #define DEPARTED 3
@@ -70,7 +71,7 @@ active proctype lock_all()
 active proctype begin_and_end()
 {
     d_step {
-        memory[QUEUE] = 7 * 8 + 7; /* the reader wraps */
+        memory[QUEUE] = 7 * 8 + 7; /* the reader count wraps around */
         memory[SERVING] = 7;
         memory[DEPARTED] = 7;
         ready = 1

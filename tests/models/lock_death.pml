@@ -1,10 +1,11 @@
-/* The locks of one target (src/sync/lock.c) when a process that wants, holds or gives back any one of them is killed at any step:
- * an exclusive one, a shared one and lock_all of processes that live end all the same, with the lock or with the error that
- * names the dead one, and never beside it.  The victim's access word says what it may be in the way of: L1 before, L3 after. */
+/* The locks of one target (src/sync/lock.c) when a process is killed at any step while it requests,
+ * holds or releases any of them. The exclusive lock, shared lock and lock_all of living processes
+ * all return, with the lock or with the error that names the dead one, and never together with a
+ * conflicting lock. The victim's access word records what it may block: L1 before, L3 after. */
 #define PROCESSES 4
 #define STORED 3
 #define WORDS 14
-#define DATA 0 /* how often it was written */
+#define DATA 0 /* the number of writes */
 #define SERVING 1
 #define ACCESS 2 /* the victim's */
 #define QUEUE 3
@@ -22,7 +23,7 @@
 #define FAILED failed
 #define in_the_way (memory[ACCESS] & watched)
 
-/* Values of the access word, and what a wait looks for. */
+/* Values of the access word, which a wait checks. */
 #define EXCLUSIVE 1
 #define SHARED 2
 #define ALL 4
@@ -69,7 +70,7 @@ inline wake_after_exclusive()
     wake(GATE_WRITERS, READER_SLEEPERS)
 }
 
-/* Nobody else dies, so its own waits do not fail. */
+/* No other process dies, so its own waits do not fail. */
 active proctype victim()
 {
     byte seen, was, sleeper, place, admitted, watched;
@@ -149,7 +150,7 @@ active proctype lock_all()
 active proctype death()
 {
     d_step {
-        memory[QUEUE] = 7 * 8 + 6; /* all of it wraps */
+        memory[QUEUE] = 7 * 8 + 6; /* all counters wrap around */
         memory[SERVING] = 7;
         memory[DEPARTED] = 6;
         ready = 1

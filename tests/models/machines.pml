@@ -1,11 +1,11 @@
-/* The barrier of a window over three machines (src/sync/barrier.c), the first with two ranks. */
+/* The barrier of a window over three nodes (src/sync/barrier.c), the first with two ranks. */
 #define PROCESSES 4
 #define STORED 4
 #define WORDS 16
-#define DATA 0     /* of each rank: the barriers that it has come to */
-#define ARRIVALS 4 /* of each machine, and so the next */
+#define DATA 0     /* of each rank: the number of barriers that it has reached */
+#define ARRIVALS 4 /* of each node, as the next ones */
 #define SLEEPERS 7
-#define ARRIVED 10 /* of each machine and round; a leader waits alone */
+#define ARRIVED 10 /* of each node and round; a leader waits alone */
 #define MACHINES 3
 #define TIMES 2
 

@@ -1,11 +1,13 @@
-/* Memory and futexes as the models see them, weaker than x86-64's: a process's stores stay in its buffer, one for each word, and
- * reach memory at any time and in any order, but that a release store waits for what was stored before it.  A seq_cst
- * read-modify-write and a full fence empty the buffer first; a relaxed read-modify-write acts on memory and does not.  Loads are
- * done in the program's order and see the process's own stores first: a missing acquire changes nothing here.
+/* Memory and futexes as the models see them, weaker than x86-64's. A process's stores stay in its
+ * buffer, one for each word, and reach memory at any time and in any order, except that a release
+ * store waits for earlier stores. A seq_cst read-modify-write and a full fence drain the buffer
+ * first; a relaxed read-modify-write acts on memory and does not. Loads execute in program order
+ * and see the process's own stores first: a missing acquire changes nothing here.
  *
- * A futex sleeps without a time limit, unlike the code's, and never wakes by itself: a wake that is lost is an end state in which
- * somebody sleeps.  A model defines PROCESSES, which are those that share memory; WORDS; and STORED, at most 10: words from there
- * on are changed by read-modify-writes alone. */
+ * A futex sleeps without a time limit, unlike the code's, and never wakes spontaneously: a lost
+ * wake is an end state with a sleeper. A model defines PROCESSES, the number of processes that
+ * share memory; WORDS; and STORED, at most 10: words from there on are only changed by
+ * read-modify-writes. */
 byte memory[WORDS];
 byte asleep[PROCESSES]; /* word + 1 */
 
@@ -37,12 +39,12 @@ inline store_after(word, new, what)
 #define FAILED false
 #endif
 
-/* was: the word's value before. */
+/* was: the word's previous value. */
 #define fetch_add(word, step, modulus) atomic { drained; was = memory[word]; memory[word] = (was + (step)) % (modulus) }
 #define fetch_add_relaxed(word, step, modulus) \
     atomic { !(stored[me].held & bit_of(word)); was = memory[word]; memory[word] = (was + (step)) % (modulus) }
 
-/* The kernel compares and puts to sleep in one step. */
+/* The kernel compares and starts the sleep in one step. */
 inline futex_wait(word, seen)
 {
     atomic {

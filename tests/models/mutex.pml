@@ -1,8 +1,8 @@
-/* The lock of accumulates (src/sync/accumulate_mutex.c): three, two of them twice. */
+/* The accumulate mutex (src/sync/accumulate_mutex.c): three processes, two of them twice. */
 #define PROCESSES 3
 #define STORED 1
 #define WORDS 2
-#define DATA 0 /* how often it was written */
+#define DATA 0 /* the number of writes */
 #define WORD 1
 #define ASLEEP 8 /* with the holder's rank + 1 */
 

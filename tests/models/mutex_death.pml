@@ -1,11 +1,12 @@
-/* The lock of accumulates (src/sync/accumulate_mutex.c) when one of three ranks is killed at any step: the others get the lock or find that
- * its holder is dead, and who has found it once finds it always.  Sleepers have a limit, unlike in the other models, but only
- * from the death on and once for each lock: a wake that somebody alive has lost is an end state here as well, and so is a wait
- * for the dead.  Once is enough, since the kernel wakes none but the living from then on. */
+/* The accumulate mutex (src/sync/accumulate_mutex.c) when one of three ranks is killed at any step.
+ * The others get the mutex or detect that its holder is dead; a rank that has detected it once
+ * always does. Unlike in the other models sleepers have a limit, but only after the death and once
+ * for each lock. So a wake that a living process has lost is still an end state, and so is a wait
+ * for the dead. Once is enough, because from then on the kernel wakes only living processes. */
 #define PROCESSES 3
 #define STORED 1
 #define WORDS 2
-#define DATA 0 /* how often it was written */
+#define DATA 0 /* the number of writes */
 #define WORD 1
 #define ASLEEP 8 /* with the holder's rank + 1 */
 #define DEAD_ONE 0

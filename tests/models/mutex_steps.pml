@@ -1,5 +1,5 @@
-/* The steps of the lock of accumulates (src/sync/accumulate_mutex.c).  Spins are looks that change nothing.  Models define sleep; processes
- * declare seen, was and inside. */
+/* The steps of the accumulate mutex (src/sync/accumulate_mutex.c). Spins are checks that change
+ * nothing. Models define sleep; processes declare seen, was and inside. */
 inline try_lock(as)
 {
     atomic {

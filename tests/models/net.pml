@@ -1,14 +1,15 @@
-/* Messages of one process to another (src/transport/ucx/net.h): two threads tell, tell later, and ask, by the origin's worker,
- * of which UCX may leave something unsent until somebody takes a turn of it: who waits for an answer, or the agent's thread,
- * which sleeps without a time limit.  What has left comes in any order, and one message twice; so do answers.  Of two halves that
- * are on their way the first has been served.  An end state in which a message is left is a lost wake-up (net_death.pml: who
- * dies). */
+/* Messages from one process to another (src/transport/ucx/net.h). Two threads send, send coalesced,
+ * and ask, through the origin's worker. UCX may leave messages unsent until a thread progresses the
+ * worker: a thread that waits for an answer, or the agent's thread, which sleeps without a time
+ * limit. Sent messages arrive in any order, and one of them twice; so do answers. Of two halves on
+ * their way the first has been served. An end state with an unserved message is a lost wake-up
+ * (deaths: net_death.pml). */
 #define THREADS 2
 #ifndef TIMES
 #define TIMES 2
 #endif
 #define MOST 12
-#define SYNC THREADS /* in the place of a thread */
+#define SYNC THREADS /* instead of a thread */
 
 mtype = { TOLD, TOLD_LATER, ASKED, ASKED_LATER };
 
@@ -17,7 +18,7 @@ mtype = { TOLD, TOLD_LATER, ASKED, ASKED_LATER };
 
 #define bit(number) (1 << (number))
 
-/* at: one that is there. */
+/* at: one of the set bits. */
 inline any_of(mask)
 {
     at = 0;
@@ -27,7 +28,7 @@ inline any_of(mask)
     od
 }
 
-/* What was handed to UCX, in that order. */
+/* Messages handed to UCX, in that order. */
 byte sequence_of[MOST], whose[MOST], index_of[MOST];
 bool is_asked[MOST];
 byte sent, half, half_most;
@@ -36,15 +37,15 @@ bool came_twice;
 
 /* Of the origin's worker. */
 bool is_held, is_minded, is_woken, is_turned;
-byte asked_at[THREADS + 1]; /* place, of the newest request */
+byte asked_at[THREADS + 1]; /* index of the newest request */
 bool is_done[THREADS + 1];
 
 /* At the receiver. */
 byte expected, served;
-byte early[MOST]; /* place + 1, by sequence */
+byte early[MOST]; /* index + 1, by sequence */
 chan ready = [MOST] of { byte };
 byte next_index[THREADS];
-short answers; /* by place */
+short answers; /* by index */
 
 byte ended;
 
@@ -98,7 +99,7 @@ inline send_to(who, how)
     }
 }
 
-/* What has come, or one that is unsent. */
+/* An arrived message, or an unsent one. */
 inline progress()
 {
     if
@@ -162,7 +163,7 @@ active [THREADS] proctype thread()
         :: times < TIMES - 1 -> how = TOLD_LATER
         :: times == TIMES - 1 && _pid == 0 -> how = ASKED
         :: times == TIMES - 1 && _pid == 0 -> how = ASKED_LATER
-        :: times == TIMES - 1 && _pid == 1 -> how = TOLD /* and does not come back */
+        :: times == TIMES - 1 && _pid == 1 -> how = TOLD /* and does not return */
         fi;
         send_message();
         times++
@@ -204,7 +205,7 @@ end:        atomic { is_woken -> is_woken = false }
     od
 }
 
-/* Its turns, and what is ready then. */
+/* Messages in turn, and those that become ready then. */
 inline put_in_order()
 {
     if
@@ -219,7 +220,7 @@ inline put_in_order()
         :: else -> break
         od
     :: sequence_of[at] > expected -> early[sequence_of[at]] = at + 1
-    :: else /* came already */
+    :: else /* arrived already */
     fi
 }
 

@@ -1,8 +1,10 @@
-/* Who is lost (src/transport/ucx/net.h, N4): two processes that ask each other, tell each other something, wait until they are
- * told, and say goodbye, each with its agent, over a connection for the messages of each; the first may be killed at any step, or
- * stopped until the other has given it up, or either has no memory for what comes, and gives that connection up.  The ends of one
- * that breaks are told of it, or never: then silence is all, which is over when whoever lives has nothing else to do.  Each wait
- * ends: with what was waited for, or because the other one is lost, which nobody is without one of these.  Order is net.pml's. */
+/* Detection of lost processes (src/transport/ucx/net.h, N4). Two processes, each with its agent,
+ * ask each other, send to each other, wait for a message, and say goodbye. Each direction has its
+ * own connection. The first process may be killed at any step, or be stopped until the other has
+ * given it up; or either one has no memory for arriving messages, and closes that connection. The
+ * ends of a broken connection are notified, or never: then only the silence remains, which ends
+ * when the living process has nothing else to do. Each wait ends: with the awaited message, or
+ * because the other process is lost, which requires one of these causes. Order is net.pml's. */
 #define other (1 - number)
 
 mtype = { ASK, EVENT, BYE };
@@ -11,8 +13,9 @@ mtype = { ASK, EVENT, BYE };
 bool dead[2], stopped[2], is_over[2]; /* its net has stopped */
 bool is_lost[2];                      /* the other, for its origin's worker */
 bool has_request[2], has_ended[2];    /* its request; its caller, which is the other */
-bool is_known[2], is_broken[2];       /* its caller: its first message has come; nothing goes there any more */
-bool must_shun[2], was_lost[2];       /* told to its service */
+/* its caller: its first message has arrived; it can be sent nothing more */
+bool is_known[2], is_broken[2];
+bool must_shun[2], was_lost[2];       /* reported to its service */
 bool is_failed[2], has_event[2], is_leaving[2];
 byte ended;
 
@@ -20,18 +23,18 @@ byte ended;
 chan messages[2] = [4] of { mtype };
 chan answers[2] = [3] of { bool };
 bool is_closed[2];                /* by one of the ends, or by a death */
-bool is_lossy[2];                 /* what is on its way may not arrive */
+bool is_lossy[2];                 /* messages on their way may not arrive */
 bool tells_origin[2], tells_agent[2];
 chan ready[2] = [4] of { mtype }; /* of each agent */
 
 #define runs(p) (!dead[p] && !stopped[p])
 #define is_spared (!dead[0] && !was_stopped && !gave_up)
 bool was_stopped, gave_up;
-bool is_away; /* the second waits for the first by other means, and takes no turns */
+bool is_away; /* the second waits for the first by other means, without progress */
 
 #define has_come_to_end(p) (is_over[p] || is_failed[p] || is_leaving[p])
 
-/* Whether it answers who asks if it lives. */
+/* Whether it answers requests if it lives. */
 #define hears(p) (runs(1 - (p)) && !is_over[1 - (p)] && !has_ended[1 - (p)] && !is_closed[p])
 
 inline close(which, loses)
@@ -69,7 +72,7 @@ inline lose()
 #define LEAVES (step == 4)
 #define must_wait (has_request[number] || (AWAITS && !has_event[number]))
 
-/* Who has said goodbye is told so, and not asked. */
+/* A process that has said goodbye gets that reported, and is not asked. */
 inline call()
 {
     if
@@ -83,7 +86,8 @@ inline call()
     fi
 }
 
-/* Whoever is in a call takes turns: an answer, or the end of the connection; or it has waited for too long. */
+/* A rank in a call progresses: an answer, or the end of the connection; or it has waited for too
+ * long. */
 proctype rank(byte number)
 {
     byte step;
@@ -110,12 +114,13 @@ proctype rank(byte number)
         assert(!is_failed[number] || !is_spared || is_leaving[number]);
         if
         :: atomic {
-            is_leaving[number] && runs(number) && empty(ready[number]) -> /* its agent's thread has ended before */
+            /* its agent's thread has ended before */
+            is_leaving[number] && runs(number) && empty(ready[number]) ->
             is_over[number] = true;
             close(number, false);
             close(other, false)
            }
-        :: !is_leaving[number] /* its agent serves on */
+        :: !is_leaving[number] /* its agent still serves */
         fi
     } unless { dead[number] };
     ended++
@@ -129,7 +134,7 @@ inline serve_one()
     :: what == BYE ->
         has_ended[number] = true;
         answers[other] ! true;
-        has_request[number] = false /* who has left owes no answer */
+        has_request[number] = false /* the leaving process owes no answer */
     fi
 }
 
@@ -167,7 +172,7 @@ end:
             was_lost[number] = true;
             assert((!is_spared || is_leaving[number]) && empty(ready[number]));
             if
-            :: !is_lost[number] -> lose(); close(number, true) /* nor is anything heard of it */
+            :: !is_lost[number] -> lose(); close(number, true) /* and no message from it arrives */
             :: else
             fi
         :: else
@@ -178,7 +183,7 @@ end:
     od
 }
 
-/* What does not arrive. */
+/* Messages that do not arrive. */
 active proctype network()
 {
 end:
@@ -197,7 +202,7 @@ init
     :: atomic { dead[0] = true; close(0, true); close(1, true) }
     :: atomic { stopped[0] = true; was_stopped = true };
         atomic { is_lost[1] || is_away || has_come_to_end(1); stopped[0] = false }
-    :: atomic { gave_up = true; is_broken[0] = true } /* there is no memory for what comes */
+    :: atomic { gave_up = true; is_broken[0] = true } /* no memory for arriving messages */
     :: atomic { gave_up = true; is_broken[1] = true }
     :: true
     fi;

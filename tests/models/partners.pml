@@ -1,5 +1,6 @@
-/* Tables of partners (src/sync/pscw_counters.c): the owner makes entries for three peers, in a table of two places and in one of four,
- * where all have the same first place; two of the peers look for theirs meanwhile. */
+/* Tables of partners (src/sync/pscw_counters.c). The owner creates entries for three peers, in a
+ * table of two slots and in one of four, where all have the same first slot; two of the peers
+ * search for theirs meanwhile. */
 #define PROCESSES 3
 #define STORED 10
 #define WORDS 12

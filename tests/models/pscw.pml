@@ -1,13 +1,14 @@
-/* Epochs of pairs (src/sync/pscw.c): a ring of three, in which each exposes to the one before it and starts to the one behind it,
- * and begins the next epochs at once.  The entries have been found (partners.pml).  Counters are modulo 4 and wrap. */
+/* PSCW epochs (src/sync/pscw.c): a ring of three, in which each rank posts to its predecessor and
+ * starts towards its successor, and begins the next epochs at once. The entries have been found
+ * (partners.pml). Counters are modulo 4 and wrap around. */
 #define PROCESSES 3
 #define STORED 6
 #define WORDS 18
-#define DATA 0    /* of each process, written by the one before it */
+#define DATA 0    /* of each process, written by its predecessor */
 #define EXPOSED 3 /* of each process, which it writes itself before it posts */
-#define POSTS 6   /* of each process, for the one before it */
+#define POSTS 6   /* of each process, for its predecessor */
 #define POSTS_SLEEPERS 9
-#define COMPLETES 12 /* of each process, for the one behind it */
+#define COMPLETES 12 /* of each process, for its successor */
 #define COMPLETES_SLEEPERS 15
 #ifndef EPOCHS
 #define EPOCHS 4

@@ -1,15 +1,16 @@
-/* Epochs of pairs (src/sync/pscw.c) when one of a ring of three is killed at any step: each call of who lives ends, with the error
- * only if somebody is dead; an epoch that ends has all that its peer, the dead one too, wrote in it.  Who gets the error leaves the
- * window and says so (src/create/free.c), so that who waits for it does not wait for ever. */
+/* PSCW epochs (src/sync/pscw.c) when one of a ring of three is killed at any step. Each call of a
+ * living rank returns, with the error only if a rank is dead. An epoch that ends has all that its
+ * peer, even the dead one, wrote in it. A rank that gets the error leaves the window and publishes
+ * that (src/create/free.c), so a rank that waits for it does not wait forever. */
 #define PROCESSES 3
 #define STORED 9
 #define WORDS 21
-#define DATA 0    /* of each process, written by the one before it */
+#define DATA 0    /* of each process, written by its predecessor */
 #define EXPOSED 3 /* of each process, which it writes itself before it posts */
 #define ABANDONED 6
-#define POSTS 9   /* of each process, for the one before it */
+#define POSTS 9   /* of each process, for its predecessor */
 #define POSTS_SLEEPERS 12
-#define COMPLETES 15 /* of each process, for the one behind it */
+#define COMPLETES 15 /* of each process, for its successor */
 #define COMPLETES_SLEEPERS 18
 #ifndef EPOCHS
 #define EPOCHS 2
@@ -98,7 +99,7 @@ active proctype death()
     d_step {
         do
         :: i < PROCESSES ->
-            memory[POSTS + i] = 3; /* wraps */
+            memory[POSTS + i] = 3; /* wraps around */
             memory[COMPLETES + i] = 3;
             i++
         :: else -> break

@@ -1,6 +1,7 @@
-/* Locks of far targets that their epochs do not wait for (src/internode/origin/lazy_lock.c): origins that lock two targets, one inside of the
- * other's epoch and always in one order, write twice to each, and unlock, while the first target's own rank locks it, too.
- * Messages of one origin to one target are served in their order, at some time; a target may refuse one lock. */
+/* Lazy locks of internode targets, for which epochs do not wait (src/internode/origin/lazy_lock.c).
+ * Origins lock two targets, one inside the other's epoch and always in one order, write twice to
+ * each, and unlock. The first target's own rank locks it, too. Messages of one origin to one target
+ * are served in order, at some time; a target may refuse one lock. */
 #ifndef ORIGINS
 #define ORIGINS 2
 #endif
@@ -14,19 +15,19 @@ mtype = { LOCK, WRITE, FLUSH, UNLOCK };
 
 chan messages[TARGETS * ORIGINS] = [5] of { mtype };
 chan queue[TARGETS] = [ORIGINS + 1] of { byte };
-chan kept[TARGETS * ORIGINS] = [4] of { mtype }; /* four are all of an epoch but its lock */
+chan kept[TARGETS * ORIGINS] = [4] of { mtype }; /* an epoch has four messages besides its lock */
 byte holder[TARGETS] = NOBODY;
 bool waits[TARGETS * ORIGINS];
 bool is_shut[TARGETS * ORIGINS];
 bool lock_answered[TARGETS * ORIGINS], lock_refused[TARGETS * ORIGINS];
 byte answered[TARGETS * ORIGINS]; /* to flushes and unlocks */
-byte writes[TARGETS];             /* of the epoch that is under way */
+byte writes[TARGETS];             /* of the present epoch */
 byte refusals;
 byte ended;
 
 #define is_first(t, who) (holder[t] == NOBODY && queue[t] ? [eval(who)])
 
-/* At the target, of an origin whose lock is held. */
+/* At the target, for an origin whose lock is held. */
 inline serve(t, o, what)
 {
     if
@@ -40,7 +41,7 @@ inline serve(t, o, what)
     fi
 }
 
-/* Nothing is done, and what is asked is answered so, up to the unlock. */
+/* Nothing is executed, and requests are answered with the error, up to the unlock. */
 inline refuse(t, o, what)
 {
     if
@@ -50,7 +51,7 @@ inline refuse(t, o, what)
     fi
 }
 
-/* One step after the other, as far as it concerns this origin. */
+/* One step after the other, for this origin. */
 proctype agent(byte t; byte o)
 {
     mtype what;
@@ -135,7 +136,7 @@ proctype origin(byte me)
     ended++
 }
 
-/* It does what a lock lets it do at once. */
+/* It does whatever a lock allows it at once. */
 proctype own_rank()
 {
     queue[0] ! OWN;

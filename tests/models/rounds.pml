@@ -1,10 +1,11 @@
-/* The rounds between the leaders of four machines (oriel_internode_barrier in src/internode/origin/origin_sync.c), twice: a message of the second barrier
- * may come before one of the first is looked at, which takes four machines. */
+/* The rounds between the leaders of four nodes (oriel_internode_barrier in
+ * src/internode/origin/origin_sync.c), twice. A message of the second barrier may arrive before one
+ * of the first is checked, which requires four nodes. */
 #define PROCESSES 4
 #define STORED 4
 #define WORDS 12
-#define DATA 0    /* of each machine: the barriers that it has come to */
-#define ARRIVED 4 /* of each machine and round; a leader waits alone */
+#define DATA 0    /* of each node: the number of barriers that it has reached */
+#define ARRIVED 4 /* of each node and round; a leader waits alone */
 #define MACHINES 4
 #define TIMES 2
 

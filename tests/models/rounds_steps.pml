@@ -1,6 +1,7 @@
-/* The rounds of a barrier over several machines (oriel_internode_barrier in src/internode/origin/origin_sync.c).  A message stays under way as long as it
- * likes, and messages overtake each other; the agent's count and wake are one step. */
-byte sent[2 * MACHINES]; /* messages under way to each machine, of each round */
+/* The rounds of a barrier over several nodes (oriel_internode_barrier in
+ * src/internode/origin/origin_sync.c). A message is under way for any time, and messages overtake
+ * each other; the agent's count and wake are one step. */
+byte sent[2 * MACHINES]; /* messages under way to each node, of each round */
 
 inline tell(machine, round)
 {

@@ -1,8 +1,10 @@
-/* Epochs of lock_all that take the locks of two targets elsewhere in any order, each at its first operation there, or within
- * lock_all where the epoch before kept a writer waiting (src/internode/origin/origin_sync.c, lock_all_queue.c), while each target's own rank locks it
- * exclusively.  An answer comes at some time; a target's agent does one thing after the other, and its rank any time between.
- * With WINDOWS each target is of a window of its own, and lock_all of the second waits for its turn inside of the first's epoch.
- * Memory orders are left to the models of the queue and the gate (ticket, gate). */
+/* Epochs of lock_all that acquire the locks of two targets on other nodes in any order
+ * (src/internode/origin/origin_sync.c, lock_all_queue.c). Each lock is acquired at the first
+ * operation on its target, or within lock_all if the epoch before kept a writer waiting. Each
+ * target's own rank locks it exclusively. An answer arrives at some time; a target's agent executes
+ * one step after the other, with its rank's steps at any time between. With WINDOWS each target
+ * belongs to its own window, and lock_all of the second waits for its turn inside the first's
+ * epoch. The models of the queue and the gate (ticket, gate) cover memory orders. */
 #define TARGETS 2
 #ifndef ORIGINS
 #define ORIGINS 2
@@ -22,9 +24,10 @@ typedef share { byte ticket; byte members };
 typedef target { byte tickets; byte came; byte serving; byte departed; byte first; byte count; bit busy };
 target at[TARGETS];
 share shares[TARGETS * MOST];
-byte overtaken[TARGETS * ORIGINS]; /* each rank, by each origin, since its exclusive lock stands in the queue */
+/* each rank, by each origin, since its exclusive lock is in the queue */
+byte overtaken[TARGETS * ORIGINS];
 #ifdef WINDOWS
-byte keepers[TARGETS * MOST]; /* those of a place's members who have left it, and come in elsewhere */
+byte keepers[TARGETS * MOST]; /* members of a place that have left it, and enter elsewhere */
 #endif
 byte readers[TARGETS];
 byte writers[TARGETS];
@@ -56,7 +59,7 @@ inline join(t, in_turn)
         :: else ->
             where = nth(t, where);
             if
-            :: passes -> /* a writer is behind, and was when the agent looked */
+            :: passes -> /* a writer is queued after, and was when the agent checked */
                 overtaken[t * ORIGINS + origin]++;
                 assert(overtaken[t * ORIGINS + origin] == 1)
             :: else
@@ -96,7 +99,7 @@ inline take(t, in_turn)
     where = 0
 }
 
-/* One less of those who share a place, the first. */
+/* Removes one member of a shared place, the first. */
 inline leave(t, which)
 {
     shares[which].members--;
@@ -121,7 +124,7 @@ inline give_back(t)
 }
 
 #ifdef WINDOWS
-/* The target's agent, for those who have left a place by J5. */
+/* The target's agent, for members that have left a place by J5. */
 proctype keeper(byte t)
 {
 end:

@@ -1,6 +1,7 @@
-/* Single accumulates and bulk ones (src/sync/atomic_mode.h, singles.c): two threads with singles, at two targets and at one, and two
- * processes with a bulk update each, of one target each.  The lock of accumulates is one step (mutex.pml); the target goes
- * back to free singles after one under it. */
+/* Single and bulk accumulates (src/sync/atomic_mode.h, atomic_mode.c): two threads with singles, at
+ * two targets and at one, and two processes with a bulk update each, of one target each. The
+ * accumulate mutex is one step (mutex.pml); the target returns to free singles after one under it.
+ */
 #define PROCESSES 4
 #define STORED 6
 #define WORDS 9

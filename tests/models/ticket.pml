@@ -1,10 +1,11 @@
-/* A target's lock: two writers and two readers, from a free lock on whose counters are about to wrap. */
+/* A target's lock: two writers and two readers, starting from a free lock whose counters are about
+ * to wrap around. */
 #define PROCESSES 4
 #define STORED 4
 #define WORDS 8
-#define DATA 0 /* how often it was written */
+#define DATA 0 /* the number of writes */
 #define SERVING 1
-#define PUT 0 /* + 2 and 3, the readers: what each has put, where the other does not */
+#define PUT 0 /* + 2 and 3, the readers: each one's stores to its own word */
 #define QUEUE 4
 #define DEPARTED 5
 #define SERVING_SLEEPERS 6

@@ -1,4 +1,5 @@
-/* The steps of a target's lock (src/sync/ticket.c, ticket.h), with halves of three bits.  Processes declare place. */
+/* The steps of a target's lock (src/sync/ticket.c, ticket.h), with halves of three bits. Processes
+ * declare place. */
 #define TICKET_QUEUED 64
 #define ticket_of(place) ((place) >> 3)
 #define readers_of(place) ((place) & 7)

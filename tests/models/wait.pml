@@ -1,5 +1,6 @@
-/* Sleeping and waking (src/base/wait.h), for all models.  The looks before S1 are one here: none of them changes anything.
- * reached: an expression of seen.  All processes declare seen, was, sleeper; what is not needed any more makes no states. */
+/* Sleeping and waking (src/base/wait.h), for all models. The checks before S1 are one here: none of
+ * them changes anything. reached: an expression of seen. All processes declare seen, was, sleeper;
+ * variables no longer needed are reset, so they add no states. */
 inline forget()
 {
     d_step { seen = 0; was = 0 }

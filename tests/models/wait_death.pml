@@ -1,11 +1,13 @@
-/* Waits (src/base/wait.h) where one process, the victim, may be killed at any step, in the place of wait.pml.  A sleep has a
- * limit, but only from the death on and once in a wait, so that a wake that somebody alive has lost is an end state here as well,
- * and so is a wait for the dead.  Who comes back by the limit looks again at the word, then whether the dead one is in the way;
- * if so the wait has failed.  Once is enough: what the victim's words say changes no more.
- * Processes declare failed and looked, a model in_the_way, which is what the victim's words say; besides what wait.pml asks.
- * A model in which the living give up too says itself when a wait is in vain (lost), and from when on a sleep has its limit. */
+/* Waits (src/base/wait.h) when one process, the victim, may be killed at any step; replaces
+ * wait.pml. A sleep has a limit, but only after the death and once per wait. So a wake that a
+ * living process has lost is still an end state, and so is a wait for the dead. A wait that ends by
+ * the limit checks the word again, then whether the dead process blocks it; if so the wait has
+ * failed. Once is enough: the victim's words no longer change. Processes declare failed and looked,
+ * and a model declares in_the_way, the contents of the victim's words, in addition to wait.pml's.
+ * If living processes give up too, the model itself defines when a wait is lost (lost), and from
+ * when on a sleep has its limit. */
 #define VICTIM 0
-#define is_gone (dead && stored[VICTIM].held == 0) /* as the kernel tells it: all that it had stored is in memory */
+#define is_gone (dead && stored[VICTIM].held == 0) /* all its stores are in memory */
 #ifndef lost
 #define lost (is_gone && in_the_way)
 #define limit_comes (is_gone && !looked)
@@ -69,7 +71,7 @@ inline wake(word, sleepers)
 
 #define at_least(value, wanted) (((value) + 8 - (wanted)) % 8 < 4)
 
-/* A courtesy: nobody waits for it longer than the limit. */
+/* A courtesy: no wait for it lasts longer than the limit. */
 inline await_event(event, sleepers, wanted)
 {
     seen = load(event);

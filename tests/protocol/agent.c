@@ -1,5 +1,5 @@
-/* src/transport/agent/: what origins ask the agents of other processes for is done, once, with the right bytes, and no request
- * is forgotten, whatever becomes of the memory, of descriptors and of the agent itself. */
+/* src/transport/agent/: an agent executes each request once, with the right bytes. No request is
+ * lost when memory disappears, when the program closes descriptors, or when the agent stops. */
 #include "asking.h"
 
 #include <signal.h>
@@ -8,7 +8,8 @@
 
 enum { ROUNDS = 2000, SLEEPS = 40, PIECES = 700 };
 
-/* All ask one, which asks the others.  Bits without a request are to be of no consequence. */
+/* All ranks send requests to one rank, which sends requests to all others. Bits that are set
+ * without a request have no effect. */
 static void ask_one(struct oriel_window *window)
 {
     asking_open(window);
@@ -28,7 +29,8 @@ static void agent_p1_p2_p3_p5_bytes_arrive(void **state)
     team_run_sizes(ask_one);
 }
 
-/* Pieces out of order, with holes, of length 0, more than one request holds: what lies between stays as it was. */
+/* Pieces out of order, with gaps, of length 0, and more than one request can hold. The gaps keep
+ * their contents. */
 static void ask_in_pieces(struct oriel_window *window)
 {
     static char out[SHARE_BYTES];
@@ -65,7 +67,7 @@ static void agent_moves_pieces_and_leaves_holes(void **state)
     team_run(2, ask_in_pieces);
 }
 
-/* The agent falls asleep between two requests: one that is forgotten would wait for ever. */
+/* The agent sleeps between two requests. If it misses a request, the origin waits forever. */
 static void ask_asleep(struct oriel_window *window)
 {
     asking_open(window);
@@ -75,7 +77,7 @@ static void ask_asleep(struct oriel_window *window)
             usleep((useconds_t)(team_random() % 400));
             asking_write_and_read(&there);
         }
-        team_expect(team_timeouts <= SLEEPS / 4); /* answers wake, too */
+        team_expect(team_timeouts <= SLEEPS / 4); /* answers also wake sleepers */
     }
     team_meet();
 }
@@ -87,7 +89,7 @@ static void agent_p4_forgets_no_request(void **state)
     team_run(4, ask_asleep);
 }
 
-/* Memory that is gone or never was: an error at the origin, and the agent goes on. */
+/* Requests for unmapped memory: the origin gets an error, and the agent continues. */
 static void ask_for_what_is_gone(struct oriel_window *window)
 {
     static char buffer[SHARE_BYTES];
@@ -118,7 +120,7 @@ static void memory_that_is_gone_is_a_range_error(void **state)
     team_run(2, ask_for_what_is_gone);
 }
 
-/* The agent has descriptors of its own: what the program does to its own does not matter. */
+/* The agent has its own descriptors, so the program may close or replace any of its own. */
 static void close_descriptors(struct oriel_window *window)
 {
     asking_open(window);
@@ -133,7 +135,7 @@ static void close_descriptors(struct oriel_window *window)
     team_meet();
     team_expect(lseek(other, 0, SEEK_END) == 0);
     oriel_agent_close();
-    team_expect(oriel_agent_open() == ORIEL_E_OTHER); /* not this file any more */
+    team_expect(oriel_agent_open() == ORIEL_E_OTHER); /* another file by now */
     team_expect(strstr(oriel_fail_message(), "not the memory file") != NULL);
 }
 
@@ -143,7 +145,7 @@ static void agent_keeps_its_file_when_the_program_closes_it(void **state)
     team_run(2, close_descriptors);
 }
 
-/* Others are told whose agent it is that has no slot, or does not answer. */
+/* Errors name the agent that has no free slot or does not answer. */
 static const struct oriel_agent *asked;
 
 static bool tell_whose(const struct oriel_watch *watch, uint64_t since_ns, bool told)
@@ -169,7 +171,7 @@ static void wait_for_an_agent(struct oriel_window *window)
         oriel_wait_set_publisher(&teller);
         asking_write_and_read(&there);
         team_expect(atomic_exchange(&team->flags[0], 0) == 1);
-        while (atomic_load(&team->flags[0]) == 0) { /* a stop takes its time */
+        while (atomic_load(&team->flags[0]) == 0) { /* stopping needs time */
             kill(team->members[0].process.pid, SIGSTOP);
             asking_write_and_read(&there);
         }

@@ -1,5 +1,6 @@
-/* src/transport/agent/: origins die with their slots, targets die while they are asked or stand still, slots run out.  Nobody
- * waits in vain, and no slot changes hands that somebody still needs. */
+/* src/transport/agent/: origins die while they own slots, targets die or stop while they execute
+ * requests, and slots run out. No wait is endless, and no slot changes its owner while it is still
+ * in use. */
 #include "asking.h"
 #include "sync/accumulate_mutex.h"
 
@@ -12,7 +13,7 @@ static uint64_t own_word(void)
     return oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
 }
 
-/* One request of one byte, as far as it went before a death. */
+/* One request of one byte, at the state that it had reached before its origin died. */
 static void leave_request(struct oriel_agent_slot *slot, uint64_t address, uint32_t answer)
 {
     slot->operation = ORIEL_AGENT_WRITE;
@@ -35,9 +36,10 @@ static void give_back_all_slots(struct oriel_agent *agent)
         atomic_store(&agent->slots[i].owner, 0);
 }
 
-static uint32_t left_in; /* the state in which the dead leaves its slots */
+static uint32_t left_in; /* the state in which the victim leaves its slots */
 
-/* The dead holds every slot; who asks after it gets one, and first has done what was asked (but nobody rang). */
+/* The victim owns every slot. A later origin takes one over, after the request in it is executed
+ * (the victim had not rung the agent). */
 static void die_with_slots(struct oriel_window *window)
 {
     asking_open(window);
@@ -55,7 +57,7 @@ static void die_with_slots(struct oriel_window *window)
     team_expect(team_timeouts <= 10);
     if (window->rank == 2) {
         char byte = 0;
-        there.address -= SHARE_BYTES; /* that of the dead */
+        there.address -= SHARE_BYTES; /* the victim's share */
         team_expect(oriel_transport_agent.read(&there, &byte, 1) == ORIEL_OK);
         team_expect((byte == 'x') == (left_in == ORIEL_AGENT_ASKED));
     }
@@ -73,7 +75,7 @@ static void agent_slots_of_the_dead_are_taken_over(void **state)
     }
 }
 
-/* However long they are held. */
+/* For any length of time. */
 static void hold_slots(struct oriel_window *window)
 {
     asking_open(window);
@@ -99,7 +101,7 @@ static void agent_slots_of_the_living_are_theirs(void **state)
     team_run(3, hold_slots);
 }
 
-/* The target stands still, so that who asks falls asleep. */
+/* The target is stopped, so the origin falls asleep. */
 static void ask_while_stopped(struct oriel_window *window)
 {
     asking_open(window);
@@ -128,7 +130,7 @@ static void agent_z3_wakes_those_who_ask(void **state)
     team_run(3, ask_while_stopped);
 }
 
-/* An origin is killed wherever it is; the others go on. */
+/* An origin is killed at a random step; the others continue. */
 static void die_asking(struct oriel_window *window)
 {
     asking_open(window);
@@ -156,7 +158,8 @@ static void agent_outlives_origins(void **state)
         team_run(4, die_asking);
 }
 
-/* The dead holds the accumulate lock, and its slot asks for one more on every word (but nobody rang). */
+/* The victim owns the accumulate lock, and its slot requests one more on every word (it had not
+ * rung the agent). */
 static void die_between_lock_and_answer(struct oriel_window *window)
 {
     enum { WORDS = 1000 };
@@ -184,7 +187,7 @@ static void die_between_lock_and_answer(struct oriel_window *window)
     if (window->rank == 2) {
         team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_E_PEER);
         for (unsigned i = 0; i < ORIEL_AGENT_SLOTS;
-             i++) /* the slots serve on, the dead's among them */
+             i++) /* the slots still work, also the victim's */
             team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
         while (atomic_load(&there.agent->slots[0].owner) != 0 && left_in == ORIEL_AGENT_ASKED)
             team_expect(oriel_transport_agent.read(&there, words, sizeof words) == ORIEL_OK);
@@ -205,7 +208,8 @@ static void update_of_the_dead_is_done_once_and_the_lock_stays_with_it(void **st
         team_run(3, die_between_lock_and_answer);
 }
 
-/* An origin is killed wherever it is in its updates: every request of it was done as a whole or not at all. */
+/* An origin is killed at a random step of its updates. Each of its requests is executed as a whole
+ * or not at all. */
 static void die_updating(struct oriel_window *window)
 {
     enum { WORDS = 1000 };
@@ -248,7 +252,7 @@ static void killed_origins_leave_whole_updates(void **state)
         team_run(3, die_updating);
 }
 
-/* The target is killed while it is asked; every later request says so, too. */
+/* The target is killed while it serves a request. Every later request fails, too. */
 static void ask_the_dead(struct oriel_window *window)
 {
     char byte = 1;
@@ -276,7 +280,8 @@ static void killed_target_is_reported_to_those_who_ask(void **state)
     team_run(4, ask_the_dead);
 }
 
-/* With all slots held by one that lives: who waits for a slot is told, too. */
+/* A living rank owns all slots. A rank that waits for a slot still gets the target's death
+ * reported. */
 static void wait_for_slots_of_the_dead(struct oriel_window *window)
 {
     char byte = 1;
@@ -291,7 +296,7 @@ static void wait_for_slots_of_the_dead(struct oriel_window *window)
         team_expect(oriel_transport_agent.write(&there, &byte, 1) == ORIEL_E_PEER);
     team_expect(team_timeouts <= 10);
     team_flag_set(window->rank, 1);
-    team_flag_await(3 - window->rank, 1); /* the holder lives on */
+    team_flag_await(3 - window->rank, 1); /* the owner lives */
 }
 
 static void killed_target_is_reported_to_those_who_wait_for_a_slot(void **state)
@@ -300,7 +305,8 @@ static void killed_target_is_reported_to_those_who_wait_for_a_slot(void **state)
     team_run(3, wait_for_slots_of_the_dead);
 }
 
-/* The last slot is held by a request of rank 3 to a target that stands still; rank 2 waits for it, asleep. */
+/* A request of rank 3 to a stopped target owns the last slot. Rank 2 waits for that slot,
+ * asleep. */
 static void wait_for_a_slot(struct oriel_window *window)
 {
     asking_open(window);
@@ -314,7 +320,8 @@ static void wait_for_a_slot(struct oriel_window *window)
             team_flag_set(1, round);
             while (atomic_load(&there.agent->slots[round].owner) == 0 &&
                    atomic_load(&there.agent->freed.value) == freed)
-                sched_yield(); /* the agent may have been stopped late, and have served */
+                /* the agent may have stopped late, after it had served the request */
+                sched_yield();
             team_flag_set(2, round);
             usleep(5000);
             kill(team->members[0].process.pid, SIGCONT);

@@ -1,5 +1,6 @@
-/* src/transport/agent/: updates that origins ask for are computed at the target in as few requests as slots hold, as the kernels
- * compute them, on the elements and nothing else; what makes no sense is refused, and the target lives on. */
+/* src/transport/agent/: the target computes the updates of origins in as few requests as the slots
+ * allow. Results equal those of the kernels, and only the addressed elements change. The target
+ * refuses invalid requests and survives them. */
 #include "asking.h"
 #include "sync/accumulate_mutex.h"
 
@@ -10,7 +11,7 @@
 
 enum { ROUNDS = 400, PAGE_BYTES = 4096, MOST_BYTES = 3 * ORIEL_AGENT_DATA_BYTES, PADDING = 0x5c };
 
-static char contents[MOST_BYTES]; /* what the target's elements are to be */
+static char contents[MOST_BYTES]; /* the expected contents of the target's elements */
 static char operands[MOST_BYTES];
 static char olds[MOST_BYTES];
 static char found[MOST_BYTES];
@@ -35,7 +36,7 @@ static enum oriel_status ask(const struct oriel_remote *there, enum oriel_kind k
                               &out, 1);
 }
 
-/* A long double does not fill its element: what arithmetic leaves in the rest is undefined. */
+/* A long double does not fill its element: arithmetic leaves the remaining bytes undefined. */
 static bool same_elements(enum oriel_kind kind, enum oriel_operator operator, const char * a,
                           const char *b, uint64_t len_bytes)
 {
@@ -50,7 +51,7 @@ static bool same_elements(enum oriel_kind kind, enum oriel_operator operator, co
     return true;
 }
 
-/* Misaligned, with what the kernel makes of the same elements here. */
+/* Misaligned, compared with the kernel's result on the same elements in this process. */
 static void compare_with_kernel(struct oriel_remote there, enum oriel_kind kind,
                                 enum oriel_operator operator, uint64_t count)
 {
@@ -95,7 +96,7 @@ static void updates_are_what_the_kernels_compute(void **state)
     team_run(2, update_all_kinds);
 }
 
-/* A slot is given back once for each request. */
+/* A slot is released once for each request. */
 static uint32_t requests_of(const struct oriel_remote *there)
 {
     return atomic_load(&there->agent->freed.value);
@@ -148,7 +149,7 @@ static bool is_padding(const struct oriel_kind_properties *kind, uint64_t at)
            (at < kind->index_offset || at >= kind->index_offset + kind->index_bytes);
 }
 
-/* Pages behind which there is nothing. */
+/* Pages that end where mapped memory ends. */
 static char *map_end(void)
 {
     char *pages = mmap(NULL, MOST_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -157,7 +158,8 @@ static char *map_end(void)
     return pages + MOST_BYTES;
 }
 
-/* The last pair ends where memory ends: behind its last field there is nothing, neither there nor here. */
+/* The last pair ends where mapped memory ends: no byte after its last field is mapped, neither at
+ * the target nor at the origin. */
 static void update_pairs(const struct oriel_window *window, enum oriel_kind number, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[number];
@@ -205,7 +207,7 @@ static void update_padded(struct oriel_window *window)
         team_expect(oriel_kinds[padded[i]].padded);
         update_pairs(window, padded[i], 1);
         update_pairs(window, padded[i],
-                     129 + i); /* more fields than the kernel is told of at once */
+                     129 + i); /* more fields than one kernel call takes */
         update_pairs(window, padded[i], 2500);
     }
 }
@@ -216,7 +218,8 @@ static void update_leaves_padding_alone(void **state)
     team_run(2, update_padded);
 }
 
-/* Where nothing can be written, reading is well; where a part is gone, nothing of the request is written. */
+/* Where memory is read-only, reading succeeds. Where a part is unmapped, nothing of the request is
+ * written. */
 static void update_where_it_cannot(struct oriel_window *window)
 {
     asking_open(window);
@@ -239,7 +242,7 @@ static void update_where_it_cannot(struct oriel_window *window)
         team_expect(oriel_agent_swap(&there, contents, operands + 1, found, 8) == ORIEL_E_RANGE);
         memset(operands, 2, 8);
         team_expect(oriel_agent_swap(&there, contents, operands, found, 8) ==
-                    ORIEL_OK); /* another is there */
+                    ORIEL_OK); /* another one has it */
         team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 8) == ORIEL_E_RANGE);
         there.address += PAGE_BYTES;
         team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, PAGE_BYTES + 8) ==
@@ -288,7 +291,7 @@ static void swap_writes_if_all_bytes_are_as_wanted(void **state)
     team_run(2, swap_some);
 }
 
-/* Everybody adds to the words of rank 0, which does so by itself; odd rounds swap. */
+/* All ranks add to the words of rank 0, including rank 0 itself; odd rounds swap. */
 static void add_together(struct oriel_window *window)
 {
     enum { WORDS = 3, BYTES = WORDS * 8 };
@@ -330,7 +333,7 @@ static void agent_u_updates_add_up(void **state)
     team_run_sizes(add_together);
 }
 
-/* As a broken origin would: the slot is filled by hand. */
+/* Fills the slot by hand, as a broken origin would. */
 struct bad {
     const char *why;
     uint32_t operation, kind, operator, run_count;

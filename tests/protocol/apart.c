@@ -1,5 +1,6 @@
-/* Makes windows over several machines for tests, with the real service of messages (src/internode/target/am_dispatch.c) and a stand-in for the
- * operations of rma/, which move single words.  Every failure ends the process.  Tests of src/internode/origin/origin_sync.c call. */
+/* Creates windows over several nodes for tests, with the real message dispatch
+ * (src/internode/target/am_dispatch.c) and a replacement for the operations of rma/ that moves
+ * single words. Every failure ends the process. */
 #include "apart.h"
 
 #include "memory/net_address.h"
@@ -14,7 +15,7 @@
 
 int32_t apart_machines = 2;
 
-/* What the ranks tell each other. */
+/* What the ranks exchange at creation. */
 static struct meeting {
     struct {
         uint64_t far_id;
@@ -189,7 +190,7 @@ struct oriel_pscw_counter *__wrap_oriel_internode_partner(struct oriel_window *w
 
 static void tell(int32_t n)
 {
-    static uint64_t far_ids; /* differ by rank, so that a wrong one is noticed */
+    static uint64_t far_ids; /* differ by rank, so a wrong one is noticed */
     size_t len_bytes;
     team_expect(oriel_net_address_open(&oriel_am_dispatch_service) == ORIEL_OK);
     const void *address = oriel_net_address(&len_bytes);
@@ -287,7 +288,7 @@ void apart_close(struct oriel_window *window)
     team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL &&
                 far->shares == NULL);
     oriel_internode_free(far);
-    team_meet(); /* nobody looks at the blocks any more */
+    team_meet(); /* no rank reads the blocks any more */
     oriel_pscw_counters_close(window);
     oriel_access_words_close(window);
     if (window->leader == window->rank)

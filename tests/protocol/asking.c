@@ -1,5 +1,4 @@
-/* The part of an origin that asks and of a target that lets itself be asked.  Whatever goes wrong ends the process.
- * agent.c and agent_deaths.c call. */
+/* The origin's and the target's side of requests to agents. Every failure ends the process. */
 #include "asking.h"
 
 #include <string.h>
@@ -7,7 +6,7 @@
 
 char *asking_memory;
 
-/* Every process serves; the address of its memory is in its window. */
+/* Every process serves; its window has the address of its memory. */
 void asking_open(struct oriel_window *window)
 {
     asking_memory = mmap(NULL, (size_t)window->n * SHARE_BYTES, PROT_READ | PROT_WRITE,
@@ -18,7 +17,7 @@ void asking_open(struct oriel_window *window)
     team_meet();
 }
 
-/* The own share of a target's memory. */
+/* This rank's share of a target's memory. */
 struct oriel_remote asking_share(const struct oriel_window *window, int32_t target)
 {
     const struct oriel_peer *peer = window->group->peers[target];
@@ -36,7 +35,7 @@ void asking_fill(char *bytes, uint64_t len_bytes)
         bytes[i] = (char)(first + i * 7 + i / 251);
 }
 
-/* Most are short, some take many requests. */
+/* Most are short; some need many requests. */
 static uint64_t some_length(void)
 {
     switch (team_random() % 8) {

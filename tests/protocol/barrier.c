@@ -1,12 +1,14 @@
-/* src/sync/barrier.c: nobody leaves before all have come, and what was stored before is seen after.  Barriers follow each
- * other at once, so that the fastest arrive at the next one while the slowest are still to see that the last one is open. */
+/* src/sync/barrier.c: no rank leaves before all have arrived, and stores before the barrier are
+ * visible after it. Barriers follow each other at once, so fast ranks arrive at the next one while
+ * slow ranks still wait for the last one to open. */
 #include "fabricate.h"
 
 #include <sched.h>
 
 enum { ROUNDS = 8000, WAKES = 24 };
 
-/* Each round has one of two words, so that a single barrier lies between a store and the next one to the same word. */
+/* Each round uses one of two words, so a single barrier separates a store from the next store to
+ * the same word. */
 static void publish(struct oriel_window *window, uint32_t rounds)
 {
     for (uint32_t round = 1; round <= rounds && team_goes_on(round); round++) {
@@ -54,7 +56,7 @@ static void barrier_arrivals_wrap(void **state)
     team_run(3, publish_across_the_wrap);
 }
 
-/* Long enough for the others to sleep and to ask whether everybody lives, twice. */
+/* Long enough for the others to sleep and to check twice whether all ranks live. */
 static void come_late(struct oriel_window *window)
 {
     for (int32_t late = 0; late < window->n; late++) {
@@ -72,7 +74,8 @@ static void barrier_waits_for_the_late(void **state)
     team_run(3, come_late);
 }
 
-/* The last one comes when the others have long been asleep, some of them over an arrival that was not the last. */
+/* The last rank arrives long after the others fell asleep. Some of them slept through an arrival
+ * that was not the last. */
 static void wake_all(struct oriel_window *window)
 {
     for (int32_t wake = 0; wake < WAKES; wake++) {

@@ -1,5 +1,6 @@
-/* src/create/shm_rendezvous.c: the conclusion is drawn from every rank's record of this meeting, and all get it; records stay until their
- * reader comes to its next meeting.  Meetings follow each other at once, some ranks read slowly, some leave, some die. */
+/* src/create/shm_rendezvous.c: the conclusion uses every rank's record of this meeting, and all
+ * ranks get it. Records stay until their reader reaches its next meeting. Meetings follow each
+ * other at once; some ranks read slowly, some leave, some die. */
 #include "fabricate.h"
 #include "create/shm_rendezvous.h"
 
@@ -7,11 +8,11 @@
 #include <string.h>
 
 enum { ROUNDS = 6000, WORDS = 16, VICTIM = 1, TEAM = 3, SLEEPERS = 40, SLEEPS = 10, LEAVES = 12 };
-enum { READY }; /* flag: the victim is where it is to die */
+enum { READY }; /* flag: the victim is where it will die */
 
 struct note {
     uint64_t round;
-    uint64_t words[WORDS]; /* all alike, of rank and round */
+    uint64_t words[WORDS]; /* all equal, computed from rank and round */
 };
 
 static uint64_t word_of(uint64_t round, int32_t rank)
@@ -45,7 +46,7 @@ static void expect_note(const struct oriel_shm_rendezvous *board, int32_t rank, 
         team_expect(note->words[i] == word_of(round, rank));
 }
 
-/* Of all records: those of this round, added up, each rank's only once. */
+/* The sum of all records of this round, each rank's exactly once. */
 static uint32_t add_up(struct oriel_shm_rendezvous *board, void *context)
 {
     uint64_t sum = 0;
@@ -92,7 +93,7 @@ static void board_n3_concludes_from_every_record(void **state)
     team_run_sizes(meet_often);
 }
 
-/* Other ranks are at the next meeting meanwhile. */
+/* Other ranks reach the next meeting meanwhile. */
 static void read_slowly(struct oriel_window *window)
 {
     struct oriel_shm_rendezvous board = open_board(window);
@@ -136,7 +137,7 @@ static void board_turn_wraps(void **state)
     team_run(3, meet_across_the_wrap);
 }
 
-/* Of many sleepers few may find out by themselves, at the end of their sleep. */
+/* Most sleepers are woken; few sleep through their time limit. */
 static void sleep_often(struct oriel_window *window)
 {
     struct oriel_shm_rendezvous board = open_board(window);
@@ -159,7 +160,7 @@ static void board_n4_wakes_sleepers(void **state)
 
 /* --- leaving --- */
 
-/* From the other's next meeting on; others may be on their way out of its last one. */
+/* From the other rank's next meeting on; others may still be leaving its last one. */
 static void leave_one(struct oriel_window *window)
 {
     struct oriel_shm_rendezvous board = open_board(window);
@@ -178,7 +179,7 @@ static void leave_one(struct oriel_window *window)
         } else {
             team_expect(meet(&board, round + 1, &verdict) == ORIEL_E_COMM);
             team_expect(meet(&board, round + 2, &verdict) ==
-                        ORIEL_E_COMM); /* and not that somebody has died */
+                        ORIEL_E_COMM); /* rather than a death */
         }
         team_meet();
         board.words->left = 0;
@@ -216,7 +217,8 @@ static void miss_one(struct oriel_window *window)
     }
     team_flag_await(READY, 1);
     expect_named(meet(&board, 2, &verdict));
-    expect_named(meet(&board, 3, &verdict)); /* who came and left in vain must not count as come */
+    /* a rank that arrived and left without success does not count as arrived */
+    expect_named(meet(&board, 3, &verdict));
     expect_named(meet(&board, 4, &verdict));
 }
 
@@ -226,7 +228,7 @@ static void killed_rank_is_reported_by_a_meeting(void **state)
     team_run(TEAM, miss_one);
 }
 
-/* Of 16 ranks, the first that the only one who waits looks at last. */
+/* Of 16 ranks, the victim is the last one that the only waiting rank checks. */
 static void wait_alone(struct oriel_window *window)
 {
     struct oriel_shm_rendezvous board = open_board(window);
@@ -247,7 +249,7 @@ static void killed_rank_is_reported_to_one_who_waits_alone(void **state)
     team_run(TEAM_MOST, wait_alone);
 }
 
-/* The first rank to look at the victim waits from the first, and the last as well. */
+/* The first rank that checks the victim waits from the start, and so does the last. */
 static void wait_together(struct oriel_window *window)
 {
     struct oriel_shm_rendezvous board = open_board(window);
@@ -275,7 +277,7 @@ static uint32_t die(struct oriel_shm_rendezvous *board, void *context)
     team_die();
 }
 
-/* The victim comes last, and dies before it has drawn its conclusion. */
+/* The victim arrives last, and dies before it has drawn its conclusion. */
 static void miss_a_conclusion(struct oriel_window *window)
 {
     struct oriel_shm_rendezvous board = open_board(window);
@@ -311,7 +313,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_in_its_conclusion_is_reported),
     };
     int failed = team_main(living, argc, argv);
-    if (!team_has_threads()) /* which cannot die one by one */
+    if (!team_has_threads()) /* threads cannot die one by one */
         failed += cmocka_run_group_tests(dying, NULL, NULL);
     return failed;
 }

@@ -1,6 +1,6 @@
-/* Copies by the kernel (src/transport/cma/), and by the target's agent, into pages that are promoted and released all the
- * time: no write is lost, whatever its length, and a mover never waits for long.  Rank 0 is the target, the others write into
- * parts of their own. */
+/* Copies by the kernel (src/transport/cma/) and by the target's agent, into pages that are promoted
+ * and demoted continuously. No write of any length is lost, and a page move never waits for long.
+ * Rank 0 is the target; the others write into separate parts. */
 #include "fabricate.h"
 
 #include "memory/agent_area.h"
@@ -17,7 +17,7 @@ static enum oriel_barrier_method means;
 static const struct oriel_transport *by;
 static bool only_reads;
 
-/* Where this rank writes. */
+/* The part that this rank writes. */
 static struct oriel_remote part_of(const struct oriel_window *window)
 {
     struct oriel_peer *peer = window->group->peers[0];
@@ -35,7 +35,7 @@ static void fill(uint64_t *words, uint64_t len_bytes)
         words[i] = first + i;
 }
 
-/* Long ones are pinned for long. */
+/* Long writes pin their pages for long. */
 static void write_and_look(const struct oriel_remote *there, uint64_t *out, uint64_t *in)
 {
     static const uint64_t lengths[] = {8, 4096, 40960, PART_BYTES};
@@ -59,7 +59,7 @@ static void write_pieces_and_look(const struct oriel_remote *there, uint64_t *ou
     team_expect(memcmp(out, in, PIECES * step_bytes) == 0);
 }
 
-/* What nobody changes is read as it is: never the place that pages have left. */
+/* Unchanged memory reads as it is, never from the location that its pages have left. */
 static void read_and_look(const struct oriel_remote *there, uint64_t *in)
 {
     team_expect(by->read(there, in, PART_BYTES) == ORIEL_OK);
@@ -77,10 +77,12 @@ static bool may_copy(const struct oriel_remote *there)
     return false;
 }
 
-/* Half a second of it.  A promotion may be refused where a writer has no processor for longer than the limit. */
+/* For half a second. A promotion may be refused if a writer is without a processor for longer than
+ * the limit. */
 static void promote_all_the_time(char *memory, uint64_t len_bytes)
 {
-    struct oriel_promote_options how = {.method = means, .huge_allowed = true, .pins_allowed = true};
+    struct oriel_promote_options how = {
+        .method = means, .huge_allowed = true, .pins_allowed = true};
     struct oriel_promoted promoted;
     int refusals = 0;
     for (uint64_t begin_ns = oriel_now_ns(); oriel_now_ns() - begin_ns < 500000000;) {
@@ -159,7 +161,7 @@ static void no_copy_reads_what_is_not_there_by_either_means(void **state)
     only_reads = false;
 }
 
-/* The agent's thread blocks all signals, so it is kept out as other processes are. */
+/* The agent's thread blocks all signals; it is excluded in the same way as other processes. */
 static void no_request_to_the_agent_is_lost_by_either_means(void **state)
 {
     (void)state;
@@ -188,7 +190,8 @@ static void kill_copying(struct oriel_window *window)
         team_kill(1);
         team_flag_set(0, 1);
     } else {
-        struct oriel_promote_options how = {.method = means, .huge_allowed = true, .pins_allowed = true};
+        struct oriel_promote_options how = {
+            .method = means, .huge_allowed = true, .pins_allowed = true};
         struct oriel_promoted promoted;
         team_flag_await(0, 1);
         team_expect(oriel_promote((uintptr_t)memory, ORIEL_PAGE_BYTES, &how, &promoted) ==

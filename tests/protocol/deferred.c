@@ -1,5 +1,6 @@
-/* src/rma/deferred.c: what is deferred is done once, in its order, as a whole and nothing beside it, before anybody is told.
- * Each rank has memory that the others reach by copies only, a page of which may be missing. */
+/* src/rma/deferred.c: deferred operations execute once, in order and completely, and change nothing
+ * else, before any rank is notified. Each rank has memory that the others reach only by copies; a
+ * page of it may be unmapped. */
 #include "fabricate.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"
@@ -69,7 +70,8 @@ static void get(const struct oriel_window *window, int32_t target, uint64_t offs
 
 /* --- puts --- */
 
-/* The next target's memory, of which this rank alone writes, against a model: after each completion both are equal. */
+/* The next target's memory, which only this rank writes, against a model: after each completion
+ * both are equal. */
 static void put_at_random(struct oriel_window *window)
 {
     static _Thread_local char model[MEMORY_BYTES], found[MEMORY_BYTES], data[ORIEL_DEFERRED_BYTES];
@@ -80,7 +82,7 @@ static void put_at_random(struct oriel_window *window)
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         const uint64_t len_bytes = 1 + team_random() % (team_random() % 8 == 0 ? sizeof data : 16);
         if (team_random() % 4 == 0 ||
-            at + len_bytes > MEMORY_BYTES) /* else it goes on where the last one ended */
+            at + len_bytes > MEMORY_BYTES) /* else it continues where the last one ended */
             at = team_random() % (MEMORY_BYTES - len_bytes);
         for (uint64_t byte = 0; byte < len_bytes; byte++)
             data[byte] = (char)team_random();
@@ -103,7 +105,8 @@ static void deferred_p2_loses_no_put(void **state)
     team_run_sizes(put_at_random);
 }
 
-/* Two targets in turn: what waits for one is done before anything waits for the other, and is not done at it. */
+/* Two targets in turn: operations queued for one execute before any are queued for the other, and
+ * never at the wrong target. */
 static void put_in_turn(struct oriel_window *window)
 {
     open_memory(window);
@@ -131,13 +134,14 @@ static void deferred_d4_is_for_one_target_at_a_time(void **state)
 
 /* --- accumulates --- */
 
-/* All count in the same few words of rank 0, which counts itself; between them lie words that are put by one rank each. */
+/* All ranks count in the same few words of rank 0, which also counts itself. Words between them are
+ * put by one rank each. */
 static void count_together(struct oriel_window *window)
 {
     enum { WORDS = 4, APART = 32 };
     uint64_t sum = 0, mine = 0;
     const uint64_t own_word =
-        1 + (uint64_t)window->rank; /* of APART, behind the one that all count in */
+        1 + (uint64_t)window->rank; /* of APART, after the one that all count in */
     open_memory(window);
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         const uint64_t word = team_random() % WORDS * APART;
@@ -176,7 +180,8 @@ static void deferred_p3_p4_accumulates_are_atomic_and_alone(void **state)
     team_run(8, count_together);
 }
 
-/* Operators that do not commute, and kinds whose greatest is another, on words near each other and apart, by one rank. */
+/* Operators that do not commute, and types with different orders, on adjacent and distant words, by
+ * one rank. */
 static void accumulate_in_order(struct oriel_window *window)
 {
     static const enum oriel_operator operators[] = {ORIEL_OPERATOR_SUM, ORIEL_OPERATOR_REPLACE,
@@ -201,7 +206,8 @@ static void accumulate_in_order(struct oriel_window *window)
         } else {
             oriel_deferred_accumulate(window, target, word * sizeof operand,
                                       kind, operator, & operand, 1);
-            oriel_kinds[kind].plain[operator]((char *)&model[word], (const char *)&operand, NULL, 1);
+            oriel_kinds[kind].plain[operator]((char *)&model[word], (const char *)&operand,
+                                                NULL, 1);
         }
         if (i > 1 && team_random() % 300 != 0)
             continue;
@@ -221,7 +227,8 @@ static void deferred_p1_keeps_the_order(void **state)
 
 /* --- failures --- */
 
-/* Words around both ends of a page that is gone, in runs of four that cross them: what was for it fails, and all else is done. */
+/* Words around both ends of an unmapped page, in runs of four that cross them: operations on it
+ * fail, and all others succeed. */
 static void lose_a_page(struct oriel_window *window)
 {
     enum {
@@ -290,7 +297,7 @@ static void *defer_for_another(void *argument)
     return NULL;
 }
 
-/* One thread completes what another has deferred. */
+/* One thread completes operations that another has deferred. */
 static void complete_for_another(struct oriel_window *window)
 {
     open_memory(window);

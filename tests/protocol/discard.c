@@ -1,5 +1,6 @@
-/* The list of promoted ranges (src/memory/promote/discard.c) is read whole while it changes: what is in all
- * lists is found, what is in none is not.  Rank 0 publishes lists, other threads of it read. */
+/* The list of promoted ranges (src/memory/promote/discard.c) is read consistently while it changes.
+ * A page in all lists is found; a page in no list is not. Rank 0 publishes lists; other threads of
+ * it read. */
 #include "team.h"
 
 #include "memory/promote/discard.h"
@@ -12,7 +13,7 @@
 enum { READERS = 3, ROUNDS = 20000, SPREAD = 40, PAGES = 4 * SPREAD + 16 };
 
 static char *never;  /* a page in no list */
-static char *always; /* in all lists, in other places */
+static char *always; /* in all lists, at different positions */
 static _Atomic bool is_over;
 
 static int pass(void *start, size_t len_bytes, int advice)
@@ -23,8 +24,7 @@ static int pass(void *start, size_t len_bytes, int advice)
     return 0;
 }
 
-/* Where a listed page is mapped from cannot be looked at without a descriptor: so the advice fails.
- */
+/* The mapping of a listed page cannot be read without a descriptor, so the advice fails. */
 static void *ask(void *unused)
 {
     (void)unused;
@@ -88,7 +88,7 @@ static void publish_and_read(struct oriel_window *window)
     finish();
 }
 
-/* As a signal handler does, or an allocator, whose locks the writer holds. */
+/* As from a signal handler or an allocator whose locks the writer holds. */
 static void ask_in_between(void)
 {
     static bool is_inside;

@@ -1,5 +1,5 @@
-/* What tests of killed ranks of other machines share: who dies, when, and what the others must be told.  Each program includes it
- * once and has its own victim. */
+/* Shared by tests of killed ranks on other nodes: which rank dies, when, and which error the others
+ * must get. Each program includes it once and has its own victim. */
 #ifndef ORIEL_TESTS_PROTOCOL_DYING_H
 #define ORIEL_TESTS_PROTOCOL_DYING_H
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of three machines, where nothing else is said; the last are flags. */
+/* On three nodes unless a test says otherwise; the last ones are flags. */
 enum { SURVIVOR = 0, VICTIM = 1, OTHER = 2, TEAM = 3, READY = 0, WAITING = 1, GONE = 7 };
 
 static int32_t victim = VICTIM; /* of this team */
@@ -25,7 +25,7 @@ static inline void expect_named(enum oriel_status status)
     team_expect(strstr(oriel_fail_message(), name) != NULL);
 }
 
-/* Who ends early is lost to the others, too: all survivors have come here. */
+/* A rank that ends early counts as lost to the others, too: all survivors have arrived here. */
 static inline void end(const struct oriel_window *window)
 {
     atomic_fetch_add(&team->flags[GONE], 1);
@@ -38,7 +38,7 @@ static inline void say_waiting(void)
     atomic_fetch_add(&team->flags[WAITING], 1);
 }
 
-/* When so many wait, or will very soon. */
+/* After `count` ranks wait, or are about to. */
 static inline void die_waited_for(uint32_t count)
 {
     team_flag_await(WAITING, count);

@@ -1,18 +1,19 @@
-/* src/base/wait.h across processes: a signal wakes all who sleep, and none falls between a look and a sleep.
- * A lost wake costs a sleep to the time limit, which team_timeouts counts. */
+/* src/base/wait.h across processes: a signal wakes all sleepers, and none is lost between a check
+ * and a sleep. A lost wake costs a sleep to the time limit, which team_timeouts counts. */
 #include "fabricate.h"
 
 #include <sched.h>
 
 enum { ROUNDS = 100, WAKES = 12 };
 
-/* Two events in the memory of rank 0: one goes up, the other back. */
+/* Two events in the memory of rank 0, one for each direction. */
 static struct oriel_event *event_of(const struct oriel_window *window, int which)
 {
     return (struct oriel_event *)(fabricate_memory(window, 0) + 8 * which);
 }
 
-/* Signals just about when the other one goes to sleep: it has said so, and may or may not have looked once more. */
+/* Signals just as the other rank falls asleep: it has announced that, and may or may not have
+ * checked once more. */
 static void signal_around_the_sleep(struct oriel_window *window)
 {
     for (uint32_t round = 1; round <= ROUNDS; round++) {
@@ -62,7 +63,7 @@ static void event_w2_wakes_all_sleepers(void **state)
     team_run_sizes(wake_all);
 }
 
-/* What is stored before a signal is seen after it, in both directions and with no other order. */
+/* Stores before a signal are visible after it, in both directions, without any other ordering. */
 static void pass_words(struct oriel_window *window)
 {
     volatile uint64_t *word = fabricate_memory(window, 0) + 24;

@@ -1,6 +1,6 @@
-/* The steps of src/create/create.c with the team's words in the place of the host's collectives; ranks that are threads have
- * blocks of one memory file, and one identity.  Nothing can go wrong here that a test would be about: every failure ends the
- * process.  team.c calls. */
+/* The steps of src/create/create.c with the team's words instead of the host's collectives. Ranks
+ * that are threads have blocks of one memory file, and one identity. No test is about failures
+ * here: every failure ends the process. */
 #include "fabricate.h"
 
 #include "window/group.h"
@@ -15,7 +15,7 @@ static uint64_t alloc_block(uint64_t len_bytes)
     return offset;
 }
 
-/* Each rank's part, told to all. */
+/* Publishes each rank's part to all. */
 static void tell(int32_t n)
 {
     struct oriel_target *target = &team->targets[team_rank];

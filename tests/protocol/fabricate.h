@@ -1,5 +1,5 @@
-/* A window without MPI: what creation does by the host's collectives is done by hand through the team's shared words.
- * All memory is direct, all displacement units are 1.  team.c calls for each process; tests ask for addresses. */
+/* A window without MPI: the team's shared words replace the host's collectives of window creation.
+ * All memory is direct, and all displacement units are 1. */
 #ifndef ORIEL_TESTS_PROTOCOL_FABRICATE_H
 #define ORIEL_TESTS_PROTOCOL_FABRICATE_H
 
@@ -8,7 +8,7 @@
 /* Collective over the team: the window of TEAM_MEMORY_BYTES zeroes on each rank. */
 struct oriel_window *fabricate_open(void);
 
-/* Leaves in good order; waits for nobody, so that it can be called while others still use the window. */
+/* Leaves cleanly without waiting, so it may run while other ranks still use the window. */
 void fabricate_close(struct oriel_window *window);
 
 /* The window's memory at a rank, as 64-bit words. */
@@ -17,7 +17,7 @@ static inline uint64_t *fabricate_memory(const struct oriel_window *window, int3
     return (uint64_t *)oriel_window_direct(window, win_rank, 0);
 }
 
-/* A list of ranks as sync/ takes it over. */
+/* A list of ranks, of which sync/ takes ownership. */
 int32_t *fabricate_ranks(const int32_t *ranks, int32_t count);
 
 #endif

@@ -1,4 +1,5 @@
-/* src/internode/origin/origin_sync.c: what is told and asked across machines is done when a flush says so; failures are told once. */
+/* src/internode/origin/origin_sync.c: operations on other nodes are complete after their flush;
+ * each failure is reported once. */
 #include "apart.h"
 #include "poor.h"
 
@@ -7,7 +8,7 @@
 
 enum { ROUNDS = 400, OPEN_MOST = 1024 };
 
-/* Each rank has a word of its own at each target. */
+/* Each rank has its own word at each target. */
 static uint64_t own(void)
 {
     return (uint64_t)team_rank;
@@ -18,7 +19,7 @@ static int32_t any_rank(const struct oriel_window *window)
     return (int32_t)(team_random() % (uint64_t)window->n);
 }
 
-/* What was put before a flush is there for whoever is told of the flush by other means. */
+/* Data put before a flush is there for any rank that learns of the flush by other means. */
 static void put_flush_look(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -44,7 +45,8 @@ static void far_flush_completes_what_was_told(void **state)
     apart_run_sizes(put_flush_look);
 }
 
-/* Answers come to where they are wanted, however many are open, and all of them by the flush. */
+/* Answers arrive at their destination, with any number outstanding, and all of them before the
+ * flush returns. */
 static void get_many(struct oriel_window *whole)
 {
     static uint64_t got[3 * OPEN_MOST];
@@ -59,7 +61,7 @@ static void get_many(struct oriel_window *whole)
         memset(got, 0, sizeof got);
         for (int32_t i = 0; i < count; i++)
             team_expect(apart_get(window, target, (uint64_t)(i % window->n), &got[i]) == ORIEL_OK);
-        if (round % 2 == 0) /* the flush has something to ask as well */
+        if (round % 2 == 0) /* the flush has something to send as well */
             team_expect(apart_put(window, target, own(), own() * 1000 + (uint64_t)target + 1) ==
                         ORIEL_OK);
         if (round % 3 == 1)
@@ -81,7 +83,8 @@ static void far_flush_awaits_all_that_was_asked(void **state)
     apart_run(4, 3, get_many);
 }
 
-/* As many answers are missing as may be, of two targets, so that none of them has had to come by then; then the flush asks. */
+/* The maximum number of answers is outstanding, of two targets, so none has necessarily arrived;
+ * then the flush sends its request. */
 static void get_as_many_as_may_be(struct oriel_window *whole)
 {
     static uint64_t got[2][OPEN_MOST / 2];
@@ -130,7 +133,7 @@ static void fail_and_flush(struct oriel_window *whole)
         snprintf(expected, sizeof expected, "access to rank %d: word %d is not there", (int)target,
                  (int)(APART_BEYOND + own()));
         team_expect(status == ORIEL_E_RANGE && strcmp(oriel_fail_message(), expected) == 0);
-        team_expect(got == 0); /* the answer told of the failure */
+        team_expect(got == 0); /* the answer reported the failure */
         team_expect(oriel_internode_flush(window, -1) == ORIEL_OK); /* once */
         team_expect(apart_read(window, target, own()) == (uint64_t)i + 1);
     }
@@ -146,7 +149,8 @@ static void far_failure_is_told_by_the_next_flush_once(void **state)
     apart_run(4, 2, fail_and_flush);
 }
 
-/* A local flush waits for what is to come, and tells that it has not; a put is left to the next flush. */
+/* A local flush waits for outstanding answers and reports their failure; a failed put is left to
+ * the next flush. */
 static void get_in_vain(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -177,7 +181,8 @@ static void far_failure_of_a_get_is_told_by_a_local_flush(void **state)
     apart_run(4, 2, get_in_vain);
 }
 
-/* One more is asked than may be open, of which all is refused: the operations succeed, the flush tells. */
+/* One more request than may be outstanding, all refused: the operations succeed, and the flush
+ * reports the failure. */
 static void get_much_in_vain(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -214,7 +219,7 @@ static void fail_once(struct oriel_window *whole, struct oriel_window *window)
 {
     team_expect(apart_put(window, 0, APART_BEYOND + own(), 1) == ORIEL_OK);
     team_expect(apart_put(window, 0, own(), 1000) == ORIEL_OK);
-    while (apart_peek(whole, 0, own()) != 1000) /* served behind it */
+    while (apart_peek(whole, 0, own()) != 1000) /* served after it */
         oriel_net_progress();
 }
 
@@ -228,7 +233,7 @@ static void expect_own_failure(struct oriel_window *window)
     team_expect(oriel_internode_flush(window, 0) == ORIEL_OK);
 }
 
-/* A failure belongs to its origin, whoever flushes first, and whoever fails last. */
+/* A failure belongs to its origin, whichever rank flushes first or fails last. */
 static void fail_alone(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -259,7 +264,8 @@ static void far_failure_is_told_to_its_origin(void **state)
     apart_run(3, 3, fail_alone);
 }
 
-/* The first operation on a rank asks its machine's leader for the address, where another operation has failed before. */
+/* The first operation on a rank asks its node's leader for the address; another operation has
+ * failed at the leader before. */
 static void fail_at_the_leader(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -282,7 +288,8 @@ static void far_failure_at_a_leader_keeps_nobody_from_its_machine(void **state)
     apart_run(4, 2, fail_at_the_leader);
 }
 
-/* Nobody is lost where memory lacks: an operation, and a flush, say so, and the next flush completes all that was told. */
+/* Without memory no rank is declared dead: an operation or a flush reports the lack, and the next
+ * flush completes all operations that were sent. */
 static void lack_memory(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -291,7 +298,7 @@ static void lack_memory(struct oriel_window *whole)
             if (oriel_is_internode(window, rank))
                 team_expect(apart_put(window, rank, own(), i) == ORIEL_OK);
         team_expect(i > 1 || oriel_internode_flush(window, -1) ==
-                                 ORIEL_OK); /* what gathers has a buffer yet */
+                                 ORIEL_OK); /* coalescing still has a buffer */
         poor_here = true;
         team_expect(i > 1 ||
                     apart_put(window, apart_elsewhere(window), own(), 9) == ORIEL_E_NO_MEM);
@@ -313,7 +320,7 @@ static void far_lack_of_memory_is_no_loss_of_a_rank(void **state)
     apart_run(4, 4, lack_memory);
 }
 
-/* The status is told all the same, with the next answer and once. */
+/* The status is reported all the same, with the next answer and once. */
 static void fail_in_poverty(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -340,8 +347,8 @@ static void far_failure_is_told_where_there_is_no_memory_for_it(void **state)
     apart_run(4, 2, fail_in_poverty);
 }
 
-/* What has been put by is enough where the heap is exhausted; where nothing can be sent the lock is held on, and given back
- * later. */
+/* The reserve suffices when the heap is exhausted. If nothing can be sent, the lock remains held
+ * and is released later. */
 static void unlock_in_poverty(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -376,7 +383,7 @@ static void far_lock_is_given_back_without_memory(void **state)
     apart_run(4, 2, unlock_in_poverty);
 }
 
-/* Windows come and go over one net; messages find theirs. */
+/* Windows are created and freed over one net; messages find their windows. */
 static void make_windows(struct oriel_window *whole)
 {
     for (uint64_t round = 1; round <= 5; round++) {

@@ -1,11 +1,12 @@
-/* How many messages go to a far target and back, and how long they are, while its program is in no call: locks, flushes and what
- * asks for data take one round trip each, and what is told goes with them. */
+/* The number and length of messages to a target on another node and back, while its program is
+ * outside MPI calls. Locks, flushes and requests for data need one round trip each; other messages
+ * travel with them. */
 #include "apart.h"
 #include "transport/ucx/library.h"
 #include "transport/ucx/wire.h"
 
 static _Atomic uint64_t *sends; /* of UCX's by this process */
-static _Atomic uint64_t *bytes; /* in them */
+static _Atomic uint64_t *bytes; /* in those sends */
 static __typeof__(oriel_ucp_calls.ucp_am_send_nbx) send_by_ucx;
 
 static ucs_status_ptr_t count_send(ucp_ep_h ep, unsigned id, const void *header,
@@ -50,8 +51,9 @@ static void put_and_get_back(struct oriel_window *window, uint64_t value, bool t
     team_expect(oriel_unlock_all(window) == ORIEL_OK);
 }
 
-/* Rank 0 does it to rank 1 until it takes no more messages there and as many back, and no more bytes; in some attempts, for those
- * who wait long ask whether others live. */
+/* Rank 0 repeats the step towards rank 1 until it sends no more than the expected messages and
+ * bytes, and gets no more back. It takes several attempts, because a rank that waits long checks
+ * whether others live. */
 static void count_messages(struct oriel_window *whole,
                            void (*act)(struct oriel_window *, uint64_t, bool), bool trusted,
                            uint64_t most, const uint64_t most_bytes[2])
@@ -65,7 +67,7 @@ static void count_messages(struct oriel_window *whole,
     send_by_ucx = oriel_ucp_calls.ucp_am_send_nbx;
     team_meet();
     if (window->rank == 0) {
-        lock_put_unlock(window, 1, false); /* they know each other */
+        lock_put_unlock(window, 1, false); /* both sides know each other */
         team_flag_set(0, 1);
     }
     team_flag_await(0, 1);

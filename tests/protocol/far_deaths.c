@@ -1,5 +1,5 @@
-/* src/internode/origin/origin_sync.c: a rank of another machine is killed, and whoever waits for it is told which rank it was: at a barrier, also
- * who never talked to it; by a flush, and in epochs of pairs. */
+/* src/internode/origin/origin_sync.c: a rank on another node is killed, and each waiting rank gets
+ * its name. Covers barriers (also for ranks that never talked to it), flushes and PSCW epochs. */
 #include "dying.h"
 #include "internode/target/am_dispatch.h"
 
@@ -52,7 +52,7 @@ static void far_killed_rank_is_reported_by_barrier(void **state)
     victim = VICTIM;
 }
 
-/* It is known to be dead before anybody comes. */
+/* It is known to be dead before any rank arrives. */
 static void late_barrier(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -78,14 +78,16 @@ static void far_dead_rank_is_reported_by_barrier(void **state)
     victim = 3;
     apart_run(5, 5, late_barrier);
     apart_run(6, 3, late_barrier);
-    victim =
-        2; /* the first of its machine: told in vain by others, whose neighbours have never talked to it */
+    /* The first of its node: others send to it without effect, and their neighbours have never
+     * talked to it. */
+    victim = 2;
     apart_run(6, 3, late_barrier);
     victim = VICTIM;
 }
 
-/* It had arrived; the other rank of its machine, which meets the other machine, is left alone with that.  What it sent before it
- * knew may end a barrier of the others, ahead of the news: their next one does not end well. */
+/* The victim had arrived; the other rank of its node, which meets the other node, now does that
+ * alone. Messages that it sent before it knew of the death may end a barrier of the others. Their
+ * next barrier fails. */
 static void beside(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -121,7 +123,8 @@ static void far_killed_rank_is_reported_by_who_meets_the_others(void **state)
     victim = VICTIM;
 }
 
-/* A rank has given the window up, since another one has died; which has not here, but does not come. */
+/* A rank has abandoned the window because another one died. In this test that one lives, but does
+ * not arrive. */
 static void give_up(struct oriel_window *whole, bool starts)
 {
     static const int32_t other = OTHER;
@@ -189,9 +192,9 @@ static void far_killed_target_is_reported_by_flush(void **state)
     apart_run(TEAM, 3, operations);
 }
 
-/* --- epochs of pairs --- */
+/* --- PSCW epochs --- */
 
-/* It was to post, and never talked to who waits. */
+/* The victim should have posted, and never talked to the rank that waits. */
 static void poster(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -214,7 +217,7 @@ static void far_killed_poster_is_reported_by_start(void **state)
     victim = VICTIM;
 }
 
-/* Two expose themselves to it, and one asks and one waits. */
+/* Two ranks expose themselves to it; one tests and one waits. */
 static void origin(struct oriel_window *whole, bool starts)
 {
     static const int32_t both[] = {SURVIVOR, OTHER};
@@ -255,7 +258,8 @@ static void far_killed_origin_is_reported_by_wait_and_test(void **state)
     apart_run(TEAM, 3, origin_that_does_not);
 }
 
-/* One of two targets dies: the other one hears of the complete all the same.  Then one of two origins is dead: likewise. */
+/* One of two targets dies: the other one still receives the complete. Then one of two origins dies:
+ * likewise. */
 static void one_of_two(struct oriel_window *whole)
 {
     static const int32_t both[] = {VICTIM, OTHER};

@@ -1,11 +1,12 @@
-/* src/sync/barrier.c (M), origin_sync.c, pscw.c (Machines): barriers and epochs of pairs between ranks of several machines. */
+/* src/sync/barrier.c (M), origin_sync.c, pscw.c (Internode): barriers and PSCW epochs between ranks
+ * on several nodes. */
 #include "apart.h"
 
 #include <stdlib.h>
 
 enum { ROUNDS = 1000 };
 
-/* No rank leaves before all have come, and what each has put by then is there. */
+/* No rank leaves before all have arrived, and all that ranks have put by then is there. */
 static void meet_and_look(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -20,7 +21,7 @@ static void meet_and_look(struct oriel_window *whole)
         team_expect(apart_put(window, (window->rank + shift) % n, (uint64_t)window->rank, round) ==
                     ORIEL_OK);
         if (window->rank == 0)
-            atomic_store(&came[n], team_time_is_up()); /* all look at it behind the barrier */
+            atomic_store(&came[n], team_time_is_up()); /* all read it after the barrier */
         atomic_store(&came[window->rank], round);
         team_expect(oriel_barrier(window) == ORIEL_OK);
         for (int32_t i = 0; i < n; i++) {
@@ -42,7 +43,8 @@ static void far_barrier_opens_when_all_have_come(void **state)
     apart_run(5, 5, meet_and_look);
 }
 
-/* Nothing is between two barriers, so that messages of the next overtake those of the one before. */
+/* Barriers follow each other directly, so messages of the next one overtake those of the one
+ * before. */
 static void meet_only(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -120,7 +122,8 @@ static int32_t *list(const int32_t *ranks, int32_t count)
     return fabricate_ranks(ranks, count);
 }
 
-/* One rank exposes itself again and again, the other one follows: posts may be early, completes are not. */
+/* One rank exposes itself repeatedly, and the other one follows: posts may be early, completes are
+ * not. */
 static void stream(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -162,7 +165,8 @@ static void far_post_start_complete_wait_publish(void **state)
     apart_run(4, 2, stream);
 }
 
-/* The complete that should have what was got tells that it did not come, and the target is told of it all the same. */
+/* The complete that should deliver the gets reports that they failed, and the target still receives
+ * the complete. */
 static void get_in_vain(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -190,7 +194,7 @@ static void far_complete_tells_what_has_not_come(void **state)
     apart_run(2, 2, get_in_vain);
 }
 
-/* What memory lacks to count is not waited for without end. */
+/* A lack of memory for a counter does not cause an endless wait. */
 static void count_nobody(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -200,7 +204,7 @@ static void count_nobody(struct oriel_window *whole)
     team_meet();
     if (window->rank == 0) {
         team_expect(oriel_post(window, list(&other, 1), 1) == ORIEL_OK);
-        (void)apart_read(window, 1, 0); /* behind the post */
+        (void)apart_read(window, 1, 0); /* after the post */
         team_flag_set(0, 1);
     } else {
         team_flag_await(0, 1);
@@ -218,7 +222,7 @@ static void far_post_that_cannot_be_counted_is_told(void **state)
     apart_run(2, 2, count_nobody);
 }
 
-/* All post to all others and start towards all others, far ones among them. */
+/* All ranks post to all others and start towards all others, on this node and on others. */
 static void all_to_all(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -249,7 +253,7 @@ static void far_epochs_of_all_with_all_publish(void **state)
     apart_run_sizes(all_to_all);
 }
 
-/* Each exposes itself to the one behind it and accesses the one before, at its own pace. */
+/* Each rank exposes itself to its predecessor and accesses its successor, at its own pace. */
 static void ring(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();

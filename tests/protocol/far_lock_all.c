@@ -1,5 +1,6 @@
-/* src/internode/target/lock_all_queue.c (J1 to J4), origin_sync.c: epochs of lock_all that take locks of several targets of another machine, at which
- * exclusive locks wait.  The targets are ranks of machine 0, the origins ranks of machine 1. */
+/* src/internode/target/lock_all_queue.c (J1 to J4), origin_sync.c: lock_all epochs acquire locks of
+ * several targets on another node, while exclusive locks wait at those targets. The targets are the
+ * ranks of node 0, the origins the ranks of node 1. */
 #include "apart.h"
 #include "room.h"
 
@@ -10,7 +11,7 @@
 
 enum { TIMES = 5, ROUNDS = 300, HOLDER = 2, SETTLE_US = 50000 };
 
-/* A rank of a machine, in their order. */
+/* The rank with this index on a node. */
 static int32_t one_of(int32_t machine, int which)
 {
     int32_t rank = 0;
@@ -19,7 +20,7 @@ static int32_t one_of(int32_t machine, int which)
     return rank;
 }
 
-/* Which of them this is, or -1. */
+/* The index of this rank there, or -1. */
 static int place_in(int32_t machine)
 {
     int place = 0;
@@ -70,8 +71,8 @@ static void lock_and_count(struct oriel_window *window, int32_t target, _Atomic 
     team_expect(oriel_unlock(window, target) == ORIEL_OK);
 }
 
-/* Each origin holds one target's lock and wants the other's, where an exclusive lock waits by then: of the target itself, or of a
- * rank of a third machine. */
+/* Each origin holds one target's lock and wants the other's. An exclusive lock of that target
+ * itself, or of a rank on a third node, waits for it by then. */
 static void close_circle(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -103,7 +104,8 @@ static void close_circle(struct oriel_window *whole)
     apart_stop();
 }
 
-/* Two windows of one order: each origin holds the target's lock in one of them and wants that in the other. */
+/* Two windows with one order: each origin holds the target's lock in one window and wants that in
+ * the other. */
 static void close_circle_of_windows(struct oriel_window *whole)
 {
     struct oriel_window *windows[2];
@@ -156,8 +158,8 @@ static void far_lock_all_and_waiting_locks_close_no_circle(void **state)
     apart_run(6, 3, close_circle);
 }
 
-/* Exclusive locks of the targets themselves wait for the holder, and others pass them: told to begin the next time with both, in
- * an order of its own each. */
+/* Exclusive locks of the targets themselves wait for the holder, and others overtake them. Messages
+ * ask the holder to begin its next epoch with both locks, each in its own order. */
 static void follow(struct oriel_window *whole, struct oriel_window *window)
 {
     const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
@@ -187,8 +189,8 @@ static void follow(struct oriel_window *whole, struct oriel_window *window)
     team_meet();
 }
 
-/* Both wait for the first target within lock_all, behind one exclusive lock and before another; in another order one would wait
- * so for each. */
+/* Both wait for the first target within lock_all, after one exclusive lock and before another. With
+ * different orders, each would wait so for the other. */
 static void begin_in_turn(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -207,7 +209,7 @@ static void begin_in_turn(struct oriel_window *whole)
     if (writer == 2 || writer == 3) {
         while (readers(whole, targets[0]) - readers_before < 2)
             sched_yield();
-        usleep(SETTLE_US); /* who has another order waits by then, too */
+        usleep(SETTLE_US); /* the rank with the other order waits by then, too */
     }
     if (writer >= 0)
         lock_once(window, targets[writer % 2]);
@@ -233,7 +235,8 @@ static void far_lock_all_in_turn_goes_by_rank(void **state)
     apart_run(8, 2, begin_in_turn);
 }
 
-/* The epoch of a machine's last rank is told that a lock of the other machine's first one is waited for behind it. */
+/* The epoch of a node's last rank is notified that another lock is queued after its lock of the
+ * other node's first rank. */
 static void be_told(struct oriel_window *whole, struct oriel_window *window, int32_t machine,
                     uint32_t time)
 {
@@ -257,8 +260,9 @@ static void be_told(struct oriel_window *whole, struct oriel_window *window, int
     team_meet();
 }
 
-/* The last rank of each machine begins lock_all with the lock of the other machine's first one.  Its own machine's gate is shut,
- * by the second rank and then by the first, whose lock it would be in the way of if it had taken that of the other already. */
+/* The last rank of each node begins lock_all with the lock of the other node's first rank. The gate
+ * of its own node is closed, by the second rank and then by the first. It would block the first
+ * rank's lock if it had already acquired the other lock. */
 static void wait_at_gates(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -297,8 +301,8 @@ static void far_lock_all_in_turn_waits_at_the_gate_first(void **state)
     apart_run(6, 2, wait_at_gates);
 }
 
-/* One target's lock is held all the time, by one epoch or another that holds the other target's, while its own rank waits for
- * it. */
+/* One target's lock is always held, by one of two epochs that also hold the other target's lock,
+ * while its own rank waits for it. */
 static void overtake(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -319,11 +323,11 @@ static void overtake(struct oriel_window *whole)
             team_flag_await(1, i * 10);
             team_expect(oriel_unlock_all(window) == ORIEL_OK);
             begin(window, other);
-            take(window, target); /* its first epoch had come before */
+            take(window, target); /* its first epoch arrived before */
             team_expect(atomic_load(inside) == i - 1);
             team_flag_set(0, i * 10 + 1);
             while (readers(whole, target) - readers_before <
-                   2) /* the other's second epoch stands behind */
+                   2) /* the other's second epoch is queued after it */
                 sched_yield();
             team_expect(atomic_load(inside) == i - 1);
             team_expect(oriel_unlock_all(window) == ORIEL_OK);
@@ -353,7 +357,8 @@ static void far_lock_all_overtakes_once(void **state)
     apart_run(4, 2, overtake);
 }
 
-/* All at random: half of the locks are exclusive, the others' epochs take four targets' in any order. */
+/* All at random: half of the locks are exclusive; the others' epochs acquire four targets' locks in
+ * any order. */
 static void mix(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();

@@ -1,8 +1,8 @@
-/* src/internode/target/target_sync.c: a rank of another machine is killed while it holds a lock or waits for one, and whoever waits for the
- * lock is told which rank it was; who need not wait for it goes on. */
+/* src/internode/target/target_sync.c: a rank on another node is killed while it holds a lock or
+ * waits for one. Each rank that waits for the lock gets its name; the other ranks continue. */
 #include "dying.h"
 
-/* The victim, when all others want it, or will very soon: these return. */
+/* The victim dies when all others want the lock, or are about to; the others return. */
 static void die_with_the_lock(struct oriel_window *window, bool exclusive)
 {
     if (window->rank == victim) {
@@ -40,7 +40,7 @@ static void shared_for_exclusive(struct oriel_window *whole)
     holder(whole, false, true);
 }
 
-/* What they do inside of the lock without waiting for it is not done. */
+/* Operations inside a lazy lock, which does not wait, are not executed. */
 static void holder_of_rides(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -103,7 +103,7 @@ static void far_killed_holder_of_lock_all_is_reported(void **state)
     apart_run(TEAM, 3, holder_of_all);
 }
 
-/* lock_all beside the target whose lock a far rank held exclusively. */
+/* lock_all on the node of a target whose lock a rank of another node held exclusively. */
 static void holder_against_all(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -125,7 +125,8 @@ static void far_killed_exclusive_holder_is_reported_to_lock_all(void **state)
     apart_run(6, 3, holder_against_all);
 }
 
-/* The victim is killed while it waits behind another one, which then unlocks; what it has told meanwhile is not done. */
+/* The victim is killed while it waits for the lock of another rank, which then unlocks. Operations
+ * that it has sent meanwhile are not executed. */
 static void waiter_by(struct oriel_window *whole,
                       enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
 {
@@ -171,7 +172,8 @@ static void far_killed_waiter_is_reported_to_who_comes_behind(void **state)
     apart_run(TEAM, 3, waiter_that_rides);
 }
 
-/* It is killed at the gate, where it has no place yet, for a lock_all that ends after its death: nobody is in the way then. */
+/* It is killed at the gate, where it has no place in the queue yet, while it waits for a lock_all
+ * that ends after its death. No rank is blocked then. */
 static void waiter_at_the_gate(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -205,7 +207,8 @@ static void far_killed_waiter_at_the_gate_is_in_nobodys_way(void **state)
     apart_run(TEAM, 3, waiter_at_the_gate);
 }
 
-/* The dead one beside the target keeps a far lock at the gate: it is refused, and does not keep others out of lock_all. */
+/* The dead rank on the target's node keeps an internode lock at the gate: that lock is refused, and
+ * does not exclude lock_all. */
 static void refused_at_the_gate(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -227,7 +230,7 @@ static void refused_at_the_gate(struct oriel_window *whole)
     team_flag_await(READY, 2);
     if (window->rank == 0) {
         while (atomic_load(&window->common->gate.half.writers) !=
-               0) /* lock_all would lose its patience with it */
+               0) /* lock_all would run out of patience with it */
             sched_yield();
         team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
     }
@@ -241,7 +244,7 @@ static void far_lock_refused_at_the_gate_keeps_nobody_out(void **state)
     victim = VICTIM;
 }
 
-/* The target dies: with the lock held, and with it waited for. */
+/* The target dies, with its lock held and with a rank waiting for it. */
 static void target(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -268,8 +271,8 @@ static void far_killed_target_is_reported(void **state)
     apart_run(TEAM, 3, target);
 }
 
-/* SURVIVOR has kept the victim's own lock waiting, so that its next lock_all wants a place there: that fails, and is left to the
- * operation that comes to it. */
+/* SURVIVOR has kept the victim's own lock waiting, so its next lock_all asks for a place in that
+ * queue. The request fails, and the first operation on that target reports it. */
 static void target_in_turn(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();

@@ -1,5 +1,6 @@
-/* src/internode/origin/origin_sync.c, target_sync.c: locks of targets on other machines, taken by their own process for others, among locks of the
- * ranks beside it.  Each target's memory in the team's own window has a room for its lock. */
+/* src/internode/origin/origin_sync.c, target_sync.c: a target's own process acquires its lock for
+ * ranks on other nodes, among locks of ranks on its node. Each target's memory in the team's own
+ * window has a room for its lock. */
 #include "apart.h"
 #include "room.h"
 #include "sync/lock_all_gate.h"
@@ -28,7 +29,8 @@ static void with_target(struct oriel_window *whole, struct oriel_window *window,
     team_expect(!oriel_access_allowed(window, target) && !oriel_passive_epoch(window, -1));
 }
 
-/* A far target's lock is taken by the first operation, and kept; beside this rank the gate keeps exclusive locks out. */
+/* The first operation acquires the lock of a target on another node, and the epoch keeps it. On
+ * this rank's node the gate excludes exclusive locks. */
 static void with_all(struct oriel_window *whole, struct oriel_window *window)
 {
     uint64_t got[2] = {UINT64_MAX, UINT64_MAX};
@@ -65,7 +67,8 @@ static void far_lock_kinds_exclude_as_the_standard_says(void **state)
     apart_run_sizes(mix);
 }
 
-/* A counter that is read, flushed, and written back under the lock: what was told is done, and seen, when the next one is in. */
+/* A counter is read, flushed and written back under the lock. All operations are executed and
+ * visible when the next rank holds the lock. */
 static void count_up_behind(struct oriel_window *whole,
                             enum oriel_status (*lock)(struct oriel_window *, int32_t, bool))
 {
@@ -104,7 +107,7 @@ static void far_unlock_publishes_and_excludes(void **state)
     apart_run_sizes(count_up_later);
 }
 
-/* All hold the lock at one time. */
+/* All hold the lock at the same time. */
 static void share(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -131,14 +134,15 @@ static void far_shared_locks_are_held_together(void **state)
     apart_run(6, 3, share);
 }
 
-/* How many places of a target's queue are taken. */
+/* The number of occupied places in a target's queue. */
 static uint32_t places(const struct oriel_window *whole, int32_t target)
 {
     uint64_t queue = atomic_load(apart_queue(whole, target));
     return (uint32_t)(queue >> 32) + (uint32_t)queue;
 }
 
-/* Ranks 1 to n - 1 come one after the other while rank 0 has the lock, and are let in in that order. */
+/* Ranks 1 to n - 1 arrive one after the other while rank 0 has the lock, and acquire it in that
+ * order. */
 static void come_in_order(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -162,7 +166,7 @@ static void come_in_order(struct oriel_window *whole)
             team_flag_await(0, (uint32_t)(round * 100 + window->rank));
             team_expect(oriel_lock(window, target, exclusive) == ORIEL_OK);
             uint32_t order = atomic_fetch_add(inside, 1) + 1;
-            if (exclusive) /* readers that came together come in together */
+            if (exclusive) /* readers that arrived together enter together */
                 team_expect(order == (uint32_t)window->rank);
             oriel_delay();
             team_expect(oriel_unlock(window, target) == ORIEL_OK);
@@ -181,7 +185,8 @@ static void far_lock_that_waits_is_overtaken_by_nobody(void **state)
     apart_run(7, 4, come_in_order);
 }
 
-/* The same while rank 0 is inside lock_all: they have no place yet, and take places in that order when it has left. */
+/* The same while rank 0 is inside lock_all: they have no places yet, and get them in that order
+ * when rank 0 has left. */
 static void come_to_the_gate(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -215,7 +220,7 @@ static void far_lock_at_the_gate_is_overtaken_by_nobody(void **state)
     apart_run(4, 4, come_to_the_gate);
 }
 
-/* Exclusive locks from elsewhere, one after the other without a pause, do not shut lock_all out. */
+/* A stream of exclusive locks from another node, without a pause, does not exclude lock_all. */
 static void stream_against_all(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -250,15 +255,16 @@ static void far_exclusive_locks_leave_lock_all_its_turn(void **state)
     apart_run(6, 3, stream_against_all);
 }
 
-/* Whether a lock from elsewhere has come.  The agent's list, looked at without its leave. */
+/* Whether a lock request from another node has arrived. Reads the agent's list without
+ * synchronisation. */
 __attribute__((noinline, no_sanitize("thread"))) static bool
 is_asked_for(const struct oriel_window *window)
 {
     return *(struct oriel_internode_lock *volatile *)&window->far->locks != NULL;
 }
 
-/* An exclusive lock that comes while a rank beside the target waits for lock_all is courteous, for 100 ms: that one is in first,
- * but where all this took longer. */
+/* An exclusive lock that arrives while a rank on the target's node waits for lock_all is courteous
+ * for 100 ms: lock_all enters first, unless all this took longer. */
 static void be_courteous(struct oriel_window *whole)
 {
     enum { TIMES = 10 };
@@ -301,7 +307,8 @@ static void far_lock_is_courteous(void **state)
     apart_run(4, 2, be_courteous);
 }
 
-/* An operation of an epoch before has failed, and nobody has been told yet: the lock is held none the less. */
+/* An operation of an earlier epoch has failed, and the failure is not reported yet: the lock is
+ * held all the same. */
 static void lock_after_a_failure(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -329,7 +336,7 @@ static void misuse(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
     (void)whole;
-    if (window->rank == 2) /* another one has it all the time */
+    if (window->rank == 2) /* the other rank has it all the time */
         team_expect(oriel_lock(window, 1, false) == ORIEL_OK);
     team_meet();
     if (window->rank == 0) {
@@ -344,7 +351,7 @@ static void misuse(struct oriel_window *whole)
         team_expect(oriel_unlock(window, target) == ORIEL_OK);
         bool is_given_back;
         team_expect(oriel_internode_unlock(window, target, false, &is_given_back) ==
-                    ORIEL_E_SYNC); /* nor is it so there */
+                    ORIEL_E_SYNC); /* nor at the target */
         team_expect(oriel_lock_all(window) == ORIEL_OK);
         team_expect(oriel_lock(window, target, false) == ORIEL_E_SYNC);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);

@@ -1,5 +1,6 @@
-/* src/internode/target/lock_all_queue.c, J5: lock_all that has waited long for locks of another machine's targets comes in beside the epochs that
- * are inside.  The target is rank 0 of machine 0, the origins are the two ranks of machine 1. */
+/* src/internode/target/lock_all_queue.c, J5: a lock_all that has waited long for locks of another
+ * node's targets joins the epochs that are inside. The target is rank 0 of node 0; the origins are
+ * the two ranks of node 1. */
 #include "apart.h"
 
 #include <sched.h>
@@ -30,7 +31,7 @@ static uint32_t writers(_Atomic uint64_t *queue)
     return (uint32_t)(atomic_load(queue) >> 32);
 }
 
-/* Who has left another place is in the queue until its turn. */
+/* A rank that has left another place is in the queue until its turn. */
 static void await_nobody(const struct oriel_window *window, int32_t target)
 {
     if (team_rank == target)
@@ -40,7 +41,7 @@ static void await_nobody(const struct oriel_window *window, int32_t target)
     team_meet();
 }
 
-/* The first of the machines' ranks, and the second. */
+/* The first rank of the two nodes, and the second. */
 struct cast {
     int32_t target;
     int place;
@@ -57,8 +58,9 @@ static struct cast cast(void)
     return cast;
 }
 
-/* Each origin has the target's lock in one window and then begins with the other's; exclusive locks wait for both.  The first
- * time it has not been told of any; from then on it goes behind them.  Flags count who is inside. */
+/* Each origin has the target's lock in one window and then requests the lock of the other window;
+ * exclusive locks wait for both. In the first round it knows of no such waiters; later it queues
+ * after them. Flags count the ranks inside. */
 static void begin_in_opposite_orders(struct oriel_window *whole)
 {
     const struct cast own = cast();

@@ -1,4 +1,5 @@
-/* src/internode/origin/lazy_lock.c, deferred_queue.c: locks of far targets that their epochs do not wait for. */
+/* src/internode/origin/lazy_lock.c, deferred_queue.c: locks of internode targets for which epochs
+ * do not wait. */
 #include "apart.h"
 #include "poor.h"
 
@@ -12,7 +13,7 @@ static int32_t any_rank(const struct oriel_window *window)
     return (int32_t)(team_random() % (uint64_t)window->n);
 }
 
-/* The lock as a program that waits for it has it, after one that did not. */
+/* The lock as a program acquires it that waits for it, after one that did not. */
 static void lock_now(struct oriel_window *window, int32_t target, bool exclusive)
 {
     oriel_lazy_lock_await();
@@ -27,7 +28,8 @@ static void finish(struct oriel_window *window)
     apart_stop();
 }
 
-/* Two words of a target are written by epochs that do not wait, and are equal to all who look inside of a lock. */
+/* Epochs that do not wait write two words of a target; all ranks that read under the lock find them
+ * equal. */
 static void write_pairs(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -55,7 +57,7 @@ static void far_ride_keeps_epochs_whole(void **state)
     apart_run_sizes(write_pairs);
 }
 
-/* Two targets, always in one order: nobody has the second who waits for the first. */
+/* Two targets, always in one order: no rank that waits for the first has the second. */
 static void lock_in_order(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
@@ -66,7 +68,7 @@ static void lock_in_order(struct oriel_window *whole)
         oriel_delay();
         team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
         team_expect(apart_put(window, 1, 0, (uint64_t)i) == ORIEL_OK);
-        team_expect(apart_read(window, 0, 0) == (uint64_t)i); /* inside of both */
+        team_expect(apart_read(window, 0, 0) == (uint64_t)i); /* inside both locks */
         team_expect(oriel_unlock(window, 1) == ORIEL_OK);
         team_expect(oriel_unlock(window, 0) == ORIEL_OK);
     }
@@ -81,7 +83,7 @@ static void far_ride_keeps_the_order_of_locks(void **state)
     apart_run(6, 3, lock_in_order);
 }
 
-/* Rank 1 has its own lock until what rank 0 does inside of one has come to it. */
+/* Rank 1 holds its own lock until the operations of rank 0's epoch have arrived. */
 static void keep_waiting(struct oriel_window *window)
 {
     if (window->rank != 1)
@@ -120,7 +122,7 @@ static void far_ride_is_done_in_turn_when_the_lock_is_held(void **state)
     apart_run(2, 2, do_in_turn);
 }
 
-/* More than a target keeps waits at its origin. */
+/* Operations beyond the target's queue limit wait at their origin. */
 static void do_much(struct oriel_window *whole)
 {
     enum { MANY = 3 * ORIEL_LAZY_LOCK_BYTES / sizeof(struct oriel_internode_head) };
@@ -145,13 +147,13 @@ static void far_ride_is_short(void **state)
     apart_run(2, 2, do_much);
 }
 
-/* The target has memory for one lock and no more: nothing of the next epoch is done, and each of its ends says so; one that comes
- * later is as any. */
+/* The target has memory for only one lock: no operation of the next epoch is executed, and each
+ * call that ends it fails. Later epochs work as usual. */
 static void be_refused(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();
     if (window->rank == 0) {
-        lock_now(window, 1, true); /* they know each other */
+        lock_now(window, 1, true); /* both sides know each other */
         team_expect(oriel_unlock(window, 1) == ORIEL_OK);
     }
     team_meet();
@@ -166,12 +168,13 @@ static void be_refused(struct oriel_window *whole)
         team_expect(apart_put(window, 1, 0, 1) == ORIEL_OK);
         team_expect(oriel_internode_flush(window, 1) == ORIEL_E_NO_MEM);
         team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
-                    ORIEL_E_OTHER); /* no device was asked */
+                    ORIEL_E_OTHER); /* no request went to a device */
         team_expect(apart_put(window, 1, 0, 2) == ORIEL_OK);
         team_expect(apart_get(window, 1, 0, &got) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_OTHER && got == 7);
         team_expect(oriel_lock_later(window, 1, false) == ORIEL_OK);
-        team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) == ORIEL_E_OTHER);
+        team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
+                    ORIEL_E_OTHER);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_NO_MEM);
         team_expect((window->far->target_flags[1] & ORIEL_INTERNODE_LOCK_REFUSED) == 0);
         team_expect(apart_peek(whole, 1, 0) == 9 && !oriel_access_allowed(window, 1));

@@ -1,4 +1,5 @@
-/* src/internode/origin/origin_sync.c: threads of one process that tell, flush, lock and unlock beside each other. */
+/* src/internode/origin/origin_sync.c: threads of one process send, flush, lock and unlock
+ * concurrently. */
 #include "apart.h"
 
 #include <pthread.h>
@@ -6,7 +7,7 @@
 
 enum { FLUSHES = 400, ROUNDS = 1500, LEAST = 100 };
 
-/* Each rank has a word of its own at each target. */
+/* Each rank has its own word at each target. */
 static uint64_t own(void)
 {
     return (uint64_t)team_rank;
@@ -15,7 +16,7 @@ static uint64_t own(void)
 struct helper {
     struct oriel_window *window;
     int32_t target;
-    _Atomic uint64_t told; /* by the other thread, and its put has returned */
+    _Atomic uint64_t told; /* by the other thread, after its put has returned */
     _Atomic bool ends;
 };
 
@@ -45,7 +46,8 @@ static void *flush_on(void *context)
     return NULL;
 }
 
-/* F1 to F3: a flush completes what any thread has told before it began, also when another thread flushes meanwhile. */
+/* F1 to F3: a flush completes what any thread has sent before it began, also when another thread
+ * flushes meanwhile. */
 static void two_threads_tell_and_flush(struct oriel_window *whole)
 {
     pthread_t threads[2];
@@ -85,7 +87,7 @@ static void *flush_all_on(void *context)
     return NULL;
 }
 
-/* Another thread flushes everything: the lock is given back all the same. */
+/* Another thread flushes everything: the lock is released all the same. */
 static void unlock_beside_flushes(struct oriel_window *whole)
 {
     pthread_t thread;
@@ -128,7 +130,8 @@ static void *get_on(void *context)
     return NULL;
 }
 
-/* HELD: however many threads come first, the target's lock is taken once and given back once. */
+/* HELD: with any number of threads entering at once, the target's lock is acquired once and
+ * released once. */
 static void enter_together(struct oriel_window *whole)
 {
     struct oriel_window *window = apart_open();

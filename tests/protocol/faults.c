@@ -1,7 +1,7 @@
-/* A process that is killed while others wait for it: each of them gets ORIEL_E_PEER with the dead rank's name, and so does
- * whoever comes later.  Rank VICTIM dies in every test.  "Within a second" is counted in sleeps, none of which is longer
- * than 100 ms (team.c checks that): SLEEPS of them are the most that may pass.  The dead stay zombies, but for the tests
- * that say otherwise: a launcher may be slow to reap. */
+/* A process is killed while others wait for it: each of them gets ORIEL_E_PEER with the dead rank's
+ * name, and so does every later call. Rank VICTIM dies in every test. "Within a second" is counted
+ * in sleeps, none longer than 100 ms (team.c checks that); at most SLEEPS of them may pass. The
+ * dead stay zombies unless a test says otherwise: a launcher may be slow to reap. */
 #include "fabricate.h"
 #include "sync/accumulate_mutex.h"
 
@@ -10,9 +10,9 @@
 
 enum { SURVIVOR, VICTIM, OTHER, TEAM, SLEEPS = 10 };
 
-enum { READY }; /* flag: the victim is where it is to die */
+enum { READY }; /* flag: the victim is where it will die */
 
-/* The victim's last words: it dies while the others sleep. */
+/* The victim's last step: it dies while the others sleep. */
 static void die_waited_for(void)
 {
     team_flag_set(READY, 1);
@@ -29,7 +29,7 @@ static void expect_named(enum oriel_status status)
     team_timeouts = 0;
 }
 
-/* Two that wait for the victim at once, and one of them again. */
+/* Two ranks wait for the victim at once, and one of them again. */
 static void expect_named_by(struct oriel_window *window,
                             enum oriel_status (*wait)(struct oriel_window *window))
 {
@@ -60,7 +60,8 @@ static void barrier(struct oriel_window *window)
         die_waited_for();
     team_flag_await(READY, 1);
     expect_named(oriel_barrier(window));
-    expect_named(oriel_barrier(window)); /* who came and left in vain must not count as come */
+    /* a rank that arrived and left without success does not count as arrived */
+    expect_named(oriel_barrier(window));
 }
 
 static void killed_rank_is_reported_by_barrier(void **state)
@@ -135,7 +136,8 @@ static void killed_lock_all_holder_is_reported(void **state)
     team_run(TEAM, lock_all_holder);
 }
 
-/* The victim dies in the queue; the holder before it unlocks after that; who came behind it would wait for ever. */
+/* The victim dies in the queue, and the holder before it unlocks after that. Without detection, the
+ * rank queued after it would wait forever. */
 static void waiting_ticket(struct oriel_window *window)
 {
     struct oriel_ticket *lock = &oriel_window_control(window, OTHER)->lock;
@@ -149,7 +151,7 @@ static void waiting_ticket(struct oriel_window *window)
         team_flag_set(READY, 2);
     } else if (window->rank == VICTIM) {
         team_expect(oriel_lock(window, VICTIM, true) ==
-                    ORIEL_OK); /* the first is another way: sync/lock.h */
+                    ORIEL_OK); /* the first takes another path: sync/lock.h */
         team_expect(oriel_unlock(window, VICTIM) == ORIEL_OK);
         team_flag_await(READY, 1);
         oriel_lock(window, OTHER, true);
@@ -234,7 +236,8 @@ static void killed_poster_is_reported_by_start(void **state)
     team_run(TEAM, poster);
 }
 
-/* Two expose themselves to the victim, which dies before its complete; or, if it does not start, before its first epoch. */
+/* Two ranks expose themselves to the victim, which dies before its complete; or, if it does not
+ * start, before its first epoch. */
 static void expose(struct oriel_window *window, bool starts)
 {
     if (window->rank == VICTIM) {
@@ -254,7 +257,7 @@ static void expose(struct oriel_window *window, bool starts)
     expect_named(status);
 }
 
-/* The same when all have met before, so that each knows the other's counters. */
+/* The same after all have met before, so each rank knows the others' counters. */
 static void after_an_epoch(struct oriel_window *window)
 {
     const int32_t other = window->rank == VICTIM ? SURVIVOR : VICTIM;
@@ -298,8 +301,8 @@ static void killed_origin_without_an_epoch_is_reported_by_wait_and_test(void **s
     team_run(TEAM, idle_origin);
 }
 
-/* Who stands in nobody's way may die unnoticed: with no lock, or waiting for a lock_all that never came, which keeps nobody
- * from a lock that the living hold. */
+/* A rank that blocks no other may die unnoticed: without a lock, or waiting for a lock_all that
+ * never arrived. The latter does not exclude others from a lock that living ranks hold. */
 static void bystander(struct oriel_window *window, bool waits, bool exclusive)
 {
     if (window->rank == OTHER) {
@@ -309,7 +312,7 @@ static void bystander(struct oriel_window *window, bool waits, bool exclusive)
             sched_yield();
         team_kill(VICTIM);
         team_flag_set(READY, 2);
-        usleep(400000); /* longer than courtesy and a look around */
+        usleep(400000); /* longer than courtesy and one liveness check */
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
     } else if (window->rank == VICTIM) {
         team_flag_await(READY, 1);
@@ -319,7 +322,7 @@ static void bystander(struct oriel_window *window, bool waits, bool exclusive)
             pause();
     } else {
         team_flag_await(READY, 2);
-        team_expect(oriel_lock(window, OTHER, exclusive) == ORIEL_OK); /* held by the living */
+        team_expect(oriel_lock(window, OTHER, exclusive) == ORIEL_OK); /* held by living ranks */
         team_expect(oriel_unlock(window, OTHER) == ORIEL_OK);
         team_expect(oriel_lock(window, SURVIVOR, true) == ORIEL_OK); /* free */
         team_expect(oriel_unlock(window, SURVIVOR) == ORIEL_OK);
@@ -350,7 +353,8 @@ static void killed_bystander_raises_no_alarm(void **state)
     team_run(TEAM, waiting_bystander_of_a_reader);
 }
 
-/* Rank VICTIM does its part of the second barrier and ends its process; OTHER comes so late that SURVIVOR looks around. */
+/* Rank VICTIM does its part of the second barrier and ends its process. OTHER arrives so late that
+ * SURVIVOR checks for deaths. */
 static void leave_in_good_order(struct oriel_window *window)
 {
     team_expect(oriel_barrier(window) == ORIEL_OK);

@@ -1,6 +1,7 @@
-/* src/sync/lock_all_gate.c, through lock_all and exclusive locks: the two kinds keep apart, each shares with its own kind where the
- * tickets allow, and neither starves the other or waits in vain.  Exclusive locks are of different targets unless a test says
- * otherwise.  Readers that join others: gate_joins.c. */
+/* src/sync/lock_all_gate.c, through lock_all and exclusive locks: the two kinds exclude each other,
+ * and each shares with its own kind where the tickets allow. Neither starves the other or waits
+ * forever. Exclusive locks are of different targets unless a test says otherwise. Readers that join
+ * others: gate_joins.c. */
 #include "gate_locks.h"
 #include "room.h"
 
@@ -8,7 +9,7 @@
 
 enum { ROUNDS = 8000, ADMISSIONS = 12, WAKES = 12 };
 
-/* The gate alone, no tickets: writers meet writers. */
+/* The gate alone, without tickets: writers share with writers. */
 static void pass_gate(struct oriel_window *window)
 {
     struct oriel_lock_all_gate *gate = &window->common->gate;
@@ -102,7 +103,8 @@ static void gate_lets_lock_all_meet_shared_locks(void **state)
     team_run_sizes(meet_as_readers);
 }
 
-/* Until flag 0 is up, ranks above 0 hold the lock of their kind nearly all the time, so that one of them is always in. */
+/* Until flag 0 is set, ranks above 0 hold the lock of their kind nearly all the time, so one of
+ * them is always inside. */
 static void crowd(struct oriel_window *window, bool exclusive)
 {
     while (atomic_load(&team->flags[0]) == 0) {
@@ -156,8 +158,8 @@ static void gate_readers_do_not_starve_writers(void **state)
     team_run(16, one_writer_in_a_crowd);
 }
 
-/* Rank 1's lock_all waits for rank 0, which waits for rank 2, whose exclusive lock of another target conflicts with nobody
- * inside: courtesy towards rank 1 must come to an end. */
+/* Rank 1's lock_all waits for rank 0, which waits for rank 2. Rank 2's exclusive lock of another
+ * target conflicts with no rank inside, so courtesy towards rank 1 must end. */
 static void wait_in_a_circle(struct oriel_window *window)
 {
     struct oriel_lock_all_gate *gate = &window->common->gate;
@@ -186,7 +188,7 @@ static void gate_courtesy_ends(void **state)
     team_run(3, wait_in_a_circle);
 }
 
-/* Rank 0's second lock is not courteous at all: the reader waits for its first one. */
+/* Rank 0's second lock is not courteous at all: the reader waits for rank 0's first lock. */
 static void lock_a_second(struct oriel_window *window)
 {
     struct oriel_lock_all_gate *gate = &window->common->gate;

@@ -1,10 +1,12 @@
-/* src/sync/lock_all_gate.c, G6: a reader whose patience has ended joins those inside, and nobody else; it sees what writers before them
- * have stored, and those who come again and again do not shut writers out. */
+/* src/sync/lock_all_gate.c, G6: a reader whose patience has ended joins readers that are inside,
+ * and only those. It sees the stores of earlier writers. Readers that return repeatedly do not
+ * exclude writers. */
 #include "gate_locks.h"
 
 #include <sched.h>
 
-/* Rank 0 is inside lock_all and waits for rank 1's, some in a row, in whose way stands rank 2, which waits for rank 0. */
+/* Rank 0 is inside lock_all and waits for rank 1's lock_all, several in a row. Rank 2, which waits
+ * for rank 0, blocks rank 1. */
 static void wait_in_a_line(struct oriel_window *window)
 {
     struct oriel_lock_all_gate *gate = &window->common->gate;
@@ -42,7 +44,7 @@ static enum oriel_status be_tired(void *context)
     return ORIEL_E_AGAIN;
 }
 
-/* Nobody is to be joined when patience ends. */
+/* No reader is inside when patience ends. */
 static void wait_for_a_writer(struct oriel_window *window)
 {
     static const struct oriel_watch tired = {be_tired, NULL, ORIEL_WAITING_NOTHING};
@@ -67,7 +69,7 @@ static void gate_g6_lets_readers_join_no_writer(void **state)
     team_run(4, wait_for_a_writer);
 }
 
-/* Words that order nothing, so that the gate alone publishes what the writer stores. */
+/* Relaxed words, so only the gate publishes the writer's stores. */
 static void say(int flag)
 {
     atomic_store_explicit(&team->flags[flag], 1, memory_order_relaxed);
@@ -90,7 +92,8 @@ static enum oriel_status begin_to_join(void *context)
     return ORIEL_E_AGAIN;
 }
 
-/* Between its look at the gate and the step that follows from it, the writer comes in and leaves. */
+/* The writer enters and leaves between the reader's check of the gate and the step that depends on
+ * it. */
 static void join_late(void)
 {
     if (!is_joining)
@@ -100,7 +103,7 @@ static void join_late(void)
     hear(READING_AGAIN);
 }
 
-/* Rank 2 joins rank 1, which came in behind rank 0. */
+/* Rank 2 joins rank 1, which entered after rank 0. */
 static void join_behind_a_writer(struct oriel_window *window)
 {
     static const struct oriel_watch tired = {begin_to_join, NULL, ORIEL_WAITING_NOTHING};

@@ -1,4 +1,4 @@
-/* Locks that must succeed, of one target exclusively and of all: for the programs of the gate. */
+/* Locks that must succeed, of one target exclusively and of all, for the tests of the gate. */
 #ifndef ORIEL_TESTS_PROTOCOL_GATE_LOCKS_H
 #define ORIEL_TESTS_PROTOCOL_GATE_LOCKS_H
 

@@ -1,5 +1,6 @@
-/* src/sync/lock.c: locks of targets and of all, as MPI programs take them, mixed at random.
- * Each target's window has a room for its own lock; a room on rank 0 is for lock_all against exclusive locks of anybody. */
+/* src/sync/lock.c: locks of one target and of all, as MPI programs use them, mixed at random. Each
+ * target's window has a room for its own lock. A room on rank 0 checks lock_all against exclusive
+ * locks of any target. */
 #include "room.h"
 #include "sync/lock.h"
 
@@ -79,8 +80,9 @@ static void lock_of_two_targets_in_one_order_ends(void **state)
     team_run_sizes(hold_two);
 }
 
-/* A rank whose exclusive lock has a place in the queue sees each other rank come in once at most before it is in itself, so
- * that none gets more than twice another's share while both want the lock.  Visits are counted inside. */
+/* A rank whose exclusive lock has a place in the queue sees each other rank enter at most once
+ * before its own turn. So no rank gets more than twice another's share while both want the lock.
+ * Visits are counted inside. */
 static void count_visits(struct oriel_window *window, bool exclusive)
 {
     _Atomic uint32_t *visits = (_Atomic uint32_t *)fabricate_memory(window, 0);
@@ -121,7 +123,8 @@ static void lock_that_waits_is_overtaken_by_nobody(void **state)
     team_run_sizes(count_writers_and_readers);
 }
 
-/* Who sleeps in the queue behind a lock is woken by its end: of many sleeps few last to the time limit. */
+/* A rank that sleeps in the queue is woken when the lock is released: of many sleeps few last to
+ * the time limit. */
 static void sleep_behind(struct oriel_window *window, bool holder_is_exclusive, bool exclusive)
 {
     struct oriel_ticket *lock = &oriel_window_control(window, 0)->lock;
@@ -166,7 +169,8 @@ static void lock_wakes_sleepers(void **state)
     team_run(2, sleep_behind_shared);
 }
 
-/* Wrong use is refused and changes nothing: after it, another rank gets an exclusive lock of every target. */
+/* Wrong use is refused and changes nothing: after it, another rank gets an exclusive lock of every
+ * target. */
 static void misuse(struct oriel_window *window)
 {
     if (window->rank == 0) {

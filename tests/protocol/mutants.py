@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Removes one ordering of a protocol at a time and expects the test that is named for it to fail, or to hang.
+"""Removes one ordering of a protocol at a time and expects the named test to fail or to hang.
 
-All is built in a temporary folder from copies.  Each row of the modules beside this one says which file of src/ is changed, how (exact texts, each found once),
-which test must notice, and what the change takes away; a header is changed for all sources that include it.  The unchanged sources
-must pass the same tests.  A text that is no longer found is a failure: the row must follow the code.  The status is 0 when every mutant is noticed."""
+Builds copies of the sources in a temporary folder. Each row of the modules next to this one names
+a file of src/, its changes (exact texts, each found once), the test that must fail, and the removed
+property. A changed header affects all sources that include it. The unchanged sources must pass the
+same tests. A text that is not found is a failure: the row must follow the code. The exit status is
+0 if every mutant is noticed."""
 
 import argparse
 import concurrent.futures
@@ -22,7 +24,7 @@ from mutants_far import FAR
 from mutants_locks import LOCKS
 from mutants_machine import MACHINE
 
-LIMIT_S = 5  # of one team of a mutated program; a hang is as good as a failure
+LIMIT_S = 5  # per team of a mutated program; a hang counts as a failure
 ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
@@ -34,7 +36,7 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c", "updating.c")
-# left out where UCX has no headers
+# left out if UCX's headers are missing
 NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_ride",
                 "far_lock_all", "far_patience", "far_counts", "far_epochs", "far_deaths", "far_lock_deaths")
 PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
@@ -45,7 +47,7 @@ if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
 
-# Each row: (file, [(text, replacement), ...], program, test, what is taken away)
+# Each row: (file, [(text, replacement), ...], program, test, the removed property)
 MUTANTS = MACHINE + LOCKS + AGENTS + FAR
 
 
@@ -54,7 +56,7 @@ class Failure(Exception):
 
 
 class Builder:
-    """Objects of the unchanged sources, and programs linked from them with one of them replaced."""
+    """Objects of the unchanged sources, and programs linked from them with one source replaced."""
 
     def __init__(self, cc, tree, folder, flags=()):
         self.cc = cc
@@ -90,7 +92,7 @@ class Builder:
                 pass
 
     def users(self, path):
-        """The sources, by name, whose objects are made of this file: itself, or those that include it."""
+        """The names of the sources whose objects depend on this file: itself, or its includers."""
         for name, built in self.objects.items():
             with open(built.removesuffix(".o") + ".d", encoding="utf-8") as file:
                 if os.path.join(self.src, path) in file.read().replace("\\\n", " ").split():
@@ -100,7 +102,7 @@ class Builder:
         return os.path.join(self.tests if "/" not in name else self.src, name)
 
     def link_changed(self, program, target, path, folder):
-        """Links with what is below folder in the place of a file of src/."""
+        """Links with the changed copy in folder instead of the file of src/."""
         others = {f"{name}.c" for name in PROGRAMS if name != program}
         replaced = {}
         for name in self.users(path):
@@ -125,7 +127,7 @@ def mutate(text, changes, path):
 
 
 def complaint(program, test, limit_s=None):
-    """What the test says when it fails, or None."""
+    """The first line of the failing test's output, or None."""
     environment = dict(os.environ)
     if limit_s is not None:
         environment["PROTOCOL_LIMIT_S"] = str(limit_s)
@@ -136,7 +138,7 @@ def complaint(program, test, limit_s=None):
 
 
 def stale_rows(tree, rows):
-    """What no longer follows the code, a sentence each."""
+    """One sentence for each row that does not match the code."""
     for path, changes, program, *_ in rows:
         if program not in PROGRAMS + NET_PROGRAMS:
             yield f"{path}: there is no {program} among the programs"
@@ -149,14 +151,14 @@ def stale_rows(tree, rows):
 
 
 def tell_stale_rows(tree, rows):
-    """Whether there are any."""
+    """Prints the stale rows; returns whether there are any."""
     stale = list(stale_rows(tree, rows))
     print(*stale, f"{len(rows)} rows, {len(stale)} do not follow the code", sep="\n")
     return bool(stale)
 
 
 def noticed(builder, number, mutant):
-    """What the test said when it failed, or None."""
+    """The failing test's message, or None."""
     path, changes, program, test, _ = mutant
     folder = os.path.join(builder.folder, str(number))
     mutated = os.path.join(folder, path)
@@ -188,8 +190,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--tree", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    parser.add_argument("--only", default="", help="mutants whose file, test or text contains this")
-    parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
+    parser.add_argument("--only", default="", help="run only mutants whose file, test or text contains this")
+    parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
     is_stale = tell_stale_rows(arguments.tree, MUTANTS)
     if is_stale or arguments.rows:

@@ -1,5 +1,5 @@
-/* src/sync/accumulate_mutex.c: one at a time on each target, stores are published, and a sleeper is woken.
- * The locks are those of the accumulates. */
+/* src/sync/accumulate_mutex.c: one owner at a time on each target, stores are published, and a
+ * sleeper is woken. The mutexes are those of the accumulates. */
 #include "room.h"
 #include "sync/accumulate_mutex.h"
 
@@ -37,7 +37,7 @@ static void mutex_p1_publishes_stores(void **state)
 static void hold_both(struct oriel_window *window)
 {
     team_expect(oriel_accumulate_mutex_lock(window, window->rank) == ORIEL_OK);
-    team_meet(); /* each holds its own target's */
+    team_meet(); /* each owns its own target's mutex */
     oriel_accumulate_mutex_unlock(window, window->rank);
 }
 
@@ -74,7 +74,7 @@ static void mutex_m3_wakes_a_sleeper(void **state)
     team_run(2, hand_over);
 }
 
-/* Two sleep; the one that is woken first must wake the other when it unlocks. */
+/* Two ranks sleep; the one woken first must wake the other when it unlocks. */
 static void wake_in_turn(struct oriel_window *window)
 {
     _Atomic uint32_t *word = &mutex_of(window, 0)->word;

@@ -1,5 +1,5 @@
-/* src/transport/ucx/: messages between processes are served once and in order, with their bytes, whatever the receiver's program
- * does meanwhile, and answers come back. */
+/* src/transport/ucx/: messages between processes are served once, in order and with their bytes,
+ * whatever the receiver's program does meanwhile, and answers arrive. */
 #include "netting.h"
 
 #include <dirent.h>
@@ -21,7 +21,8 @@ static void net_n1_serves_messages_of_all_sizes_in_order(void **state)
     team_run(4, tell_all);
 }
 
-/* Two threads of each process tell the same one at once: each thread's messages stay in order, and all are served. */
+/* Two threads of each process send to the same process at once: each thread's messages stay in
+ * order, and all are served. */
 static void *tell_stream(void *context)
 {
     struct stream *stream = context;
@@ -52,7 +53,7 @@ static void net_n1_holds_for_several_threads(void **state)
     team_run(3, tell_by_threads);
 }
 
-/* The network brings some messages late and some twice. */
+/* The network delivers some messages late and some twice. */
 static void net_n1_puts_late_and_double_messages_right(void **state)
 {
     (void)state;
@@ -62,7 +63,7 @@ static void net_n1_puts_late_and_double_messages_right(void **state)
     netting_is_unruly = false;
 }
 
-/* Most small messages are told and asked later, to several peers in turn, between others of all sizes. */
+/* Most small messages are sent coalesced, to several peers in turn, between others of all sizes. */
 static void net_n1_holds_for_gathered_messages(void **state)
 {
     (void)state;
@@ -75,7 +76,8 @@ static void net_n1_holds_for_gathered_messages(void **state)
     netting_is_unruly = netting_gathers = false;
 }
 
-/* Questions that are asked together, of two others, are all answered; nobody else's message makes them leave, nor a ping. */
+/* Questions sent together to two other ranks are all answered. Neither another rank's message nor a
+ * ping ends the wait. */
 static void ask_together(struct oriel_window *window)
 {
     enum { EACH = 100 };
@@ -97,14 +99,14 @@ static void net_gathered_questions_are_all_answered(void **state)
 {
     (void)state;
     netting_gathers = true;
-    setenv("ORIEL_TIMEOUT", "600", 1); /* an eighth of it passes from ping to ping */
+    setenv("ORIEL_TIMEOUT", "600", 1); /* an eighth of it passes between pings */
     team_run(2, ask_together);
     team_run(4, ask_together);
     unsetenv("ORIEL_TIMEOUT");
     netting_gathers = false;
 }
 
-/* Rank 0 keeps the askers, and its program answers them later, the last one first. */
+/* Rank 0 stores the askers, and its program answers them later, in reverse order. */
 static void answer_later(struct oriel_window *window)
 {
     enum { EACH = 20 };
@@ -132,7 +134,7 @@ static void net_answers_come_later_and_in_any_order(void **state)
     team_run(4, answer_later);
 }
 
-/* Rank 1 computes: no call of its program until all is done. */
+/* Rank 1 computes: its program makes no call until all is done. */
 static void ask_the_busy(struct oriel_window *window)
 {
     struct question question;
@@ -157,7 +159,8 @@ static void net_serves_while_the_receiver_computes(void **state)
     team_run(2, ask_the_busy);
 }
 
-/* Rank 0 tells more than sockets hold, from the first message on, and then computes, as the receiver does. */
+/* Rank 0 sends more than sockets hold, from the first message on, and then computes, as the
+ * receiver does. */
 static void tell_and_compute(struct oriel_window *window)
 {
     enum { COUNT = 15 };
@@ -179,7 +182,7 @@ static void net_n3_sends_while_the_sender_computes(void **state)
     team_run(2, tell_and_compute);
 }
 
-/* A receiver that takes its time does not have to keep all that is sent. */
+/* A slow receiver does not have to buffer all that is sent. */
 static void tell_the_slow(struct oriel_window *window)
 {
     enum { COUNT = 2500, MOST = 1100, LARGE = 200, MOST_LARGE = 136 };
@@ -245,7 +248,8 @@ static enum oriel_status no_longer(void *context)
     return oriel_fail(ORIEL_E_SYNC, "no longer");
 }
 
-/* Messages for an earlier netting_start of the receiver are not served, and the wait for their answer ends with the watch. */
+/* Messages for an earlier netting_start of the receiver are not served, and the watch ends the wait
+ * for their answer. */
 static void miss(struct oriel_window *window)
 {
     netting_start(window);

@@ -1,5 +1,5 @@
-/* src/transport/ucx/: who dies, or stands still for longer than ORIEL_TIMEOUT, is told to all who wait, tell or ask; who is only
- * slow is not. */
+/* src/transport/ucx/: the death of a process, or a stop for longer than ORIEL_TIMEOUT, is reported
+ * to all ranks that wait or send. A slow process is not reported. */
 #include "netting.h"
 
 #include <signal.h>
@@ -62,7 +62,7 @@ static void meet_a_death(int32_t dead, bool is_told)
     free(stream.data);
 }
 
-/* Rank 1 has sent to all and been sent to; then it dies. */
+/* Rank 1 has exchanged messages with all; then it dies. */
 static void die_connected(struct oriel_window *window)
 {
     atomic_store(&netting_shared->lost[team_rank], 0);
@@ -89,7 +89,7 @@ static void net_n4_tells_of_a_killed_process(void **state)
     team_run(4, die_connected);
 }
 
-/* Nobody has a connection when it dies. */
+/* No rank has a connection when it dies. */
 static void die_unknown(struct oriel_window *window)
 {
     netting_start(window);
@@ -107,7 +107,8 @@ static void net_n4_tells_of_a_process_that_died_before(void **state)
     team_run(4, die_unknown);
 }
 
-/* A child that outlives its parent keeps the connections open: the silence tells. */
+/* A child that outlives its parent keeps the connections open: only the silence reveals the
+ * death. */
 static void die_with_a_child(struct oriel_window *window)
 {
     netting_start(window);
@@ -141,7 +142,7 @@ static void net_n4_tells_of_a_killed_process_whose_child_lives(void **state)
     unsetenv("ORIEL_TIMEOUT");
 }
 
-/* Rank 1 stands still for ever, as a machine does whose cable is out. */
+/* Rank 1 stops forever, as on hardware whose cable is unplugged. */
 static void stand_still(struct oriel_window *window)
 {
     netting_start(window);
@@ -181,9 +182,9 @@ static uint64_t processor_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Rank 1 stands still before anybody has spoken to it.  Its kernel takes the connection all the same, of which UCX then says
- * all the time that there is something to do: neither who waits for an answer nor, where nobody waits, the agent's thread takes
- * a processor for that, on which rank 1 might go on. */
+/* Rank 1 stops before any message to it. Its kernel accepts the connection all the same, and UCX
+ * then reports permanent work for it. Neither a rank that waits for an answer nor, if no rank
+ * waits, the agent's thread uses a processor for that; rank 1 might need it to continue. */
 static void wait_for_a_first_contact(struct oriel_window *window)
 {
     enum { GOES_ON = 2 };
@@ -217,8 +218,9 @@ static void net_first_contact_with_a_slow_process_takes_little_time(void **state
     team_run(3, wait_for_a_first_contact);
 }
 
-/* Rank 0 stands still for longer than the limit while it waits for rank 1, and finds nothing from it when it goes on: that
- * silence was its own.  Rank 2, which waits for rank 0 meanwhile, gives it up. */
+/* Rank 0 is stopped for longer than the limit while it waits for rank 1, and finds no message from
+ * it when it continues: the silence was its own. Rank 2, which waits for rank 0 meanwhile, declares
+ * it dead. */
 static void stand_still_oneself(struct oriel_window *window)
 {
     enum { ASKED = 2, STOPPED = 3, GIVEN_UP = 4, TOLD = 5 };
@@ -233,7 +235,7 @@ static void stand_still_oneself(struct oriel_window *window)
         team_flag_set(TOLD, 1);
     } else if (team_rank == 1) {
         team_flag_await(ASKED, 1);
-        usleep(300000); /* it has asked whether this one lives, and sleeps */
+        usleep(300000); /* it has sent its liveness check, and sleeps */
         team_stop(0);
         team_flag_set(STOPPED, 1);
         usleep(1500000);
@@ -262,7 +264,7 @@ static void net_n4_blames_nobody_for_its_own_silence(void **state)
     unsetenv("ORIEL_TIMEOUT");
 }
 
-/* Who takes longer than the limit for one answer, and lives, is waited for. */
+/* A living rank that needs longer than the limit for one answer is waited for. */
 static void take_long(struct oriel_window *window)
 {
     netting_start(window);

@@ -1,5 +1,5 @@
-/* src/transport/ucx/: what comes at a bad moment or by another way: calls while the net stops and starts, messages and answers
- * without memory, UCX's own puts, gets and atomics. */
+/* src/transport/ucx/: edge cases. Calls while the net stops and starts, messages and answers
+ * without memory, and UCX's own puts, gets and atomics. */
 #include "netting.h"
 #include "poor.h"
 
@@ -16,7 +16,7 @@ enum { STARTS = 12 };
 
 static _Atomic bool is_over;
 
-/* As a thread in MPI_Wait does, which knows nothing of windows. */
+/* As a thread in MPI_Wait does, which does not use windows. */
 static void *go_on(void *unused)
 {
     const struct oriel_net_requester nobody = {{0}};
@@ -54,7 +54,8 @@ static void net_progress_beside_stops_and_starts_is_harmless(void **state)
     team_run(2, stop_beside_others);
 }
 
-/* An answer comes to this process while it has no memory, and where UCX has put it at an odd address. */
+/* An answer arrives while this process has no memory for it, and UCX has put it at an odd
+ * address. */
 static void answer_oneself(struct question *question, uint64_t from)
 {
     struct oriel_wire wire = {.version = ORIEL_WIRE_VERSION,
@@ -98,7 +99,8 @@ static void net_answer_is_taken_where_there_is_no_memory(void **state)
     team_run(2, take_in_poverty);
 }
 
-/* What cannot be sent says so; the peer is as it was, and hears the next message. */
+/* A message that cannot be sent returns an error; the peer is unaffected and receives the next
+ * message. */
 static void begin_in_poverty(struct oriel_window *window)
 {
     struct question question;
@@ -123,8 +125,8 @@ static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
     team_run(2, begin_in_poverty);
 }
 
-/* Rank 0 has no memory for what rank 1 tells it, so it gives the connection up.  Rank 1 lives, answers, and makes no calls: who
- * waits at rank 0 for what it is to tell would do so for ever. */
+/* Rank 0 has no memory for rank 1's message, so it closes the connection. Rank 1 lives, answers,
+ * and makes no calls. A rank that waits at rank 0 for that message would wait forever. */
 static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_before)
 {
     struct question question;
@@ -135,7 +137,7 @@ static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_
         netting_open(1 - team_rank);
     if (team_rank == 1)
         oriel_net.timeout_ns =
-            UINT64_C(2) * 1000000000; /* it learns it, too, by rank 0's silence */
+            UINT64_C(2) * 1000000000; /* it also learns it from rank 0's silence */
     atomic_store(&netting_shared->lost[team_rank], 0);
     team_meet();
     if (team_rank == 1 || is_open_before) {
@@ -154,7 +156,7 @@ static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_
         usleep(1000);
     atomic_store(&poor_agent, false);
     if (team_rank == 0 && !is_open_before) {
-        usleep(100000); /* all that there was to be lost is */
+        usleep(100000); /* all messages that could be lost are lost */
         netting_open(1);
         stream = netting_stream(1, 0);
     }
@@ -189,7 +191,8 @@ static void net_who_is_not_heard_any_more_is_lost_for_who_comes_later(void **sta
     team_run(2, wait_for_who_was_given_up);
 }
 
-/* Rank 1's net stops and starts again and again, while rank 0 keeps its own: it tells with a new session each time. */
+/* Rank 1's net stops and starts repeatedly, while rank 0 keeps its own: rank 1 sends with a new
+ * session each time. */
 enum { AGAIN = 24 };
 
 static unsigned count_known(void)
@@ -220,8 +223,8 @@ static void start_beside_one_that_stays(struct oriel_window *window)
     netting_start(window);
     struct stream stream = netting_stream(1 - team_rank, 0);
     for (uint32_t i = 0; i < AGAIN; i++) {
-        if (team_rank == 0 ? i % 4 != 0
-                           : i < 8) /* now and then one has sent nothing, in the end rank 1 never */
+        /* Now and then one rank has sent nothing; at the end rank 1 never has. */
+        if (team_rank == 0 ? i % 4 != 0 : i < 8)
             echo_by(&stream, 1 - team_rank);
         team_meet();
         if (team_rank == 1) {
@@ -233,7 +236,7 @@ static void start_beside_one_that_stays(struct oriel_window *window)
         } else if (i % 4 != 1) {
             for (int turns = 0; turns < 100 && !atomic_load(&netting_peers[1]->is_shunned);
                  turns++) {
-                oriel_net_progress(); /* which finds the other's connections broken */
+                oriel_net_progress(); /* this finds the other's connections broken */
                 usleep(500);
             }
         }
@@ -251,7 +254,7 @@ static void net_knows_no_more_of_one_that_starts_again_and_again(void **state)
     team_run(2, start_beside_one_that_stays);
 }
 
-/* What rank 1 has told before it stops is served, though that takes seconds. */
+/* Messages that rank 1 has sent before it stops are served, though that takes seconds. */
 static void stop_before_a_slow_one(struct oriel_window *window)
 {
     enum { MANY = 400 };
@@ -275,17 +278,18 @@ static void net_stop_waits_for_a_slow_receiver(void **state)
     team_run(2, stop_before_a_slow_one);
 }
 
-/* UCX without hardware for it does another process's put, get and atomic operation by its workers, at any address that they name
- * and whatever their key says: rank 1 tries to reach memory of rank 0 so, whose net must take messages only. */
+/* Without hardware for it, UCX's workers execute another process's puts, gets and atomic
+ * operations, at any address in the request and with any key. Rank 1 tries to reach memory of rank
+ * 0 in this way; rank 0's net must accept only messages. */
 enum { WORDS = 3, WORKERS = 2, BEFORE = 1, MEANT = 2, REACH_NS = 400000000 };
 
 static struct victim {
-    uint64_t words[WORKERS][WORDS]; /* that are put to, got from, added to */
+    uint64_t words[WORKERS][WORDS]; /* targets of puts, gets and atomic adds */
     size_t len_bytes[WORKERS];
     char addresses[WORKERS][ORIEL_NET_ADDRESS_BYTES];
 } * victim; /* shared by the team */
 
-/* What the net itself does not call. */
+/* UCX functions that the net itself does not call. */
 #define CALL(name) ((__typeof__(&name))find(#name))
 
 static void *find(const char *name)
@@ -304,7 +308,7 @@ static void break_off(void *unused, ucp_ep_h ep, ucs_status_t status)
     (void)status;
 }
 
-/* A key as UCX makes it: of memory that has nothing to do with what is aimed at. */
+/* A key as UCX makes it, of memory unrelated to the address in the request. */
 static ucp_rkey_h make_key(ucp_context_h context, ucp_ep_h ep)
 {
     static char other[64];
@@ -374,7 +378,7 @@ static void keep_memory(struct oriel_window *window)
     }
     team_meet();
     if (team_rank == 1) {
-        reach_by_ucx(); /* what it has made ends with the process */
+        reach_by_ucx(); /* its resources end with the process */
         team_flag_set(0, 1);
     }
     for (; atomic_load(&team->flags[0]) == 0; usleep(100))
@@ -408,7 +412,7 @@ static void net_does_not_start_where_ucx_may_not_leave_the_machine(void **state)
     team_run(1, start_without_a_device);
 }
 
-/* Connections of this process that the kernel would end by itself. */
+/* Connections of this process that the kernel would close after a timeout. */
 static int count_watched_by_the_kernel(int *all)
 {
     int watched = 0;
@@ -440,15 +444,17 @@ static void look_at_sockets(struct oriel_window *window)
     netting_stop();
 }
 
-/* Else the link's failure would end them after UCX's time, though nobody waits, and not after ORIEL_TIMEOUT. */
+/* Otherwise a link failure would close them after UCX's timeout although no rank waits, and not
+ * after ORIEL_TIMEOUT. */
 static void net_connections_over_which_nothing_goes_are_left_alone(void **state)
 {
     (void)state;
     team_run(2, look_at_sockets);
 }
 
-/* A device of InfiniBand says nothing when the other end of a connection goes, and tells of no completion that was there before
- * it was armed.  What rank 1 leaves behind when it stops stays as it is, as if the device knew of it. */
+/* An InfiniBand device does not report that the other end of a connection has closed, nor
+ * completions that were there before it was armed. Messages that rank 1 leaves unserved when it
+ * stops remain, as if the device knew nothing of them. */
 static ucs_status_ptr_t close_nothing(ucp_ep_h ep, const ucp_request_param_t *how)
 {
     (void)ep;
@@ -489,7 +495,7 @@ static void stop_unnoticed(struct oriel_window *window)
     team_flag_await(0, 1);
     uint64_t begin_ns = oriel_now_ns();
     oriel_net_stop();
-    team_expect(oriel_now_ns() - begin_ns < long_ns); /* not until rank 1 is given up */
+    team_expect(oriel_now_ns() - begin_ns < long_ns); /* not until rank 1 is declared dead */
     team_flag_set(1, 1);
 }
 
@@ -520,7 +526,7 @@ static void arm_where_something_lies(struct oriel_window *window)
     oriel_ucp_calls.ucp_worker_arm = arm_blindly;
     oriel_ucp_calls.ucp_worker_progress = take_what_lies_there;
     lying_there = 1;
-    team_expect(!oriel_net_arm(&worker)); /* nothing would wake who sleeps now */
+    team_expect(!oriel_net_arm(&worker)); /* nothing would wake a sleeper now */
     team_expect(oriel_net_arm(&worker));
 }
 

@@ -1,6 +1,7 @@
-/* src/transport/ucx/caller_progress.c: a thread of the program that waits serves what comes by itself, in order with what the agent's thread
- * serves; and that one serves again as soon as nobody helps, or as the helper is held up.  progress_thread.c: how often it looks after who
- * waits for more than messages, and when it naps. */
+/* src/transport/ucx/caller_progress.c: a waiting thread of the program serves arriving messages, in
+ * order with those that the agent's thread serves. The agent's thread serves again as soon as no
+ * thread helps or the helper is delayed. progress_thread.c: how often it checks waits that need
+ * more than messages, and when it naps. */
 #include "netting.h"
 
 #include <limits.h>
@@ -14,7 +15,7 @@ static uint64_t served(void)
     return atomic_load(&netting_shared->served[team_rank]);
 }
 
-/* Helps until so many messages have been served: waiting, or asking again and again. */
+/* Helps until this number of messages is served: by waiting, or by repeated calls. */
 static void help_until(uint64_t wanted, bool waits)
 {
     oriel_net_help_begin(waits ? ORIEL_NET_WAITS : ORIEL_NET_ASKS);
@@ -51,7 +52,8 @@ static void help_one(struct oriel_window *window)
         help_until(ECHOES, true);
     team_meet();
     team_expect(served() == (team_rank == 0 ? ECHOES : 0));
-    /* the agent's thread may have come first now and then, and goes on for a while where this one has no processor */
+    /* the agent's thread may have been first now and then, and continues for a while if this thread
+     * has no processor */
     team_expect(team_rank != 0 || atomic_load(&netting_shared->helped[0]) >= ECHOES / 10);
     free(stream.data);
     netting_stop();
@@ -70,7 +72,8 @@ static uint64_t helped(void)
     return atomic_load(&netting_shared->helped[team_rank]);
 }
 
-/* Each waits for what the other's messages signal.  Others use the machine meanwhile: one series that they leave alone will do. */
+/* Each rank waits for a signal in the other's messages. Other programs use the same cores: one
+ * undisturbed series suffices. */
 static void signal_each_other(struct oriel_window *window)
 {
     netting_start(window);
@@ -86,7 +89,7 @@ static void signal_each_other(struct oriel_window *window)
             if (team_rank == 1)
                 netting_send(&stream, SIGNAL, 8, NULL);
         }
-        /* nobody wakes the agent's thread at the end of a wait */
+        /* nothing wakes the agent's thread at the end of a wait */
         is_right |= helped() - before >= SERIES / 2 && netting_sleeps() - sleeps < SERIES / 2;
     }
     team_expect(netting_has_threads ? helped() == 0 : is_right);
@@ -102,7 +105,7 @@ static void net_who_waits_for_signals_serves(void **state)
     team_run(2, signal_each_other);
 }
 
-/* Not where others may be in calls. */
+/* Not where several threads may be in calls. */
 static void net_nobody_serves_beside_threads(void **state)
 {
     (void)state;
@@ -113,7 +116,8 @@ static void net_nobody_serves_beside_threads(void **state)
     netting_has_threads = false;
 }
 
-/* Rank 0 helps for some echoes, and then sleeps outside of the net for one more; held up, it still says that it helps. */
+/* Rank 0 helps for some echoes, and then sleeps outside the net for one more. While it is delayed,
+ * it still counts as a helper. */
 static bool is_held_up;
 
 static void help_and_leave(struct oriel_window *window)
@@ -160,7 +164,7 @@ static void net_helper_that_is_held_up_is_replaced(void **state)
     team_run(2, help_and_leave);
 }
 
-/* The agent's thread has decided to sleep aside; before it does so the helper leaves. */
+/* The agent's thread has decided to sleep aside; the helper leaves before it does. */
 static _Atomic bool is_about_to_sleep;
 static _Atomic bool has_left;
 
@@ -204,7 +208,7 @@ static void net_helper_that_leaves_meanwhile_is_replaced(void **state)
     team_run(2, leave_before_the_sleep);
 }
 
-/* What a helper has served wants to be looked after when it has left. */
+/* Messages that a helper has left unfinished are completed after it has left. */
 static void leave_something(struct oriel_window *window)
 {
     netting_start(window);
@@ -213,7 +217,7 @@ static void leave_something(struct oriel_window *window)
         if (team_rank == 1) {
             team_flag_await(0, stay);
             netting_send(&stream, SLOWLY, 8,
-                         NULL); /* the agent's thread is asleep again before it is served */
+                         NULL); /* the agent's thread sleeps again before it is served */
             team_flag_await(1, stay);
             continue;
         }
@@ -241,7 +245,7 @@ static void help_now_and_then(uint64_t random)
 {
     if ((random >> 40) % 4 != 0)
         return;
-    oriel_net_help_begin((random >> 44) % 3); /* any */
+    oriel_net_help_begin((random >> 44) % 3); /* any kind */
     for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
         oriel_net_help();
     oriel_net_help_end();
@@ -263,7 +267,7 @@ static void net_n1_holds_beside_helpers(void **state)
     netting_gathers = false;
 }
 
-/* Looks in that time, none of which sees enough; a message comes first. */
+/* Checks within that time, none of which finds enough; a message arrives first. */
 static uint32_t looks_in(struct stream *stream, useconds_t time_us)
 {
     struct question question;
@@ -279,7 +283,8 @@ static uint32_t looks_in(struct stream *stream, useconds_t time_us)
     return count;
 }
 
-/* 300 ms at one look each 50 us are some 4,000; 2 ms, where the machine is not too busy, some 20, and 2 where it still sleeps. */
+/* With one check per 50 us, 300 ms allow some 4,000 checks. In 2 ms there are some 20 if the cores
+ * are not too busy, and 2 if the thread still sleeps. */
 static void be_looked_after_for_long(struct oriel_window *window)
 {
     netting_start(window);

@@ -1,5 +1,5 @@
-/* The service, the streams and the unruly network of the tests of messages.  What goes wrong at the receiver ends its process, as
- * everywhere in these tests. */
+/* The service, the streams and the unreliable network of the tests of messages. A failure at the
+ * receiver ends its process, as in all of these tests. */
 #include "netting.h"
 
 #include "transport/ucx/internal.h"
@@ -41,8 +41,8 @@ static bool is_filled(const char *bytes, size_t len_bytes, uint64_t seed)
     return true;
 }
 
-void netting_answer(const struct oriel_net_requester *asker, const struct note *note, const char *data,
-                    size_t len_bytes)
+void netting_answer(const struct oriel_net_requester *asker, const struct note *note,
+                    const char *data, size_t len_bytes)
 {
     char *bytes = (char *)(uintptr_t)data;
     struct iovec pieces[] = {{bytes, len_bytes / 3},
@@ -115,7 +115,7 @@ void netting_begin(struct oriel_window *window)
         fprintf(stderr, "%s\n", oriel_fail_message());
     team_expect(status == ORIEL_OK && oriel_net_is_started());
     sigaction(SIGSEGV, NULL, &after);
-    team_expect(after.sa_handler == before.sa_handler); /* UCX would have its own */
+    team_expect(after.sa_handler == before.sa_handler); /* UCX would have installed its own */
     team_expect(memcmp(code, call, sizeof code) == 0 || access("/sys/class/infiniband", F_OK) == 0);
     const void *address = oriel_net_address(&netting_shared->len_bytes[team_rank]);
     memcpy(netting_shared->bytes[team_rank], address, netting_shared->len_bytes[team_rank]);
@@ -173,7 +173,7 @@ void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t rand
     netting_stop();
 }
 
-/* --- a network without manners --- */
+/* --- an unreliable network --- */
 
 bool netting_is_unruly;
 bool netting_gathers;
@@ -183,8 +183,8 @@ ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
 ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
                                    struct oriel_ucx_buffer *buffer);
 
-/* Some of what is told is sent after what comes next, which is no such message in the end, and some twice, as is what was
- * gathered. */
+/* Sends some messages after the next one, or at the end if there is none. Sends some messages,
+ * including coalesced ones, twice. */
 ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
                                    struct oriel_ucx_buffer *buffer)
 {
@@ -261,7 +261,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
     return __real_nanosleep(time, left);
 }
 
-/* --- a clock that stands still --- */
+/* --- a clock that does not advance --- */
 
 bool netting_has_limit = true;
 

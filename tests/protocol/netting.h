@@ -1,5 +1,6 @@
-/* What tests of messages between processes share: a service that checks order and bytes, questions that check their answers, and
- * streams of messages, one for each sending thread.  A team of processes, not of threads: a process has one net. */
+/* Shared by the tests of messages: a service that checks order and bytes, questions that check
+ * their answers, and streams of messages, one for each sending thread. A team of processes, not
+ * threads: a process has one net. */
 #ifndef ORIEL_TESTS_PROTOCOL_NETTING_H
 #define ORIEL_TESTS_PROTOCOL_NETTING_H
 
@@ -15,7 +16,7 @@ enum op { PASS, ECHO, KEEP, SLOWLY, VERY_SLOWLY, SIGNAL };
 struct note {
     uint32_t op;
     uint32_t stream; /* of one sending thread */
-    uint64_t index;  /* counted by stream */
+    uint64_t index;  /* counted per stream */
     uint64_t seed;   /* of the data */
 };
 
@@ -46,22 +47,24 @@ struct stream {
 
 extern struct addresses *netting_shared;
 extern struct oriel_net_peer *netting_peers[TEAM_MOST];
-extern struct oriel_net_requester netting_kept[ASKERS_MOST]; /* who asked KEEP */
+extern struct oriel_net_requester netting_kept[ASKERS_MOST]; /* origins of KEEP */
 extern struct note netting_kept_notes[ASKERS_MOST];
 extern _Atomic uint32_t netting_kept_count;
 extern _Atomic int netting_looks_left;
 extern _Atomic uint32_t netting_looks;
-extern struct oriel_event netting_signals; /* by SIGNAL; from 0 at each start */
-extern bool netting_has_threads;      /* the service says that several may be in calls at once */
-extern _Atomic uint32_t netting_naps; /* of threads that are not the main one */
+extern struct oriel_event netting_signals; /* set by SIGNAL; from 0 at each start */
+extern bool netting_has_threads;      /* the service reports that several threads may be in calls */
+extern _Atomic uint32_t netting_naps; /* of threads other than the main one */
 extern const struct oriel_net_service netting_service;
 
-/* Whether the network brings some of what is told late, and some twice. */
+/* Whether the network delivers some messages late and some twice. */
 extern bool netting_is_unruly;
-extern bool netting_has_limit; /* else the agent's thread that is aside sleeps until it is woken */
-extern bool netting_gathers;   /* most messages and questions later */
+/* otherwise the agent's thread that is aside sleeps until it is woken */
+extern bool netting_has_limit;
+extern bool netting_gathers;   /* most messages and questions are sent coalesced */
 
-/* By all ranks: starts, and opens all to all, where it only begins with no peer; stops. */
+/* Called by all ranks: starts the net and connects all to all; with no peer it only starts.
+ * Stops. */
 void netting_start(struct oriel_window *window);
 void netting_begin(struct oriel_window *window);
 void netting_open(int32_t rank);
@@ -76,16 +79,16 @@ void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct qu
 size_t netting_size(uint64_t random);
 void netting_await(struct question *question);
 void netting_fill(char *bytes, size_t len_bytes, uint64_t seed);
-void netting_answer(const struct oriel_net_requester *asker, const struct note *note, const char *data,
-                    size_t len_bytes);
+void netting_answer(const struct oriel_net_requester *asker, const struct note *note,
+                    const char *data, size_t len_bytes);
 void netting_take(struct oriel_net_request *request, const struct oriel_net_received *answer);
 void netting_end(struct oriel_net_request *request);
 
-/* All ranks start, tell all at random, with an echo now and then, and stop; the last echo of each stream ends it.  between (or
- * NULL) is called after each message. */
+/* All ranks start, send to all at random, with an echo now and then, and stop; the last echo of
+ * each stream ends it. between (or NULL) is called after each message. */
 void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t random));
 
-/* team_prepare, and what all processes share; ends the program where ranks are threads. */
+/* team_prepare, plus what all processes share. Ends the program if ranks are threads. */
 void netting_prepare(int argc, char **argv);
 
 #endif

@@ -1,6 +1,6 @@
-/* src/sync/pscw_counters.c and src/sync/access_words.c: what a process keeps for its partners and its targets is made when it is first
- * needed, found by peers that look for it at that very moment, and never moves.  All of it fails for lack of memory without a
- * trace. */
+/* src/sync/pscw_counters.c and src/sync/access_words.c: entries for partners and targets are
+ * created at first use, found by peers that search at the same time, and never moved. A failure for
+ * lack of memory leaves no trace. */
 #include "fabricate.h"
 #include "memory/file.h"
 #include "sync/access_words.h"
@@ -20,12 +20,13 @@ static struct oriel_pscw_counter *make(struct oriel_window *window, int32_t peer
     return own;
 }
 
-/* A window of its own for one rank that has as many peers as it likes: only entries are made, nobody waits for them. */
+/* A window of its own for one rank with any number of peers: entries are only created, and no rank
+ * waits for them. */
 static void make_many(struct oriel_window *window)
 {
     static struct oriel_pscw_counter *entries[MANY];
     for (int32_t i = 0; i < MANY; i++) {
-        int32_t peer = i * 64; /* as the neighbours in a grid are apart */
+        int32_t peer = i * 64; /* the distance of neighbours in a grid */
         team_expect(oriel_pscw_counters_own(window, peer) == NULL);
         entries[i] = make(window, peer);
         team_expect(entries[i]->posts.value == 0 && entries[i]->completes.value == 0);
@@ -46,7 +47,8 @@ static void partners_of_any_number_have_an_entry_each(void **state)
     team_run(1, make_many);
 }
 
-/* Whether what a table takes follows from the partners, not from the ranks: 2 of 1000 need the first table alone. */
+/* Whether the size of a table depends on the partners, not on the ranks: 2 of 1000 need only the
+ * first table. */
 static void make_two(struct oriel_window *window)
 {
     make(window, 3);
@@ -62,8 +64,8 @@ static void partners_cost_nothing_before_their_first_epoch(void **state)
     team_run(1, make_two);
 }
 
-/* Rank 0 makes entries for strangers and, in the midst of them, for the others, who look all the time: they find the one with its
- * counter, and find it there ever after. */
+/* Rank 0 creates entries for strangers and, between them, for the other ranks, which search all the
+ * time. They find the entry with its counter, and find it at the same location ever after. */
 static void look_while_it_grows(struct oriel_window *window)
 {
     for (uint32_t round = 0; team_goes_on(round); round++) {
@@ -74,7 +76,8 @@ static void look_while_it_grows(struct oriel_window *window)
                 make(window, 1000 + (int32_t)i);
             for (int32_t i = window->n - 1; i > 0; i--) {
                 make(window, 2000 + i);
-                oriel_event_signal(&make(window, i)->posts); /* the last one made is for rank 1 */
+                /* the last one created is for rank 1 */
+                oriel_event_signal(&make(window, i)->posts);
             }
         } else {
             struct oriel_pscw_counter *theirs;
@@ -100,7 +103,7 @@ static void partners_p1_p2_are_found_while_tables_grow(void **state)
     team_run_sizes(look_while_it_grows);
 }
 
-/* Of many sleeps few last to the time limit: N3 wakes who looks for an entry. */
+/* Of many sleeps few last to the time limit: N3 wakes ranks that search for an entry. */
 static void look_asleep(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
@@ -133,7 +136,8 @@ static struct oriel_window *threads_window;
 static _Atomic uint32_t threads_ready;
 static _Atomic uint32_t threads_locked;
 
-/* The same entries by all threads, each from another one on; and the first locks of the window. */
+/* The same entries by all threads, each starting at another one; and the first locks of the
+ * window. */
 static void *make_in_thread(void *context)
 {
     int32_t first = *(const int32_t *)context;
@@ -145,7 +149,7 @@ static void *make_in_thread(void *context)
         oriel_event_signal(&make(threads_window, peer)->posts);
     }
     if (oriel_lock(threads_window, 0, false) ==
-        ORIEL_OK) /* the others: it is locked by this process already */
+        ORIEL_OK) /* the others: this process has locked it already */
         atomic_fetch_add(&threads_locked, 1);
     return NULL;
 }
@@ -182,7 +186,7 @@ static void partners_p3_are_made_once_by_many_threads(void **state)
     team_run(1, make_in_threads);
 }
 
-/* Takes all of this process's memory file, or gives it back. */
+/* Allocates all of this process's memory file, or frees it. */
 static void exhaust(bool take)
 {
     static uint64_t blocks[MOST_BLOCKS];
@@ -222,7 +226,8 @@ static void epochs_of_both_kinds(struct oriel_window *window)
                 oriel_unlock(window, other) == ORIEL_OK);
 }
 
-/* Both try in vain; then with room for all, and at last with room for no further partner, which leaves those there are. */
+/* Both fail; then there is room for all, and at last for no further partner, and the existing ones
+ * remain. */
 static void run_out(struct oriel_window *window)
 {
     int32_t stranger = 100;
@@ -246,7 +251,7 @@ static void run_out(struct oriel_window *window)
 static void partners_and_access_without_memory_change_nothing(void **state)
 {
     (void)state;
-    if (!team_has_threads()) /* who have one memory file */
+    if (!team_has_threads()) /* threads share one memory file */
         team_run(2, run_out);
 }
 

@@ -1,5 +1,6 @@
-/* src/transport/polled/: what origins ask of threads of the target that poll is done once, by such a thread or by a copy, with the
- * right bytes, whether or not anybody polls, and whatever becomes of the memory and of the others. */
+/* src/transport/polled/: a polling thread of the target or a copy executes each request once, with
+ * the right bytes. This holds whether or not any thread polls, and when memory disappears or other
+ * ranks die. */
 #include "asking.h"
 #include "memory/polled_area.h"
 #include "sync/accumulate_mutex.h"
@@ -20,8 +21,8 @@ enum {
     FEW_TRIES = 100
 };
 
-static char *
-    memory; /* of this process, private: a page of words, then a place for each rank, then a page that is not there */
+/* Of this process, private: a page of words, then a slot for each rank, then an unmapped page. */
+static char *memory;
 static uint32_t answered; /* requests of this rank */
 
 static void open_memory(struct oriel_window *window)
@@ -72,7 +73,7 @@ static void get(const struct oriel_remote *there, void *to, uint64_t len_bytes)
         team_expect(oriel_transport_cma.read(there, to, len_bytes) == ORIEL_OK);
 }
 
-/* What the word was. */
+/* Returns the previous value. */
 static int64_t add(struct oriel_window *window, int32_t target, uint64_t word, int64_t operand)
 {
     int64_t old = -1, sum;
@@ -126,7 +127,8 @@ static void write_and_read(struct oriel_window *window, int32_t target)
     team_expect(memcmp(in, out, len_bytes) == 0);
 }
 
-/* Rank 0 polls, more and less; the others ask it, and the next rank, which polls now and then. */
+/* Rank 0 polls at varying rates; the others send requests to it, and to the next rank, which polls
+ * now and then. */
 static void ask_all_the_time(struct oriel_window *window)
 {
     int64_t mine = 0;
@@ -177,7 +179,7 @@ static uint64_t own_word(void)
     return oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
 }
 
-static uint32_t left_in; /* the state in which the dead leaves its slots */
+static uint32_t left_in; /* the state in which the victim leaves its slots */
 
 static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum oriel_status *status)
 {
@@ -186,7 +188,8 @@ static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum o
     return oriel_polled_submit(there, &wanted, status);
 }
 
-/* The dead holds all slots.  Those that no thread executes are taken over, and what the dead asked is not done. */
+/* The victim owns all slots. Those that no thread executes are taken over, and the victim's
+ * requests are not executed. */
 static void die_with_slots(struct oriel_window *window)
 {
     int64_t word = -1;
@@ -211,7 +214,7 @@ static void die_with_slots(struct oriel_window *window)
     if (window->rank == 2) {
         bool is_answered = false;
         team_expect(
-            !ask_for_word(&there, &word, &status)); /* nobody polls: this takes a slot over */
+            !ask_for_word(&there, &word, &status)); /* no thread polls: this takes a slot over */
         team_flag_set(1, 1);
         const int tries = left_in != ORIEL_POLLED_TAKEN ? 100000 : 200;
         for (int i = 0; i < tries && !is_answered; i++)
@@ -237,7 +240,7 @@ static void polled_slots_of_the_dead_are_taken_over(void **state)
         team_run(3, die_with_slots);
 }
 
-/* Slots that a living process holds, and leaves with a request in them. */
+/* Slots that a living process owns, and leaves with a request in them. */
 static void hold_slots(struct oriel_window *window)
 {
     int64_t word = -1;
@@ -274,7 +277,7 @@ static void die_asked(struct oriel_window *window)
     }
     struct oriel_remote there = place_at(window, 1, 0);
     if (left_in == ORIEL_POLLED_TAKEN) {
-        if (fork() == 0) { /* in the place of a thread of the target, which gets as far as T1 */
+        if (fork() == 0) { /* instead of a thread of the target, and reaches T1 */
             uint32_t asked = ORIEL_POLLED_ASKED;
             for (unsigned i = 0;
                  !atomic_compare_exchange_weak(&there.polled->slots[i % ORIEL_POLLED_SLOTS].state,
@@ -303,11 +306,12 @@ static void polled_target_that_dies_is_reported(void **state)
     team_run(2, die_asked);
 }
 
-/* --- memory that is gone --- */
+/* --- unmapped memory --- */
 
 enum { NOTHING = 0, READS = 1 << ORIEL_POLLED_READ, EVERYTHING = 15 };
 
-/* Each operation on a word, while the target polls; which of them it must serve. */
+/* Each operation on a word, while the target polls, and the operations that the target must
+ * execute. */
 static void expect_served(const struct oriel_remote *there, unsigned operations)
 {
     for (unsigned operation = ORIEL_POLLED_WRITE; operation <= ORIEL_POLLED_SWAP; operation++) {
@@ -328,7 +332,8 @@ static void expect_served(const struct oriel_remote *there, unsigned operations)
     }
 }
 
-/* What the target does with its last page before each step, and what it then serves there. */
+/* What the target does to its last page before each step, and the operations that it then executes
+ * there. */
 static const struct {
     int protection;
     unsigned served;
@@ -339,16 +344,16 @@ static const struct {
              {PROT_NONE, NOTHING}};
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
-static bool target_waits; /* for the origin between two steps, not the other way round */
+static bool target_waits; /* for the origin between two steps, not vice versa */
 
-/* A wait that is over at once. */
+/* A wait that ends at once. */
 static void begin_wait(void)
 {
     _Atomic uint32_t word = 1, sleepers = 0;
     team_expect(oriel_wait_slow(&word, &sleepers, ORIEL_WAIT_EQUAL, 1, NULL) == ORIEL_OK);
 }
 
-/* Memory that disappears, or cannot be written any more: the target refuses, lives, and serves on. */
+/* Memory that is unmapped or becomes read-only: the target refuses, survives, and serves on. */
 static void ask_for_nothing(struct oriel_window *window)
 {
     open_memory(window);
@@ -368,7 +373,7 @@ static void ask_for_nothing(struct oriel_window *window)
         }
         team_flag_await(0, i + 1);
         if (!target_waits)
-            (void)oriel_polled_poll(); /* the host's, which brings a message */
+            (void)oriel_polled_poll(); /* the host's, which delivers a message */
         expect_served(&gone, steps[i].served);
         expect_served(&half, steps[i].served);
         expect_served(&there, EVERYTHING);

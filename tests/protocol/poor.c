@@ -1,5 +1,5 @@
-/* Stands between the net and its pools of buffers, and between Oriel and calloc; linked with --wrap=oriel_pool_take and
- * --wrap=calloc.  Tests of messages say whom nothing is given. */
+/* Replaces the net's buffer allocation and Oriel's calloc; linked with --wrap=oriel_pool_take and
+ * --wrap=calloc. Tests of messages select the threads whose allocations fail. */
 #include "poor.h"
 
 #include "transport/ucx/internal.h"

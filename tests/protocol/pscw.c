@@ -1,6 +1,6 @@
-/* src/sync/pscw.c: a start is matched by peer, posts that come early are kept, and each step publishes what came before it.
- * Every pair of ranks has its own words in the windows, so that nothing but post, start, complete and wait orders them.  How
- * partners find each other's counters is tested in partners.c. */
+/* src/sync/pscw.c: a start is matched by peer, early posts are stored, and each step publishes the
+ * stores before it. Every pair of ranks has its own words in the windows, so only post, start,
+ * complete and wait order them. partners.c tests how partners find each other's counters. */
 #include "fabricate.h"
 #include "sync/pscw_counters.h"
 
@@ -45,13 +45,14 @@ static bool accesses(int32_t origin, int32_t target, uint64_t round)
     return (mixed >> 40) % 3 == 0;
 }
 
-/* The word that origin writes at target: that of a round is not written again before the exposure is over. */
+/* The word that origin writes at target. It is not written again before the exposure of its round
+ * has ended. */
 static volatile uint64_t *word_of(struct oriel_window *window, int32_t target, int32_t origin)
 {
     return fabricate_memory(window, target) + origin;
 }
 
-/* What the target stores before its post, for origins to see after their start. */
+/* The target stores it before its post; origins check it after their start. */
 static volatile uint64_t *mark_of(struct oriel_window *window, int32_t target)
 {
     return fabricate_memory(window, target) + TEAM_MOST;
@@ -101,7 +102,7 @@ static void pscw_c1_c3_publish_stores(void **state)
     team_run_sizes(random_groups);
 }
 
-/* All counters of all pairs are about to wrap. */
+/* All counters of all pairs are about to wrap around. */
 static void random_groups_across_the_wrap(struct oriel_window *window)
 {
     for (int32_t i = 0; i < window->n; i++) {
@@ -119,7 +120,7 @@ static void pscw_counts_across_the_wrap(void **state)
     team_run(4, random_groups_across_the_wrap);
 }
 
-/* Rank 0 starts towards rank 1; rank 2's post must not let it in. */
+/* Rank 0 starts towards rank 1; rank 2's post must not end its wait. */
 static void post_of_another(struct oriel_window *window)
 {
     const int32_t zero = 0;
@@ -153,8 +154,8 @@ static void pscw_matches_by_peer(void **state)
     team_run(3, post_of_another);
 }
 
-/* Rank 1 posts its next epoch while rank 0 is busy with rank 2: that post is there when rank 0 comes back, and there is one
- * for each start. */
+/* Rank 1 posts its next epoch while rank 0 is busy with rank 2. Rank 0 finds that post when it
+ * returns, and one post for each start. */
 static void post_early(struct oriel_window *window)
 {
     const int32_t zero = 0;
@@ -193,7 +194,7 @@ static void pscw_keeps_early_posts(void **state)
     team_run(3, post_early);
 }
 
-/* One post lets in one start: the second waits for the second post. */
+/* One post allows one start: the second waits for the second post. */
 static void start_twice(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
@@ -217,7 +218,8 @@ static void pscw_c2_takes_one_post_for_each_start(void **state)
     team_run(2, start_twice);
 }
 
-/* And one complete ends one exposure: wait and test, in turn, return after the origin's stores of their own epoch. */
+/* And one complete ends one exposure: wait and test, in turn, return after the origin's stores of
+ * their own epoch. */
 static void expose_twice(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
@@ -277,7 +279,8 @@ static void pscw_test_that_succeeds_ends_the_epoch(void **state)
     team_run(2, test_once);
 }
 
-/* With the other rank six times, with oneself twice, and so on: the first of each kind names the members. */
+/* Six epochs with the other rank, two with the rank itself, and so on: the first of each kind names
+ * the members. */
 static void same_members_again(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
@@ -297,7 +300,7 @@ static void same_members_again(struct oriel_window *window)
     }
 }
 
-/* As another thread would find them at the wrong moment. */
+/* As another thread would find them halfway through a call. */
 static void half_way(struct oriel_window *window)
 {
     const uint32_t before = window->epoch;

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Runs the tests of the protocols with threads in the place of processes, built so that every race is reported: none may be.
+"""Runs the protocol tests with threads instead of processes under ThreadSanitizer, without a race.
 
-Then the same with one ordering weakened at a time: the test that is named in the row must be reported, which shows that the
-silence of the unchanged sources means something.  x86-64 gives these orderings for nothing; here they count as C11 has them.
-All is built in a temporary folder, as mutants.py does.  The status is 0 when all is as said, 77 without a compiler that can."""
+Then weakens one ordering at a time: the sanitiser must report a race in the row's test. That shows
+that a clean run of the unchanged sources has meaning. x86-64 provides these orderings for free;
+here they count as C11 defines them. Builds in a temporary folder, as mutants.py does. The exit
+status is 0 on success, 77 if the compiler does not support the sanitiser."""
 
 import argparse
 import os
@@ -15,16 +16,16 @@ import tempfile
 from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, tell_stale_rows
 
 FLAGS = ("-g", "-fsanitize=thread", "-Wno-tsan")
-LIMIT_S = 20  # of one team
+LIMIT_S = 20  # per team
 RACE = "WARNING: ThreadSanitizer"
 
-# (file, [(text, replacement), ...], program, test, what is weakened)
+# (file, [(text, replacement), ...], program, test, the weakened ordering)
 WEAKENED = [
     ("base/wait.h", [("atomic_fetch_add_explicit(&event->value, 1, memory_order_seq_cst);",
                       "atomic_fetch_add_explicit(&event->value, 1, memory_order_relaxed);")],
      "event", "event_publishes_stores", "W1: a signal releases"),
     ("base/wait.h", [("oriel_wait_reached(oriel_load_acquire(word),", "oriel_wait_reached(oriel_load_relaxed(word),")],
-     "barrier", "barrier_b2_publishes_stores", "a wait that need not wait acquires"),
+     "barrier", "barrier_b2_publishes_stores", "a wait that finds its value at once acquires"),
     ("base/wait.c", [("if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))\n            return true",
                       "if (oriel_wait_reached(oriel_load_relaxed(word), condition, wanted))\n            return true")],
      "event", "event_publishes_stores", "a wait that spins acquires"),
@@ -60,14 +61,14 @@ WEAKENED = [
                       "memory_order_relaxed,")],
      "gate_joins", "gate_g6_sees_stores_of_writers", "G6 acquires"),
     ("sync/lock_all_gate.c", [("(void)atomic_load_explicit(&gate->word, memory_order_acquire);", "")],
-     "gate", "gate_g5_publishes_stores_to_lock_all", "G4 acquires what G2 releases, which is the whole word"),
+     "gate", "gate_g5_publishes_stores_to_lock_all", "G4 acquires the whole word, which G2 releases"),
     ("sync/accumulate_mutex.c", [("as, memory_order_acquire,", "as, memory_order_relaxed,")],
      "mutex", "mutex_p1_publishes_stores", "M1 acquires"),
     ("sync/accumulate_mutex.c", [("0, memory_order_release) & ASLEEP", "0, memory_order_relaxed) & ASLEEP")],
      "mutex", "mutex_p1_publishes_stores", "M3 releases"),
     ("sync/atomic_mode.c", [("for (int i = 0; atomic_load_explicit(&slot->inside, memory_order_seq_cst) != 0; i++)",
                          "for (int i = 0; oriel_load_relaxed(&slot->inside) != 0; i++)")],
-     "singles", "singles_p1_stay_out_of_bulk_updates", "P2: B2 acquires what S4 releases"),
+     "singles", "singles_p1_stay_out_of_bulk_updates", "P2: B2 acquires from S4's release"),
     ("sync/atomic_mode.c", [("oriel_store_release(&control->bulk, 0); /* C2 */", "oriel_store_relaxed(&control->bulk, 0);"),
                         ("atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);",
                          "atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_relaxed);")],
@@ -93,7 +94,7 @@ WEAKENED = [
 
 
 def run(program, test=None):
-    """Status and output."""
+    """Returns the exit status and the output."""
     environment = dict(os.environ, PROTOCOL_THREADS="1", PROTOCOL_LIMIT_S=str(LIMIT_S), TSAN_OPTIONS="halt_on_error=1")
     command = [program] + ([test] if test else [])
     result = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
@@ -101,7 +102,7 @@ def run(program, test=None):
 
 
 def can_report(cc, folder):
-    """Whether a program with threads builds and runs under the sanitiser here."""
+    """Whether a threaded program builds and runs under the sanitiser on this system."""
     source = os.path.join(folder, "try.c")
     with open(source, "w", encoding="utf-8") as file:
         file.write("int main(void) { return 0; }\n")
@@ -159,7 +160,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--tree", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
+    parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
     if arguments.rows:
         return 1 if tell_stale_rows(arguments.tree, WEAKENED) else 0

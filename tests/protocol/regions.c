@@ -1,5 +1,5 @@
-/* src/create/regions.c: an origin sees a table of regions as it was at one moment, whatever the owner does to it meanwhile.
- * Addresses are numbers here; nothing is moved. */
+/* src/create/regions.c: an origin sees a consistent table of regions, whatever the owner does to it
+ * meanwhile. Addresses are plain numbers here; nothing is moved. */
 #include "fabricate.h"
 #include "rma/region_lookup.h"
 #include "create/regions.h"
@@ -12,10 +12,10 @@ static struct oriel_window *with_regions(struct oriel_window *window)
     return window;
 }
 
-/* The middle of longer pieces has a place in the file, which tells where it begins. */
+/* The middle of a longer region has an offset in the file, from which its beginning follows. */
 static void attach(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
 {
-    static struct oriel_memory_range kept[KEPT][3]; /* more than there are regions at a time */
+    static struct oriel_memory_range kept[KEPT][3]; /* more than there are regions at any time */
     static unsigned used;
     struct oriel_memory_range *parts = kept[used++ % KEPT];
     uint64_t third = len_bytes / 3;
@@ -38,7 +38,7 @@ static bool holds(struct oriel_window *window, uint64_t start, uint64_t len_byte
     return oriel_region_lookup_hold(window, 0, start, len_bytes);
 }
 
-/* The region around an address is there whole, with its own place. */
+/* The region around an address is complete, with its own offset. */
 static bool is_whole(struct oriel_window *window, uint64_t address)
 {
     struct oriel_region_lookup found;
@@ -51,8 +51,8 @@ static uint64_t steady(uint64_t i)
     return FAR + i * SPACING;
 }
 
-/* Two regions that are never there together take turns on one range, among others that move up and down in the table: in
- * front of the steady ones, so that all of them shift. */
+/* Two regions that never exist together alternate on one range. Others move up and down in the
+ * table before the steady ones, so all of those shift. */
 static void change_table(struct oriel_window *window)
 {
     bool first_shape = true;
@@ -108,7 +108,7 @@ static void regions_p2_lookups_see_one_table(void **state)
     team_run_sizes(one_table_at_a_time);
 }
 
-/* What an origin remembers is worth nothing once the owner has changed the table and said so. */
+/* Cached lookups are invalid once the owner has changed the table and published that. */
 static void attach_and_detach_in_turn(struct oriel_window *window)
 {
     with_regions(window);
@@ -117,7 +117,7 @@ static void attach_and_detach_in_turn(struct oriel_window *window)
             attach(window, steady(round % 3), LENGTH + round);
         team_meet();
         team_expect(holds(window, steady(round % 3), LENGTH + round));
-        team_expect(holds(window, steady(round % 3), LENGTH + round)); /* remembered */
+        team_expect(holds(window, steady(round % 3), LENGTH + round)); /* cached */
         team_expect(!holds(window, steady(round % 3), LENGTH + round + 1));
         team_meet();
         if (window->rank == 0)
@@ -137,7 +137,7 @@ static void regions_p1_changes_are_seen_by_who_remembers(void **state)
     team_run_sizes(attach_and_detach_in_turn);
 }
 
-/* The table outgrows its place again and again. */
+/* The table outgrows its space repeatedly. */
 static void grow_table(struct oriel_window *window)
 {
     with_regions(window);
@@ -167,7 +167,7 @@ static void regions_p3_growth_loses_nothing(void **state)
     team_run_sizes(grow_table);
 }
 
-/* The owner dies while its next table is half made: the present one stays. */
+/* The owner dies while its next table is half built: the present one remains. */
 static void die_in_a_change(struct oriel_window *window)
 {
     with_regions(window);
@@ -192,7 +192,7 @@ static void regions_of_a_killed_owner_stay(void **state)
     team_run(3, die_in_a_change);
 }
 
-/* A lookup is not kept waiting by an owner that changes its table all the time. */
+/* An owner that changes its table all the time does not delay a lookup forever. */
 static void change_without_end(struct oriel_window *window)
 {
     with_regions(window);

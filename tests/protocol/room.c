@@ -1,8 +1,10 @@
-/* Visits to a room: each announces itself, looks around, loses some time and looks around again.  The announcements are
- * sequentially consistent, so that of two who are inside together at least one sees the other.  Tests of locks call. */
+/* Visits to a room: each visit announces itself, checks for others, pauses and checks again. The
+ * announcements are sequentially consistent, so of two ranks that are inside together at least one
+ * sees the other. */
 #include "room.h"
 
-/* Where races are reported, the announcements must order nothing: what orders the plain words is then the lock alone. */
+/* Where races are reported, the announcements must not order anything: then only the lock orders
+ * the plain words. */
 enum { ORDER = TEAM_SANITIZED ? memory_order_relaxed : memory_order_seq_cst };
 
 static uint32_t come(_Atomic uint32_t *visitors)

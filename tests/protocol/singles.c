@@ -1,5 +1,6 @@
-/* src/sync/atomic_mode.c: single updates by instructions of their own and bulk updates by plain loops lose nothing of each other, and
- * singles are free again when bulk updates stop.  Bulk updates here take long between load and store. */
+/* src/sync/atomic_mode.c: single updates by atomic instructions and bulk updates by plain loops
+ * lose none of each other's updates. Singles are free again when bulk updates stop. Bulk updates
+ * here pause between load and store. */
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 #include "fabricate.h"
@@ -31,7 +32,7 @@ static void update_single(struct oriel_window *window, int32_t target, unsigned 
     oriel_accumulate_mutex_unlock(window, target);
 }
 
-/* The first one again: what the target has learnt is forgotten, so that singles are free soon. */
+/* As the first one: the target's state is reset, so singles are free soon. */
 static void update_bulk_anew(struct oriel_window *window, int32_t target, bool anew)
 {
     uint64_t *words = fabricate_memory(window, target);
@@ -57,7 +58,8 @@ static bool is_bulk(const struct oriel_window *window, int32_t target)
     return atomic_load(&oriel_window_control(window, target)->bulk) != 0;
 }
 
-/* Rank 0's words and the last rank's, now and then with enough singles in a row to set them free. */
+/* The words of rank 0 and of the last rank, now and then with enough singles in a row to set them
+ * free. */
 static void update_both(struct oriel_window *window)
 {
     uint64_t mine[2] = {0, 0};
@@ -93,14 +95,14 @@ static void singles_p1_stay_out_of_bulk_updates(void **state)
     team_run_sizes(update_both);
 }
 
-/* One rank is inside of a single when another begins a bulk update. */
+/* One rank is inside a single update when another begins a bulk update. */
 static void wait_for_single(struct oriel_window *window)
 {
     if (window->rank == 0) {
         _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, 1);
         team_expect(inside != NULL);
         team_meet();
-        team_flag_await(2, 1); /* the other is about to look */
+        team_flag_await(2, 1); /* the other rank is about to check */
         for (int i = 0; i < 50; i++)
             sched_yield();
         atomic_store(&team->flags[3], 1);
@@ -138,14 +140,14 @@ static void set_free(struct oriel_window *window)
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW - 1; i++)
             update_single(window, 1, 0);
         team_expect(is_bulk(window, 1));
-        update_bulk(window, 1); /* begins the row anew */
+        update_bulk(window, 1); /* restarts the count of singles */
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++) {
             team_expect(is_bulk(window, 1));
             update_single(window, 1, 0);
         }
         team_expect(!is_bulk(window, 1));
         team_expect(atomic_load(&window->common->bulk_targets) == 0);
-        update_bulk(window, 1); /* comes after all: the next time they wait twice as long */
+        update_bulk(window, 1); /* arrives after all: the next wait is twice as long */
         for (int i = 0; i < 2 * ORIEL_SINGLES_IN_A_ROW; i++) {
             team_expect(is_bulk(window, 1));
             update_single(window, 1, 0);
@@ -182,7 +184,7 @@ static void *claim(void *with_slot)
     return NULL;
 }
 
-/* Twice, so that the second crowd needs the slots of the first. */
+/* Twice, so the second crowd needs the slots of the first. */
 static void come_in_crowds(struct oriel_window *window)
 {
     for (int crowds = 0; crowds < 2 && window->rank == 0; crowds++) {
@@ -199,7 +201,8 @@ static void come_in_crowds(struct oriel_window *window)
         }
         pthread_barrier_destroy(&crowd.all_there);
         team_expect(slots <= ORIEL_ATOMIC_MODE_SLOTS &&
-                    slots >= ORIEL_ATOMIC_MODE_SLOTS - 2); /* ranks that are threads have theirs, too */
+                    /* ranks that are threads have slots, too */
+                    slots >= ORIEL_ATOMIC_MODE_SLOTS - 2);
         update_bulk(window, 1);
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++)
             update_single(window, 1, 0);

@@ -1,6 +1,6 @@
-/* Makes teams and looks after them: one process that fails, or the time limit, ends the others.  The parent never starts a
- * memory file, nor a thread.  Here, too, is the place where protocols lose time at random, and the count of sleeps that nobody
- * ended. */
+/* Starts teams and supervises them: a process that fails, or the time limit, ends the others. The
+ * parent never creates a memory file or a thread. The file also has the random delays of the
+ * protocols, and the count of sleeps that no signal ended. */
 #include "team.h"
 
 #include "fabricate.h"
@@ -42,14 +42,14 @@ uint64_t team_random(void)
 
 void (*team_at_delay)(void);
 
-/* What the protocols call between the steps of their arguments. */
+/* The protocols call it between the steps of their arguments. */
 void oriel_delay(void)
 {
     if (team_at_delay != NULL) {
         team_at_delay();
         return;
     }
-    if (random_state == 0) /* a thread of its own */
+    if (random_state == 0) /* an additional thread */
         random_state = (team->seed ^ (uint64_t)gettid()) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     uint64_t random = team_random();
     switch (random % 16) {
@@ -69,8 +69,8 @@ void oriel_delay(void)
     }
 }
 
-/* All of Oriel's system calls by number pass here (the linker's --wrap).  A sleep is made as long as it may ever be, so that
- * who depends on a wake shows. */
+/* All of Oriel's system calls by number pass here (the linker's --wrap). A sleep gets the longest
+ * timeout, so a missing wake shows. */
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 
@@ -79,7 +79,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     static const struct timespec longest = {.tv_nsec = 100000000};
     bool waits = number == SYS_futex && b == FUTEX_WAIT;
     if (waits && gettid() != getpid())
-        waits = false; /* an agent sleeps until it is asked: without a wake it never ends */
+        waits = false; /* an agent sleeps until a request: without a wake it never ends */
     if (waits) {
         const struct timespec *limit = (const struct timespec *)(uintptr_t)d;
         team_expect(limit != NULL && limit->tv_sec == 0 && limit->tv_nsec <= longest.tv_nsec);
@@ -181,7 +181,7 @@ bool team_goes_on(uint32_t round)
     uint32_t last_round = atomic_load(&team->last_round);
     return last_round == 0 ||
            round <=
-               last_round; /* all know of it: rank 0 decided before the last meeting of theirs */
+               last_round; /* all know it: rank 0 decided before their last meeting */
 }
 
 static void rank_run(int32_t rank, team_body *body)
@@ -206,7 +206,7 @@ static void *thread_run(void *context)
     return NULL;
 }
 
-/* All ranks in this process.  One that fails ends it, and the others with it. */
+/* All ranks in this process. A rank that fails ends it, and the others with it. */
 static void threads_run(team_body *body)
 {
     pthread_t threads[TEAM_MOST];
@@ -226,7 +226,7 @@ static void process_run(int32_t first_rank, team_body *body)
         threads_run(body);
     else
         rank_run(first_rank, body);
-    _exit(0); /* also where a sanitiser changes the status of a process in which it saw something */
+    _exit(0); /* also if a sanitiser changes the exit status after a report */
 }
 
 static bool ended_well(int32_t rank, const siginfo_t *info)
@@ -236,7 +236,8 @@ static bool ended_well(int32_t rank, const siginfo_t *info)
     return info->si_code == CLD_EXITED && info->si_status == 0;
 }
 
-/* Looks at every process that is not known to have ended; returns how many have not, -1 when one has failed. */
+/* Checks every process that is not known to have ended. Returns the number of those that have not,
+ * -1 if one has failed. */
 static int look(const pid_t *pids, int32_t processes, bool *ended)
 {
     int running = 0;
@@ -287,7 +288,7 @@ void team_run(int32_t n, team_body *body)
     for (int32_t i = 0; i < processes; i++) {
         if (!ended[i])
             kill(pids[i], SIGKILL);
-        waitpid(pids[i], NULL, 0); /* fails where the process has been reaped */
+        waitpid(pids[i], NULL, 0); /* fails if the process has been reaped */
     }
     munmap(team, sizeof *team);
     assert_int_equal(running, 0);

@@ -1,5 +1,5 @@
-/* src/sync/ticket.c by itself: a writer is alone, readers share, and all come in the order of their places.
- * The lock is that of rank 0's control; no gate and no access words are involved. */
+/* src/sync/ticket.c alone: a writer is alone, readers share, and all enter in the order of their
+ * places. The lock is that of rank 0's control words; no gate and no access words are involved. */
 #include "room.h"
 #include "sync/ticket.h"
 
@@ -12,7 +12,7 @@ static struct oriel_ticket *the_lock(const struct oriel_window *window)
     return &oriel_window_control(window, 0)->lock;
 }
 
-/* How many have come so far, while neither half has wrapped. */
+/* The number of arrivals so far, while neither half has wrapped around. */
 static uint32_t came(struct oriel_ticket *lock)
 {
     uint64_t queue = atomic_load(&lock->queue);
@@ -31,7 +31,7 @@ static void acquire(struct oriel_ticket *lock, bool exclusive)
     team_expect(oriel_ticket_lock(lock, exclusive, NULL) == ORIEL_OK);
 }
 
-/* A plain word, incremented by everybody: every increment must see the one before. */
+/* All ranks increment a plain word: every increment must see the one before. */
 static void count_up(struct oriel_window *window)
 {
     volatile uint64_t *word = fabricate_memory(window, 0);
@@ -81,7 +81,7 @@ static void ticket_excludes(void **state)
     team_run_sizes(visit_often);
 }
 
-/* Both halves of the queue are about to wrap. */
+/* Both halves of the queue are about to wrap around. */
 static void start_before_the_wrap(struct oriel_ticket *lock, uint32_t rounds)
 {
     uint32_t count = UINT32_MAX - rounds;
@@ -100,7 +100,7 @@ static void visit_across_the_wrap(struct oriel_window *window)
         visit(window, 20);
         team_meet();
         expect_free(lock);
-        /* all that came, and the ticket that the wrap of the readers has added */
+        /* all arrivals, and the ticket that the wrap of the readers has added */
         team_expect(came(lock) == 2 * (UINT32_MAX - 5) + (uint32_t)window->n * 20 + 1);
         team_meet();
     }
@@ -129,7 +129,8 @@ static void ticket_shares(void **state)
     team_run_sizes(share);
 }
 
-/* The reader that makes the count wrap waits for no other one, and a writer behind waits for all of them. */
+/* The reader whose count wraps around waits for no other reader, and a writer after it waits for
+ * all of them. */
 static void share_across_the_wrap(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
@@ -157,8 +158,8 @@ static void ticket_shares_across_the_wrap(void **state)
     team_run_sizes(share_across_the_wrap);
 }
 
-/* Rank 0 holds the lock while the others queue up one after the other; everybody counts how many came in before.  No two
- * readers stand next to each other, so that there is only one right order. */
+/* Rank 0 holds the lock while the others queue one after the other. Each rank counts the ranks that
+ * entered before it. No two readers are adjacent, so there is only one right order. */
 static void queue_up(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
@@ -194,7 +195,7 @@ static void ticket_is_fifo(void **state)
     team_run(MEMBERS, queue_up);
 }
 
-/* A reader that comes behind a waiting writer does not overtake it, though a reader holds the lock. */
+/* A reader queued after a waiting writer does not overtake it, though a reader holds the lock. */
 static void come_behind(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
@@ -222,13 +223,14 @@ static void ticket_readers_do_not_overtake(void **state)
     team_run(3, come_behind);
 }
 
-/* How often each rank has been inside, by kind.  Counted inside. */
+/* The number of times each rank has been inside, by kind. Counted inside. */
 struct shares {
     _Atomic uint32_t visits[2][TEAM_MOST];
 };
 
-/* Whoever has a place in the queue is overtaken by nobody: until it is in, each of the others comes in once at most, from the
- * place that it had already.  What readers do among themselves is no overtaking. */
+/* No rank overtakes a rank that has a place in the queue: until its turn, each of the others enters
+ * at most once, from the place that it had already. The order among readers does not count as
+ * overtaking. */
 static void look_who_overtakes(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
@@ -259,7 +261,8 @@ static void ticket_overtakes_nobody(void **state)
     team_run_sizes(look_who_overtakes);
 }
 
-/* A sleeper is woken, not found out by its time limit: of many sleeps, few last to the limit. */
+/* A sleeper is woken, rather than ended by its time limit: of many sleeps, few last to the
+ * limit. */
 static void wake(struct oriel_window *window, bool holder_is_exclusive, bool exclusive)
 {
     struct oriel_ticket *lock = the_lock(window);

@@ -1,5 +1,5 @@
-/* What rma/accumulate.c does with one run of elements that are reached by copies, for rma/deferred.c: of the folder rma/ only what
- * these tests are about is part of them. */
+/* Replaces, for rma/deferred.c, the part of rma/accumulate.c that updates one run of elements
+ * reached by copies. Only the files of rma/ under test are linked. */
 #include "fabricate.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"

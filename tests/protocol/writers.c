@@ -1,5 +1,5 @@
-/* src/transport/remote_writers.c: who writes while things move loses nothing, and is waited for; who moves them waits for no longer than
- * it must.  Rank 0 is the target, the others write. */
+/* src/transport/remote_writers.c: concurrent writers lose nothing while pages move, and the mover
+ * waits for them no longer than it must. Rank 0 is the target; the others write. */
 #include "writing.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void move_now_and_then(struct oriel_window *window)
     for (uint64_t round = 1; round <= 30; round++) {
         if (window->rank == 0) {
             halt_at_last(writers_of(window));
-            usleep(3000); /* the writers wait, asleep in the end */
+            usleep(3000); /* the writers wait, asleep at the end */
             move_words(room_of(window));
             oriel_remote_writers_resume(writers_of(window));
         } else {
@@ -41,9 +41,9 @@ static void move_now_and_then(struct oriel_window *window)
         }
         team_meet();
     }
-    team_expect(
-        team_timeouts <
-        15); /* of 30: a machine may be busy, but who is never woken sleeps to the limit each time */
+    /* Of 30: a busy core allows for some, but a writer that is never woken sleeps to the limit each
+     * time. */
+    team_expect(team_timeouts < 15);
 }
 
 static void writers_m4_wakes_those_who_wait(void **state)
@@ -53,7 +53,7 @@ static void writers_m4_wakes_those_who_wait(void **state)
     team_run(4, move_now_and_then);
 }
 
-/* Longer than anybody waits without asking whether the target lives. */
+/* Longer than any writer waits without a check whether the target lives. */
 static void move_for_long(struct oriel_window *window)
 {
     if (window->rank == 0) {
@@ -77,7 +77,7 @@ static void writers_e3_waits_while_the_target_lives(void **state)
     team_run(4, move_for_long);
 }
 
-/* Who lives is waited for, however long within the limit. */
+/* The mover waits for a living writer, up to the limit. */
 static void hold_for_long(struct oriel_window *window)
 {
     for (uint32_t round = 1; round <= 3; round++) {
@@ -104,7 +104,7 @@ static void writers_m2_waits_for_the_living(void **state)
     team_run(2, hold_for_long);
 }
 
-/* A copy that does not end: nothing moves unless it must, and writers go on afterwards. */
+/* A copy that does not end: pages move only if they must, and writers continue afterwards. */
 static void hold_for_ever(struct oriel_window *window)
 {
     struct oriel_remote_writers *writers = writers_of(window);

@@ -1,10 +1,10 @@
-/* src/transport/remote_writers.c: writers die wherever they are, targets die while pages move.  Nobody waits in vain, and who lives
- * loses no write. */
+/* src/transport/remote_writers.c: writers die at random steps, and targets die while pages move. No
+ * wait is endless, and living writers lose no write. */
 #include "writing.h"
 
 #include "../unit/many_signals.h"
 
-/* Killed with a slot, which the mover gets back at once. */
+/* Killed while it owns a slot, which the mover takes back at once. */
 static void die_inside(struct oriel_window *window)
 {
     struct oriel_remote_writers *writers = writers_of(window);
@@ -36,7 +36,7 @@ static void writers_that_are_dead_are_not_waited_for(void **state)
     team_keeps_zombies = true;
 }
 
-/* A slot whose process has a number that another process has now. */
+/* A slot whose process id belongs to another process now. */
 static void leave_slots_of_the_past(struct oriel_window *window)
 {
     struct oriel_remote_writers *writers = writers_of(window);
@@ -57,7 +57,7 @@ static void another_process_with_the_number_is_another(void **state)
     team_run(2, leave_slots_of_the_past);
 }
 
-/* All slots are the dead's: who wants to write takes one over. */
+/* Dead processes own all slots: the next writer takes one over. */
 static void die_with_all_slots(struct oriel_window *window)
 {
     struct oriel_remote_writers *writers = writers_of(window);
@@ -84,7 +84,7 @@ static void slots_of_the_dead_are_taken_over(void **state)
     team_run(4, die_with_all_slots);
 }
 
-/* Writers are killed wherever they are: pages move all the same, and the others lose nothing. */
+/* Writers are killed at random steps: pages move all the same, and the others lose nothing. */
 static void kill_writers(struct oriel_window *window)
 {
     uint64_t value = 0;
@@ -115,7 +115,8 @@ static void writers_killed_anywhere_keep_nobody_waiting(void **state)
         team_run(4, kill_writers);
 }
 
-/* The target is killed while pages move; writers are let in, and the kernel tells them. */
+/* The target is killed while pages move. Writers are let in, and the kernel returns an error to
+ * them. */
 static void die_moving(struct oriel_window *window)
 {
     struct oriel_remote_writers *writers = writers_of(window);
@@ -144,7 +145,7 @@ static void writers_do_not_wait_for_a_dead_target(void **state)
     team_run(4, die_moving);
 }
 
-/* The same to writers whose sleeps are all interrupted. */
+/* The same for writers whose sleeps are all interrupted. */
 static void die_moving_amid_signals(struct oriel_window *window)
 {
     if (window->rank != 0)

@@ -1,5 +1,6 @@
-/* What writers.c and writers_deaths.c share: words of rank 0 that a plain copy moves from one place to another, as promotion
- * moves pages, and writers that find their place first and write some time later, as the kernel does. */
+/* Shared by writers.c and writers_deaths.c: words of rank 0 that a plain copy moves from one
+ * location to another, as promotion moves pages. Writers read the location first and write some
+ * time later, as the kernel does. */
 #ifndef ORIEL_TESTS_PROTOCOL_WRITING_H
 #define ORIEL_TESTS_PROTOCOL_WRITING_H
 
@@ -7,9 +8,9 @@
 
 #include "transport/remote_writers.h"
 
-/* In rank 0's memory, protected by the protocol alone. */
+/* In rank 0's memory; only the protocol protects it. */
 struct room {
-    uint64_t where; /* which of the two places holds the words */
+    uint64_t where; /* which of the two locations has the words */
     uint64_t words[2][TEAM_MOST];
 };
 
@@ -23,7 +24,7 @@ static inline struct oriel_remote_writers *writers_of(const struct oriel_window 
     return oriel_file_remote_writers(window->group->peers[0]->base);
 }
 
-/* The other place has nonsense while it is not used. */
+/* The unused location is filled with garbage. */
 static inline void move_words(struct room *room)
 {
     uint64_t to = 1 - room->where;
@@ -35,7 +36,8 @@ static inline void move_words(struct room *room)
     room->where = to;
 }
 
-/* As the kernel does it: looks where, and writes there some time later.  The last write must be there. */
+/* As the kernel does: reads the location, and writes there some time later. The last write must be
+ * there. */
 static inline void write_word(struct oriel_window *window, uint64_t value)
 {
     struct room *room = room_of(window);
@@ -49,7 +51,8 @@ static inline void write_word(struct oriel_window *window, uint64_t value)
     oriel_remote_writers_leave(slot);
 }
 
-/* M1 and M2 by one who takes no refusal: on a busy machine a writer may be without a processor for longer than the limit. */
+/* M1 and M2, repeated until they succeed: on a busy node a writer may be without a processor for
+ * longer than the limit. */
 static inline void halt_at_last(struct oriel_remote_writers *writers)
 {
     while (oriel_remote_writers_halt(writers, oriel_file_identity(), false) != ORIEL_OK)

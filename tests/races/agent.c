@@ -1,4 +1,5 @@
-/* As others.c, for the agent of transport/agent/: whatever it executes is the access of another process of this machine. */
+/* As others.c, for the agent of transport/agent/: its accesses count as those of another process on
+ * this node. */
 #include "others.h"
 
 #include "transport/agent/agent.h"

@@ -1,5 +1,6 @@
-/* As others.c: what the agent's thread reads of a window to answer another machine is copied into a message, and that is the other
- * process's access.  Apart from it, since two parts of the library have a struct oriel_ucx_buffer. */
+/* As others.c: the agent's thread copies a window's memory into a message to answer another node,
+ * and that copy counts as the other process's access. A separate file, because two parts of the
+ * library have a struct oriel_ucx_buffer. */
 #include "others.h"
 
 #include "transport/ucx/coalesce.h"

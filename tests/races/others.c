@@ -1,7 +1,8 @@
-/* Builds for ThreadSanitizer alone: what the agent's thread does to a window's memory for an origin on another machine is that
- * process's access, and ordered by what the two processes tell each other, of which the sanitizer sees nothing; a suppression
- * would take 0.3 ms for each element.  The linker puts these in front of the operations (src/CMakeLists.txt): in that thread
- * loads and stores inside them do not count.  What orders threads of one process, mutexes and atomics, still does. */
+/* Only for builds with ThreadSanitizer. When the agent's thread accesses a window's memory for an
+ * origin on another node, the access is that process's. Messages between the two processes order
+ * it, which the sanitizer does not see; a suppression would cost 0.3 ms per element. The linker
+ * wraps the operations (src/CMakeLists.txt): in that thread, loads and stores inside them do not
+ * count. Mutexes and atomics, which order threads of one process, still do. */
 #include "others.h"
 
 #include "rma/rma.h"

@@ -1,5 +1,5 @@
-/* Of others.c, answers.c and agent.c: puts a function that the linker wraps in front of the real one, inside which loads and
- * stores of the net's agent, or of whoever calls while the condition holds, do not count. */
+/* For others.c, answers.c and agent.c: wraps a function by the linker. Inside it, loads and stores
+ * of the net's agent, or of any caller while the condition holds, do not count. */
 #include <stdbool.h>
 
 extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/internal.h */

@@ -1,8 +1,10 @@
-/* Builds for ThreadSanitizer alone: between plain and native updates of one target (sync/atomic_mode.h) the order may go through
- * another process, of which the sanitizer sees nothing.  That process may have waited at this one's slots (B2) before it let the
- * accumulate lock go to a thread of this one; and it may have let the singles free again (C2) after a thread of this one had let
- * go of the lock.  Both are told here, where another process can have done it: whoever waits at the slots itself, and what the lock
- * orders, is looked at as everywhere.  That C2 releases is not, here: tests/protocol/races.py looks at that. */
+/* Only for builds with ThreadSanitizer. The order between plain and native updates of one target
+ * (sync/atomic_mode.h) may go through another process, which the sanitizer does not see. That
+ * process may have waited at this one's slots (B2) before it released the accumulate lock to a
+ * thread of this one. Or it may have set the singles free again (C2) after a thread of this one had
+ * released the lock. This file reports both orders to the sanitizer where another process can have
+ * caused them. A thread that waits at the slots itself, and the order by the lock, are checked as
+ * usual. That C2 releases is not checked here, but in tests/protocol/races.py. */
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 

@@ -1,4 +1,4 @@
-/* The same random numbers in each run of a unit test, so that what fails once fails again. */
+/* The same random numbers in each run of a unit test, so failures are reproducible. */
 #ifndef ORIEL_TESTS_UNIT_CHANCE_H
 #define ORIEL_TESTS_UNIT_CHANCE_H
 

@@ -1,4 +1,5 @@
-/* Processes of a team (check_team.h) that put to histories of the board, with random delays in the histories' code. */
+/* Processes of a team (check_team.h) that put to histories in the checker's shared memory, with
+ * random delays in the histories' code. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_PUTS_H
 #define ORIEL_TESTS_UNIT_CHECK_PUTS_H
 
@@ -8,7 +9,7 @@
 
 #include "check_team.h"
 
-/* Loses time now and then, so that orders that are merely likely do not stay so. */
+/* Delays now and then, so merely likely orders are broken. */
 void oriel_delay(void);
 void oriel_delay(void)
 {
@@ -42,9 +43,10 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
                                  .site = {1 + (uint64_t)kind, (uint32_t)rank, 1, 0}};
 }
 
-/* A test's processes put as a call does that comes again, and hold what can be held (callsite_cache.c), or all in the general way. */
+/* A test's processes put like a repeated call and cache what is possible (callsite_cache.c), or
+ * always take the general path. */
 static bool comes_again;
-static oriel_shm_offset kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the traits */
+static oriel_shm_offset kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the access kinds */
 static struct oriel_cell_entry *held;
 static oriel_tick held_since;
 
@@ -101,7 +103,7 @@ static oriel_shm_offset shared(int rank, oriel_shm_offset (*make)(uint64_t size_
     return place;
 }
 
-/* All that the others have done so far is known to this one. */
+/* This process learns all earlier accesses of the others. */
 static inline void know_all(int rank)
 {
     for (int other = 0; other < team->n; other++)
@@ -109,7 +111,7 @@ static inline void know_all(int rank)
             EXPECT(oriel_order_take_rank(other));
 }
 
-/* All leave the one, which goes, and come to another. */
+/* All leave the history, which is freed, and attach to another. */
 static inline oriel_shm_offset history_anew(int rank, oriel_shm_offset history)
 {
     oriel_history_leave(history);

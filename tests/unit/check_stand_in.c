@@ -1,5 +1,5 @@
-/* The stand-ins of check_stand_in.h.  Places are distances in one large mapping, given out from the bottom; what is freed is
- * filled with ones and lost.  No thread may use them beside another. */
+/* Replacements declared in check_stand_in.h. Offsets are distances in one large mapping, allocated
+ * from the bottom. Freed memory is filled with ones and never reused. Not thread-safe. */
 #include "check_stand_in.h"
 
 #include "check/report/finding.h"

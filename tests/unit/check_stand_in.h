@@ -1,5 +1,6 @@
-/* Stand-ins for the board, clocks and findings of the checker, in one process: memory from malloc, and as many made-up ranks as a
- * test wants, whose clocks the test moves by hand.  A test links them in place of shm.c, order.c and finding.c. */
+/* Replacements for the checker's shared memory, clocks and findings, in one process: memory from
+ * malloc, and any number of simulated ranks, whose clocks the test advances. A test links them
+ * instead of shm.c, order.c and finding.c. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 #define ORIEL_TESTS_UNIT_CHECK_STAND_IN_H
 
@@ -9,16 +10,16 @@
 enum { RANKS = 5 };
 
 extern oriel_tick clocks[RANKS][RANKS];
-extern int rank_now;        /* whose calls are to come */
+extern int rank_now;        /* the rank of the next calls */
 extern uint64_t counted;    /* calls of oriel_finding_count */
-extern uint64_t board_left; /* bytes until the board is full */
+extern uint64_t board_left; /* bytes until the shared memory is full */
 
 void clocks_start(void);
 
-/* What comes at to is behind what came at from. */
+/* Later calls of rank to are ordered after earlier ones of from. */
 void message(int from, int to);
 
-/* A moment of the rank; good until the next call for it. */
+/* A clock snapshot of the rank; valid until the next call for it. */
 oriel_shm_offset moment_of(int rank);
 
 #endif

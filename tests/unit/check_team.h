@@ -1,5 +1,6 @@
-/* Processes of one board: the test makes it and forks them, each joins it as a checked process would.  A process says by its
- * status whether all that it expected was so.  For the unit tests of check/. */
+/* Processes that share the checker's memory: the test creates it and forks them, and each joins it
+ * as a checked process would. A process returns by its exit status whether all expectations held.
+ * For the unit tests of check/. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_TEAM_H
 #define ORIEL_TESTS_UNIT_CHECK_TEAM_H
 
@@ -19,7 +20,7 @@
 
 enum { TEAM_MOST = 8, TEAM_STEPS = 64 };
 
-/* What the processes tell each other beside the board. */
+/* The processes' exchange outside the checker's memory. */
 struct check_team {
     char path[64];
     int n;
@@ -49,10 +50,10 @@ static inline void team_meet(void)
         sched_yield();
 }
 
-/* Of a process that hangs. */
+/* Time limit of a process. */
 static inline unsigned team_limit_s(void)
 {
-    const char *text = getenv("TEST_SECONDS"); /* where all goes more slowly */
+    const char *text = getenv("TEST_SECONDS"); /* for slow environments */
     return text == NULL ? 100 : (unsigned)strtoul(text, NULL, 10);
 }
 
@@ -71,7 +72,8 @@ static inline pid_t team_fork(int rank, void (*body)(int rank))
     return pid;
 }
 
-/* Runs body in n processes over a board of so many bytes; bit r of dying: that one ends by a signal. */
+/* Runs body in n processes with shared memory of board_bytes. Bit r of dying: that process ends by
+ * a signal. */
 static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*body)(int rank))
 {
     pid_t pids[TEAM_MOST];

@@ -1,4 +1,5 @@
-/* cmocka with the headers that it expects to find included before it; and whether ThreadSanitizer is there. */
+/* cmocka with the headers that it expects to be included before it; and whether ThreadSanitizer is
+ * active. */
 #ifndef ORIEL_TESTS_UNIT_CMOCKA_ALL_H
 #define ORIEL_TESTS_UNIT_CMOCKA_ALL_H
 

@@ -1,4 +1,4 @@
-/* What a forked child expects: it says what was not so, and its status is 1. */
+/* Expectations of a forked child: it prints a failed one and exits with status 1. */
 #ifndef ORIEL_TESTS_UNIT_EXPECT_H
 #define ORIEL_TESTS_UNIT_EXPECT_H
 

@@ -1,4 +1,5 @@
-/* See far_layouts.h.  Places are listed by the definition of each constructor, not by walking what it made. */
+/* See far_layouts.h. Offsets follow from the definition of each constructor, not from a walk of its
+ * result. */
 #include "far_layouts.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 enum { BRANCHES = 6 };
 
-/* runs of each elements of a kind, stride_bytes apart. */
+/* Runs of `each` elements of a kind, stride_bytes apart. */
 struct segment {
     enum oriel_kind kind;
     uint64_t each;
@@ -120,7 +121,7 @@ void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about)
                                                                               : kind;
         segments[i] = draw_segment(one, about / count / items + 1, &end_bytes);
     }
-    for (uint64_t i = count; i > 1; i--) { /* the order of the type map is none of places */
+    for (uint64_t i = count; i > 1; i--) { /* type map order differs from the order of offsets */
         uint64_t other = below(3) == 0 ? below(i) : i - 1;
         struct segment swapped = segments[i - 1];
         segments[i - 1] = segments[other];
@@ -174,7 +175,7 @@ void drawn_noise(char *memory, uint64_t len_bytes)
         memory[i] = (char)below(256);
 }
 
-/* Values are static because the holes of a long double are then zeros, not what happens to be on the stack. */
+/* Values are static, so the padding of a long double is zero, rather than stack contents. */
 static void fill_element(enum oriel_kind kind, char *at)
 {
     const int number = 1 + (int)below(7);

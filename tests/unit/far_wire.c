@@ -1,4 +1,5 @@
-/* See far_wire.h.  Also what rma/ takes of memory/, for a window that no other process has. */
+/* See far_wire.h. Also replaces the functions of memory/ that rma/ calls, for a window that no
+ * other process has. */
 #include "far_wire.h"
 
 #include "base/tls_cache.h"
@@ -32,7 +33,7 @@ static struct {
     uint64_t len_bytes;
 } waiting[MOST_WAITING];
 static unsigned waiting_count;
-static struct oriel_internode_request *being_served; /* NULL for what is only told */
+static struct oriel_internode_request *being_served; /* NULL for a message without an answer */
 
 const struct oriel_transport oriel_transport_cma;
 const struct oriel_transport oriel_transport_agent;
@@ -113,7 +114,8 @@ void wire_close(void)
 void wire_serve(const struct oriel_internode_head *head, const char *data, uint64_t len_bytes)
 {
     static const struct oriel_net_requester asker;
-    char *own = malloc(len_bytes > 0 ? len_bytes : 1); /* just as long, for a sanitizer to watch */
+    /* with the exact length, so a sanitizer detects overruns */
+    char *own = malloc(len_bytes > 0 ? len_bytes : 1);
     assert_non_null(own);
     if (len_bytes > 0)
         memcpy(own, data, len_bytes);
@@ -170,14 +172,14 @@ enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t targ
     return ORIEL_OK;
 }
 
-/* No page moves here: a first page of a memory file to announce oneself in is all that there is of one. */
+/* No pages move here: one page of a memory file, for announcements, suffices. */
 char *oriel_file_base(void)
 {
     static _Alignas(ORIEL_PAGE_BYTES) char first_page[ORIEL_PAGE_BYTES];
     return first_page;
 }
 
-/* The own memory is touched directly. */
+/* This process's memory is accessed directly. */
 enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *who)
 {
     (void)who;
@@ -200,7 +202,7 @@ enum oriel_status oriel_internode_send_request(struct oriel_window *window, int3
     return ORIEL_OK;
 }
 
-/* --- devices that put and get by themselves --- */
+/* --- RDMA devices --- */
 
 bool oriel_net_has_devices(void)
 {
@@ -278,7 +280,8 @@ void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_r
     waiting[waiting_count++].len_bytes = len_bytes;
 }
 
-void oriel_internode_record_failure(struct oriel_window *window, int32_t from, enum oriel_status status)
+void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
+                                    enum oriel_status status)
 {
     (void)window, (void)from;
     wire.failures++;
@@ -290,9 +293,9 @@ void wire_deliver(void)
     while (waiting_count > 0) {
         unsigned which = (unsigned)below(waiting_count);
         const struct oriel_internode_reply head = {0};
-        const struct oriel_net_received answer = {waiting[which].failed ? NULL : (const void *)&head,
-                                                 sizeof head, waiting[which].data,
-                                                 waiting[which].len_bytes};
+        const struct oriel_net_received answer = {
+            waiting[which].failed ? NULL : (const void *)&head, sizeof head, waiting[which].data,
+            waiting[which].len_bytes};
         waiting[which].request->net.take(&waiting[which].request->net, &answer);
         free(waiting[which].data);
         free(waiting[which].request);

@@ -1,5 +1,6 @@
-/* Two ranks of a window on two machines, in one process: what one tells or asks is served by the other at once, and answers wait
- * until they are delivered, in any order.  The window of the target lies between guards. */
+/* Two ranks of a window on two nodes, in one process. The other rank serves each message at once;
+ * answers wait until the test delivers them, in any order. The target's window is between guards.
+ */
 #ifndef ORIEL_TESTS_UNIT_FAR_WIRE_H
 #define ORIEL_TESTS_UNIT_FAR_WIRE_H
 
@@ -15,7 +16,7 @@ struct wire {
     struct oriel_window here;  /* of rank 0, the origin */
     struct oriel_window there; /* of rank 1, the target */
     char *memory;              /* the target's, with its guards */
-    unsigned messages;         /* so far; this and the next three: set to 0 at will */
+    unsigned messages;         /* so far; the test may reset this and the next three to 0 */
     unsigned answers;
     uint64_t data_bytes;
     unsigned failures;
@@ -24,8 +25,8 @@ struct wire {
     struct oriel_internode_head head; /* of the last message, and its data */
     char *data;
     uint64_t len_bytes;
-    bool has_devices;       /* that put and get by themselves */
-    unsigned by_devices;    /* so often they did; as messages */
+    bool has_devices;       /* RDMA devices execute puts and gets */
+    unsigned by_devices;    /* operations of the devices; counted as messages are */
     uint64_t attached_from; /* of a dynamic window */
     uint64_t attached_to;
 };
@@ -35,10 +36,10 @@ extern struct wire wire;
 void wire_open(enum oriel_mechanism mechanism);
 void wire_close(void);
 
-/* All that was asked is answered now. */
+/* Delivers all outstanding answers now. */
 void wire_deliver(void);
 
-/* A message that nobody has made. */
+/* Serves a message made by the test. */
 void wire_serve(const struct oriel_internode_head *head, const char *data, uint64_t len_bytes);
 
 #endif

@@ -1,4 +1,5 @@
-/* Memory between pages that nobody may touch: whoever reads or writes one byte before or behind it dies, in every build. */
+/* Memory between inaccessible pages: an access one byte before or after it is fatal, in every
+ * build. */
 #ifndef ORIEL_TESTS_UNIT_GUARDED_H
 #define ORIEL_TESTS_UNIT_GUARDED_H
 
@@ -12,7 +13,7 @@ struct guarded {
     size_t len_bytes;
 };
 
-/* len_bytes: whole pages.  It lasts until the test ends. */
+/* len_bytes: whole pages. It lasts until the test ends. */
 static inline struct guarded guarded_map(size_t len_bytes)
 {
     const size_t page_bytes = 4096;
@@ -23,7 +24,7 @@ static inline struct guarded guarded_map(size_t len_bytes)
     return (struct guarded){all + page_bytes, len_bytes};
 }
 
-/* So many bytes of it, before the page behind or after the page ahead. */
+/* len_bytes of it, directly before the page after it or directly after the page before it. */
 static inline char *guarded_part(const struct guarded *guarded, size_t len_bytes, int at_end)
 {
     assert_true(len_bytes <= guarded->len_bytes);

@@ -1,4 +1,4 @@
-/* What the tests of layouts make theirs of.  layout.c and layout_vast.c include it. */
+/* Lists for the tests of layouts. */
 #ifndef ORIEL_TESTS_UNIT_LAYOUT_LISTS_H
 #define ORIEL_TESTS_UNIT_LAYOUT_LISTS_H
 

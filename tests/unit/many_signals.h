@@ -1,6 +1,7 @@
-/* A handler that interrupts calls (no SA_RESTART), run again and again, as profilers and schedulers of user threads have it: a call
- * that begins its time limit anew behind each signal never ends.  The signals themselves do: then the call goes on, and
- * many_signals_end tells.  For the tests of units and protocols. */
+/* A handler that repeatedly interrupts calls (no SA_RESTART), as profilers and user-level thread
+ * schedulers do. A call that restarts its time limit after each signal would never end. But the
+ * signals end, so the call continues, and many_signals_end detects that. For unit and protocol
+ * tests. */
 #ifndef ORIEL_TESTS_UNIT_MANY_SIGNALS_H
 #define ORIEL_TESTS_UNIT_MANY_SIGNALS_H
 
@@ -27,7 +28,7 @@ static inline void many_signals_handle(int signal)
         many_signals_set(0);
 }
 
-/* To this process, so to its initial thread; most of them at the most. */
+/* Sends signals to this process's initial thread, at most `most` of them. */
 static inline void many_signals_begin(long every_us, unsigned most)
 {
     const struct sigaction action = {.sa_handler = many_signals_handle};
@@ -38,7 +39,7 @@ static inline void many_signals_begin(long every_us, unsigned most)
     many_signals_set(every_us);
 }
 
-/* Whether there were some left. */
+/* Whether signals were left. */
 static inline bool many_signals_end(void)
 {
     timer_delete(many_signals_timer);

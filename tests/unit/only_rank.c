@@ -1,5 +1,6 @@
-/* What rma/ takes of sync/, for a window of which only one rank is served, by one thread: nothing ever waits.
- * In the place of sync/accumulate_mutex.c and sync/atomic_mode.c, for tests of what other machines ask. */
+/* Replaces the functions of sync/accumulate_mutex.c and sync/atomic_mode.c that rma/ calls, for
+ * tests of requests from other nodes. One thread serves one rank of the window, so nothing ever
+ * waits. */
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 

@@ -1,4 +1,4 @@
-/* Whether somebody opens what a descriptor stands for.  Looking at it (O_PATH) is no opening. */
+/* Detects whether the file of a descriptor is opened. O_PATH does not count as opening. */
 #ifndef OPENED_H
 #define OPENED_H
 
@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* A watch of descriptor fd of process pid; -1 where it cannot be watched. */
+/* A watch of descriptor fd of process pid; -1 if it cannot be watched. */
 static inline int opened_watch(pid_t pid, int fd)
 {
     char link[64];
@@ -17,7 +17,7 @@ static inline int opened_watch(pid_t pid, int fd)
     return watch >= 0 && inotify_add_watch(watch, link, IN_OPEN) >= 0 ? watch : -1;
 }
 
-/* Since the watch was made, or since it was last asked. */
+/* Since the watch was created or last queried. */
 static inline bool opened_since(int watch)
 {
     char events[4096];

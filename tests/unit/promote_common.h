@@ -1,5 +1,5 @@
-/* What the tests of promotion share: each case runs once by each means, as its state says, and skips a means that the machine
- * refuses.  A peer is the same file mapped a second time. */
+/* Shared by the tests of promotion: each case runs once by each mechanism, as its state selects,
+ * and skips an unavailable one. A peer is the same file mapped a second time. */
 #ifndef ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 #define ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 
@@ -21,7 +21,8 @@
 #define PAGE ORIEL_PAGE_BYTES
 #define MIB  (UINT64_C(1) << 20)
 
-__attribute__((unused)) static struct oriel_promote_options protect = {.method = ORIEL_BARRIER_UFFD};
+__attribute__((unused)) static struct oriel_promote_options protect = {.method =
+                                                                           ORIEL_BARRIER_UFFD};
 static struct oriel_promote_options quiesce = {.method = ORIEL_BARRIER_STOP_THREADS};
 
 #define BY_BOTH(test)                                                                              \
@@ -38,7 +39,8 @@ static inline char *map_private(uint64_t len_bytes)
     return memory;
 }
 
-/* ThreadSanitizer's own thread, which comes with the first other one, blocks all signals: nothing is moved from then on. */
+/* ThreadSanitizer's own thread, which starts with the first other one, blocks all signals: nothing
+ * moves from then on. */
 static inline void skip_where_nothing_moves(void)
 {
     if (THREAD_SANITIZER) {
@@ -47,7 +49,7 @@ static inline void skip_where_nothing_moves(void)
     }
 }
 
-/* The means of a case, after one page was promoted by it. */
+/* The mechanism of a case, after it has promoted one page. */
 static inline const struct oriel_promote_options *means_of(void **state)
 {
     const struct oriel_promote_options *how = *state;
@@ -56,7 +58,8 @@ static inline const struct oriel_promote_options *means_of(void **state)
     enum oriel_status status = oriel_promote((uintptr_t)page, PAGE, how, &promoted);
     if (status != ORIEL_OK) {
         print_message("refused here: %s\n", oriel_fail_message());
-        /* Nothing can refuse to stop the threads of this program but the one of ThreadSanitizer, which blocks all signals. */
+        /* Only ThreadSanitizer's thread, which blocks all signals, can prevent this program's
+         * threads from being stopped. */
         assert_true(how->method == ORIEL_BARRIER_UFFD || THREAD_SANITIZER);
         skip();
     }
@@ -102,7 +105,7 @@ static inline void assert_refused(const void *base, uint64_t len_bytes,
     if (strstr(oriel_fail_message(), why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", oriel_fail_message(), why);
     assert_true(promoted.start == promoted.end);
-    oriel_promote_release(&promoted); /* no hold, nothing to release */
+    oriel_promote_release(&promoted); /* nothing is promoted, nothing to release */
 }
 
 /* Physical memory of the file. */
@@ -113,7 +116,7 @@ static inline uint64_t file_bytes(void)
     return (uint64_t)info.st_blocks * 512;
 }
 
-/* Bytes that differ from place to place. */
+/* Bytes that differ from offset to offset. */
 static inline void expect_data(const char *memory, uint64_t len_bytes, int salt)
 {
     for (uint64_t i = 0; i < len_bytes; i += 512)
@@ -133,12 +136,12 @@ static inline bool count_mapping(const struct oriel_mapping *mapping, void *cont
     return true;
 }
 
-/* Mappings in a piece of memory. */
+/* The number of mappings in a piece of memory. */
 static inline int mappings_in(const void *base, uint64_t len_bytes)
 {
     int count = 0;
-    assert_true(oriel_proc_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false, count_mapping,
-                                 &count));
+    assert_true(oriel_proc_maps_visit((uintptr_t)base, (uintptr_t)base + len_bytes, false,
+                                      count_mapping, &count));
     return count;
 }
 

@@ -1,5 +1,5 @@
-/* What the unit tests of traces share: a process of its own for each test, since a process has one trace; a folder for it; a
- * run of one rank. */
+/* Shared by the unit tests of traces: a process for each test, because a process has one trace; a
+ * folder for it; a run of one rank. */
 #ifndef ORIEL_TESTS_UNIT_TRACE_COMMON_H
 #define ORIEL_TESTS_UNIT_TRACE_COMMON_H
 
@@ -37,7 +37,7 @@ static inline int folder_remove(void **state)
     return system(command);
 }
 
-/* The status of the process as wait has it. */
+/* Returns the status of the process as wait does. */
 static inline int in_process(void (*body)(void))
 {
     int status = 0;

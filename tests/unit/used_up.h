@@ -1,10 +1,10 @@
-/* All descriptors that the limit leaves are taken. */
+/* Opens descriptors until the limit is reached. */
 #ifndef ORIEL_TESTS_UNIT_USED_UP_H
 #define ORIEL_TESTS_UNIT_USED_UP_H
 
 #include <fcntl.h>
 
-/* The highest of them. */
+/* Returns the highest of them. */
 static inline int descriptors_use_up(void)
 {
     int last = -1;

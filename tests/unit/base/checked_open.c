@@ -1,4 +1,4 @@
-/* What a name leads to is opened only when it is what was wanted. */
+/* A descriptor's link is opened only if it still leads to the expected file. */
 #include "base/checked_open.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int made_file(char *path)
     return fd;
 }
 
-/* By its link, whose descriptor is closed; whether it was opened. */
+/* Opens memory by its link, whose descriptor is then closed; returns whether it was opened. */
 static bool memory_opens(int fd, int *reason)
 {
     char link[64];
@@ -34,7 +34,7 @@ static bool memory_opens(int fd, int *reason)
     if (opened >= 0)
         close(opened);
     int again =
-        open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch sees it where it happens */
+        open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch detects a real open */
     assert_true(again >= 0 && opened_since(watch));
     close(again);
     close(watch);
@@ -100,7 +100,7 @@ static void what_is_not_there_says_why(void **state)
     assert_int_equal(errno, 0);
 }
 
-/* What was looked at is opened, though the name leads elsewhere by then. */
+/* The file that was checked is opened, even if the name leads elsewhere by then. */
 static void what_was_looked_at_is_opened(void **state)
 {
     char path[64], byte = 0;

@@ -1,4 +1,4 @@
-/* The checksum is the one of zlib: files can be checked by other programs. */
+/* The checksum equals zlib's, so other programs can check files. */
 #include "base/crc32.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void known_values(void **state)
     assert_int_equal(oriel_crc32(0, "The quick brown fox jumps over the lazy dog", 43), 0x414fa339);
 }
 
-/* Bit by bit, as the standard has it. */
+/* Bit by bit, as in the standard. */
 static uint32_t slow(const unsigned char *bytes, size_t len_bytes)
 {
     uint32_t crc = ~UINT32_C(0);

@@ -1,5 +1,6 @@
-/* The greatest set of ranks that cannot go on, against the definition: of all subsets, those in which each rank is held by
- * others of the subset or by finished ones, and their union. */
+/* The greatest set of ranks that cannot continue, against its definition. The definition examines
+ * all subsets in which each rank is blocked by others of the subset or by finished ones, and takes
+ * their union. */
 #include "base/deadlock_set.h"
 
 #include "cmocka_all.h"
@@ -49,7 +50,8 @@ static bool clause_holds(const struct oriel_deadlock_set_clause *clause, unsigne
     return clause->any ? clause->count > 0 && doing_nothing == clause->count : doing_nothing > 0;
 }
 
-/* In whichever order its needs are fulfilled: one that certainly is not yet holds it, or all of them do. */
+/* In any order of its needs: one need that is certainly unfulfilled blocks it, or all of them
+ * do. */
 static bool rank_is_held(int rank, unsigned subset)
 {
     const struct oriel_deadlock_set_rank *of = &graph.ranks[rank];
@@ -114,7 +116,7 @@ static void random_graphs_have_the_set_of_the_definition(void **state)
         assert_int_equal(count, __builtin_popcount(subset));
         found += count > 0 && count < graph.n;
     }
-    assert_true(found > GRAPHS / 20); /* the graphs are worth it */
+    assert_true(found > GRAPHS / 20); /* enough graphs have a deadlock */
 }
 
 /* --- by hand --- */
@@ -172,7 +174,7 @@ static void a_need_that_may_be_fulfilled_does_not_hold_alone(void **state)
     oriel_deadlock_set_wait(&graph, 0, false);
     oriel_deadlock_set_clause(&graph, 0, 0, false, true); /* a send that may be complete */
     oriel_deadlock_set_member(&graph, 1);
-    oriel_deadlock_set_clause(&graph, 0, 1, false, false); /* a receive from one that computes */
+    oriel_deadlock_set_clause(&graph, 0, 1, false, false); /* a receive from a rank that computes */
     oriel_deadlock_set_member(&graph, 2);
     everyone(set);
     assert_int_equal(oriel_deadlock_set_find(&graph, set), 0);

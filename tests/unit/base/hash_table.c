@@ -1,5 +1,5 @@
-/* The table that handles are found by: it holds what was set, readers need no lock, and turnover costs no memory.
- * Each test owns its table.  A value is a pointer that is never followed. */
+/* The hash table of handles: it returns the stored values, readers need no lock, and turnover does
+ * not grow memory. Each test owns its table. A value is a pointer that is never dereferenced. */
 #include "base/hash_table.h"
 
 #include <malloc.h>
@@ -53,7 +53,7 @@ static void set_replaces_and_remove_needs_the_value(void **state)
     oriel_hash_table_close(&table);
 }
 
-/* A plain array beside the table; removals leave gaps in the middle of probe sequences. */
+/* Compared with a plain array; removals leave gaps within probe sequences. */
 static void random_changes_agree_with_an_array(void **state)
 {
     (void)state;
@@ -113,7 +113,8 @@ static void visit_sees_each_value_once(void **state)
     oriel_hash_table_close(&table);
 }
 
-/* Turnover while `standing` other keys stay; what the table holds more at the end than after a tenth of it. */
+/* Turnover while `standing` other keys stay. Returns the growth of the table from a tenth of the
+ * turnover to its end. */
 static size_t growth_bytes(uint64_t standing)
 {
     struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
@@ -145,7 +146,7 @@ static void turnover_beside_standing_keys_does_not_grow_the_table(void **state)
     assert_in_range(growth_bytes(STANDING), 0, 4096);
 }
 
-/* What the threads of the next test share. */
+/* Shared by the threads of the next test. */
 struct traffic {
     struct oriel_hash_table table;
     _Atomic bool done;

@@ -1,5 +1,6 @@
-/* The helper that is kept: who has taken the name of one that has ended, and is of another user, is told nothing.
- * There is no `oriel` command beside this program, so that no helper takes its place.  Run by CTest. */
+/* The cached helper process: a process of another user that has taken the name of an ended helper
+ * gets no data. There is no `oriel` command next to this program, so no helper replaces it. Run by
+ * CTest. */
 #include "base/helper_process.h"
 
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 
 enum { NOBODY = 65534, HEARD = 3, CANNOT = 4 };
 
-/* Whether somebody who asks says anything. */
+/* Returns whether a client sends anything. */
 static int listen_as(uid_t user, uint64_t name, int ready)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -33,7 +34,7 @@ static int listen_as(uid_t user, uint64_t name, int ready)
     return asker >= 0 && read(asker, &byte, 1) == 1 ? HEARD : 0;
 }
 
-/* The listener's status; what is answered to who asks for the name. */
+/* Returns the listener's status; sends a request to the process with that name. */
 static int ask(uid_t user, _Atomic uint64_t *kept)
 {
     int ready[2], status;
@@ -46,8 +47,8 @@ static int ask(uid_t user, _Atomic uint64_t *kept)
         _exit(listen_as(user, *kept, ready[1]));
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_false(
-        oriel_helper_request_persistent(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer, &answer_bytes));
+    assert_false(oriel_helper_request_persistent(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer,
+                                                 &answer_bytes));
     assert_null(answer);
     close(ready[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -65,7 +66,7 @@ static void who_has_the_name_and_is_of_another_user_hears_nothing(void **state)
         skip();
     }
     assert_int_equal(ask(NOBODY, &kept), 0);
-    assert_true(kept != before); /* nobody asks that one again */
+    assert_true(kept != before); /* no client asks that process again */
 }
 
 static void who_has_the_name_and_is_of_the_same_user_is_asked(void **state)

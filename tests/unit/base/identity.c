@@ -1,5 +1,5 @@
-/* Who lives: a process is alive until it has ended, reaped or not, and is never taken for another with its number.
- * Children are made here and reaped here. */
+/* Liveness: a process is alive until it has ended, reaped or not, and is never mistaken for another
+ * process with its id. The tests create and reap their own children. */
 #include "base/identity.h"
 
 #include "base/reserve_fd.h"
@@ -19,7 +19,7 @@
 
 enum { SIGNALS = 5000 };
 
-/* A child that has told its identity and waits to be killed. */
+/* A child that has reported its identity and waits to be killed. */
 static struct oriel_identity child_start(void)
 {
     int told[2];
@@ -126,7 +126,7 @@ static void signals_kill_nobody(void **state)
     child_reap(&who);
 }
 
-/* The number lives, but it was given out again: the start time differs. */
+/* The id belongs to a living process, but was reused: the start time differs. */
 static void reused_number_is_not_the_process(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void start_time_does_not_depend_on_the_command_name(void **state)
     assert_int_equal(before.start_time, after.start_time);
 }
 
-/* A program that has used up its descriptors must not take its peers for dead. */
+/* A program that has used up its descriptors must not consider its peers dead. */
 static void missing_descriptors_kill_nobody(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void missing_descriptors_kill_nobody(void **state)
 
 enum spare { STAYS, IS_CLOSED, IS_CLOSED_AND_MADE_ANEW };
 
-/* Who can ask knows the dead for dead; who cannot takes nobody for dead. */
+/* A process that can check detects the dead; a process that cannot check considers all alive. */
 static void ask_without_descriptors(enum spare spare)
 {
     struct rlimit limit;
@@ -193,7 +193,7 @@ static void ask_without_descriptors(enum spare spare)
     int last = descriptors_use_up();
     child_kill(&zombie);
     bool zombie_alive = false;
-    for (int turn = 0; turn < 3; turn++) { /* what was put by is there again */
+    for (int turn = 0; turn < 3; turn++) { /* the reserve is replenished */
         living_alive = living_alive && oriel_identity_alive(&living);
         zombie_alive = zombie_alive || oriel_identity_alive(&zombie);
     }
@@ -208,14 +208,14 @@ static void ask_without_descriptors(enum spare spare)
     assert_int_equal(zombie_alive, spare == IS_CLOSED);
 }
 
-/* Nobody has buried it, so that its number is still there: as long as the job's launcher lives. */
+/* The parent has not reaped it, so its id still exists, for as long as the job's launcher lives. */
 static void zombies_are_dead_without_descriptors(void **state)
 {
     (void)state;
     ask_without_descriptors(STAYS);
 }
 
-/* What the program has at the number then is left alone. */
+/* The program's own file at that descriptor is left alone. */
 static void spare_that_the_program_has_closed_is_not_spent(void **state)
 {
     (void)state;

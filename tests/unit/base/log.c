@@ -1,4 +1,5 @@
-/* src/base/log.c: a line that a signal interrupts, or that a pipe takes in parts, comes whole.  Run by the test rows. */
+/* src/base/log.c: a line arrives whole even if a signal interrupts the write or a pipe accepts it
+ * in parts. Run by the test rows. */
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@ enum { PIPE_BYTES = 4096, LINE_BYTES = 900, READ_MOST = 1 << 20 };
 static char text[READ_MOST];
 static size_t text_bytes;
 
-/* Nobody reads for a while; signals go to the initial thread. */
+/* The pipe is not read for a while; signals go to the initial thread. */
 static void *read_late(void *closure)
 {
     const int *fd = closure;
@@ -24,7 +25,7 @@ static void *read_late(void *closure)
     return NULL;
 }
 
-/* What write does while the pipe is full, and all that came through it. */
+/* Writes while the pipe is full; checks all that arrived. */
 static void write_into_full_pipe(void (*write_all)(void))
 {
     static const char filling[PIPE_BYTES];

@@ -1,4 +1,4 @@
-/* The options table: defaults, every kind of value, and what is said about bad ones. */
+/* The options table: defaults, every type of value, and the messages about invalid values. */
 #include "base/options.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "cmocka_all.h"
 
-/* Reads the options with one variable set, and returns what was complained; the caller frees it. */
+/* Reads the options with one variable set, and returns the complaints; the caller frees them. */
 static char *read_with(const char *name, const char *value, struct oriel_options *out)
 {
     char *complaints = NULL;

@@ -1,5 +1,5 @@
-/* Descriptors of the library's own: out of the way of the program's, and one put by that is spent where there is no other, by who
- * has it. */
+/* The library's own descriptors: they stay out of the program's range. A reserved descriptor is
+ * used when no other is free, by the thread that has it. */
 #include "base/reserve_fd.h"
 
 #include "base/checked_open.h"
@@ -46,7 +46,7 @@ static void descriptors_lie_high_or_stay(void **state)
     assert_int_equal(errno, EXDEV);
 }
 
-/* Which takes two at once, for a moment; where that fails, the spare one is there again. */
+/* Opening briefly needs two at once; if that fails, the reserve is replenished. */
 static void memory_is_opened_with_the_last_descriptor(void **state)
 {
     char link[64];
@@ -74,7 +74,7 @@ static void memory_is_opened_with_the_last_descriptor(void **state)
     assert_true(is_there_again);
 }
 
-/* A program that works at its limit has its last descriptors for itself. */
+/* A program that works at its limit keeps its last descriptors. */
 static void none_is_put_by_where_few_are_free(void **state)
 {
     int fds[FEW];

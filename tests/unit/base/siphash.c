@@ -1,4 +1,5 @@
-/* The digest is SipHash-2-4, as it is published: for each length up to 63, and with each bit of key and text that it depends on. */
+/* The digest is SipHash-2-4 as published: for each length up to 63, and for each bit of key and
+ * text. */
 #include "base/siphash.h"
 
 #include "cmocka_all.h"
@@ -7,7 +8,8 @@ enum { VECTORS = 64 };
 
 static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
 
-/* Of the bytes 0, 1, 2, ..., as many as the number's place: the vectors of the reference implementation. */
+/* Entry n is the digest of the bytes 0, 1, 2, ..., n - 1: the vectors of the reference
+ * implementation. */
 static const uint64_t vectors[VECTORS] = {
     0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d,
     0xcf2794e0277187b7, 0x18765564cd99a68d, 0xcbc9466e58fee3ce, 0xab0200f58b01d137,

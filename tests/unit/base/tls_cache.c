@@ -1,5 +1,6 @@
-/* src/base/tls_cache.c: what a thread keeps goes with its generation, and the flushes' mark goes with nothing but a fence.  The
- * library sees the same words; here a mark shows by its sign.  Run by the test rows. */
+/* src/base/tls_cache.c: cached entries of a thread end with their generation; only a fence clears
+ * the flush mark. The library sees the same words; here the sign of a word shows the mark. Run by
+ * the test rows. */
 #include "base/tls_cache.h"
 #include "base/wait.h"
 
@@ -23,7 +24,7 @@ static void mark_goes_with_the_next_flush(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS;
-         i++) { /* at every count, the last before the host's turn included */
+         i++) { /* at every count, including the last before the host's turn */
         oriel_tls_cache_mark();
         assert_true(is_marked());
         oriel_tls_cache_flush();
@@ -68,7 +69,7 @@ static void operations_keep_the_mark_of_others(void **state)
     oriel_tls_cache_flush();
 }
 
-/* However the calls are mixed with stores, the host's turns come as often. */
+/* With any mixture of calls and stores, the host gets its turns equally often. */
 static void host_gets_its_turn(void **state)
 {
     (void)state;
@@ -125,7 +126,7 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, ORIEL_TLS_CACHE_NO_KEY);
     oriel_tls_cache_set_window(before, 1, &window,
-                                0); /* looked up before the free: kept, but not valid */
+                                0); /* looked up before the free: cached, but invalid */
     assert_false(oriel_tls_cache_is_valid());
 }
 

@@ -1,5 +1,5 @@
-/* Waiting for a word: the three conditions, the sleep behind the spin, what the watch may say and what others are told.
- * A second thread changes the words; nothing is shared with other processes here. */
+/* Waiting for a word: the three conditions, the sleep after the spin, the results of the watch, and
+ * the published wait state. A second thread changes the words; no other process is involved. */
 #include "base/wait.h"
 
 #include <pthread.h>
@@ -7,13 +7,13 @@
 
 #include "cmocka_all.h"
 
-enum { WATCHED_US = 350000 }; /* long enough for the watch to be asked more than once */
+enum { WATCHED_US = 350000 }; /* long enough for more than one call of the watch */
 
 struct word {
     struct oriel_event event;
-    uint32_t next; /* what the other thread stores */
+    uint32_t next; /* the other thread stores it */
     int asked;
-    uint32_t late; /* what the watch itself stores when it is asked */
+    uint32_t late; /* the watch itself stores it */
     enum oriel_status answer;
 };
 
@@ -22,7 +22,8 @@ static struct {
     bool refuses;
 } told;
 
-/* Who was told once is told once more before the wait is over, however seldom this process gets a processor. */
+/* Ends the wait only after its state has been published a second time, however seldom this process
+ * runs. */
 static enum oriel_status ask(void *context)
 {
     enum { ASKED_MOST = 50 };
@@ -42,7 +43,7 @@ static void *change_later(void *argument)
     return NULL;
 }
 
-/* Waits while another thread changes the word from `from` to `to` after a time that needs a sleep. */
+/* Waits while another thread changes the word from `from` to `to`, late enough for a sleep. */
 static void wait_through(enum oriel_wait_for what, uint32_t from, uint32_t to, uint32_t wanted)
 {
     struct word word = {.event = {.value = from}, .next = to};
@@ -110,7 +111,7 @@ static void watch_ends_the_wait_with_its_status(void **state)
     assert_int_equal(word.event.sleepers, 0);
 }
 
-/* The peer signalled and then ended in good order, all while the watch was looking. */
+/* The peer signalled and then ended cleanly, all during the watch. */
 static void value_that_comes_while_the_watch_looks_wins(void **state)
 {
     (void)state;
@@ -136,7 +137,7 @@ static void note_over(void)
     told.over++;
 }
 
-/* Waits until the watch is asked for the first time, 100 ms on, or again (ask). */
+/* Waits until the watch runs for the first time, after 100 ms, or again (ask). */
 static void wait_and_tell(enum oriel_waiting what)
 {
     struct word word = {.late = 1};
@@ -162,7 +163,7 @@ static void wait_that_lasts_is_told_until_it_is_over(void **state)
     oriel_wait_is_internal = false;
     told.refuses = true;
     wait_and_tell(ORIEL_WAITING_POST);
-    assert_true(told.lasted > 1); /* asked again and again */
+    assert_true(told.lasted > 1); /* checked repeatedly */
     assert_int_equal(told.over, 0);
     oriel_wait_set_publisher(NULL);
 }

@@ -1,5 +1,5 @@
-/* When waits spin, when they yield, and when they sleep at last: looked at with a clock, yields and system calls that take as
- * long as a case says. */
+/* When waits spin, yield and sleep. The clock, yields and system calls are simulated, with
+ * durations that each case sets. */
 #include "base/wait.h"
 
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 enum { READING_NS = 25, WAITS = 10, LAST_YIELD = 300 };
 
-/* What the calling process is told, if it is played. */
+/* The simulated environment of the calling process. */
 static struct {
     bool is_played;
     uint64_t now_ns, yield_ns, call_ns;
@@ -79,7 +79,7 @@ pid_t __wrap_getppid(void)
     return __real_getppid();
 }
 
-/* A wait whose word comes with the yield of this number, or when it sleeps. */
+/* A wait whose word is set by the yield of this number, or when the wait sleeps. */
 static void wait_played(uint64_t yield_ns, int setting_yield)
 {
     struct oriel_event event = {.value = 0};
@@ -92,14 +92,16 @@ static void wait_played(uint64_t yield_ns, int setting_yield)
     machine.is_played = false;
 }
 
-/* A wait that ends with its first yield: whether it has spun before, so has looked at the clock again and again. */
+/* A wait that ends with its first yield: whether it has spun before, that is, has read the clock
+ * repeatedly. */
 static bool spins(uint64_t yield_ns)
 {
     wait_played(yield_ns, 1);
     return machine.yields == 1 && machine.readings_before_yield > 20;
 }
 
-/* In a process of its own, where no wait has yielded before: calls take call_ns, yields to nobody idle_ns, to others busy_ns. */
+/* In a separate process, where no wait has yielded before. Calls last call_ns; yields last idle_ns
+ * on an idle core and busy_ns on a busy one. */
 static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_ns)
 {
     int status = 0;
@@ -108,8 +110,8 @@ static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_
         int failed = 0;
         machine.call_ns = call_ns;
         for (int i = 0; i < WAITS; i++)
-            failed |= spins(idle_ns) ? 0 : 1; /* nobody is there */
-        (void)spins(busy_ns);                 /* and now they are */
+            failed |= spins(idle_ns) ? 0 : 1; /* the core is idle */
+        (void)spins(busy_ns);                 /* now the core is busy */
         for (int i = 0; i < WAITS; i++)
             failed |= spins(busy_ns) ? 2 : 0;
         failed |= spins(idle_ns) || spins(busy_ns) || spins(idle_ns) || spins(idle_ns)
@@ -118,7 +120,7 @@ static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_
         (void)spins(idle_ns);
         (void)spins(idle_ns);
         for (int i = 0; i < WAITS; i++)
-            failed |= spins(idle_ns) ? 0 : 8; /* they have gone */
+            failed |= spins(idle_ns) ? 0 : 8; /* idle again */
         _exit(failed);
     }
     assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
@@ -145,7 +147,7 @@ static int failed_in_demand(void)
         wait_played(300, 1);
     failed |= machine.sleeps == 0 && machine.yields == 1
                   ? 0
-                  : 8; /* but not for ever, where yields help */
+                  : 8; /* but not forever, if yields help */
     return failed;
 }
 
@@ -160,7 +162,7 @@ static void waits_whose_yields_are_in_vain_sleep(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Who is waited for is at work elsewhere: a sleep would make it wake this one. */
+/* The awaited thread works on another core: a sleep would force it to make a wake call. */
 static void waits_with_a_processor_of_their_own_do_not_sleep_soon(void **state)
 {
     (void)state;
@@ -171,7 +173,7 @@ static void waits_with_a_processor_of_their_own_do_not_sleep_soon(void **state)
         for (int i = 0; i < WAITS; i++) {
             wait_played(300, LAST_YIELD);
             failed |= machine.sleeps != 0;
-            wait_played(3000, 1); /* now and then somebody passes by */
+            wait_played(3000, 1); /* now and then another thread uses the core */
         }
         _exit(failed);
     }

@@ -1,5 +1,5 @@
-/* The reader of traces against files that are cut, damaged, foreign, or that claim what cannot be; and how it puts clocks and
- * texts right.  A small whole trace is made by the writer, and then spoilt. */
+/* The reader of traces, given truncated, damaged, foreign or inconsistent files; and its correction
+ * of clocks and texts. The writer makes a small valid trace, which the tests then damage. */
 #include "tests/unit/trace_common.h"
 
 #include "base/crc32.h"
@@ -45,7 +45,8 @@ static bool within_bounds(const struct oriel_trace_event *event, void *context)
     return true;
 }
 
-/* Reads bytes; how many events a visit finds, which is what parsing has counted. */
+/* Reads bytes. Returns the number of events that a visit finds, which must equal the parser's
+ * count. */
 static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
                            struct oriel_trace_parsed *out)
 {
@@ -71,7 +72,8 @@ static void whole_one_has_no_trouble(void **state)
     assert_int_equal(parsed.last_ns, 1000 + (PUTS - 1) * 100 + 50);
 }
 
-/* Wherever it is cut: what comes before is read, and it is said unless a block ends just there. */
+/* Truncated anywhere: the events before are read, and the truncation is reported unless a block
+ * ends just there. */
 static void cut_anywhere(void **state)
 {
     struct oriel_trace_parsed parsed;
@@ -86,7 +88,7 @@ static void cut_anywhere(void **state)
         assert_false(parsed.ended);
     }
     assert_int_equal(before, PUTS);
-    assert_int_equal(quiet, 4); /* behind the header, the clock, the window, the events */
+    assert_int_equal(quiet, 4); /* after the header, the clock, the window, the events */
 }
 
 static void damaged_anywhere(void **state)
@@ -100,13 +102,13 @@ static void damaged_anywhere(void **state)
             spoilt[at] ^= (unsigned char)(1 << bit);
             uint64_t events = read_bytes(spoilt, whole_bytes, &parsed);
             assert_true(events <= PUTS);
-            /* the kind of a block and its count of lost events are not in its checksum */
+            /* a block's type and its count of lost events are not in its checksum */
             assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
                         !parsed.ended || parsed.clocks_count == 0);
         }
 }
 
-/* A block, and its checksum made right again. */
+/* A block, with its checksum corrected. */
 static unsigned char *block_of_type(unsigned char *bytes, uint32_t type,
                                     struct oriel_trace_block *out)
 {
@@ -139,7 +141,7 @@ static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *
         &(__typeof__(((struct oriel_trace_window *)0)->field)){__VA_ARGS__},                       \
         sizeof((struct oriel_trace_window *)0)->field)
 
-/* What cannot be is left out, alone. */
+/* An impossible value is left out, alone. */
 #define EXPECT_ODD(change, events_left)                                                            \
     do {                                                                                           \
         static unsigned char bytes[ROOM];                                                          \
@@ -166,7 +168,7 @@ static void what_cannot_be_is_left_out(void **state)
     EXPECT_ODD(SET_EVENT(duration_ns, UINT64_MAX), PUTS - 1);
     EXPECT_ODD(SET_EVENT(begin_ns, UINT64_MAX), PUTS - 1);
     EXPECT_ODD(SET_WINDOW(n, -1), 0);
-    EXPECT_ODD(SET_WINDOW(n, 3), 0); /* with four ranks behind it */
+    EXPECT_ODD(SET_WINDOW(n, 3), 0); /* with four ranks after it */
     EXPECT_ODD(SET_WINDOW(n, INT32_MAX), 0);
     EXPECT_ODD(SET_WINDOW(rank, 4), 0);
     EXPECT_ODD(SET_WINDOW(number, UINT32_MAX), 0);
@@ -232,8 +234,9 @@ static void texts_are_clean(void **state)
                  "??31m"); /* a control sequence in one character */
     expect_clean("\xff\xc3\xc3-\xe2\x82",
                  "??"
-                 "?-??"); /* no UTF-8, and a character that ends too early */
-    expect_clean("\xc0\xaf \xed\xa0\x80", "?? ???"); /* one written too long, and half of a pair */
+                 "?-??"); /* invalid UTF-8, and a character that ends too early */
+    /* an overlong character, and half of a surrogate pair */
+    expect_clean("\xc0\xaf \xed\xa0\x80", "?? ???");
     oriel_trace_text_clean(full, sizeof full);
     assert_string_equal(full, "abc");
 }
@@ -254,7 +257,7 @@ static void clocks_are_aligned(void **state)
                      300 + 1000000); /* 100 ppm of 10 s */
 
     two.clocks[1] =
-        (struct oriel_trace_clock){15000000000, 11000100000, 700}; /* 10 us a second slower */
+        (struct oriel_trace_clock){15000000000, 11000100000, 700}; /* 10 us slower per second */
     two.clocks_count = 2;
     oriel_trace_alignment_add(&alignment, &two);
     assert_int_equal(oriel_trace_aligned_ns(&alignment, 5000000000), 1000000000);
@@ -262,7 +265,7 @@ static void clocks_are_aligned(void **state)
     assert_int_equal(oriel_trace_aligned_ns(&alignment, 15000000000), 11000100000);
     assert_int_equal(oriel_trace_alignment_error_ns(&alignment, 20000000000), 700);
 
-    two.clocks[1].zero_ns = 1; /* no clock goes like that: the first is believed */
+    two.clocks[1].zero_ns = 1; /* impossible for a clock: the first is used */
     alignment.is_known = false;
     oriel_trace_alignment_add(&alignment, &two);
     assert_int_equal(oriel_trace_aligned_ns(&alignment, 10000000000), 6000000000);
@@ -272,7 +275,7 @@ static void clocks_are_aligned(void **state)
 
 static char complaints[8192];
 
-/* Opens the folder; what is complained of is in complaints. */
+/* Opens the folder; the complaints are in `complaints`. */
 static struct oriel_traces *open_folder(const char *name)
 {
     struct oriel_traces *traces = NULL;
@@ -284,7 +287,7 @@ static struct oriel_traces *open_folder(const char *name)
     return traces;
 }
 
-/* A file of the whole trace's events, as another rank, and of another run. */
+/* A file with the whole trace's events, as another rank, and of another run. */
 static void put_rank(int32_t named, int32_t rank, uint64_t job)
 {
     char name[128];

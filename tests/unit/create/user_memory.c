@@ -1,5 +1,5 @@
-/* src/memory/promote/registry.c and src/create/user_memory.c: which parts of a range others reach by load and store, and for how long
- * promotion is paid for. */
+/* src/memory/promote/registry.c and src/create/user_memory.c: which parts of a range other ranks
+ * reach by load and store, and the time budget of promotion. */
 #include "promote_common.h"
 
 #include "memory/promote/registry.h"
@@ -7,7 +7,7 @@
 
 enum { TAKES_MAX = 200000, PATIENCE_US = 10000 };
 
-/* Whole pages, which both means of promotion take. */
+/* Whole pages, which both mechanisms of promotion accept. */
 static char *make_pages(uint64_t pages)
 {
     char *memory = map_private(pages * PAGE);
@@ -109,7 +109,7 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     assert_true(shared != MAP_FAILED);
     struct oriel_user_memory *memory = take(shared, PAGE);
     while (strstr(memory->reason, "too much of the run time") !=
-           NULL) { /* what the tests before have spent comes back with time */
+           NULL) { /* the budget that earlier tests have spent recovers with time */
         oriel_user_memory_close(memory);
         usleep(PATIENCE_US);
         memory = take(shared, PAGE);
@@ -134,8 +134,8 @@ static void nothing_is_promoted_for_a_window_of_one_rank(void **state)
     munmap(pages, PAGE);
 }
 
-/* The last two cases leave the account empty.  Ranks wait for each other's promotions before a window is there, and in its
- * end. */
+/* The last two cases leave the budget empty. Ranks wait for each other's promotions before a window
+ * exists, and while it is freed. */
 static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Copies between layouts: whatever the two sides look like, each byte goes where the type maps say, and no other byte is touched.
- * The model is a list of the bytes of each side, one by one in the order of the type map.
- * Buffers end where the last byte lies, so that sanitizers see loads behind it. */
+/* Copies between layouts: for any two sides, each byte moves to the position that the type maps
+ * specify, and no other byte changes. The model is a list of the bytes of each side in type map
+ * order. Buffers end at their last byte, so sanitizers detect loads beyond it. */
 #include "datatype/copy_layout.h"
 
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static struct oriel_node *grow_run(struct map *map)
     return oriel_node_run(kind, count);
 }
 
-/* Where a node of this map may be repeated without overlaps, as most datatypes are; now and then anywhere. */
+/* A stride at which items of this map do not overlap, as in most datatypes; now and then any
+ * stride. */
 static int64_t stride_for(const struct map *map)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
@@ -142,7 +143,7 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
     return b == 0 ? a : greatest_divisor(b, a % b);
 }
 
-/* Two sides of one size; false when they would be too large, and nodes are freed. */
+/* Two sides of one size. Returns false, with the nodes freed, if they would be too large. */
 static bool sides_make(struct side *to, struct side *from)
 {
     static struct map to_item, from_item;
@@ -169,7 +170,7 @@ static bool sides_make(struct side *to, struct side *from)
     return false;
 }
 
-/* At once, or as it was prepared. */
+/* Directly, or through a prepared copy. */
 static bool sides_copy(char *to, const struct oriel_items *to_items, const char *from,
                        const struct oriel_items *from_items)
 {
@@ -215,7 +216,7 @@ static void random_layouts_copy_as_their_maps(void **state)
         if (!sides_make(&to, &from))
             continue;
         done++;
-        for (int time = 0; time < 4; time++) /* walked, planned, by the plan that is kept */
+        for (int time = 0; time < 4; time++) /* walked, planned, by the cached plan */
             sides_copy_and_compare(&to, &from);
         oriel_node_free(to.node);
         oriel_node_free(from.node);
@@ -262,7 +263,7 @@ static struct oriel_node *list_of(int count, struct oriel_node *const nodes[], i
     return oriel_node_list((uint64_t)count, branches);
 }
 
-/* Lists of as many branches and bytes, whose branches have other sizes. */
+/* Lists with equal numbers of branches and bytes, whose branches have different sizes. */
 static void lists_of_other_parts_copy(void **state)
 {
     (void)state;
@@ -274,12 +275,12 @@ static void lists_of_other_parts_copy(void **state)
     copy_nodes(list_of(2, few, 200), list_of(2, many, 160));
 }
 
-/* The pairs that the ways through copy.c are for, one of each at least. */
+/* The pairs that select the paths through copy.c, at least one of each. */
 static void sides_that_match_in_part_copy(void **state)
 {
     (void)state;
     copy_nodes(loop(64, 16, 1), loop(16, 48, 4)); /* blocks of 1 from blocks of 4 */
-    copy_nodes(loop(16, 48, 4), loop(64, 16, 1)); /* the other way */
+    copy_nodes(loop(16, 48, 4), loop(64, 16, 1)); /* the other direction */
     copy_nodes(oriel_node_loop(20, 72, loop(3, 24, 2)),
                oriel_node_loop(20, 56, loop(2, 32, 3))); /* of 2 from blocks of 3 */
     copy_nodes(loop(3, 24, 2), loop(2, 32, 3));          /* once only */

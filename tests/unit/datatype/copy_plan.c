@@ -1,7 +1,7 @@
-/* Copies between blocks that do not fit each other: what is planned once, and kept, moves each byte to where the type maps say,
- * for every count, partner and thread that comes later, and no other byte.
- * The model is a list of the bytes of each side; buffers end where the last byte lies, before a page that nobody may touch, or
- * begin behind one. */
+/* Copies between blocks of different lengths. A cached plan moves each byte to the position that
+ * the type maps specify, and no other byte, for every later count, partner and thread. The model is
+ * a list of the bytes of each side. Buffers end at their last byte before an inaccessible page, or
+ * begin after one. */
 #include "datatype/copy_layout.h"
 #include "datatype/copy_plan.h"
 
@@ -16,7 +16,7 @@
 
 enum { BYTES_MOST = 20000, ROOM = 1 << 20, ROUNDS = 4000, THREADS = 4, TIMES = 200 };
 
-/* One side: a layout, how many items of it, and where their bytes lie. */
+/* One side: a layout, the number of its items, and the offsets of their bytes. */
 struct side {
     struct oriel_items items;
     int64_t length, high;
@@ -28,7 +28,7 @@ static void side_close(struct side *side)
     oriel_node_free((struct oriel_node *)(uintptr_t)side->items.layout);
 }
 
-/* count items of blocks, which lie at offsets and have one length each, extent_bytes apart. */
+/* count items of blocks at the given offsets, all of one length, with items extent_bytes apart. */
 static void side_map(struct side *side, const int64_t *offsets, const uint64_t *lengths,
                      unsigned blocks)
 {
@@ -45,7 +45,7 @@ static void side_map(struct side *side, const int64_t *offsets, const uint64_t *
             }
 }
 
-/* Blocks of a length at equal distances. */
+/* Blocks of one length at equal distances. */
 static void side_vector(struct side *side, uint64_t blocks, uint64_t len_bytes,
                         int64_t stride_bytes)
 {
@@ -70,7 +70,7 @@ static void side_at(struct side *side, const int64_t *offsets, const uint64_t *l
     side_map(side, offsets, lengths, blocks);
 }
 
-/* Blocks anywhere, in ascending order; at least two bytes lie between them. */
+/* Blocks at any ascending offsets, at least two bytes apart. */
 static void side_indexed(struct side *side, const uint64_t *lengths, unsigned blocks,
                          uint64_t count)
 {
@@ -135,7 +135,7 @@ static void blocks_of_every_length_copy_from_blocks_of_every_other(void **state)
             }
 }
 
-/* Lengths that come to total bytes; returns how many. */
+/* Random lengths that add up to total bytes; returns their number. */
 static unsigned lengths_of(uint64_t *lengths, uint64_t unit, uint64_t most, uint64_t total)
 {
     unsigned blocks = 0;
@@ -147,7 +147,8 @@ static unsigned lengths_of(uint64_t *lengths, uint64_t unit, uint64_t most, uint
     return blocks;
 }
 
-/* Every second word of a vector, collected into blocks and spread out of them: loads take what lies between with them. */
+/* Every second word of a vector, gathered into blocks and scattered from them: loads include the
+ * words between. */
 static void blocks_copy_from_every_second_word(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void blocks_copy_from_every_second_word(void **state)
                 side_close(&from);
             }
     static uint64_t lengths[12];
-    for (unsigned blocks = 2; blocks <= 12; blocks++) { /* pairs that do not follow each other */
+    for (unsigned blocks = 2; blocks <= 12; blocks++) { /* pairs that are not adjacent */
         for (unsigned i = 0; i < blocks; i++)
             lengths[i] = 8;
         side_indexed(&to, lengths, blocks, 1 + below(9));
@@ -180,7 +181,8 @@ static void blocks_copy_from_every_second_word(void **state)
     }
 }
 
-/* Blocks of two words anywhere from words at equal distances, of which one may lie elsewhere or be farther from its neighbour. */
+/* Blocks of two words anywhere from words at equal distances, one of which may be elsewhere or
+ * farther from its neighbour. */
 static void pairs_of_words_copy_from_equal_distances(void **state)
 {
     (void)state;
@@ -208,7 +210,7 @@ static void pairs_of_words_copy_from_equal_distances(void **state)
     }
 }
 
-/* Of few blocks, which make rows, and of many, which make lists. */
+/* Of few blocks, which become rows, and of many, which become lists. */
 static void irregular_blocks_copy_from_others(void **state)
 {
     (void)state;
@@ -225,7 +227,8 @@ static void irregular_blocks_copy_from_others(void **state)
     }
 }
 
-/* Partners come and go at addresses that others had; more of them than a layout keeps plans for. */
+/* Partners are freed and created at reused addresses; more of them than a layout caches plans
+ * for. */
 static void a_plan_is_for_one_partner_only(void **state)
 {
     (void)state;
@@ -251,7 +254,7 @@ static void a_plan_is_for_one_partner_only(void **state)
     }
 }
 
-/* Items of a kept plan, more and fewer, and with other distances between them. */
+/* More or fewer items with a cached plan, and other distances between them. */
 static void a_plan_serves_other_counts(void **state)
 {
     (void)state;
@@ -281,7 +284,7 @@ static void a_plan_serves_other_counts(void **state)
     }
 }
 
-/* A constructor that changes a node in place makes another one of it. */
+/* A constructor that changes a node in place changes its identity. */
 static void a_node_that_grows_has_no_plans_of_what_it_was(void **state)
 {
     (void)state;
@@ -292,7 +295,7 @@ static void a_node_that_grows_has_no_plans_of_what_it_was(void **state)
         copy_and_compare(&to, &from);
     struct oriel_node *node = (struct oriel_node *)(uintptr_t)to.items.layout;
     const uint64_t number = node->number;
-    assert_non_null(atomic_load(&node->memos)); /* there is something to forget */
+    assert_non_null(atomic_load(&node->memos)); /* there is a cached plan to drop */
     struct oriel_node *longer = oriel_node_loop(2, 12 * 24, node);
     assert_true(longer == node && longer->number != number && atomic_load(&longer->memos) == NULL);
     const uint64_t len_bytes = 16;

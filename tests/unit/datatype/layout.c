@@ -1,6 +1,6 @@
-/* Layouts: constructors simplify, sums and bounds are right, and cursors yield the bytes of the type map in order.
- * The model is a list of where each byte that moves lies, expanded by the definition of each constructor.
- * Each test owns its trees. */
+/* Layouts: constructors simplify, sums and bounds are right, and cursors return the bytes in type
+ * map order. The model lists the offset of each byte that moves, expanded by the definition of each
+ * constructor. Each test owns its trees. */
 #include "datatype/layout.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t e
             for (uint64_t byte = 0; byte < len_bytes; byte++) {
                 assert_int_equal(at_bytes + (int64_t)byte, (int64_t)i * extent_bytes + item->at[k]);
                 if (++k == item->count &&
-                    byte + 1 < len_bytes) { /* a piece may reach into the next item */
+                    byte + 1 < len_bytes) { /* a piece may extend into the next item */
                     k = 0;
                     i++;
                 }
@@ -61,7 +61,7 @@ static void expect_walk(const struct oriel_node *node, uint64_t count, int64_t e
     oriel_cursor_close(&cursor);
 }
 
-/* The same by whole elements: blocks that follow each other, of at most so many bytes together. */
+/* The same by whole elements: adjacent blocks, up to this total length. */
 static void expect_stretches(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
                              const struct map *item)
 {
@@ -100,7 +100,7 @@ static int compare_places(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Whether it is known that no byte moves twice; then none does. */
+/* Whether the layout guarantees that no byte moves twice; then none does. */
 static bool expect_apart(const struct oriel_node *node, uint64_t count, int64_t extent_bytes,
                          const struct map *item)
 {
@@ -114,7 +114,7 @@ static bool expect_apart(const struct oriel_node *node, uint64_t count, int64_t 
         twice += all.at[i] == all.at[i - 1];
     const bool apart = oriel_layout_apart(node, count, extent_bytes);
     assert_true(!apart || twice == 0);
-    assert_int_equal(oriel_layout_apart(node, count, extent_bytes), apart); /* as remembered */
+    assert_int_equal(oriel_layout_apart(node, count, extent_bytes), apart); /* as cached */
     return apart;
 }
 
@@ -162,7 +162,7 @@ static void loops_that_do_not_touch_stay(void **state)
     oriel_node_free(node);
     node = oriel_node_loop(2, 16, oriel_node_run(ORIEL_KIND_DOUBLE_INT, 1));
     assert_int_equal(node->form, ORIEL_NODE_RUN);
-    assert_int_equal(node->high_bytes, 28); /* the padding behind the last pair does not move */
+    assert_int_equal(node->high_bytes, 28); /* the padding after the last pair does not move */
     assert_int_equal(node->size_bytes, 24);
     oriel_node_free(node);
 }
@@ -203,7 +203,8 @@ static void lists_join_runs_that_touch_in_order(void **state)
     oriel_node_free(node);
 }
 
-/* What can only be moved is joined whatever its kinds are; the elements are counted as they were. */
+/* Where only movement matters, runs of different kinds are joined; elements are counted as
+ * before. */
 static void runs_of_several_kinds_are_blocks_joined_where_they_touch(void **state)
 {
     (void)state;
@@ -247,7 +248,7 @@ static void runs_alike_and_equally_far_apart_are_a_loop(void **state)
     assert_int_equal(node->depth, 3);
     oriel_node_free(node);
     node = list_of_two(0, oriel_node_share(item), 0,
-                       oriel_node_share(item)); /* twice the same place is no distance */
+                       oriel_node_share(item)); /* the same offset twice is no distance */
     assert_int_equal(node->form, ORIEL_NODE_BLOCKS);
     assert_int_equal(node->block_bytes, 8);
     oriel_node_free(node);
@@ -263,7 +264,7 @@ static void a_missing_child_is_passed_on(void **state)
     assert_null(list_of_two(0, oriel_node_run(ORIEL_KIND_INT32, 1), 8, NULL));
 }
 
-/* A node and its map, grown together; no larger than MAP_MOST / 8. */
+/* A node and its map, built together; no larger than MAP_MOST / 8. */
 static struct oriel_node *grow(struct map *map, int depth)
 {
     static const enum oriel_kind kinds[] = {ORIEL_KIND_CHAR,     ORIEL_KIND_INT32,
@@ -332,7 +333,8 @@ static void random_trees_walk_as_their_maps(void **state)
     free(map);
 }
 
-/* Blocks of items, some of which touch, as numbers of either width: what is made without a node for each walks as the map. */
+/* Blocks of items, some of them adjacent, with offsets of either width. A list without a node per
+ * block walks like its map. */
 static void listed_blocks_walk_as_their_maps(void **state)
 {
     (void)state;
@@ -386,7 +388,8 @@ static void listed_blocks_walk_as_their_maps(void **state)
     assert_true(made_blocks > ROUNDS / 8 && kept_touching > ROUNDS / 100);
 }
 
-/* They are a loop or a run, as a list of them would be, or nothing where they are no plain blocks or reach too far. */
+/* They become a loop or a run, like a list of them. If they are not plain blocks or extend too far,
+ * the result is NULL. */
 static void listed_blocks_are_simplified(void **state)
 {
     (void)state;
@@ -493,8 +496,8 @@ static struct oriel_node *four_blocks(const int *displacements)
     return blocks;
 }
 
-/* What programs use is seen as apart: blocks in order, any distance of the right size, the columns
- * of a matrix. */
+/* Usual layouts are recognised as free of overlaps: blocks in order, any sufficient distance, the
+ * columns of a matrix. */
 static void usual_layouts_are_known_to_be_apart(void **state)
 {
     (void)state;
@@ -524,7 +527,7 @@ static void usual_layouts_are_known_to_be_apart(void **state)
     oriel_node_free(overlapping);
 }
 
-/* Constructors that simplify must not change what another tree holds too. */
+/* Constructors that simplify must not change a node that another tree shares. */
 static void shared_nodes_stay_as_they_are(void **state)
 {
     (void)state;
@@ -544,7 +547,7 @@ static void shared_nodes_stay_as_they_are(void **state)
     oriel_node_free(longer);
     oriel_node_free(joined);
     oriel_node_free(spread);
-    assert_int_equal(wider->child->count, 2); /* alive while a tree holds it */
+    assert_int_equal(wider->child->count, 2); /* alive while a tree references it */
     oriel_node_free(wider);
 }
 

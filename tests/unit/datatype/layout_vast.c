@@ -1,4 +1,4 @@
-/* Layouts whose sums no number holds: their bounds are refused, and they are marked as vast. */
+/* Layouts whose sums overflow 64 bits: their bounds are refused, and they are marked as vast. */
 #include "datatype/layout.h"
 
 #include "cmocka_all.h"

@@ -1,5 +1,5 @@
-/* Messages to a target of another machine: they are few and short, and what one says wrongly is refused and harms nothing; nor
- * does it if a rank asks for what no rank asks for. */
+/* Messages to a target on another node: they are few and short. The target refuses invalid
+ * messages, and requests that no rank makes, without damage. */
 #include "internode/origin/origin_rma.h"
 
 #include "internode/target/deferred_queue.h"
@@ -15,7 +15,7 @@
 #include "far_layouts.h"
 #include "far_wire.h"
 
-/* count runs of each doubles. */
+/* count runs of `each` doubles. */
 static struct oriel_type vector_of(uint64_t count, uint64_t each, int64_t stride_bytes)
 {
     struct oriel_node *node =
@@ -85,8 +85,8 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
     oriel_node_free(dense.layout);
 }
 
-/* One question, and nothing told that a flush would have to ask about: with its flush a round trip, as that of a get
- * (tests/protocol/far_counts.c). */
+/* One request, and no message that a flush would have to confirm. So with its flush it needs one
+ * round trip, like a get (tests/protocol/far_counts.c). */
 static void expect_one_question(enum oriel_status status, enum oriel_internode_kind kind)
 {
     assert_int_equal(status, ORIEL_OK);
@@ -304,7 +304,7 @@ static void lengths_that_overflow_together_are_refused(void **state)
     free(batches);
 }
 
-/* Some bytes of a message that was right, or none that are. */
+/* Damages some bytes of a valid message, or replaces all. */
 static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_bytes)
 {
     static const uint64_t words[] = {
@@ -326,7 +326,7 @@ static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_by
         drawn_noise(data, len_bytes);
 }
 
-/* Any bytes: the sanitizers look at reads, the guards at stores. */
+/* Random bytes: the sanitizers detect reads, the guards stores. */
 static void spoilt_messages_harm_nothing(void **state)
 {
     (void)state;
@@ -382,7 +382,7 @@ static void spoilt_messages_harm_nothing(void **state)
     free(guards);
 }
 
-/* --- locks, with what target_sync.c takes of the rest of the library --- */
+/* --- locks, with replacements for the functions that target_sync.c calls --- */
 
 static unsigned locks_answered;
 static unsigned refusals;
@@ -394,7 +394,8 @@ void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const str
     locks_answered++;
 }
 
-void oriel_internode_reply_refusal(const struct oriel_net_requester *asker, enum oriel_status status)
+void oriel_internode_reply_refusal(const struct oriel_net_requester *asker,
+                                   enum oriel_status status)
 {
     (void)asker, (void)status;
     refusals++;
@@ -436,7 +437,7 @@ enum oriel_status oriel_liveness_lock_all_holders(void *context)
     return ORIEL_OK;
 }
 
-/* The window's end, which none of these come to. */
+/* The window's end, which no test here reaches. */
 void oriel_internode_replies_close(struct oriel_internode *far)
 {
     (void)far;
@@ -452,7 +453,7 @@ void oriel_internode_peers_close(struct oriel_window *window)
     (void)window;
 }
 
-/* As internode/target/am_dispatch.c, by which rank 0 asks for or gives back a lock. */
+/* As internode/target/am_dispatch.c: rank 0 requests or releases a lock. */
 static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind, bool rides)
 {
     const struct oriel_net_requester asker = {{0}};
@@ -479,7 +480,7 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
         &control.lock, oriel_ticket_draw(&control.lock))); /* the target itself has the lock */
     serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, false);
     serve_lock(&wire.there, ORIEL_INTERNODE_LOCK, true);
-    serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false); /* is kept for the second */
+    serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false); /* is queued for the second */
     assert_int_equal(locks_answered + wire.answers, 0);
     oriel_ticket_unlock(&control.lock, true);
     oriel_internode_advance_locks(&wire.there);
@@ -490,7 +491,8 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     serve_lock(&wire.there, ORIEL_INTERNODE_UNLOCK, false);
     assert_int_equal(wire.answers, 2);
     assert_null(far.locks);
-    assert_int_equal(wire.failures + refusals + far.lazy_locks + oriel_internode_has_waiting_locks(), 0);
+    assert_int_equal(
+        wire.failures + refusals + far.lazy_locks + oriel_internode_has_waiting_locks(), 0);
     free(far.spare_lock);
     wire_close();
 }

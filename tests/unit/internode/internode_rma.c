@@ -1,5 +1,6 @@
-/* Operations on a target of another machine move what they should, however it lies on both sides, and nothing else.  The model
- * lists the place of each byte and each element.  Answers come late, when the datatypes are gone. */
+/* Operations on a target on another node move the right bytes, in any layout of both sides, and no
+ * others. The model lists the offset of each byte and each element. Answers arrive late, when the
+ * datatypes are freed. */
 #include "internode/origin/origin_rma.h"
 
 #include <stdlib.h>
@@ -12,13 +13,13 @@
 
 enum { SLACK_BYTES = 256, ROUNDS = 3000, LONG_ROUNDS = 12 };
 
-/* A side's buffer, with place 0 of its datatype somewhere inside, and what it must become. */
+/* A side's buffer, with offset 0 of its datatype somewhere inside, and the expected contents. */
 struct side {
     struct drawn drawn;
     char *memory;
     char *model;
     uint64_t len_bytes;
-    int64_t zero_bytes; /* of place 0 in memory */
+    int64_t zero_bytes; /* of offset 0 in memory */
 };
 
 static void side_make(struct side *side)
@@ -43,7 +44,7 @@ static void side_close(struct side *side)
     drawn_free(&side->drawn);
 }
 
-/* The target's side lies in the window: its buffer is that. */
+/* The target's side is the memory of the window. */
 static void target_make(struct side *side)
 {
     static char model[WIRE_ALL_BYTES];
@@ -110,11 +111,12 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
     side_close(&here);
 }
 
-/* Once by messages alone, and once with devices, which take what is one run at both sides. */
+/* Once by messages alone, and once with devices, which move what is one run on both sides. */
 static void move_often(bool put)
 {
     static const enum oriel_mechanism mechanisms[] = {ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_COPY,
-                                                      ORIEL_MECHANISM_REGIONS, ORIEL_MECHANISM_DIRECT};
+                                                      ORIEL_MECHANISM_REGIONS,
+                                                      ORIEL_MECHANISM_DIRECT};
     for (int m = 0; m < 4; m++) {
         wire_open(mechanisms[m]);
         wire.has_devices = m == 3;
@@ -140,7 +142,7 @@ static void get_moves_the_bytes_of_any_layouts(void **state)
     move_often(false);
 }
 
-/* The 6 bytes behind the value of an x87 number are nobody's. */
+/* The 6 bytes after the value of an x87 number are undefined. */
 static void forget_padding(const struct side *side, enum oriel_kind kind)
 {
     if (kind != ORIEL_KIND_LONG_DOUBLE && kind != ORIEL_KIND_LONG_DOUBLE_COMPLEX &&

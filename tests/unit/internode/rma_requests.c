@@ -1,5 +1,6 @@
-/* src/internode/origin/rma_requests.c: when an operation of several messages has ended, who frees a message's request, and what a failure says.
- * The net is this file's: answers come when a case says so.  Run by the test rows. */
+/* src/internode/origin/rma_requests.c: when an operation of several messages has ended, which side
+ * frees a message's request, and how failures are reported. This file simulates the net: answers
+ * arrive when a case says so. Run by the test rows. */
 #include "internode/origin/rma_requests.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static struct oriel_net_peer *some_peer(void)
     return (struct oriel_net_peer *)(void *)&place;
 }
 
-/* A message, as internode/origin/origin_sync.c asks it. */
+/* Sends a message as internode/origin/origin_sync.c does. */
 static struct oriel_internode_request *ask(void)
 {
     struct oriel_internode_request *request = calloc(1, sizeof *request);
@@ -49,7 +50,7 @@ static void an_answer_between_two_messages_ends_nothing(void **state)
     struct oriel_rma_request pending;
     oriel_rma_request_begin(&pending, 3);
     struct oriel_internode_request *first = ask();
-    oriel_rma_request_release(first); /* by a flush, before its answer's end */
+    oriel_rma_request_release(first); /* by a flush, before its answer has ended */
     answer(first, ORIEL_OK);
     assert_null(oriel_rma_request_take_ended());
     struct oriel_internode_request *second = ask();

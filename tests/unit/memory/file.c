@@ -1,6 +1,6 @@
-/* The own memory file: what it gives is zero, aligned and apart from all else it gave; what comes back leaves no trace, but in what is kept for
- * the next memory of the program.
- * The file is started once for all tests, as in a program. */
+/* The own memory file: allocations are zero, aligned and disjoint. Freed memory leaves no trace,
+ * except pages cached for the program's next allocation. The file is started once for all tests, as
+ * in a program. */
 #include "memory/file.h"
 #include "memory/memory_limits.h"
 
@@ -29,8 +29,8 @@ struct block {
     uint8_t fill;
 };
 
-/* Older kernels end a reservation at a signal: here every other time, the process's first among them.  The
- * linker's --wrap. */
+/* Older kernels interrupt a reservation at a signal. Here every other reservation is interrupted,
+ * starting with the process's first. The linker's --wrap. */
 static bool is_interrupted(void)
 {
     static unsigned calls;
@@ -110,7 +110,7 @@ static void header_says_who_owns_the_file(void **state)
     assert_true(oriel_identity_equal(&header->identity, oriel_file_identity()));
 }
 
-/* Sizes on both sides of every limit between the ways of allocation. */
+/* Sizes on both sides of every limit between the allocation methods. */
 static uint64_t random_length(void)
 {
     static const uint64_t around[] = {1, 64, 4096, 32 << 10, 64 << 10, 256 << 10};
@@ -125,7 +125,7 @@ static void blocks_are_zero_aligned_and_apart(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         struct block *block = &blocks[next_random() % BLOCKS];
         if (block->len_bytes > 0) {
-            assert_true(all_are(block, block->fill)); /* nobody else has written here */
+            assert_true(all_are(block, block->fill)); /* no other block has been written here */
             assert_true(oriel_file_free(block->offset));
             assert_false(oriel_file_free(block->offset));
             block->len_bytes = 0;
@@ -136,7 +136,7 @@ static void blocks_are_zero_aligned_and_apart(void **state)
         block->fill = (uint8_t)(1 + next_random() % 255);
         assert_int_equal(oriel_file_alloc(block->len_bytes, align_bytes, &block->offset), ORIEL_OK);
         assert_int_equal(block->offset % (align_bytes > 64 ? align_bytes : 64), 0);
-        assert_true(block->offset >= ORIEL_PAGE_BYTES); /* the header's page is never given away */
+        assert_true(block->offset >= ORIEL_PAGE_BYTES); /* the header's page is never allocated */
         assert_true(all_are(block, 0));
         memset(oriel_file_base() + block->offset, block->fill, block->len_bytes);
     }
@@ -158,7 +158,8 @@ static void sparse_blocks_are_zero_and_hold_nothing(void **state)
     assert_int_equal(held_bytes(), before_bytes);
 }
 
-/* In the place of libc's, where those stand who keep memory registered with a device, to know when its pages go. */
+/* Replaces libc's function, as libraries do that register memory with a device, to detect when its
+ * pages are removed. */
 static uint64_t removed_bytes;
 
 int madvise(void *start, size_t len_bytes, int advice)
@@ -185,7 +186,7 @@ static void large_blocks_are_reserved_and_punched_out(void **state)
     uint64_t before_bytes = held_bytes();
     assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &block.offset), ORIEL_OK);
     assert_true(held_bytes() >=
-                before_bytes + block.len_bytes); /* before a byte of it is touched */
+                before_bytes + block.len_bytes); /* before the first access to it */
     memset(oriel_file_base() + block.offset, 7, block.len_bytes);
     assert_true(oriel_file_free(block.offset));
     assert_int_equal(held_bytes(), before_bytes);
@@ -196,11 +197,11 @@ static void large_blocks_are_reserved_and_punched_out(void **state)
     assert_true(oriel_file_free(again));
 }
 
-/* --- kept pages --- */
+/* --- cached pages --- */
 
-/* The linker leads the library's questions for the time and for what is available here. */
+/* The linker redirects the library's queries of the time and of available memory here. */
 static time_t later_s;
-static uint64_t available_bytes; /* 0: what there is */
+static uint64_t available_bytes; /* 0: the real value */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -220,7 +221,7 @@ uint64_t __wrap_oriel_memory_limits_available(void)
     return available_bytes > 0 ? available_bytes : __real_oriel_memory_limits_available();
 }
 
-/* Makes a block as MPI_Alloc_mem does, fills its first pages, and frees it. */
+/* Allocates a block as MPI_Alloc_mem does, fills its first pages, and frees it. */
 static uint64_t given_and_freed(uint64_t len_bytes)
 {
     uint64_t offset;
@@ -237,7 +238,7 @@ static void some_memory_or_skip(void)
         print_message("skipped: too little memory is free\n");
         skip();
     }
-    later_s += 2; /* a look is due */
+    later_s += 2; /* a check is due */
 }
 
 static void freed_program_memory_is_kept_for_the_next_alone(void **state)
@@ -254,7 +255,7 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     assert_true(zero.offset >= offset + 4 * MIB || zero.offset + zero.len_bytes <= offset);
     assert_true(all_are(&zero, 0));
     for (int i = 0; i < SMALL;
-         i++) { /* no slab is made of them either: small blocks are zero, whoever has them */
+         i++) { /* nor is it made into a slab: small blocks are zero for every caller */
         small[i].len_bytes = 31 << 10;
         assert_int_equal(oriel_file_alloc_mem(small[i].len_bytes, 64, &small[i].offset),
                          ORIEL_OK);
@@ -265,7 +266,7 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
         assert_true(oriel_file_free_mem(small[i].offset));
     }
     for (int i = 0; i < 2;
-         i++) { /* what they leave is for the program's next small block; a window's is cleared */
+         i++) { /* they are left to the program's next small block; a window's is cleared */
         assert_int_equal((i == 0 ? oriel_file_alloc : oriel_file_alloc_window)(
                              small[i].len_bytes, 64, &small[i].offset),
                          ORIEL_OK);
@@ -277,12 +278,12 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     assert_true(all_are(&window, 0));
     assert_int_equal(oriel_file_alloc_mem(2 * MIB, 64, &again), ORIEL_OK);
     assert_int_equal(again, offset + 2 * MIB);
-    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* nobody has touched it */
+    assert_true(all_are(&(struct block){again, 2 * MIB, 0}, 5)); /* no write has reached it */
     assert_false(oriel_file_free_mem(window.offset));
     assert_true(oriel_file_free(window.offset));
     assert_true(oriel_file_free_mem(again));
     assert_true(oriel_file_free(zero.offset));
-    later_s += 2; /* used since the last look */
+    later_s += 2; /* used since the last check */
     given_and_freed(MIB);
     oriel_file_finalise();
     assert_in_range(held_bytes(), 0, held - 4 * MIB + 4 * (256 << 10));
@@ -310,7 +311,7 @@ static void kept_pages_are_bounded(void **state)
     some_memory_or_skip();
     given_and_freed(257 * MIB);
     assert_int_equal(held_bytes(), before_bytes);
-    available_bytes = 64 * MIB; /* others have taken the rest */
+    available_bytes = 64 * MIB; /* other programs have taken the rest */
     later_s += 2;
     given_and_freed(5 * MIB);
     assert_int_equal(held_bytes(), before_bytes);
@@ -374,11 +375,11 @@ static void impossible_sizes_are_refused(void **state)
     assert_true(strlen(oriel_fail_message()) > 0);
     assert_int_equal(offset, 5);
     assert_int_equal(held_bytes(), before_bytes);
-    assert_int_equal(oriel_file_alloc(0, 1, &offset), ORIEL_OK); /* size 0 has a place of its own */
+    assert_int_equal(oriel_file_alloc(0, 1, &offset), ORIEL_OK); /* size 0 has its own offset */
     assert_true(oriel_file_free(offset));
 }
 
-/* Growing over the limit would be a signal. */
+/* Growth beyond the limit would raise a signal. */
 static void file_size_limit_is_an_error(void **state)
 {
     (void)state;
@@ -396,7 +397,7 @@ static void file_size_limit_is_an_error(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
     enum oriel_status status = oriel_file_alloc(more_bytes, 64, &offset);
     setrlimit(RLIMIT_FSIZE, &limit);
-    assert_int_equal(status, ORIEL_E_OTHER); /* the host may have a place */
+    assert_int_equal(status, ORIEL_E_OTHER); /* the host may have memory */
     assert_int_equal(oriel_file_alloc(more_bytes, 64, &offset), ORIEL_OK);
     assert_true(oriel_file_free(offset));
 }

@@ -1,5 +1,6 @@
-/* What a forked child makes of the memory file: it reads all, keeps its writes to itself where memory is not of the shared sort,
- * and can do nothing to the parent's blocks.  Each test runs in a process of its own, which alone starts the file. */
+/* The memory file in a forked child: it reads everything, its writes stay private unless memory is
+ * of the shared type, and it cannot affect the parent's blocks. Each test runs in its own process,
+ * which alone starts the file. */
 #include "memory/file.h"
 
 #include <pthread.h>
@@ -34,7 +35,7 @@ static void in_process(void (*body)(void))
     assert_int_equal(status, 0);
 }
 
-/* Forks; true in the child, which ends by _exit.  The parent waits for it first. */
+/* Forks; true in the child, which ends by _exit. The parent waits for it first. */
 static bool is_child(void)
 {
     int status = 0;
@@ -72,7 +73,7 @@ static bool all_are(const char *bytes, uint64_t len_bytes, char value)
     return bytes[0] == value && memcmp(bytes, bytes + 1, len_bytes - 1) == 0;
 }
 
-/* Small and large ones side by side, every third of them freed again. */
+/* Small and large blocks mixed, every third of them freed again. */
 static void writes_body(void)
 {
     static const uint64_t lengths[] = {64, 4096, 32 * KIB, 100 * KIB};
@@ -97,7 +98,7 @@ static void writes_body(void)
             continue;
         EXPECT(all_are(blocks[i], lengths[i / 2 % 4], i % 2 == 1 ? 2 : 1));
         blocks[i][5] = 3;
-        EXPECT(view[offset_of(blocks[i]) + 5] == 3); /* the parent goes on sharing with its peers */
+        EXPECT(view[offset_of(blocks[i]) + 5] == 3); /* the parent still shares with its peers */
     }
 }
 
@@ -125,7 +126,8 @@ static void changes_body(void)
         oriel_file_free(offset_of(shared));
         oriel_file_finalise();
         EXPECT(oriel_file_find(block, 1,
-                               &offset)); /* still known as ours, so that nobody else frees it */
+                               /* still known as this process's, so that no other code frees it */
+                               &offset));
         _exit(0);
     }
     EXPECT(header->state == ORIEL_FILE_RUNNING);
@@ -161,7 +163,7 @@ static void grandchild_has_what_its_parent_wrote(void **state)
     in_process(grandchild_body);
 }
 
-/* A freed shared block is an ordinary one when it is given out again, and the reverse. */
+/* A freed shared block is an ordinary one when it is allocated again, and vice versa. */
 static void reuse_body(void)
 {
     for (int round = 0; round < 6; round++) {
@@ -207,7 +209,7 @@ static void closed_body(void)
     }
     EXPECT(oriel_file_free(offset_of(block)));
     EXPECT(held_bytes(kept) <=
-           before_bytes - 100 * KIB); /* before a look at them brings them back */
+           before_bytes - 100 * KIB); /* before a read of them brings them back */
     EXPECT(all_are(block, 100 * KIB, 0));
     EXPECT(fstat(other, &info) == 0 && info.st_size == (off_t)sizeof text);
     EXPECT(pread(other, text, sizeof text, 0) == (ssize_t)sizeof text &&
@@ -272,7 +274,7 @@ static void large_body(void)
         fclose(maps);
         EXPECT(mappings >= 1 &&
                mappings <=
-                   4); /* private up to the end, what lies behind; what core files leave out */
+                   4); /* private up to the end, the rest after it, the part that core files omit */
         oriel_file_base()[offset] = 1;
         _exit(0);
     }

@@ -1,5 +1,5 @@
-/* Free extents against a model of one byte per unit: takes never overlap, gives join, nothing is lost.
- * The units are 64 bytes of an address space that does not exist. */
+/* Free extents against a model of one byte per unit: allocations never overlap, freed extents
+ * merge, and nothing is lost. The units are 64 bytes of a fictitious address space. */
 #include "memory/free_extents.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static void mark(const struct block *block, uint8_t value)
     }
 }
 
-/* Whether the model has room for len_bytes at a multiple of align_bytes. */
+/* Whether the model has space for len_bytes at a multiple of align_bytes. */
 static bool model_has_room(uint64_t len_bytes, uint64_t align_bytes)
 {
     uint64_t run = 0;
@@ -49,7 +49,7 @@ static bool model_has_room(uint64_t len_bytes, uint64_t align_bytes)
     return false;
 }
 
-/* Extents are sorted, apart from each other, and cover exactly the model's free units. */
+/* Extents are sorted, disjoint, and cover exactly the model's free units. */
 static void compare(const struct oriel_free_extents *arena)
 {
     uint64_t unit = 0;
@@ -87,7 +87,8 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
             uint64_t align_bytes = (uint64_t)UNIT_BYTES << (next_random() % 6);
             bool room = model_has_room(len_bytes, align_bytes);
             assert_int_equal(
-                oriel_free_extents_remove_fit(&arena, len_bytes, align_bytes, &block->offset), room);
+                oriel_free_extents_remove_fit(&arena, len_bytes, align_bytes, &block->offset),
+                room);
             refused += !room;
             if (room) {
                 assert_int_equal(block->offset % align_bytes, 0);
@@ -129,7 +130,7 @@ static void prepared_changes_need_no_more_room(void **state)
     for (uint64_t i = 0; i < 1000; i++) {
         assert_true(oriel_free_extents_reserve(&arena));
         assert_true(arena.count + 2 <= arena.capacity);
-        assert_true(oriel_free_extents_add(&arena, i * 128, 64)); /* never two that touch */
+        assert_true(oriel_free_extents_add(&arena, i * 128, 64)); /* never two adjacent ones */
     }
     assert_int_equal(arena.count, 1000);
     oriel_free_extents_close(&arena);
@@ -143,7 +144,7 @@ static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
     assert_true(oriel_free_extents_add(&arena, 1000, 1000));
     assert_true(oriel_free_extents_add(&arena, 3000, 1000));
     assert_false(oriel_free_extents_remove(&arena, 999, 10));  /* begins before */
-    assert_false(oriel_free_extents_remove(&arena, 1990, 11)); /* ends behind */
+    assert_false(oriel_free_extents_remove(&arena, 1990, 11)); /* ends after */
     assert_false(oriel_free_extents_remove(&arena, 2500, 10));
     assert_false(oriel_free_extents_remove(&arena, 1000, 3000)); /* with a gap */
     assert_false(oriel_free_extents_remove(&arena, 5000, 10));

@@ -1,5 +1,5 @@
-/* Limits on memory and address space.  Each question is asked in a child of its own, because the options and the resource
- * limits that it depends on are read or set once in a process. */
+/* Limits on memory and address space. Each case runs in its own child, because its options and
+ * resource limits are read or set once per process. */
 #include "memory/memory_limits.h"
 
 #include "base/valgrind.h"
@@ -16,14 +16,15 @@
 
 #include "cmocka_all.h"
 
-/* Whose own memory takes most of any address space. */
+/* A sanitizer's own memory uses most of any address space. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define SANITIZED 1
 #else
 #define SANITIZED 0
 #endif
 
-/* oriel_memory_limits_reserve() of a process with this address space (0: as it is) and this ORIEL_RESERVE (NULL: none). */
+/* oriel_memory_limits_reserve() of a process with this address space (0: unchanged) and this
+ * ORIEL_RESERVE (NULL: none). */
 static uint64_t reserve_with(uint64_t space_bytes, const char *option)
 {
     int told[2];
@@ -66,7 +67,7 @@ static void reserve_holds_the_physical_memory(void **state)
     }
     uint64_t reserve_bytes = reserve_with(0, NULL);
     if (oriel_is_under_valgrind())
-        assert_int_equal(reserve_bytes, ORIEL_VALGRIND_RESERVE); /* which reads all of it */
+        assert_int_equal(reserve_bytes, ORIEL_VALGRIND_RESERVE); /* valgrind reads all of it */
     else
         assert_true(reserve_bytes >= physical);
     assert_int_equal(reserve_bytes % 4096, 0);
@@ -84,7 +85,7 @@ static void limited_address_space_makes_the_reserve_smaller(void **state)
     uint64_t small = reserve_with(UINT64_C(2) << 30, NULL);
     assert_true(small < large);
     assert_true(large <= free_bytes);
-    assert_in_range(small, UINT64_C(4) << 20, UINT64_C(2) << 25); /* room for many peers' files */
+    assert_in_range(small, UINT64_C(4) << 20, UINT64_C(2) << 25); /* space for many peers' files */
     assert_int_equal(small % 4096, 0);
 }
 
@@ -97,7 +98,8 @@ static void nothing_is_reserved_where_the_host_would_miss_it(void **state)
     }
     assert_int_equal(reserve_with(UINT64_C(24) << 20, NULL), 0);
     assert_int_equal(reserve_with(UINT64_C(24) << 20, "4M"), UINT64_C(4)
-                                                                 << 20); /* who says so means it */
+                                                                 /* an explicit value is obeyed */
+                                                                 << 20);
 }
 
 static void option_decides_the_reserve(void **state)
@@ -119,7 +121,7 @@ static void available_is_no_more_than_the_machine_has(void **state)
     assert_true(available <= ((uint64_t)machine.totalram + machine.totalswap) * machine.mem_unit);
 }
 
-/* --- memory cgroups, in a folder that stands for the machine's root --- */
+/* --- memory cgroups, in a folder that replaces the root folder --- */
 
 struct fake_file {
     const char *path; /* NULL ends a list */
@@ -134,7 +136,7 @@ struct fake_file {
     "cgroup cgroup rw,memory\n"
 #define UNIFIED "40 30 0:37 / /sys/fs/cgroup/unified rw shared:3 - cgroup2 cgroup2 rw\n"
 #define SECOND  "40 30 0:37 / /sys/fs/cgroup rw shared:3 - cgroup2 cgroup2 rw\n"
-#define NEVER   "9223372036854771712\n" /* what version 1 shows without a limit */
+#define NEVER   "9223372036854771712\n" /* version 1 shows this without a limit */
 
 static void make_file(const char *root, const struct fake_file *file)
 {
@@ -164,7 +166,7 @@ struct question {
     bool of_all;
 };
 
-/* The answer on a machine of these files. */
+/* The result on a node with these files. */
 static uint64_t ask(const struct fake_file *files, const struct question *question)
 {
     char root[] = "/tmp/oriel-limit-XXXXXX";
@@ -202,7 +204,8 @@ static uint64_t find_most(const struct question *question)
     return most;
 }
 
-/* The most that is reserved for each of that many ranks, or for all; UINT64_MAX: no limit. */
+/* The maximum in MiB that is reserved for each of that many ranks, or for all; UINT64_MAX: no
+ * limit. */
 static uint64_t most_mib(const struct fake_file *files, uint32_t ranks, bool of_all)
 {
     const struct question question = {.answer = find_most, .ranks = ranks, .of_all = of_all};
@@ -239,7 +242,7 @@ static void ranks_share_half_of_the_machine(void **state)
     assert_int_equal(most_mib(files, 0, false), 400 / sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* Swap is there, too: bare hosts would give it. */
+/* Swap counts, too: hosts without Oriel would use it. */
 static void only_what_the_machine_lacks_is_refused(void **state)
 {
     const struct fake_file files[] = {
@@ -295,7 +298,7 @@ static void files_in_the_cache_are_not_in_the_way(void **state)
     assert_int_equal(most_mib(files, 1, false), 50);
 }
 
-/* A container sees its own group as the root, with or without a namespace for cgroups. */
+/* A container sees its own group as the root, with or without a cgroup namespace. */
 static void the_own_group_may_be_the_root(void **state)
 {
     const struct fake_file mounted[] = {

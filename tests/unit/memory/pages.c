@@ -1,5 +1,6 @@
-/* How pages of blocks come: huge where the system grants them, near the nodes that are named, all given back.  The setting for
- * huge pages is the machine's: only root may try others, and a process of its own puts it back, whatever becomes of the test. */
+/* The pages of blocks: huge if the system grants them, near the named NUMA nodes, all freed. The
+ * setting for huge pages is system-wide: only root may change it, and a separate process restores
+ * it however the test ends. */
 #include "memory/pages.h"
 
 #include "memory/file.h"
@@ -21,12 +22,12 @@
 #define MIB     (UINT64_C(1) << 20)
 #define SETTING "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 
-/* --- a machine with more nodes than there are: the linker leads the library's system calls here --- */
+/* --- a system with more NUMA nodes: the linker redirects the library's system calls here --- */
 
 enum { CALLS = 32 };
 
-static bool two_nodes;  /* the kernel is said to allow nodes 0 and 1 */
-static bool is_refused; /* and to refuse policies */
+static bool two_nodes;  /* the kernel reports NUMA nodes 0 and 1 as allowed */
+static bool is_refused; /* and refuses policies */
 static int call_count;
 static struct {
     int mode;
@@ -50,7 +51,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         calls[call_count].mode = (int)a;
         calls[call_count++].nodes = b != 0 ? *(const unsigned long *)b : 0;
         if (b != 0 && *(const unsigned long *)b > 1)
-            return 0; /* there is no such node here */
+            return 0; /* there is no such NUMA node here */
     }
     return __real_syscall(number, a, b, c, d, e, f);
 }
@@ -67,10 +68,10 @@ static bool write_setting(const char *value)
     return done;
 }
 
-static int guarded = -1; /* closed by any end of this process */
+static int guarded = -1; /* closed at any end of this process */
 static pid_t guard;
 
-/* The process that puts the setting back. */
+/* The process that restores the setting. */
 static void guard_setting(const char *value)
 {
     int ends[2];
@@ -128,7 +129,7 @@ static void choose_or_skip(const char *value, enum oriel_huge wanted)
     }
 }
 
-/* Of the mappings in a range, in bytes. */
+/* Huge pages of the mappings in a range, in bytes. */
 static uint64_t in_huge_pages(const char *start, uint64_t len_bytes)
 {
     char line[512];
@@ -167,7 +168,7 @@ static uint64_t held_bytes(void)
     return (uint64_t)info.st_blocks * 512;
 }
 
-/* Whether the machine has huge pages free at all, without Oriel. */
+/* Whether the system has huge pages free at all, without Oriel. */
 static bool has_huge_pages(void)
 {
     uint64_t len_bytes = 8 * MIB;
@@ -198,7 +199,7 @@ static void use_block(const char *setting, enum oriel_huge wanted, bool expected
     for (int round = 0; round < 3; round++) {
         assert_int_equal(oriel_file_alloc(len_bytes, 64, &offset), ORIEL_OK);
         char *block = oriel_file_base() + offset;
-        assert_true(held_bytes() >= before_bytes + len_bytes); /* before a byte of it is touched */
+        assert_true(held_bytes() >= before_bytes + len_bytes); /* before the first access to it */
         assert_true(block[0] == 0 && memcmp(block, block + 1, len_bytes - 1) == 0);
         memset(block, 7, len_bytes);
         uint64_t huge_bytes = in_huge_pages(oriel_file_base(), oriel_file_reserve()) - before_huge;
@@ -215,7 +216,7 @@ static void use_block(const char *setting, enum oriel_huge wanted, bool expected
         }
         assert_true(oriel_file_free(offset));
         assert_in_range(held_bytes(), 0,
-                        before_bytes + 4 * MIB - 1); /* a huge page may hold a neighbour */
+                        before_bytes + 4 * MIB - 1); /* a neighbour may be in a huge page */
         assert_int_equal(mappings(), before);
     }
 }
@@ -265,7 +266,7 @@ static void parts_follow_each_other_in_one_block(void **state)
     const struct oriel_file_part huge[] = {{UINT64_MAX - 10, 0}, {100, 0}};
     assert_int_equal(oriel_file_alloc_parts(huge, 2, 64, &offset), ORIEL_E_NO_MEM);
     assert_int_equal(oriel_file_alloc_parts(parts, 0, 64, &offset),
-                     ORIEL_OK); /* size 0 has a place of its own */
+                     ORIEL_OK); /* size 0 has its own offset */
     assert_true(oriel_file_free(offset));
 }
 
@@ -281,7 +282,7 @@ static void parts_are_reserved_near_their_nodes(void **state)
     enum oriel_status status = oriel_file_alloc_parts(parts, 4, 64, &offset);
     two_nodes = false;
     assert_int_equal(status, ORIEL_OK);
-    assert_int_equal(call_count, 6); /* there and back for each part that has a node */
+    assert_int_equal(call_count, 6); /* set and restored for each part that has a NUMA node */
     static const unsigned long wanted[] = {2, 1, 2};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(calls[2 * i].mode, MPOL_PREFERRED);
@@ -294,7 +295,7 @@ static void parts_are_reserved_near_their_nodes(void **state)
     assert_true(oriel_file_free(offset));
 }
 
-/* The program's own rule is the same afterwards. */
+/* The program's own policy is restored. */
 static void a_rule_of_the_program_is_put_back(void **state)
 {
     (void)state;
@@ -332,7 +333,7 @@ static void refused_placement_is_no_error(void **state)
     assert_true(oriel_file_free(offset));
 }
 
-/* What the owner reserves itself lies near the owner without more ado. */
+/* Memory that the owner reserves is near the owner without extra calls. */
 static void pages_lie_near_the_thread_that_reserves_them(void **state)
 {
     (void)state;

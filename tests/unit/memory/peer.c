@@ -1,6 +1,7 @@
-/* Two processes that open each other's memory files.  Both are children, since a process has one memory file and a fork
- * copies none: each test forks its two before either starts its file.  They tell each other identities and steps in a page
- * that all share; a child that finds something wrong says what and ends with status 1. */
+/* Two processes that open each other's memory files. Both are children, because a process has one
+ * memory file and fork copies none: each test forks both before either starts its file. They
+ * exchange identities and steps in a shared page. A child that finds an error prints it and exits
+ * with status 1. */
 #include "memory/peer.h"
 
 #include <sched.h>
@@ -61,7 +62,8 @@ static pid_t child_start(side *body, int me)
     _exit(0);
 }
 
-/* Runs both sides; the second may be killed on purpose and stays a zombie until the first has ended. */
+/* Runs both sides; the second may be killed intentionally and stays a zombie until the first has
+ * ended. */
 static void run(side *first, side *second, bool second_dies)
 {
     int status;
@@ -110,7 +112,7 @@ static void each_writes_into_the_other_file(void **state)
     run(exchange_words, exchange_words, false);
 }
 
-/* The file grows after the peer has mapped it: the peer reaches what is behind its old end. */
+/* The file grows after the peer has mapped it: the peer reaches memory beyond its old end. */
 static void growing_side(int me)
 {
     uint64_t offset = 0;
@@ -137,7 +139,7 @@ static void growth_is_reached_without_opening_again(void **state)
     run(reading_side, growing_side, false);
 }
 
-/* What another process's descriptor of that number stands for may be a device or a pipe. */
+/* That descriptor of another process may refer to a device or a pipe. */
 static void refuse_a_pipe(int me)
 {
     int ends[2];
@@ -182,7 +184,7 @@ static void refuse_strangers(int me)
     wrong.memory_fd = 1000;
     EXPECT(oriel_peer_open(&wrong, &peer) == ORIEL_E_OTHER);
     EXPECT(strstr(oriel_fail_message(), "cannot open") != NULL);
-    EXPECT(open_other(me) != NULL); /* a refusal is not remembered */
+    EXPECT(open_other(me) != NULL); /* a refusal is not cached */
     reach_step(me, 2);
     await_step(1 - me, 2);
 }
@@ -220,7 +222,7 @@ static void notice_death(int me)
     reach_step(me, 2);
     for (int i = 0; i < 2000 && oriel_peer_alive(peer); i++)
         usleep(1000);
-    EXPECT(!oriel_peer_alive(peer)); /* a zombie: its parent has not asked yet */
+    EXPECT(!oriel_peer_alive(peer)); /* a zombie: its parent has not reaped it yet */
     EXPECT(kill(peer->identity.pid, 0) == 0);
     EXPECT(peer->base[shared->offsets[1 - me]] == 9); /* its memory stays mapped */
 }
@@ -238,7 +240,7 @@ static void dead_process_is_noticed(void **state)
     run(notice_death, die, true);
 }
 
-/* The linker's --wrap: a question that was asked while the peer still ran is answered after it has gone. */
+/* The linker's --wrap: a check that began while the peer still ran returns after its end. */
 bool __real_oriel_identity_alive(const struct oriel_identity *who);
 bool __wrap_oriel_identity_alive(const struct oriel_identity *who);
 
@@ -267,7 +269,7 @@ static void ask_during_departure(int me)
     struct oriel_peer *peer = open_other(me);
     answers_late = true;
     EXPECT(oriel_peer_alive(peer));
-    EXPECT(atomic_load(&shared->step[me]) == 2); /* it was asked while the peer still ran */
+    EXPECT(atomic_load(&shared->step[me]) == 2); /* the check began while the peer still ran */
 }
 
 static void depart(int me)
@@ -282,7 +284,7 @@ static void departure_in_good_order_raises_no_alarm(void **state)
     run(ask_during_departure, depart, false);
 }
 
-/* What keeps other users out is the kernel's check at /proc/PID/fd, which opening goes by. */
+/* The kernel's check of /proc/PID/fd, through which the file is opened, excludes other users. */
 static void another_user_cannot_open_the_file(void **state)
 {
     enum { NOBODY = 65534 };

@@ -1,4 +1,5 @@
-/* The probes: each tells a name and a reason, leaves nothing open, and is right about what can be checked apart. */
+/* The probes: each returns a name and a reason, leaves nothing open, and is right if it can be
+ * checked independently. */
 #include "memory/probe.h"
 
 #include <dirent.h>
@@ -44,7 +45,7 @@ static void probes_leave_nothing_behind(void **state)
     for (size_t i = 0; i < oriel_probes_count; i++)
         oriel_probes[i](&probe);
     assert_int_equal(descriptors_count(), before);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a dead one */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a zombie */
 }
 
 static void memfd_is_there(void **state)
@@ -52,7 +53,7 @@ static void memfd_is_there(void **state)
     (void)state;
     struct oriel_probe probe;
     oriel_probe_memfd(&probe);
-    assert_true(probe.available); /* Oriel does not work without */
+    assert_true(probe.available); /* Oriel does not work without it */
 }
 
 static void xpmem_agrees_with_its_device(void **state)
@@ -63,7 +64,8 @@ static void xpmem_agrees_with_its_device(void **state)
     assert_int_equal(probe.available, access("/dev/xpmem", R_OK | W_OK) == 0);
 }
 
-/* Without room for a descriptor, memfd and userfaultfd must say so, and cma must not wait for a child for ever. */
+/* Without a free descriptor, memfd and userfaultfd must report that, and cma must not wait for a
+ * child forever. */
 static void refusal_gives_the_reason(void **state)
 {
     (void)state;
@@ -82,7 +84,7 @@ static void refusal_gives_the_reason(void **state)
     assert_string_equal(cma.detail, "cannot create a child process: Too many open files");
 }
 
-/* The signal of it would end the process. */
+/* Its signal would end the process. */
 static void file_size_limit_is_a_reason(void **state)
 {
     (void)state;

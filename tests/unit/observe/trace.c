@@ -1,4 +1,5 @@
-/* The writer of traces, and what is left of a trace when the process, the disk or the room for it ends. */
+/* The writer of traces, and the contents of a trace when the process ends, the disk is full or the
+ * limit is reached. */
 #include "tests/unit/trace_common.h"
 
 #include "base/wait.h"
@@ -15,7 +16,7 @@
 
 enum { THREADS = 3, EACH = 40000, SOME = 5000 };
 
-/* What is read of the folder; the next size that each thread's events must have. */
+/* The contents read from the folder; the next size that each thread's events must have. */
 struct reading {
     uint64_t events;
     uint64_t next[256];
@@ -33,7 +34,7 @@ static bool look(const struct oriel_trace_record *event, void *context)
     return true;
 }
 
-/* The complaints that one run of one of four ranks always has are not looked at. */
+/* Ignores the complaints that a run of one of four ranks always causes. */
 static struct reading read_back(struct oriel_traced_rank *rank)
 {
     struct reading reading = {.in_order = true};
@@ -67,9 +68,9 @@ static uint64_t file_bytes(void)
     return (uint64_t)info.st_size;
 }
 
-/* --- */
+/* --- threads --- */
 
-/* Nobody ends before all have a ring. */
+/* No thread ends before all have a ring. */
 static void *add_some(void *all)
 {
     for (uint64_t i = 0; i < EACH; i++)
@@ -89,7 +90,7 @@ static void three_threads(void)
     for (int i = 0; i < THREADS; i++)
         EXPECT(pthread_join(threads[i], NULL) == 0);
     oriel_trace_writer_end(NULL);
-    add_put(0); /* comes late, and nowhere */
+    add_put(0); /* too late: it is dropped */
 }
 
 static void all_events_arrive_in_order(void **state)
@@ -100,10 +101,10 @@ static void all_events_arrive_in_order(void **state)
     read_back(&rank);
     assert_true(rank.ended);
     assert_int_equal(rank.events + rank.dropped, THREADS * EACH);
-    assert_int_equal(rank.dropped, 0); /* each ring has room for all */
+    assert_int_equal(rank.dropped, 0); /* each ring has space for all */
 }
 
-/* Rings of threads that have ended are used again: a thousand threads need no thousand rings. */
+/* Rings of ended threads are reused: a thousand threads need fewer than a thousand rings. */
 static void *add_one(void *unused)
 {
     (void)unused;
@@ -202,7 +203,7 @@ static void disk_is_bounded(void **state)
     assert_in_range(file_bytes(), 50000, 100000);
 }
 
-/* A bound on the size of files stands for a full disk; the signal for it does not reach the program. */
+/* A file size limit replaces a full disk; its signal does not reach the program. */
 static void on_full_disk(void)
 {
     struct rlimit most = {.rlim_cur = 64 << 10, .rlim_max = 64 << 10};
@@ -242,7 +243,7 @@ static void add_in_child_too(void)
         add_put(i);
     pid_t child = fork();
     if (child == 0) {
-        EXPECT(!oriel_tracing); /* its events would only fill memory */
+        EXPECT(!oriel_tracing); /* its events would only use memory */
         for (uint64_t i = 0; i < SOME; i++)
             add_put(i);
         usleep(200000);
@@ -262,7 +263,8 @@ static void children_do_not_write(void **state)
     assert_int_equal(rank.events, SOME);
 }
 
-/* What the writer's thread has open: the file, and standard error.  What valgrind has open itself is beyond the limit. */
+/* The descriptors of the writer's thread: the file, and standard error. Valgrind's own are above
+ * the limit. */
 static int open_in_writer(void)
 {
     int count = 0;

@@ -1,6 +1,6 @@
-/* Kernels: which kinds have which operators, that plain and native ones of a kind never meet on one element, and what kinds
- * compute that hosts rarely have a datatype for.  The other kinds are tested through MPI, against a model of the types.
- * Each test owns its elements. */
+/* Kernels: which types have which operators; that plain and native updates never meet on one
+ * element; and the results for types that hosts rarely support. MPI tests check the other types,
+ * against a model. Each test owns its elements. */
 #include "reduce/kind.h"
 
 #include "base/valgrind.h"
@@ -11,7 +11,7 @@
 
 #include "cmocka_all.h"
 
-/* An element is updated natively by every operator or by none: two that differ would lose updates of one another. */
+/* Either every operator updates an element natively or none does: a mixture would lose updates. */
 static void kernels_of_a_kind_are_all_native_or_all_plain(void **state)
 {
     (void)state;
@@ -36,7 +36,7 @@ static void every_kind_moves(void **state)
     }
 }
 
-/* A native element is a machine word, so that alignment to its size is what the CPU asks for. */
+/* A native element is a machine word, so alignment to its size suffices for the CPU. */
 static void native_elements_are_machine_words(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void integers_of_16_bytes_compute(void **state)
 #endif
 }
 
-/* Bits beyond those of a long double, so that nothing narrower passes. */
+/* Bits beyond those of a long double, so no narrower type passes. */
 static void reals_of_16_bytes_compute_in_their_own_precision(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static void fill(char *bytes, size_t len_bytes, unsigned seed)
 
 enum { MOST = 70, ROOM = MOST * 64 };
 
-/* One after the other, by the kernel for many or the one for a word. */
+/* One after the other, by the kernel for many elements or by the one for a word. */
 static void update_one_by_one(enum oriel_kind number, enum oriel_operator operator, bool native,
                               char *target, const char *origin, char *result, uint64_t count)
 {
@@ -188,11 +188,14 @@ static void update_one_by_one(enum oriel_kind number, enum oriel_operator operat
         if (!native)
             kind->plain[operator](target + at, origin + at, result + at, 1);
         else
-            assert_int_equal(kind->native[operator](target + at, origin + at, result + at, &inside) | (int)inside, 0);
+            assert_int_equal(
+                kind->native[operator](target + at, origin + at, result + at, &inside) |
+                    (int)inside,
+                0);
     }
 }
 
-/* The bytes of long doubles that belong to no value: what a store leaves there is the compiler's affair. */
+/* The padding of long doubles: its contents after a store are up to the compiler. */
 static void wipe_unused(enum oriel_kind kind, char *bytes, uint64_t count)
 {
     enum { USED_BYTES = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double) };
@@ -214,7 +217,8 @@ static void assert_same_values(enum oriel_kind kind, char *bytes, char *wanted, 
     assert_memory_equal(bytes, wanted, ROOM);
 }
 
-/* Counts around the widths of registers, misaligned by shift bytes; a result in the operands' place, too. */
+/* Counts around the widths of registers, misaligned by shift bytes; also with the result in place
+ * of the operands. */
 static void compare(enum oriel_kind kind, enum oriel_operator operator, uint64_t count,
                     unsigned shift)
 {
@@ -248,7 +252,8 @@ static void many_are_updated_as_one_by_one(void **state)
                     compare((enum oriel_kind)kind, (enum oriel_operator)op, count, shift);
 }
 
-/* Of each kind that the CPU has instructions for, from each place within a vector, around the count from which it is split. */
+/* Each type with CPU instructions, from each offset within a vector, around the count at which it
+ * is split. */
 static void many_are_updated_alike_wherever_vectors_begin(void **state)
 {
     (void)state;
@@ -281,7 +286,8 @@ static void many_are_updated_alike_wherever_vectors_begin(void **state)
     }
 }
 
-/* C's own product of each, one of which has an infinity that a plain formula makes nothing of (C17, G.5.1), wherever it stands. */
+/* C's own product of each, one of them with an infinity for which a plain formula gives NaN (C17,
+ * G.5.1), at any position. */
 #define INFINITIES(name, type, real)                                                               \
     static void infinite_products_of_##name(uint64_t count, uint64_t unusual, bool has_result)     \
     {                                                                                              \
@@ -320,13 +326,14 @@ static void complex_products_find_infinities(void **state)
         for (uint64_t unusual = 0; unusual <= count; unusual++) { /* the last: there is none */
             infinite_products_of_FLOAT_COMPLEX(count, unusual, count % 2 != 0);
             infinite_products_of_DOUBLE_COMPLEX(count, unusual, count % 2 == 0);
-            if (!oriel_is_under_valgrind()) /* which computes long doubles in 64 bits, where they do not stay in registers */
+            /* valgrind computes long doubles in 64 bits when they do not stay in registers */
+            if (!oriel_is_under_valgrind())
                 infinite_products_of_LONG_DOUBLE_COMPLEX(count, unusual, count % 2 != 0);
         }
 }
 
-/* A product does not depend on how many are made at once: of z and its conjugate the imaginary part
- * cancels out, unless a multiplication and an addition are rounded as one. */
+/* A product does not depend on the number of elements per call. The imaginary part of z times its
+ * conjugate cancels out, unless a multiplication and an addition are fused. */
 #define CONJUGATES(name, type, real)                                                               \
     static void conjugate_products_of_##name(void)                                                 \
     {                                                                                              \

@@ -1,7 +1,7 @@
-/* Updates of elements with holes between them: whatever the sides look like, the result is that of
- * one element after the other in the order of the type maps, and no other byte changes. The model
- * is a list of where each element of a side lies, and the plain kernel for one element. Buffers end
- * where the last byte of an element lies, so that sanitizers see accesses outside. */
+/* Updates of elements with gaps: for any layout of the sides, the result equals one update after
+ * the other in type map order, and no other byte changes. The model is a list of the offset of each
+ * element of a side, and the plain kernel for one element. Buffers end at the last byte of an
+ * element, so sanitizers detect accesses outside. */
 #include "rma/scattered.h"
 
 #include <float.h>
@@ -27,7 +27,8 @@ static void map_repeat(struct map *map, uint64_t count, int64_t stride_bytes)
             map->at[map->count++] = map->at[k] + (int64_t)i * stride_bytes;
 }
 
-/* A distance at which items of this node lie apart, or now and then any multiple of the unit. */
+/* A distance at which items of this node do not overlap, or now and then any multiple of the
+ * unit. */
 static int64_t distance_for(const struct oriel_node *node, uint64_t unit_bytes, bool disjoint)
 {
     const int64_t extent_bytes = oriel_kinds[node->kind].extent_bytes;
@@ -68,7 +69,7 @@ static struct oriel_node *grow_blocks(struct map *map, enum oriel_kind kind, uin
     return node;
 }
 
-/* Two of what is grown, one after the other. */
+/* Two subtrees, one after the other. */
 static struct oriel_node *grow(struct map *map, enum oriel_kind kind, uint64_t unit_bytes,
                                bool disjoint, int depth);
 
@@ -154,7 +155,7 @@ static void side_free(struct side *side)
     free(side->bytes);
 }
 
-/* Where element i lies in a copy of the side's buffer. */
+/* The address of element i in a copy of the side's buffer. */
 static char *place_in(const struct side *side, char *copy, int i)
 {
     return copy + (oriel_at(side->part.at, side->map.at[i]) - side->bytes);
@@ -168,7 +169,7 @@ static char *copy_of(const struct side *side)
     return copy;
 }
 
-/* The bytes of long doubles that belong to no value are the compiler's affair. */
+/* The padding of long doubles is up to the compiler. */
 static void wipe_unused(const struct side *side, char *bytes, enum oriel_kind kind, int count)
 {
     enum { USED_BYTES = LDBL_MANT_DIG == 64 ? 10 : sizeof(long double) };
@@ -222,8 +223,8 @@ static bool is_integer(enum oriel_kind kind)
     return kind <= ORIEL_KIND_UINT64;
 }
 
-/* Elements of a target may be the same memory, in part or in whole: then one is updated after the
- * other.  For reals only in whole, since halves of two numbers may be none. */
+/* Elements of a target may overlap, in part or in whole: then one is updated after the other. Reals
+ * overlap only in whole, because halves of two numbers may not be a number. */
 static void elements_are_updated_in_their_order(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static struct oriel_part part_of(void *at, const struct oriel_node *node, uint64
     return (struct oriel_part){at, node, count, stride_bytes};
 }
 
-/* What of a matrix is updated is worth it, what is dense or has long rows is not. */
+/* Sparse parts of a matrix are worth it; dense parts and long rows are not. */
 static void short_blocks_pay(void **state)
 {
     (void)state;

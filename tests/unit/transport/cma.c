@@ -1,5 +1,6 @@
-/* Copies by the kernel to and from another process: whole, in part, and after its end.
- * The other process is a child with one page mapped and a hole behind it, at addresses that this process knows. */
+/* Copies by the kernel to and from another process: complete, partial, and after its end. The other
+ * process is a child with one page mapped and a hole after it, at addresses that this process
+ * knows. */
 #include "transport/transport.h"
 
 #include <signal.h>
@@ -15,7 +16,7 @@ enum { PAGE_BYTES = 4096, FILL = 0x5a };
 
 static char *page; /* private: the child's copy is its own */
 
-/* A child whose page is filled and whose page behind it is not mapped. */
+/* A child whose page is filled, with an unmapped page after it. */
 static pid_t child_start(void)
 {
     int ready[2];
@@ -117,7 +118,7 @@ static void dead_process_is_a_peer_error(void **state)
     munmap(page, 2 * PAGE_BYTES);
 }
 
-/* A zombie has no memory any more, but its number is still taken. */
+/* A zombie has no memory any more, but its id is still in use. */
 static void zombie_is_an_error(void **state)
 {
     (void)state;
@@ -132,7 +133,7 @@ static void zombie_is_an_error(void **state)
     child_end(pid);
 }
 
-/* One call for all stops early, and does not say where. */
+/* One call for all stops early, and does not report where. */
 static void piece_in_a_hole_is_a_range_error_and_those_before_it_arrive(void **state)
 {
     (void)state;
@@ -151,7 +152,7 @@ static void piece_in_a_hole_is_a_range_error_and_those_before_it_arrive(void **s
     child_end(pid);
 }
 
-/* More than the kernel is given in one call, so that others need not wait for long. */
+/* More than the kernel gets in one call, so others need not wait for long. */
 static void long_pieces_go_alone(void **state)
 {
     (void)state;
@@ -168,7 +169,7 @@ static void long_pieces_go_alone(void **state)
     struct oriel_remote there = {.address = (uint64_t)(uintptr_t)from, .pid = getpid()};
     memset(from, FILL, LONG_BYTES + SHORT_BYTES);
     assert_int_equal(oriel_transport_cma.read_pieces(&there, pieces, 2), ORIEL_OK);
-    assert_memory_equal(to, from, LONG_BYTES + PAGE_BYTES); /* and nothing behind them */
+    assert_memory_equal(to, from, LONG_BYTES + PAGE_BYTES); /* and nothing after them */
     munmap(from, LONG_BYTES + PAGE_BYTES);
     munmap(to, LONG_BYTES + PAGE_BYTES);
 }

@@ -1,5 +1,5 @@
-/* Long copies: that they copy, whatever overlaps, that the first put into a mapping of a file meets few faults, and that a get
- * into memory of the program meets no more than the program itself would. */
+/* Long copies: the result is right with any overlap. The first put into a mapping of a file causes
+ * few faults, and a get into the program's memory no more than the program itself would. */
 #include "transport/shared/copy.h"
 
 #include "transport/transport.h"
@@ -44,7 +44,7 @@ static void skip_where_faults_are_more(void)
     }
 }
 
-/* The other process's pages are there; this one has used none of them. */
+/* The other process has touched its pages; this one has touched none of them. */
 static void the_first_put_into_a_mapping_meets_few_faults(void **state)
 {
     (void)state;
@@ -67,7 +67,7 @@ static void the_first_put_into_a_mapping_meets_few_faults(void **state)
         before = faults();
         assert_int_equal(oriel_transport_shared.write(&there, bytes, LENGTH), ORIEL_OK);
         assert_int_equal(faults() - before, 0);
-        assert_int_equal(ftruncate(file, 0), 0); /* as where a window's memory is given back */
+        assert_int_equal(ftruncate(file, 0), 0); /* as when a window's memory is freed */
         assert_int_equal(ftruncate(file, LENGTH), 0);
     }
     munmap(ours, LENGTH);
@@ -76,7 +76,8 @@ static void the_first_put_into_a_mapping_meets_few_faults(void **state)
     free(bytes);
 }
 
-/* A load ahead of the first store would map the page of zeros, which the store has to replace: a fault more each time. */
+/* A load before the first store would map the page of zeros, which the store has to replace: an
+ * extra fault each time. */
 static void a_get_into_memory_not_used_yet_meets_a_fault_for_each_page(void **state)
 {
     (void)state;

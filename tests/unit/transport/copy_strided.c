@@ -1,5 +1,5 @@
-/* Copies of runs, which derived datatypes are made of, and of long ones: every byte of a run is moved, and none beside it.
- * Buffers end where the last byte lies, so that sanitizers see loads behind it. */
+/* Copies of strided runs, as derived datatypes need them, and of long ones: every byte of a run is
+ * moved, and no other. Buffers end at the last byte, so sanitizers detect loads beyond it. */
 #include "transport/shared/copy.h"
 #include "transport/shared/copy_strided.h"
 
@@ -9,7 +9,7 @@
 #include "chance.h"
 #include "cmocka_all.h"
 
-/* Where count runs of len_bytes, stride_bytes apart, lie. */
+/* The range of count runs of len_bytes, stride_bytes apart. */
 static void bounds(uint64_t len_bytes, int64_t stride_bytes, uint64_t count, int64_t *low,
                    int64_t *high)
 {
@@ -77,7 +77,7 @@ static void single_runs_of_every_length_move(void **state)
     }
 }
 
-/* In pieces, whose last may be short; what the program lets overlap moves as by memmove. */
+/* In pieces, with a possibly shorter last one; overlapping ranges move as by memmove. */
 static void long_copies_move_whole_and_over_themselves(void **state)
 {
     (void)state;

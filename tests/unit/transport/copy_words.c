@@ -1,5 +1,6 @@
-/* The loops over rows and lists of steps, each by itself: every word lands where it belongs, nothing beside it is written, and
- * nothing is read before the first word of the source or behind its last. */
+/* The loops over rows and lists of steps, each separately: every word is stored at its offset and
+ * nothing else is written. Nothing is read before the first word of the source or after its last.
+ */
 #include "transport/shared/copy_words.h"
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ static char *random_bytes(char *at, size_t len_bytes)
     return at;
 }
 
-/* What a step moves, byte by byte. */
+/* The bytes that a step moves, one by one. */
 static void step_by_model(enum oriel_step kind, unsigned word, char *sink, const char *source,
                           const struct oriel_step_at *at)
 {
@@ -109,7 +110,8 @@ static void every_second_word_is_gathered_and_nothing_behind_the_last_is_read(vo
             }
 }
 
-/* Two words at each offset of one side, and two at equal distances of the other; forwards and backwards. */
+/* Two words at each offset of one side, and two at equal distances of the other; forwards and
+ * backwards. */
 static void even_lists_gather_and_scatter(void **state)
 {
     (void)state;

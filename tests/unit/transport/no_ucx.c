@@ -1,4 +1,5 @@
-/* src/transport/ucx/no_ucx.c: built without UCX, there is no way to other machines, and whoever asks is told why. */
+/* src/transport/ucx/no_ucx.c: built without UCX, there is no path to other nodes, and callers get
+ * the reason. */
 #include "base/status.h"
 #include "transport/ucx/devices.h"
 #include "transport/ucx/net.h"
@@ -57,7 +58,7 @@ static void there_are_no_devices(void **state)
     expect_refusal(oriel_net_request_arrival(NULL, NULL));
 }
 
-/* Whoever waits, or ends, calls these without asking first. */
+/* Waits and finalisation call these without a check. */
 static void what_waits_do_meanwhile_is_nothing(void **state)
 {
     (void)state;

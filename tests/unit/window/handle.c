@@ -1,5 +1,6 @@
-/* src/window/handle.c: a handle means the window that it was given to last, also while the end of the one before it is not done
- * yet, and also to a thread that has used that one.  Run by the test rows. */
+/* src/window/handle.c: a handle means the window to which it was assigned last. This holds while
+ * the previous window is still being freed, and in a thread that has used the previous window. Run
+ * by the test rows. */
 #include "window/handle.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ static void handle_given_out_again_means_the_new_window(void **state)
     struct oriel_window second = {.n = 3};
     (void)state;
     assert_int_equal(oriel_handle_add(handle, &first), ORIEL_OK);
-    assert_ptr_equal(oriel_handle_find(handle), &first); /* kept by this thread */
+    assert_ptr_equal(oriel_handle_find(handle), &first); /* cached by this thread */
     assert_int_equal(oriel_handle_add(handle, &second), ORIEL_OK);
     assert_ptr_equal(oriel_handle_find(handle), &second);
     assert_int_equal(oriel_tls_cache.ranks, 3);
@@ -53,7 +54,7 @@ int __wrap_pthread_atfork(void (*before)(void), void (*after)(void), void (*in_c
     return refusals-- > 0 ? ENOMEM : 0;
 }
 
-/* Without a handler a child would take its parent's windows for its own. */
+/* Without a handler a child would treat its parent's windows as its own. */
 static void refused_fork_handler_is_told_and_tried_again(void **state)
 {
     (void)state;

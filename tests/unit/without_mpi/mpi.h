@@ -1,4 +1,4 @@
-/* Stands for a host's header in unit tests of files that pass its handles on and look at none. */
+/* Replaces a host's header in unit tests of files that only pass its handles on. */
 #ifndef ORIEL_TESTS_UNIT_WITHOUT_MPI_H
 #define ORIEL_TESTS_UNIT_WITHOUT_MPI_H
 

@@ -1,5 +1,6 @@
-/* Histories beside each other, of one memory: what nothing orders is told by one of both accesses, through whichever history each
- * comes and however they meet; an access through the one is never compared with other bytes of the other. */
+/* Histories of windows that share memory. One of two unordered accesses reports the conflict,
+ * through whichever histories they arrive and in any timing. Accesses through one history are never
+ * compared with other bytes of the other. */
 #include "check/access/aliased_windows.h"
 
 #include "check_puts.h"
@@ -13,7 +14,7 @@ enum {
     BOARD_BYTES = 64 << 20
 };
 
-/* The byte at an offset of the first is the one at that offset + SHIFT of the second. */
+/* The byte at an offset of the first is the byte at that offset + SHIFT of the second. */
 static oriel_shm_offset both[2];
 
 static void make_both(int rank)
@@ -38,7 +39,7 @@ static void leave_both(int rank)
     }
 }
 
-/* Two of three put to the same bytes, each through a history of its own. */
+/* Two of three ranks put to the same bytes, each through its own history. */
 static void rounds(int rank, uint64_t (*span)(int rank, int round))
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -133,7 +134,7 @@ static struct last add(oriel_shm_offset history, int rank, enum oriel_access_kin
     return last;
 }
 
-/* Accesses of two ranks that know nothing of each other, all added by the first. */
+/* Accesses of two ranks without any order between them, all added by the first. */
 static void use_both(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -145,18 +146,18 @@ static void use_both(int rank)
     EXPECT(add(both[0], 0, ORIEL_ACCESS_PUT, 100, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 108, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, 100, 8).count ==
-           0); /* other bytes: there the shift is to be minded */
+           0); /* other bytes: the shift counts there */
     struct last last = add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 104, 4);
     EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == SHIFT + 104 &&
            last.conflict.len_bytes == 4);
-    last = add(both[0], 0, ORIEL_ACCESS_PUT, 108, 600); /* wide, and back */
+    last = add(both[0], 0, ORIEL_ACCESS_PUT, 108, 600); /* long, and back */
     EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == 108 &&
            last.conflict.len_bytes == 8);
-    /* A load or store stands in all histories of its bytes already. */
+    /* A load or store is already in all histories of its bytes. */
     EXPECT(add(both[0], 0, ORIEL_ACCESS_STORE, 2000, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 2000, 8).count == 0);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_STORE, SHIFT + 96, 4).count == 0);
-    /* The one goes; the other is as if it had never been beside it. */
+    /* One history is removed; the other behaves as if they had never been aliased. */
     oriel_history_leave(both[0]);
     oriel_history_free(both[0]);
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 400, 8).count == 0);
@@ -171,7 +172,7 @@ static void exact_bytes_of_the_other_are_compared(void **state)
     team_run(2, BOARD_BYTES, 0, use_both);
 }
 
-/* A pair that is told twice is beside each other once; of three histories the one in the middle goes. */
+/* A pair that is registered twice is aliased once; of three histories the middle one is removed. */
 static void use_three(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);

@@ -1,5 +1,6 @@
-/* Small accesses and words between processes, with random delays in them: what nothing orders is told by one of both, whichever
- * comes first and however they meet; what is carried from word to word is known to who takes it. */
+/* Small accesses and atomic words between processes, with random delays. One of two unordered
+ * accesses reports the conflict, whichever is first. Order passed from word to word is known to the
+ * process that acquires it. */
 #include "check/common/reentrancy.h"
 #include "check/order/rank_clocks.h"
 #include "check/order/word_clocks.h"
@@ -18,7 +19,8 @@ enum {
     BOARD_BYTES = 64 << 20
 };
 
-/* Two of three put to the same bytes, each round at another place; span(rank, round): how many bytes, from the same first one. */
+/* Two of three ranks put to the same bytes, each round at another offset; span(rank, round): the
+ * number of bytes from the same first one. */
 static void rounds(int rank, uint64_t (*span)(int rank, int round))
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -35,7 +37,7 @@ static void rounds(int rank, uint64_t (*span)(int rank, int round))
         EXPECT(atomic_load(&team->words[0]) >= 1);
         complete(history, rank);
         team_meet();
-        if (rank == idle) /* the next one at this place meets nothing of this round */
+        if (rank == idle) /* the next one at this offset meets nothing of this round */
             oriel_history_forget(history, at, WIDE);
         team_meet();
     }
@@ -84,8 +86,8 @@ static void lose_time(uint32_t *chance, uint32_t most)
         ;
 }
 
-/* The first one's records are cut, or become one with each other, all the time; nothing orders the other's small put behind
- * them. */
+/* The first rank's records are split or merged continuously. The other rank's later small put is
+ * unordered. */
 static void put_beside_records_that_change(int rank, bool are_cut)
 {
     uint32_t chance = (uint32_t)rank + 1;
@@ -173,7 +175,7 @@ static void cells_s2_small_and_wide_accesses_meet(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
 }
 
-/* As a small operation gives (callsite_cache.c), now and then under the lock all the same. */
+/* Releases as a small operation does (callsite_cache.c), now and then under the lock. */
 static bool give_again(oriel_shm_offset words, uint64_t offset, bool fetches)
 {
     static unsigned turns;
@@ -188,8 +190,8 @@ static bool give_again(oriel_shm_offset words, uint64_t offset, bool fetches)
     return word != NULL;
 }
 
-/* A turn goes round: who has it stores into the same bytes, completes that, and gives to the word before it passes the turn.  So
- * the next one, who takes the word, is never blamed. */
+/* A turn circulates: its owner stores into the same bytes, completes that, and releases to the word
+ * before it passes the turn. The next rank acquires the word, so it is never reported. */
 static void pass_the_turn(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -229,7 +231,7 @@ static void cells_know_what_held_accesses_are_behind(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, pass_the_turn_again);
 }
 
-/* What a giver has completed behind its giving is not among what was given. */
+/* Operations that a rank completes after its release are not part of the release. */
 static void store_behind(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -261,7 +263,7 @@ static void words_o1_give_nothing_of_later(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, store_behind);
 }
 
-/* All give to one word without a turn; then all take, and know what each had done before. */
+/* All release to one word without a turn; then all acquire, and know the earlier work of each. */
 static void give_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
@@ -282,7 +284,8 @@ static void give_at_once(int rank)
     oriel_order_stop();
 }
 
-/* The first of all gives again and again, and takes nothing; at the same time the others take the word over. */
+/* The first rank releases repeatedly and never acquires; the others acquire the word
+ * concurrently. */
 static void offer_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
@@ -322,7 +325,7 @@ static void words_w3_keep_what_was_offered(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, offer_at_once);
 }
 
-/* What a giver has learnt elsewhere is among what it gives next. */
+/* A rank's release includes what it has learnt from others. */
 static void give_what_was_learnt(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
@@ -360,8 +363,9 @@ static void words_w3_offer_nothing_old(void **state)
 
 enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
 
-/* All give to a new word of a chain that is not empty, and all but one to another new word before that, where the memory has a
- * word left: who looks while there is room, and links while others share already, is among what they take all the same. */
+/* All release to a new word of a non-empty chain, and all but one to another new word before, while
+ * memory has room for one more. A rank that checks while there is room, and links while others
+ * already share, is still among those acquired. */
 static void give_late(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
@@ -394,7 +398,8 @@ static void words_w0_share_as_all_do(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, give_late);
 }
 
-/* What a word has is taken even if another one's giving found no room; and that there may be more is said. */
+/* An acquire gets what a word has even if another release found no room, and reports that there may
+ * be more. */
 static void lose_another(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
@@ -431,7 +436,7 @@ static void *raise_often(void *unused)
     return unused;
 }
 
-/* Loads and stores, which are looked at, come from any thread. */
+/* Loads and stores, which are checked, may come from any thread. */
 static void raise_from_two(int rank)
 {
     pthread_t other;
@@ -497,7 +502,7 @@ static void a_word_lock_excludes(void **state)
     team_run(PROCESSES, BOARD_BYTES, 0, count_alone);
 }
 
-/* More pages than the history has places for in its table. */
+/* More pages than the history's table has entries. */
 static void forget_vast_range(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -525,7 +530,7 @@ static void vast_ranges_are_forgotten(void **state)
     team_run(2, BOARD_BYTES, 0, forget_vast_range);
 }
 
-/* With an argument: the test of that name only. */
+/* With an argument: only the test of that name. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

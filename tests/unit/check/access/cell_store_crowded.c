@@ -1,10 +1,11 @@
-/* Cells in which more small accesses stand than they have room for: once few are left a cell is short again, with all that
- * is left in it, and what is pending stays where its process will complete it.  Processes with random delays. */
+/* Cells with more small accesses than they have room for. Once few are left, a cell is short again
+ * with all remaining ones, and outstanding accesses stay where their process will complete them.
+ * Processes with random delays. */
 #include "check_puts.h"
 
 enum { ROUNDS = 2000, PLACES = 10, GETS = 4, LAST = 60, WIDE = 4096, BOARD_BYTES = 64 << 20 };
 
-/* Two bytes each, which nothing joins and which are no loop. */
+/* Two bytes each, which do not merge and form no stride. */
 static const int64_t places[PLACES] = {0, 28, 4, 52, 16, 40, 8, LAST, 32, 20};
 
 static uint64_t bytes_of(oriel_shm_offset history)
@@ -32,7 +33,7 @@ static void put_and_complete(oriel_shm_offset history, int rank, int64_t offset,
 {
     EXPECT(put(history, rank, offset, len_bytes) == 0);
     complete(history, rank);
-    oriel_order_raise(); /* those that are complete with different numbers do not become one */
+    oriel_order_raise(); /* complete accesses with different numbers do not merge */
 }
 
 static void put_of_group(oriel_shm_offset history, int rank, int64_t offset, uint64_t group)
@@ -45,7 +46,8 @@ static void put_of_group(oriel_shm_offset history, int rank, int64_t offset, uin
     EXPECT(told == 0);
 }
 
-/* --- one process at work; the other one, which does not stop, knows nothing of it: nothing goes for being known to all --- */
+/* --- one process works; the other one, which runs on, learns nothing of it: nothing is dropped as
+ * known to all --- */
 
 static void crowd_and_clear(int rank)
 {
@@ -80,7 +82,8 @@ static void crowded_cells_become_short_by_who_comes_again(void **state)
     team_run(2, BOARD_BYTES, 0, crowd_and_clear_again);
 }
 
-/* The last place is the eighth, which has no room in the cell's first part; all others are covered before it is complete. */
+/* The last slot is the eighth, outside the cell's first part; all others are covered before it is
+ * complete. */
 static void leave_the_last(int rank)
 {
     const uint64_t group = ORIEL_ACCESS_GROUP | 1;
@@ -96,7 +99,7 @@ static void leave_the_last(int rank)
         right &= bytes_of(history) == least + sizeof(struct oriel_cell);
         oriel_history_complete(history, rank, group, oriel_order_now());
         put_and_complete(history, rank, 0,
-                         LAST - 2); /* what it leaves of the one before it stays, too */
+                         LAST - 2); /* the rest of the one before it stays, too */
         right &= bytes_of(history) == least;
         right &= put(history, rank, LAST, 1) == 0;
         complete(history, rank);
@@ -117,7 +120,8 @@ static void crowded_cells_keep_what_is_left(void **state)
     team_run(2, BOARD_BYTES, 0, leave_the_last);
 }
 
-/* --- all at once: two of three put to the same bytes of a cell that gets crowd, each round in another cell --- */
+/* --- concurrent: two of three put to the same bytes of a cell that gets fill, each round in
+ * another cell --- */
 
 static void crowd_by_gets(oriel_shm_offset history, int rank, int64_t at, int first)
 {
@@ -147,7 +151,7 @@ static void put_in_crowds(int rank)
         crowd_by_gets(history, rank, at, round / 2);
         team_meet();
         EXPECT(atomic_load(&team->words[0]) >= 1);
-        if (rank == idle) /* the next one at this place meets nothing of this round */
+        if (rank == idle) /* the next one at this offset meets nothing of this round */
             oriel_history_forget(history, at, WIDE);
         team_meet();
     }
@@ -172,7 +176,7 @@ static void crowded_cells_s1_held_accesses_meet(void **state)
     team_run(3, BOARD_BYTES, 0, put_in_crowds_again);
 }
 
-/* With an argument: the test of that name only. */
+/* With an argument: only the test of that name. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

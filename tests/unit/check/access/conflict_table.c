@@ -113,8 +113,7 @@ static void elements_of_one_size_and_class_are_one_basic_type(void **state)
                          accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0), 2));
 }
 
-/* Whatever conflicts with the earlier one conflicts with the later one: of all that there are, by a third origin. */
-/* Reals, complex numbers and pairs have what belongs to none of another kind within, whatever their size. */
+/* Reals, complex numbers and pairs have no fields of another kind, whatever their size. */
 static void elements_with_parts_are_of_no_other_type(void **state)
 {
     (void)state;
@@ -132,6 +131,8 @@ static void elements_with_parts_are_of_no_other_type(void **state)
                              kind != apart[i]);
 }
 
+/* Every access of a third origin that conflicts with a superseded access conflicts with the access
+ * that supersedes it, too. */
 static void what_supersedes_conflicts_with_at_least_as_much(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Histories of accesses: which conflicts they tell, what they keep.  The model keeps every access to every byte with its
- * completion and forgets nothing; random accesses by ranks that give each other their clocks must be told of by both or by
- * neither.  Each test has a history of its own. */
+/* Histories of accesses: which conflicts they report, and what they store. The model stores every
+ * access to every byte with its completion. Random accesses by ranks that exchange clocks must be
+ * reported by both or by neither. Each test has its own history. */
 #include "check/access/history.h"
 
 #include <stdlib.h>
@@ -16,13 +16,13 @@ enum { BYTES = 96, ROUNDS = 400, STEPS = 400, PENDING = 256 };
 
 struct seen {
     struct oriel_access access;
-    uint64_t ticket; /* while it is pending */
+    uint64_t ticket; /* while it is outstanding */
     bool bytes[BYTES];
 };
 
 static struct seen *model;
 static int model_count;
-static bool buffers; /* only uses by one process stand there: they may end without completion */
+static bool buffers; /* only uses by one process are there: they may end without completion */
 
 static void count_out(const struct oriel_access_extent *extents, size_t count, bool *bytes)
 {
@@ -215,7 +215,7 @@ static void conflicts_are_those_of_the_model(void **state)
                 complete_one_in_both(history);
             else if (below(20) == 0)
                 forget_in_both(history);
-            else if (below(4) == 0) /* tells nothing new */
+            else if (below(4) == 0) /* reports nothing new */
                 oriel_history_flag(history, (int32_t)below(RANKS), ORIEL_ACCESS_FLUSHED_LOCAL);
         }
         oriel_history_free(history);
@@ -223,7 +223,7 @@ static void conflicts_are_those_of_the_model(void **state)
     free(model);
 }
 
-/* --- what it keeps --- */
+/* --- stored accesses --- */
 
 static oriel_shm_offset fresh(void)
 {
@@ -268,7 +268,7 @@ static void put(oriel_shm_offset history, int origin, int64_t offset, uint64_t l
                       tell, closure);
 }
 
-/* A million puts of 8 bytes, step apart; flushed: each one completed before the next. */
+/* A million puts of 8 bytes, step apart and flushed: each one completes before the next. */
 static uint64_t after_a_million(int64_t first, int64_t step, bool flushed)
 {
     oriel_shm_offset history = fresh();
@@ -357,7 +357,8 @@ static void what_is_flagged_alike_does_not_pile_up(void **state)
     }
 }
 
-/* One has its moment, another one gives and completes, then the first one comes. */
+/* One thread has its clock snapshot, another one releases and completes, then the first one
+ * accesses. */
 static void threads_of_one_process_are_ordered(void **state)
 {
     (void)state;
@@ -402,7 +403,7 @@ static void long_histories_are_shortened_without_false_blame(void **state)
     oriel_shm_offset history = fresh();
     counted = 0;
     for (int i = 0; i < 200000;
-         i++) { /* each with a number of its own, which all but rank 3 know */
+         i++) { /* each with its own number, which all but rank 3 know */
         put(history, 1, i * 8, 8, never, NULL);
         oriel_history_complete(history, 1, 0, clocks[1][1]);
         message(1, 2);

@@ -1,5 +1,5 @@
-/* Sets of runs: what they have in common, contain, become together and leave, against sets of bytes one by one.  Random shapes,
- * small enough to count out and large enough to meet in odd ways. */
+/* Strided sets: intersection, containment, union and difference, against sets of single bytes.
+ * Random shapes, small enough to enumerate and large enough to overlap in unusual ways. */
 #include "check/access/strided_sets.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ static void long_runs_meet_at_once(void **state)
     struct oriel_access_extent odd = {
         .offset = 3, .len_bytes = 1, .count = UINT64_C(1) << 39, .stride_bytes = 12};
     assert_false(oriel_byte_runs_meet(&even, &odd, &offset, &len_bytes));
-    /* 6 x = 7 y + 3 for the first time at y = 3; with 10^9 + 7 in place of 7 far out */
+    /* 6 x = 7 y + 3 first holds at y = 3; with 10^9 + 7 instead of 7, far away */
     odd.stride_bytes = 7;
     assert_true(oriel_byte_runs_meet(&even, &odd, &offset, &len_bytes));
     assert_int_equal(offset, 24);

@@ -1,5 +1,5 @@
-/* What processes note that they wait for, and what a look finds in it: several processes over one board, the last of which
- * looks. */
+/* The waits that processes publish, and the deadlocks that a snapshot finds: several processes
+ * share the checker's memory, and the last one searches. */
 #include "check/deadlock/deadlock.h"
 #include "check/order/order.h"
 
@@ -13,7 +13,7 @@ enum { BOARD_BYTES = 1 << 24, MANY_LOOKS = 12, WINDOW = 5, COMM = 6, BARRIER = 1
 
 static const struct oriel_site site = {.call = 1};
 
-/* Of finding.h, which these tests do without. */
+/* Replaces finding.h's function in these tests. */
 void oriel_finding_count(const char *what);
 void oriel_finding_count(const char *what)
 {
@@ -38,7 +38,7 @@ static bool is_looker(int rank)
     return rank == team->n - 1;
 }
 
-/* Sleeps in the wait that was noted until the looker has looked. */
+/* Sleeps in the published wait until the searcher has finished. */
 static void stay(void)
 {
     oriel_wait_begin();
@@ -48,7 +48,7 @@ static void stay(void)
     oriel_wait_end();
 }
 
-/* The ranks that are found, as bits; 0: none in many looks. */
+/* The ranks in the deadlock, as bits; 0: none after many searches. */
 static unsigned look(uint64_t patience_ns)
 {
     struct oriel_deadlock finder;
@@ -65,14 +65,14 @@ static unsigned look(uint64_t patience_ns)
     return found;
 }
 
-/* The looker's part. */
+/* The searcher's part. */
 static void expect_found(unsigned ranks)
 {
     team_meet();
     EXPECT(look(0) == ranks);
 }
 
-/* The looker does its part, and is done. */
+/* The searcher does its part and returns true. */
 static bool looks(int rank, unsigned ranks)
 {
     if (is_looker(rank))
@@ -248,7 +248,7 @@ static void key_that_was_given(int rank)
         wait_for_key_of(1 - rank);
 }
 
-/* One of both is in a function of the program's inside its call, or has been. */
+/* One of both is, or has been, in one of the program's functions inside its call. */
 static void key_suspended(int rank, bool resumes)
 {
     struct oriel_key other = key_from(1 - rank);
@@ -446,7 +446,7 @@ static void message_of_another_tag(int rank)
         expect_found(3);
 }
 
-/* Rank 1 needs more than the message, which comes all the same. */
+/* Rank 1 needs more than the message, which still arrives. */
 static void message_and_more(int rank)
 {
     struct oriel_wait_need send = oriel_need_send(1, COMM, 3);
@@ -469,7 +469,7 @@ static void send_and_receive_that_meet_are_not_stuck(void **state)
     team_run(3, BOARD_BYTES, 0, message_of_another_tag);
 }
 
-/* --- who does not count --- */
+/* --- waits that do not count --- */
 
 static void *wait_once(void *closure)
 {
@@ -571,7 +571,7 @@ static void nested(int rank)
     EXPECT(!oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
     oriel_wait_end();
     wait_open();
-    oriel_wait_end(); /* without having begun */
+    oriel_wait_end(); /* without a begin */
     wait_open();
     oriel_wait_end();
 }

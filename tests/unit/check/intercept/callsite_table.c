@@ -1,5 +1,5 @@
-/* Where call sites stand in their thread's table: those with the same first place do not drive each other out, whatever addresses
- * they were given by chance, and one too many drives out a single one. */
+/* Positions of call sites in their thread's table. Sites with the same first slot do not evict each
+ * other, whatever their addresses are; one site too many evicts a single one. */
 #include "check/intercept/callsite_cache.h"
 
 #include <string.h>
@@ -15,10 +15,10 @@ enum { ROUNDS = 20000, CROWD = ORIEL_CALLSITE_LOOKS };
 
 static const void *address_at(uint64_t at)
 {
-    return (const void *)(uintptr_t)at; /* NOLINT(performance-no-int-to-ptr): nobody looks there */
+    return (const void *)(uintptr_t)at; /* NOLINT(performance-no-int-to-ptr): never dereferenced */
 }
 
-/* As callsite_cache.c keeps what it has found out. */
+/* Caches a site as callsite_cache.c does. */
 static struct oriel_callsite *keep(const void *address, MPI_Win win)
 {
     struct oriel_callsite *again = oriel_callsite_place(address, win);
@@ -39,7 +39,7 @@ static void forget_all(void)
     memset(oriel_agains, 0, sizeof oriel_agains);
 }
 
-/* Addresses of one first place, further and further on. */
+/* Addresses with the same first slot, in ascending order. */
 static const void *another(uint64_t *at)
 {
     const struct oriel_callsite *before = oriel_callsite_place(address_at(*at), NOBODYS);
@@ -84,7 +84,7 @@ static void one_too_many_drives_out_one(void **state)
     assert_true(is_kept(sites[CROWD], NOBODYS));
 }
 
-/* What was found out about windows that may be others by now is worth nothing: it goes before what counts. */
+/* Entries of windows that may have been replaced are stale: they are evicted before valid ones. */
 static void what_is_out_of_date_goes_first(void **state)
 {
     const void *sites[2 * CROWD];
@@ -103,7 +103,7 @@ static void what_is_out_of_date_goes_first(void **state)
         assert_true(is_kept(sites[i], NOBODYS));
 }
 
-/* The same call on two windows is two sites, kept both and told apart. */
+/* The same call on two windows is two sites; both are cached and distinguished. */
 static void windows_are_told_apart(void **state)
 {
     MPI_Win first = (MPI_Win)(uintptr_t)0x10000, second = (MPI_Win)(uintptr_t)0x20000;

@@ -1,5 +1,6 @@
-/* The process's own memory: uses of buffers, loads and stores become accesses where they belong, and end.  Datatypes are made-up
- * layouts; other ranks' operations are put into the histories by hand.  Each test starts and stops the part anew. */
+/* The process's own memory: uses of buffers, loads and stores become accesses in the right
+ * histories, and end. Datatypes are made-up layouts; the test inserts other ranks' operations into
+ * the histories. Each test starts and stops the module. */
 #include "check/local/local_accesses.h"
 
 #include "check/common/reentrancy.h"
@@ -291,7 +292,7 @@ static void what_was_done_already_is_recorded_once(void **state)
             load(&memory[k * 3], (const char *)"0123456789" + k);
     oriel_history_size(history, &accesses, &bytes);
     assert_in_range(accesses, 1, 10);
-    put_by(1, 3 * 8, 8); /* its own, and still under way */
+    put_by(1, 3 * 8, 8); /* its own, and still outstanding */
     oriel_local_buffer(&bytes, 1, type_long, false, 0, oriel_local_group_new(), &put_site);
     load(&memory[3], "a");
     assert_int_equal(window.count, 1);
@@ -323,7 +324,7 @@ static void atomic_instructions_order_and_are_never_blamed(void **state)
     assert_int_equal(given, 1);
     oriel_local_access(&memory[6], 8, false, true, "a");
     assert_int_equal(taken, 1);
-    load(&memory[7], "b"); /* what the load may have seen since is taken before */
+    load(&memory[7], "b"); /* values that the load may have seen since are acquired before */
     assert_int_equal(taken, 2);
     load(&memory[8], "b");
     assert_int_equal(taken, 2);
@@ -345,7 +346,7 @@ static void only_what_matters_is_watched(void **state)
     assert_false(oriel_local_watched(buffer + 512, 8));
     assert_true(oriel_local_watched(buffer, 8192));
     oriel_local_buffer(buffer + 512, 1, type_long, false, 0, group,
-                       &put_site); /* behind it: the range grows */
+                       &put_site); /* after it: the range grows */
     assert_true(oriel_local_watched(buffer + 512, 8));
     oriel_local_complete(group);
     assert_false(oriel_local_watched(buffer, 8192));
@@ -405,7 +406,7 @@ static struct oriel_node *draw_layout(int depth)
     return oriel_node_list(2, branches);
 }
 
-/* Each byte of the list is taken from those that move. */
+/* Each byte of the list is removed from the bytes that move. */
 static void take_bytes(const struct oriel_extents *extents, char *moves, int64_t low, int64_t high)
 {
     for (size_t i = 0; i < extents->count; i++) {
@@ -421,7 +422,7 @@ static void take_bytes(const struct oriel_extents *extents, char *moves, int64_t
     }
 }
 
-/* Of some of them only what moves first. */
+/* For some of them only the bytes that move first. */
 static void extents_are_the_bytes_that_move(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Attached regions: the same answers as looking at each byte gives, and in a time that does not depend on how many runs there are. */
+/* Attached regions: the same answers as a check of each byte, in a time that does not depend on the
+ * number of runs. */
 #include "check/order/attached_regions.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static bool has_run(const bool attached[BYTES], uint64_t address, uint64_t len_b
     return true;
 }
 
-/* Regions that do not overlap, some of which touch. */
+/* Regions that do not overlap, some of them adjacent. */
 static void draw_regions(oriel_shm_offset *list, bool attached[BYTES])
 {
     memset(attached, 0, BYTES);

@@ -1,6 +1,7 @@
-/* The numbers of messages against a model of MPI's matching: whatever the order of posting, wildcards, completion and
- * cancelling, a receive takes what its own message was given, or more; exactly that where no wildcard is in doubt; and nothing
- * is left behind. order.h is played here: a clock is the count of the sends of its process. */
+/* The numbering of messages against a model of MPI's matching, for any order of posting, wildcards,
+ * completion and cancelling. A receive acquires at least the clock of its own message, and exactly
+ * that if no wildcard is in doubt. No state remains. order.h is simulated: a clock is the number of
+ * sends of its process. */
 #include "check/order/message_matching.h"
 
 #include "check/order/order.h"
@@ -17,11 +18,11 @@ enum { SENDERS = 3, TAGS = 2, RECEIVER = 9, KEYS = 100000, MESSAGES = 4000, COMM
 
 static struct {
     struct oriel_key key[KEYS];
-    uint64_t clock[KEYS]; /* 0: nothing stands there */
+    uint64_t clock[KEYS]; /* 0: empty */
     int used, standing;
     uint64_t sent[SENDERS];  /* clocks */
-    uint64_t known[SENDERS]; /* to the receiver, of what it took since it was reset */
-    int sender;              /* who gives */
+    uint64_t known[SENDERS]; /* to the receiver, from its acquires since the reset */
+    int sender;              /* the releasing process */
     bool doubtful;
     bool took_all;
 } order;
@@ -215,7 +216,7 @@ static void cancel(struct posted *posted)
     posted->over = true;
 }
 
-/* A message that a probe finds; nothing when there is none. */
+/* A message that a probe finds, or none. */
 static void probe(struct oriel_envelope wanted)
 {
     for (int i = 0; i < world.sent; i++)
@@ -320,8 +321,8 @@ static void wildcard_before_a_named_receive_may_have_its_message(void **state)
     (void)state;
     begin(1);
     struct posted *any = post(ORIEL_ANY, 0), *named = post(1, 0);
-    send_from(1, 0); /* any's */
-    send_from(1, 0); /* named's */
+    send_from(1, 0); /* from any source */
+    send_from(1, 0); /* from the named source */
     complete(named, false);
     assert_int_equal(order.known[1], 2);
     complete(any, true);
@@ -329,7 +330,7 @@ static void wildcard_before_a_named_receive_may_have_its_message(void **state)
     end();
 }
 
-/* Two threads' sends of one envelope may arrive in either order: each is given both clocks. */
+/* Two threads' sends of one envelope may arrive in either order: each gets both clocks. */
 static void overlapping_sends_are_given_each_others_clocks(void **state)
 {
     (void)state;
@@ -348,7 +349,8 @@ static void overlapping_sends_are_given_each_others_clocks(void **state)
     end();
 }
 
-/* The first is overtaken by two, of which one has returned: the second place may have the third's message. */
+/* Two sends overtake the first, and one of them has returned: the second position may have the
+ * third message. */
 static void overtaken_send_shifts_all_behind_it(void **state)
 {
     (void)state;
@@ -394,7 +396,8 @@ static void overlapping_receives_take_all_of_the_sender(void **state)
     end();
 }
 
-/* A receive whose end nobody sees keeps its number: what comes behind it takes its own message all the same. */
+/* A receive whose completion is never seen keeps its number: later receives still match their own
+ * messages. */
 static void abandoned_receive_keeps_its_number(void **state)
 {
     (void)state;
@@ -409,7 +412,7 @@ static void abandoned_receive_keeps_its_number(void **state)
     end();
 }
 
-/* One that had no number stays: what comes behind it has got this message or the next. */
+/* A receive without a number stays: a later one has got this message or the next. */
 static void abandoned_wildcard_may_have_any_message(void **state)
 {
     (void)state;
@@ -439,7 +442,7 @@ static void leave_receives_behind(void)
     oriel_matching_close(&matching);
 }
 
-/* A sanitizer's heap says nothing of its size, and finds by itself what is lost. */
+/* A sanitizer's heap does not report its size, and detects leaks itself. */
 static void what_never_ends_is_freed_with_its_communicator(void **state)
 {
     enum { ROUNDS = 1000 };

@@ -1,5 +1,6 @@
-/* Order between processes: who takes what was given knows all that the giver had completed, and nothing that it completed later;
- * more is taken only where asked for.  Each process is a rank; steps of the team decide which comes first. */
+/* Order between processes: a process that acquires a release knows all that the releaser had
+ * completed, and nothing that it completed later. More is acquired only on request. Each process is
+ * a rank; steps of the team decide the order. */
 #include "check/order/order.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What the checker counts. */
+/* The name of the statistic that the checker counts. */
 static char counted[96];
 
 void oriel_finding_count(const char *what)
@@ -36,7 +37,7 @@ static void start(int rank)
     team_meet();
 }
 
-/* --- giving and taking --- */
+/* --- release and acquire --- */
 
 static void give_then_take(int rank)
 {
@@ -53,7 +54,7 @@ static void give_then_take(int rank)
         EXPECT(oriel_order_take(&key));
         EXPECT(known_of(0) >= atomic_load(&team->words[0]));
         EXPECT(known_of(0) < atomic_load(&team->words[1]));
-        EXPECT(!oriel_order_take(&key)); /* it had one taker */
+        EXPECT(!oriel_order_take(&key)); /* it had one acquirer */
     }
     team_meet();
     oriel_order_stop();
@@ -65,7 +66,7 @@ static void taker_knows_what_was_complete_and_no_more(void **state)
     team_run(2, 64 * MIB, 0, give_then_take);
 }
 
-/* 0 gives to 1, which gives to 2, and so on: the last knows all. */
+/* 0 releases to 1, which releases to 2, and so on: the last knows all. */
 static void pass_on(int rank)
 {
     struct oriel_key from = key_of((uint64_t)rank), to = key_of((uint64_t)rank + 1);
@@ -82,7 +83,7 @@ static void pass_on(int rank)
         EXPECT(known_of(i) == 0);
     team_step((uint32_t)rank + 1);
     team_meet();
-    EXPECT(oriel_order_peek(&to)); /* takers 0: it stays */
+    EXPECT(oriel_order_peek(&to)); /* acquirers 0: it stays */
     team_meet();
     oriel_order_forget(&to);
     EXPECT(!oriel_order_peek(&to));
@@ -94,7 +95,7 @@ static void order_is_passed_on(void **state)
     team_run(5, 64 * MIB, 0, pass_on);
 }
 
-/* An entry of all, which each leaves when it likes: some before others have come. */
+/* A shared entry, which each rank leaves at any time: some before others have arrived. */
 static void meet_by_a_key(int rank)
 {
     enum { ROUNDS = 3000 };
@@ -167,7 +168,7 @@ static void what_is_given_later_joins(void **state)
     team_run(2, 64 * MIB, 0, give_twice);
 }
 
-/* --- more than was given --- */
+/* --- more than was released --- */
 
 static void take_all_of_one(int rank)
 {
@@ -186,7 +187,7 @@ static void take_all_of_one(int rank)
         team_step(2);
         team_await(3);
         EXPECT(known_of(0) <
-               atomic_load(&team->words[1])); /* what it completes later is not known */
+               atomic_load(&team->words[1])); /* its later completions are not known */
     }
     team_meet();
 }
@@ -241,7 +242,7 @@ static void doubt_of_one_is_everybodys(void **state)
     team_run(2, 64 * MIB, 0, doubt);
 }
 
-/* --- moments --- */
+/* --- clock snapshots --- */
 
 static void stamp(int rank)
 {
@@ -264,7 +265,7 @@ static void stamp(int rank)
     team_meet();
     oriel_order_take_rank(
         (rank + 1) %
-        2); /* raises the other's number: what it completes now, its next moment knows */
+        2); /* increments the other's number: its next snapshot includes what it completes now */
     team_meet();
     oriel_tick complete = oriel_order_now();
     oriel_shm_offset now = oriel_order_snapshot();
@@ -284,7 +285,7 @@ static void moments_are_clocks_that_stay(void **state)
     team_run(2, 64 * MIB, 0, stamp);
 }
 
-/* A released moment's memory is used again: a million of them fit. */
+/* A released snapshot's memory is reused: a million of them fit. */
 static void stamp_a_million(int rank)
 {
     start(rank);
@@ -306,7 +307,7 @@ static void moments_do_not_pile_up(void **state)
 
 /* --- the floor --- */
 
-/* Elsewhere less is known of rank 0. */
+/* Other ranks know less of rank 0. */
 static void lower_first(oriel_tick *out)
 {
     out[0]--;
@@ -330,7 +331,7 @@ static void look_at_the_floor(int rank)
         oriel_order_end(&key, team->n, true);
     team_meet();
     oriel_order_floor(floor);
-    EXPECT(floor[0] == atomic_load(&team->words[0])); /* all know of 0, 0 knows of nobody */
+    EXPECT(floor[0] == atomic_load(&team->words[0])); /* all know of 0; 0 knows of none */
     for (int i = 1; i < team->n; i++)
         EXPECT(floor[i] == 0);
     oriel_order_remote_set(&elsewhere);
@@ -349,7 +350,7 @@ static void look_at_the_floor(int rank)
     team_meet();
     oriel_order_stop();
     memset(floor, 0xff, sizeof floor);
-    oriel_order_floor(floor); /* of nobody */
+    oriel_order_floor(floor); /* of none */
     for (int i = 0; i < team->n; i++)
         EXPECT(floor[i] == 0);
 }
@@ -382,7 +383,8 @@ static void what_a_dead_process_gave_is_taken(void **state)
     team_run(2, 64 * MIB, 1, die_with_what_it_gave);
 }
 
-/* What cannot be kept is taken from the clocks themselves: more than was given, never less. */
+/* If a snapshot cannot be stored, the clocks themselves are acquired: more than was released, never
+ * less. */
 static void order_on_a_full_board(int rank)
 {
     start(rank);
@@ -430,7 +432,7 @@ static void not_started(void **state)
     oriel_order_stop();
 }
 
-/* Keys of other machines may say anything. */
+/* Keys from other nodes may have any contents. */
 static void home_of_a_key_is_a_machine_or_none(void **state)
 {
     static const struct {

@@ -1,7 +1,6 @@
-/* The server of a machine's checker and those who ask it: whoever stops in the middle of a question, or says that it is longer
- * than it can be, or does not show that it has the key, keeps nobody else from an answer; a server that has stopped or died is
- * given up; one that has no descriptor for who connects waits until it has; a history that others work on stays until they have
- * left. */
+/* The server of a node's checker and its clients. A client that stalls, announces an impossible
+ * length or lacks the key delays no other client. A stopped or dead server is given up. A server
+ * without a free descriptor waits for one. A history in use stays until its users have left. */
 #include "check/remote/remote.h"
 #include "check/remote/remote_validate.h"
 #include "check/remote/remote_auth.h"
@@ -29,7 +28,8 @@
 
 enum { BOARD = 8 << 20, SERVER = 0, KEY = 0, PORTS = 2, PROCESS = 3, SERVES = 1, DONE = 2 };
 
-/* Of summary.c, member_state.c and remote_waits.c: nobody ends with findings here, has a window or waits in MPI. */
+/* Replaces summary.c, member_state.c and remote_waits.c: no rank ends with findings here, has a
+ * window, or waits in MPI. */
 void oriel_finding_end_alone(void)
 {
     abort();
@@ -86,9 +86,9 @@ static struct oriel_check_remote_address server(void)
     return address;
 }
 
-static bool has_lost_some; /* as the server said last */
+static bool has_lost_some; /* as the server reported last */
 
-/* How many have what nobody has: none. */
+/* Asks for the number of members with an unused property: none. */
 static bool is_answered(const struct oriel_check_remote_address *address)
 {
     struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_COUNT,
@@ -119,7 +119,7 @@ static void ask_half(int rank)
     EXPECT(is_answered(&address));
     EXPECT(!oriel_check_remote_read(fd, &request, 1)); /* it has been dropped */
     EXPECT(is_answered(&address) &&
-           has_lost_some); /* what that one would have counted will not come */
+           has_lost_some); /* the events that it would have counted are lost */
     close(fd);
     team_step(DONE);
 }
@@ -130,7 +130,7 @@ static void half_a_question_keeps_nobody_from_an_answer(void **state)
     team_run(2, BOARD, 0, ask_half);
 }
 
-/* A connection without the key, at the server's first word. */
+/* A connection without the key, at the server's first message. */
 static int connect_strange(const struct oriel_check_remote_address *address)
 {
     struct sockaddr_in name = {.sin_family = AF_INET,
@@ -143,7 +143,7 @@ static int connect_strange(const struct oriel_check_remote_address *address)
     return fd;
 }
 
-/* Who gives a wrong answer, asks at once, or says nothing at all. */
+/* A client that answers wrongly, asks at once, or stays silent. */
 static void ask_as_stranger(int rank)
 {
     if (rank == SERVER) {
@@ -179,7 +179,7 @@ static void strangers_are_refused_and_not_missed(void **state)
 
 enum { ASKS = 2, IS_ANSWERED = 3, REFUSAL_US = 300000, MOST_PROCESSOR_NS = 100000000 };
 
-/* As many descriptors as there may be from now on, and no processor while somebody waits for one. */
+/* Sets the limit of descriptors; the server uses no processor time while a client waits for one. */
 static void idle_with(rlim_t descriptors)
 {
     struct rlimit limit;
@@ -194,7 +194,8 @@ static void idle_with(rlim_t descriptors)
            MOST_PROCESSOR_NS);
 }
 
-/* The kernel refuses to accept, then even to look at as many connections as there are: at the end, too, while the server stops. */
+/* The kernel refuses to accept, and then to poll as many connections as there are: at the end, also
+ * while the server stops. */
 static void ask_without_descriptors(int rank)
 {
     if (rank == SERVER) {
@@ -235,7 +236,7 @@ static void ask_too_much(int rank)
         .kind = ORIEL_CHECK_REMOTE_GIVE, .len_bytes = UINT64_MAX - ORIEL_SITE_SLOT_BYTES + 1};
     struct iovec parts[2] = {{.iov_base = &request, .iov_len = sizeof request},
                              {.iov_base = much, .iov_len = sizeof much}};
-    EXPECT(is_answered(&address)); /* so that the server has a little room for questions */
+    EXPECT(is_answered(&address)); /* so the server has some descriptors for requests */
     memset(much, 0x5a, sizeof much);
     int fd = oriel_check_remote_connect(&address, 0);
     EXPECT(fd >= 0 && oriel_check_remote_write(fd, parts, 2));
@@ -251,7 +252,8 @@ static void length_that_wraps_is_refused(void **state)
     team_run(2, BOARD, 0, ask_too_much);
 }
 
-/* With ORIEL_TIMEOUT=1; the server on machine 1, this process on machine 0.  The signal ends the server's answers. */
+/* With ORIEL_TIMEOUT=1; the server is on node 1, this process on node 0. The signal ends the
+ * server's answers. */
 static void ask_until_lost(int rank, int signal)
 {
     struct oriel_check_remote_address addresses[2] = {{.count = 0}, {.count = 0}};
@@ -267,7 +269,7 @@ static void ask_until_lost(int rank, int signal)
     EXPECT(oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0));
     kill((pid_t)team->words[PROCESS], signal);
     while (oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL,
-                                  0)) /* it may take a moment to stop */
+                                  0)) /* stopping may need some time */
         continue;
     EXPECT(oriel_check_remote_is_lost());
     EXPECT(!oriel_check_remote_ask(1, &request, NULL, 0, &answer, NULL, 0)); /* at once */
@@ -332,7 +334,8 @@ static void ask_what_does_not_hold(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE, .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
+        {{.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE,
+          .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
          false},
         {{.kind = ORIEL_CHECK_REMOTE_SITE, .len_bytes = ORIEL_SITE_SLOT_BYTES + 1}, false},
     };
@@ -373,7 +376,7 @@ static void add_what_does_not_hold(int rank)
         EXPECT(!oriel_check_remote_access_is_valid(&right, &astray[i], 1));
 }
 
-/* A report is believed of a rank that there is, in one of two states, with a name that ends. */
+/* A report is accepted only for an existing rank, in one of two states, with a terminated name. */
 static void report_what_does_not_hold(int rank)
 {
     struct oriel_wait_report right = {.rank = team->n - 1, .state = ORIEL_DEADLOCK_SET_WAITS};
@@ -396,7 +399,7 @@ static void reports_that_do_not_hold_are_refused(void **state)
     team_run(2, BOARD, 0, report_what_does_not_hold);
 }
 
-/* A gathering is as long as its members need, and those are ranks that there are. */
+/* A collective call's report is as long as its members require, and those are existing ranks. */
 static void gather_what_does_not_hold(int rank)
 {
     size_t room = oriel_collective_progress_bytes(team->n + 1, true);
@@ -425,7 +428,7 @@ static void gather_what_does_not_hold(int rank)
     EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering));
     free(gathering);
 
-    /* Of one that ends with its number of members nothing behind that is read. */
+    /* If it ends with the number of members, nothing after that is read. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     gathering = (struct oriel_collective_progress *)(void *)(pages + page - 8);
@@ -477,7 +480,7 @@ static void site_is_asked_before_there_are_any(void **state)
 
 enum { SIGNAL_US = 1000, SIGNALS = 15000 };
 
-/* Connections wait in it for ever. */
+/* Connections wait in it forever. */
 static int silent_listener(struct oriel_check_remote_address *address)
 {
     *address = (struct oriel_check_remote_address){

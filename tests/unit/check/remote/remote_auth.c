@@ -1,6 +1,6 @@
-/* Two ends of a connection between checkers show each other that they have the key.  Whoever has another one, says too little,
- * repeats what was said in another connection, sends back what it was sent, passes on what two others say, or is silent, is
- * refused; and the key is not among what is sent. */
+/* Both ends of a connection between checkers prove that they have the key. An end with another key
+ * is refused, and so is one that sends too little, replays another connection, reflects messages,
+ * relays two others, or is silent. The key is never sent. */
 #include "check/remote/remote_auth.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,8 @@ static const uint64_t other_key[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xf
 
 /* --- sockets --- */
 
-/* Both ends of a connection to a port, 0: to one of the system's choice, which is told.  Nothing listens there any more. */
+/* Both ends of a connection to a port; 0: the system selects one, which is returned. Nothing
+ * listens there any more. */
 static uint16_t connect_ends(uint16_t port, int *from, int *to)
 {
     struct sockaddr_in name = {
@@ -56,14 +57,14 @@ static void await_something(int fd)
     assert_int_equal(poll(&ready, 1, -1), 1);
 }
 
-/* --- who asks, in a thread of its own --- */
+/* --- the client, in its own thread --- */
 
 struct asker {
     pthread_t thread;
     const uint64_t *key;
     int fd;
     int other_end; /* of its connection */
-    uint16_t port; /* where it believes the server to be */
+    uint16_t port; /* the presumed port of the server */
     bool proven;
 };
 
@@ -81,7 +82,7 @@ static void begin(struct asker *asker, const uint64_t *with, uint16_t port)
     assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
 }
 
-/* Somebody in the server's place has said a challenge, and heard what an asker with the key says to it. */
+/* An impostor of the server has sent a challenge, and got the answer of a client with the key. */
 static void begin_with(struct asker *asker, uint16_t port,
                        const struct oriel_check_remote_challenge *challenge,
                        struct oriel_check_remote_claim *claim)
@@ -91,7 +92,7 @@ static void begin_with(struct asker *asker, uint16_t port,
     hear(asker->other_end, claim, sizeof *claim);
 }
 
-/* Whether it takes the other end for one of the job's. */
+/* Whether the client accepts the other end as one of the job's. */
 static bool end(struct asker *asker)
 {
     pthread_join(asker->thread, NULL);
@@ -111,7 +112,7 @@ static bool serve(int fd, const uint64_t with[2])
     return admits;
 }
 
-/* --- who listens in between --- */
+/* --- a relay between both ends --- */
 
 struct heard {
     struct oriel_check_remote_challenge challenge;
@@ -119,7 +120,8 @@ struct heard {
     struct oriel_check_remote_proof proof;
 };
 
-/* All that the asker and a server at port say is passed on.  Whether both were content. */
+/* All messages between the client and a server at port are relayed. Returns whether both
+ * accepted. */
 static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
 {
     struct oriel_check_remote_challenge challenge;
@@ -143,7 +145,7 @@ static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
     return end(asker) && admits;
 }
 
-/* What two said who have the key; the asker's port. */
+/* Records a session of two ends with the key; returns the client's port. */
 static uint16_t listen_in(struct heard *heard)
 {
     struct asker asker;
@@ -278,7 +280,7 @@ static void proof_p5_strangers_get_no_answer(void **state)
     close(from);
 }
 
-/* The rest never comes. */
+/* The rest never arrives. */
 static void proof_p6_half_a_challenge_is_refused(void **state)
 {
     const struct oriel_check_remote_challenge challenge = {{1, 2}};
@@ -308,11 +310,12 @@ static void proof_p6_half_a_claim_is_refused(void **state)
     (void)state;
     const uint16_t port = listen_in(&heard);
     for (size_t missing = 0; missing < 2;
-         missing++) { /* all of it would do, for its own challenge */
+         missing++) { /* with all of it, its own challenge would be accepted */
         connect_ends(port, &from, &server);
         say(from, &heard.claim, sizeof heard.claim - missing);
         await_something(server);
-        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &heard.challenge), missing == 0);
+        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &heard.challenge),
+                         missing == 0);
         close(from);
         close(server);
     }
@@ -369,6 +372,6 @@ int main(int argc, char **argv)
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    alarm(LIMIT_S); /* who waits for ever has failed */
+    alarm(LIMIT_S); /* an endless wait is a failure */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

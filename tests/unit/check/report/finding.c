@@ -1,6 +1,6 @@
-/* src/check/report/finding.c, words.c and sites.c: what counts as one finding, what is said of it, and that processes share it.
- * There is no `oriel` command beside this program, so that lines stay unknown, as where the helper cannot be started.  Run by
- * the test rows. */
+/* src/check/report/finding.c, report_text.c and call_sites.c: which findings count as one, their
+ * text, and their sharing between processes. There is no `oriel` command next to this program, so
+ * lines stay unknown, as if the helper cannot be started. Run by the test rows. */
 #include "check/report/finding_internal.h"
 #include "check/report/call_sites.h"
 
@@ -14,16 +14,16 @@
 
 #include "cmocka_all.h"
 
-/* summary.c's, which knows MPI. */
+/* summary.c's, which depends on MPI. */
 void oriel_finding_end_alone(void)
 {
 }
 
 enum {
     BOARD = 8 << 20
-}; /* not a quarter of the machine's memory: valgrind looks through all of it for what is lost */
+}; /* less than a quarter of the node's memory: valgrind searches all of it for leaks */
 
-static int said = -1; /* where standard error goes */
+static int said = -1; /* the destination of standard error */
 
 static void listen_begin(void)
 {
@@ -35,7 +35,7 @@ static void listen_begin(void)
     unlink(path);
 }
 
-/* What a finding writes, until the next call. */
+/* The text of a finding, until the next call. */
 static const char *told(const struct oriel_finding *finding)
 {
     static char text[16384];
@@ -50,7 +50,7 @@ static const char *told(const struct oriel_finding *finding)
     return text;
 }
 
-/* Two places of this program. */
+/* Two call sites of this program. */
 static struct oriel_site place(int which, uint16_t call, uint32_t rank)
 {
     return oriel_site_here((const char *)(uintptr_t)place + which, call, rank, 0);
@@ -112,7 +112,7 @@ static void equal_findings_are_told_once_and_counted(void **state)
     (void)state;
     struct oriel_finding finding = conflict("often");
     assert_string_not_equal(told(&finding), "");
-    finding.target = 3; /* it is the place in the program that counts */
+    finding.target = 3; /* the call site in the program counts */
     finding.offset = 800;
     for (int i = 0; i < 9; i++)
         assert_string_equal(told(&finding), "");
@@ -272,7 +272,7 @@ static void calls_have_their_names(void **state)
     assert_string_equal(oriel_call_name(ORIEL_CALL_store), "store");
 }
 
-/* The last one: it fills the board. */
+/* The last test: it fills the shared memory. */
 static void findings_without_room_are_counted(void **state)
 {
     (void)state;

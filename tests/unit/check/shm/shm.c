@@ -1,5 +1,6 @@
-/* The checker's board: its blocks are nobody else's, its keys lead all processes to one place, its locks outlive their holders,
- * and it may be full.  Each test has a board of its own. */
+/* The checker's shared memory: blocks are exclusive, a key leads all processes to one entry, locks
+ * survive the death of their holders, and the memory may be full. Each test has its own shared
+ * memory. */
 #include "check/shm/shm.h"
 
 #include <fcntl.h>
@@ -197,7 +198,7 @@ static void work_makes_and_drops(void **state)
 
 /* --- processes --- */
 
-/* All count on the same places, give blocks to each other, and nothing is lost. */
+/* All count in the same entries and pass blocks to each other; nothing is lost. */
 static void count_together(int rank)
 {
     enum { ROUNDS = 20000, COUNTERS = 50 };
@@ -226,7 +227,7 @@ static void processes_find_the_same_places(void **state)
     team_run(4, 64 * MIB, 0, count_together);
 }
 
-/* One process's blocks are freed by another, for ever. */
+/* One process's blocks are freed by another, continuously. */
 static void produce_and_consume(int rank)
 {
     enum { ROUNDS = 60000, BLOCK = 400 };
@@ -298,7 +299,7 @@ static void die_with_the_lock(int rank)
     if (rank == 0) {
         oriel_shm_lock(&at->lock);
         team_step(1);
-        usleep(20000); /* the others shall wait already, mostly */
+        usleep(20000); /* most of the others should be waiting by now */
         team_die();
     }
     team_await(1);
@@ -323,7 +324,7 @@ static bool die_at_work(void *at, bool made, void *closure)
     return true;
 }
 
-/* In the middle of its work on a key, and with blocks of its own at hand. */
+/* In the middle of its work on a key, and with cached blocks of its own. */
 static void die_in_the_table(int rank)
 {
     struct oriel_key key = {{5, 0, 0, 0}};
@@ -348,7 +349,7 @@ static void table_outlives_who_worked_on_it(void **state)
     team_run(3, 64 * MIB, 1, die_in_the_table);
 }
 
-/* --- making and joining --- */
+/* --- creating and joining --- */
 
 static void chosen_size_is_sparse(void **state)
 {
@@ -381,7 +382,7 @@ static void only_a_board_is_joined(void **state)
     int watch = opened_watch(getpid(), ends[0]);
     assert_true(watch >= 0);
     assert_int_not_equal(oriel_shm_join(path), ORIEL_OK);
-    assert_false(opened_since(watch)); /* opening alone does something to devices and pipes */
+    assert_false(opened_since(watch)); /* opening alone has effects on devices and pipes */
     close(watch);
     close(ends[0]);
     close(ends[1]);

@@ -1,6 +1,6 @@
-/* The stand-in for the runtime of -fsanitize=thread: what it tells of code that was compiled for it, and that its atomic
- * operations are right.  This file is the checker: it says what is watched, and writes down what it is told.  It is not compiled
- * for it itself. */
+/* The replacement for the runtime of -fsanitize=thread: which accesses of instrumented code it
+ * reports, and whether its atomic operations are right. This file is the checker: it selects the
+ * watched memory and records the reports. It is not instrumented. */
 #include "check/local/watched_pages.h"
 #include "check/tsan/tsan_program.h"
 
@@ -18,12 +18,12 @@ struct told {
     uint64_t len_bytes;
     bool writes;
     bool atomic;
-    uint64_t value; /* of the word when it was told */
+    uint64_t value; /* of the word at the time of the report */
 };
 
 static struct told told[64];
 static int told_count;
-static char *memory; /* watched; the page behind it is not */
+static char *memory; /* watched; the page after it is not */
 
 static void remember(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                      const void *address_of_call)
@@ -49,7 +49,7 @@ __attribute__((visibility("default"))) const struct oriel_watched_pages *oriel_c
 static int forget(void **state)
 {
     (void)state;
-    memset(memory, 0, 8192); /* which is told too: it lies in the same module */
+    memset(memory, 0, 8192); /* reported, too: it is in the same module */
     told_count = 0;
     return 0;
 }
@@ -222,7 +222,7 @@ static void every_load_and_store_tells_what_its_name_says(void **state)
     }
 }
 
-/* A table of functions is told to be written where it is another than before. */
+/* A write to a table of functions is reported if the table changes. */
 static void tables_of_functions_are_told(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void tables_of_functions_are_told(void **state)
     expect(0, at, sizeof *at, true, false);
 }
 
-/* The bytes that were told are those that were copied. */
+/* The reported bytes are those that were copied. */
 static void copies_of_the_runtime_are_told(void **state)
 {
     (void)state;

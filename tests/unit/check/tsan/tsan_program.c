@@ -1,10 +1,10 @@
-/* The part of check_tsan.c that is compiled with -fsanitize=thread: nothing but loads, stores, copies and atomics.  The other
- * part looks at what it was told. */
+/* The part of tsan_entries.c that is compiled with -fsanitize=thread: only loads, stores, copies
+ * and atomics. The other part checks the reports. */
 #include "check/tsan/tsan_program.h"
 
 #include <string.h>
 
-#ifdef FORTIFIED /* as -D_FORTIFY_SOURCE has it */
+#ifdef FORTIFIED /* as with -D_FORTIFY_SOURCE */
 #define memcpy(to, from, len_bytes)  __builtin___memcpy_chk(to, from, len_bytes, 4096)
 #define memset(to, value, len_bytes) __builtin___memset_chk(to, value, len_bytes, 4096)
 #endif

@@ -1,4 +1,4 @@
-/* What check_tsan.c has done by code that is compiled with -fsanitize=thread. */
+/* The functions for tsan_entries.c that are compiled with -fsanitize=thread. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_TSAN_PROGRAM_H
 #define ORIEL_TESTS_UNIT_CHECK_TSAN_PROGRAM_H
 
@@ -26,7 +26,8 @@ void program_fill(void *to, size_t len_bytes);
 int32_t program_load_volatile(const volatile int32_t *at);
 void program_store_volatile(volatile int32_t *at);
 
-/* All atomic operations on an element of so many bits; false when one had not the right result. */
+/* All atomic operations on an element of this number of bits; false if one returned a wrong
+ * result. */
 bool program_atomics_8(void *at);
 bool program_atomics_16(void *at);
 bool program_atomics_32(void *at);

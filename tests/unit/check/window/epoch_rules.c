@@ -1,5 +1,5 @@
-/* The state of a window's epochs: which call is right after which, what is told of a wrong one, and which later calls are its
- * echoes. Each test has a window of four ranks. */
+/* The state of a window's epochs: which calls are valid after which, the findings for invalid ones,
+ * and which later calls are their echoes. Each test has a window of four ranks. */
 #include "check/window/epoch_rules.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static int close_window(void **state)
     return 0;
 }
 
-/* Sites tell openings apart by their address. */
+/* Sites distinguish openings by their address. */
 static struct oriel_site at(uint64_t address)
 {
     return (struct oriel_site){.address = address, .call = 1};
@@ -122,7 +122,7 @@ static enum oriel_verdict end(bool finalising)
 #define RIGHT(call) assert_int_equal(call, ORIEL_VERDICT_RIGHT)
 #define ECHO(call)  assert_int_equal(call, ORIEL_VERDICT_ECHO)
 
-/* The call is wrong by that rule, because of what was opened at that address (0: nothing). */
+/* The call violates that rule, because of the opening at that address (0: none). */
 #define WRONG(call, name, opened)                                                                  \
     do {                                                                                           \
         assert_int_equal(call, ORIEL_VERDICT_WRONG);                                               \
@@ -349,7 +349,7 @@ static void window_ends_with_its_epochs(void **state)
     RIGHT(end(true));
 }
 
-/* The call behind failed, and the program tries again. */
+/* The call after it failed, and the program tries again. */
 static void call_that_failed_has_begun_no_epoch(void **state)
 {
     (void)state;

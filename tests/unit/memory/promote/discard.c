@@ -1,5 +1,5 @@
-/* Advice that gives up promoted memory: zeroes for its owner, its peers and its children, errors as
- * private memory has them, and nothing else changed. */
+/* Advice that discards promoted memory: zeroes for its owner, its peers and its children, the same
+ * errors as for private memory, and nothing else changed. */
 #include "memory/promote/discard.h"
 
 #include "promote_common.h"
@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static int calls; /* of the madvise that follows */
+static int calls; /* of the real madvise */
 static int last_advice;
 
 static int next(void *start, size_t len_bytes, int advice)
@@ -118,7 +118,7 @@ static void other_advice_and_other_memory_are_passed_on(void **state)
     let_go(memory, 4 * PAGE, &promoted);
 }
 
-/* A file of its own, in the place of promoted memory, keeps its contents. */
+/* The program's own file, mapped over promoted memory, keeps its contents. */
 static void memory_that_the_program_has_replaced_is_its_own(void **state)
 {
     struct oriel_promoted promoted;
@@ -135,7 +135,7 @@ static void memory_that_the_program_has_replaced_is_its_own(void **state)
     let_go(memory, 4 * PAGE, &promoted);
 }
 
-/* What the program maps cannot be looked at: nothing is given up in silence. */
+/* The program's mappings cannot be checked: the call fails rather than discard nothing silently. */
 static void without_a_descriptor_it_fails(void **state)
 {
     struct rlimit before;
@@ -167,7 +167,7 @@ static void assert_child_good(pid_t child)
     assert_int_equal(status, 0);
 }
 
-/* 0, or the number of what is wrong. */
+/* 0, or the number of the failed check. */
 static int give_up_in_child(char *memory)
 {
     if (oriel_discard(memory + PAGE, 2 * PAGE, MADV_DONTNEED, next) != 0 ||
@@ -195,7 +195,7 @@ static void a_childs_pages_become_zero_and_its_parents_stay(void **state)
         _exit(give_up_in_child(memory));
     }
     assert_child_good(child);
-    child = _Fork(); /* runs no handlers: it shares the pages until it gives them up */
+    child = _Fork(); /* runs no handlers: it shares the pages until it discards them */
     if (child == 0)
         _exit(oriel_discard(memory, 4 * PAGE, MADV_DONTNEED, next) == 0 &&
                       is_all(memory, 4 * PAGE, 0)
@@ -216,8 +216,8 @@ static int open_direct(void)
     return fd;
 }
 
-/* Pages that may have been pinned stay shared.  They can be given up, and no mremap shows what
- * follows in the file. */
+/* Pages that may have been pinned stay shared. They can be discarded, and mremap never exposes the
+ * memory after them in the file. */
 static void memory_that_stays_shared_is_the_programs_own(void **state)
 {
     struct oriel_promoted promoted[2];
@@ -246,8 +246,7 @@ static void memory_that_stays_shared_is_the_programs_own(void **state)
     let_go(other, 16 * PAGE, &promoted[1]);
 }
 
-/* An allocator may unmap or protect a part of it: a child has its own pages in the rest all the
- * same. */
+/* An allocator may unmap or protect a part of it; a child still has its own pages in the rest. */
 static void what_stays_shared_may_be_replaced_in_parts(void **state)
 {
     struct oriel_promoted promoted;
@@ -262,7 +261,7 @@ static void what_stays_shared_may_be_replaced_in_parts(void **state)
     munmap(memory + PAGE, PAGE);
     assert_int_equal(mprotect(memory + 4 * PAGE, PAGE, PROT_READ), 0);
     munmap(memory + 7 * PAGE, PAGE);
-    for (int i = 0; i < 2; i++) { /* the first finds out */
+    for (int i = 0; i < 2; i++) { /* the first detects it */
         pid_t child = fork();
         if (child == 0) {
             memset(memory, 2, PAGE);
@@ -280,7 +279,7 @@ static void what_stays_shared_may_be_replaced_in_parts(void **state)
     munmap(memory, 8 * PAGE);
 }
 
-/* Neither by libc's realloc after it has made it shorter, nor by mremap of any part. */
+/* Neither libc's realloc after a shrink nor mremap of any part extends it. */
 static void what_stays_shared_cannot_be_made_longer(void **state)
 {
     struct oriel_promoted promoted[2];
@@ -299,7 +298,7 @@ static void what_stays_shared_cannot_be_made_longer(void **state)
         assert_true(oriel_discard_may_remap(memory, 2 * PAGE, 2 * PAGE));
         assert_true(oriel_discard_may_remap(memory, 2 * PAGE, PAGE));
         assert_true(
-            oriel_discard_may_remap(memory + 2 * PAGE, PAGE, 2 * PAGE)); /* not there any more */
+            oriel_discard_may_remap(memory + 2 * PAGE, PAGE, 2 * PAGE)); /* no longer mapped */
         close(fd);
     }
     munmap(memory, 4 * PAGE);

@@ -1,5 +1,6 @@
-/* What may have pinned pages is found by its descriptor, refused by promotion unless it is allowed, and accepted once closed;
- * what cannot is not.  What pins pages while they are promoted goes on writing into them when their holds have ended. */
+/* Descriptors that may have pinned pages are found. Promotion refuses them unless pins are allowed,
+ * and accepts them once closed. Other descriptors are accepted. Pinned pages still receive writes
+ * after their promotion has ended. */
 #include "memory/promote/pinned_pages.h"
 
 #include "memory/file.h"
@@ -38,7 +39,7 @@ static enum oriel_status try_promotion(bool pins_allowed)
     return status;
 }
 
-/* Refused, with a reason that has this text; accepted where pins are allowed. */
+/* Refused, with a reason that contains this text; accepted if pins are allowed. */
 static void expect_refusal(const char *text)
 {
     char reason[300] = "";
@@ -113,7 +114,7 @@ static void pages_that_may_have_been_pinned_meanwhile_stay_shared(void **state)
     assert_int_equal(page[ORIEL_PAGE_BYTES - 1], 'a');
 }
 
-/* As much of a ring as one request takes. */
+/* The parts of a ring that one request needs. */
 struct ring {
     int fd;
     struct io_uring_params about;
@@ -154,7 +155,7 @@ static void close_ring(const struct ring *ring)
     close(ring->fd);
 }
 
-/* A page of the file into the page that was registered; what the kernel answers. */
+/* Reads a page of the file into the registered page; returns the kernel's result. */
 static int read_registered(struct ring *ring, int file)
 {
     *ring->entries =
@@ -254,7 +255,7 @@ static void unknown_device_is_refused(void **state)
     expect_none();
 }
 
-/* Names that were looked up but not opened pin nothing. */
+/* Descriptors opened with O_PATH pin nothing. */
 static void device_without_access_is_accepted(void **state)
 {
     (void)state;

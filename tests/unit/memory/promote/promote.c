@@ -1,10 +1,12 @@
-/* Promotion in one thread: what peers see, what comes back, and who holds which page. */
+/* Promotion in one thread: the memory that peers see, the memory after demotion, and the owner of
+ * each page. */
 #include "promote_common.h"
 
 static char zeroes[64 << 10];                           /* .bss */
 static char data[64 << 10] = "initialised in the file"; /* .data */
 
-/* Both ways while promoted, and the contents of the last moment afterwards, in memory that peers no longer reach. */
+/* Reads and writes in both directions while promoted. Afterwards the last contents, in memory that
+ * peers no longer reach. */
 static void check_range(char *memory, uint64_t len_bytes, const struct oriel_promote_options *how)
 {
     struct oriel_promoted promoted;
@@ -23,7 +25,7 @@ static void check_range(char *memory, uint64_t len_bytes, const struct oriel_pro
     expect_data(memory, len_bytes, 3);
     assert_in_range(file_bytes(), 0, before_bytes);
     memory[0] = 99;
-    assert_int_not_equal(view[0], 99); /* reading it gives the file a page back */
+    assert_int_not_equal(view[0], 99); /* reading it allocates a page of the file again */
     munmap(view, len_bytes);
 }
 
@@ -45,7 +47,7 @@ static void heap_memory_is_shared_and_private_again(void **state)
     check_range(memory, 100 * PAGE, how);
     free(memory);
     memory = aligned_alloc(
-        PAGE, 8 * PAGE); /* below the size from which malloc maps: in the heap proper */
+        PAGE, 8 * PAGE); /* below malloc's mmap threshold: in the heap proper */
     assert_non_null(memory);
     check_range(memory, 8 * PAGE, how);
     free(memory);
@@ -58,7 +60,8 @@ static void static_memory_is_shared_and_private_again(void **state)
     check_range((char *)start, 8 * PAGE, how);
 }
 
-/* .data is a private copy of a file: threads can be stopped for it, but its pages cannot be protected. */
+/* .data is a private copy of a file: threads can be stopped for it, but its pages cannot be
+ * write-protected. */
 static void initialised_memory_is_shared_by_stopping(void **state)
 {
     (void)state;
@@ -123,7 +126,7 @@ static void pages_are_whole_outward_or_inward(void **state)
     munmap(memory, 8 * PAGE);
 }
 
-/* [0, 5) and [3, 8) of eight pages. */
+/* Ranges [0, 5) and [3, 8) of eight pages. */
 static void check_two_holds(const struct oriel_promote_options *how, int released_first)
 {
     char *memory = map_private(8 * PAGE);
@@ -134,11 +137,11 @@ static void check_two_holds(const struct oriel_promote_options *how, int release
     assert_true(oriel_promote_find((uintptr_t)memory + 3 * PAGE, 1, &before, &held_bytes));
     promote(memory + 3 * PAGE, 5 * PAGE, how, &promoted[1]);
     assert_true(oriel_promote_find((uintptr_t)memory + 3 * PAGE, 1, &after, &held_bytes));
-    assert_int_equal(before, after); /* origins know the place of the first */
+    assert_int_equal(before, after); /* origins know the offset of the first */
     uint64_t before_bytes = file_bytes();
     oriel_promote_release(&promoted[released_first]);
     assert_int_equal(before_bytes - file_bytes(),
-                     3 * PAGE); /* no page is held by both kinds of memory */
+                     3 * PAGE); /* no page belongs to both kinds of memory */
     assert_int_equal(is_promoted(memory), released_first == 1);
     assert_true(is_promoted(memory + 3 * PAGE) && is_promoted(memory + 5 * PAGE - 1));
     assert_int_equal(is_promoted(memory + 5 * PAGE), released_first == 0);
@@ -162,7 +165,7 @@ static void pages_of_two_holds_stay_until_the_last_release(void **state)
     assert_in_range(file_bytes(), 0, before_bytes);
 }
 
-/* Holds of random ranges over one piece of memory against a count for each page. */
+/* Overlapping promotions of random ranges in one piece of memory, against a count for each page. */
 static void random_holds_agree_with_counts(void **state)
 {
     enum { PAGES = 48, HOLDS = 24, ROUNDS = 1500 };
@@ -254,7 +257,7 @@ static void memory_freed_after_release_comes_back_zero(void **state)
     }
 }
 
-/* An allocator that gives pages back expects zeroes. */
+/* An allocator that discards pages expects zeroes. */
 static void pages_given_back_after_release_are_zero(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);

@@ -1,5 +1,5 @@
-/* Memory of the program's allocator is promoted, released, freed and made use of again, by several threads at once.  With the
- * name of a function in TESTS_ALLOCATOR the allocator is another than libc's, preloaded, which has that function. */
+/* Several threads concurrently promote, demote, free and reuse memory of the program's allocator.
+ * TESTS_ALLOCATOR names a function of a preloaded allocator that replaces libc's. */
 #include "promote_common.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,8 @@ struct user {
     uint32_t random;
     const char *failure; /* a message, or NULL */
     char refusal[200];
-    int late; /* pieces refused since a thread was not given the processor in time: no fault on a busy machine */
+    /* pieces refused because a thread got no processor in time: not an error on a busy node */
+    int late;
     int done;
 };
 
@@ -60,7 +61,7 @@ static bool is_zero(const struct piece *piece)
     return true;
 }
 
-/* From a part of a page to what allocators map by themselves. */
+/* Sizes from a part of a page to the allocators' mmap threshold. */
 static const char *renew(struct user *user, struct piece *piece)
 {
     static const uint64_t sizes[] = {600, 3000, 9000, 5 * ORIEL_PAGE_BYTES, 70000, 300000, 2500000};
@@ -75,8 +76,8 @@ static const char *renew(struct user *user, struct piece *piece)
     return NULL;
 }
 
-/* Small pieces hold no whole page, which the means may not mind; what a thread allocates first shares a page with its arena's
- * state. */
+/* Small pieces contain no whole page; not all mechanisms accept that. A thread's first allocation
+ * shares a page with its arena's state. */
 static const char *use(struct user *user, struct piece *piece)
 {
     struct oriel_promoted promoted;

@@ -1,5 +1,5 @@
-/* What forked children read after the parent has released the memory that they inherited: what was there at the latest then, for
- * as long as they live; afterwards the file has its blocks back. */
+/* The contents that forked children read after the parent has demoted the inherited memory: the
+ * state at demotion, for as long as they live. Then the file gets its blocks back. */
 #include "promote_common.h"
 
 #include <errno.h>
@@ -9,11 +9,11 @@
 enum { PAGES = 40 };
 #define LEN_BYTES (PAGES * PAGE)
 
-/* A child that looks at the memory when it is told to. */
+/* A child that reads the memory on request. */
 struct child {
     pid_t pid;
     int go[2];
-    int done[2]; /* it holds the end that writes, in its children, too */
+    int done[2]; /* its children have the writing end, too */
 };
 
 static bool is_filled(const char *memory, uint64_t from, uint64_t to, int value)
@@ -30,7 +30,7 @@ static void child_pipes(struct child *child)
     assert_int_equal(pipe(child->done), 0);
 }
 
-/* In a child, for which the end of the test is the end, too. */
+/* In a child: the end of the test also counts as a request to end. */
 static bool is_told(const struct child *child)
 {
     char word;
@@ -38,7 +38,7 @@ static bool is_told(const struct child *child)
     return read(child->go[0], &word, 1) == 1;
 }
 
-/* In the child: the end when it was told to look and the memory has that value. */
+/* In the child: the result after the request, whether the memory has that value. */
 static void look_when_told(const struct child *child, const char *memory, int value)
 {
     bool told = is_told(child);
@@ -78,7 +78,7 @@ static char *promote_filled(const struct oriel_promote_options *how, struct orie
     return memory;
 }
 
-/* Takes all that was released lately for other memory, and writes there. */
+/* Reuses all recently released blocks for other memory, and writes there. */
 static void reuse_blocks(const struct oriel_promote_options *how)
 {
     char *other = map_private(LEN_BYTES);
@@ -92,7 +92,7 @@ static void reuse_blocks(const struct oriel_promote_options *how)
     munmap(other, LEN_BYTES);
 }
 
-/* The parent gives the memory up and goes on to use it, and the file. */
+/* The parent ends the promotion, and continues to use the memory and the file. */
 static void release_and_overwrite(char *memory, const struct oriel_promote_options *how,
                                   struct oriel_promoted *promoted)
 {
@@ -110,7 +110,7 @@ static void look_again(void)
     munmap(page, PAGE);
 }
 
-/* Who reads of a child under /proc keeps its memory for a moment after its end. */
+/* A process that reads a child's /proc entry keeps the child's memory briefly after its end. */
 static void expect_bytes(uint64_t wanted_bytes)
 {
     look_again();
@@ -121,7 +121,8 @@ static void expect_bytes(uint64_t wanted_bytes)
     assert_int_equal(file_bytes(), wanted_bytes);
 }
 
-/* The child has kept what it inherited, and the file its size of before once the child has ended. */
+/* The child has kept the inherited memory, and the file has its earlier size once the child has
+ * ended. */
 static void expect_end(const struct child *child, char *memory, uint64_t before_bytes)
 {
     child_expect(child, 0);
@@ -142,7 +143,7 @@ static void a_child_keeps_what_the_parent_releases(void **state)
     expect_end(&child, memory, before_bytes);
 }
 
-/* The latest that the child may see is what was there when the last hold ended. */
+/* The child sees at the latest the contents when the last promotion of the page ended. */
 static void parts_that_end_at_different_times_are_kept(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -172,7 +173,7 @@ static void what_no_child_has_seen_is_given_back_at_once(void **state)
     oriel_promote_release(&other);
     assert_int_equal(file_bytes(), before_bytes);
     oriel_promote_release(&seen);
-    promote(memory, LEN_BYTES, how, &seen); /* the child sees the pages of before */
+    promote(memory, LEN_BYTES, how, &seen); /* the child sees the earlier pages */
     memset(memory, 9, LEN_BYTES);
     oriel_promote_release(&seen);
     assert_int_equal(file_bytes(), before_bytes);
@@ -181,7 +182,8 @@ static void what_no_child_has_seen_is_given_back_at_once(void **state)
     munmap(later, LEN_BYTES);
 }
 
-/* Children of later times do not hold what was released before, so that a program with always one child loses nothing. */
+/* Later children do not keep blocks that were released before their fork. So a program that always
+ * has one child loses nothing. */
 static void children_that_overlap_hold_only_what_they_saw(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -240,7 +242,7 @@ static void grandchildren_keep_it_too(void **state)
     munmap(memory, LEN_BYTES);
 }
 
-/* As daemons do: pages and their lease do not hang on descriptors. */
+/* As daemons do: pages and their lease do not depend on descriptors. */
 static void a_child_that_closes_all_descriptors_keeps_it(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -264,7 +266,7 @@ static void a_child_that_closes_all_descriptors_keeps_it(void **state)
     expect_end(&child, memory, before_bytes);
 }
 
-/* The program that the child runs has other memory; so has a child that unmaps it. */
+/* After exec the child has other memory; it may also unmap it. */
 static void another_program_or_unmapping_ends_it(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -302,7 +304,7 @@ static void another_program_or_unmapping_ends_it(void **state)
     munmap(memory, LEN_BYTES);
 }
 
-/* Many windows and a child that lives: all is given back in the end. */
+/* Many windows and a child that lives: in the end all blocks are freed. */
 static void many_blocks_wait_and_are_given_back(void **state)
 {
     enum { COUNT = 100 };
@@ -333,7 +335,7 @@ static struct rlimit descriptors_allowed(rlim_t most)
     return before;
 }
 
-/* Then the file keeps the block for good. */
+/* Then the file keeps the block permanently. */
 static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -353,7 +355,7 @@ static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
     munmap(memory, LEN_BYTES);
 }
 
-/* The number of the memory file's descriptor is another file's: nothing of that may get into the child. */
+/* The memory file's descriptor number is another file's: the child must map nothing of that. */
 static void a_child_maps_no_other_file(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);

@@ -1,6 +1,7 @@
-/* Promotion while threads come and go: the kernel's list of threads may end with one that ends, and who is behind it loses no
- * write nevertheless.  Pages stay copied and not yet moved for longer than they would, so that such writes meet that time.  And who
- * gets no processor for long is waited for. */
+/* Promotion while threads start and end: the kernel's thread list may break off at a thread that
+ * ends, and the threads after it still lose no write. Pages stay copied but not yet moved for
+ * longer than usual, so such writes hit that interval. Promotion also waits for threads that get no
+ * processor for long. */
 #include "promote_common.h"
 
 #include <pthread.h>
@@ -93,7 +94,8 @@ static void *count_idly(void *count)
     return NULL;
 }
 
-/* As one that begins and ends threads all the time, which the C library does with all signals blocked. */
+/* As in a thread that starts and ends threads continuously, which the C library does with all
+ * signals blocked. */
 static void *count_deafly(void *count)
 {
     sigset_t all, none;
@@ -110,9 +112,9 @@ static void *count_deafly(void *count)
 }
 
 static pid_t crowders[CROWDERS];
-static int gate[2]; /* a pipe, closed when the crowders are to begin */
+static int gate[2]; /* a pipe, closed to start the load threads */
 
-/* Eight that compute on the first processor once the gate is open. */
+/* Eight threads that compute on the first processor once the gate is open. */
 static void make_crowders(void)
 {
     char byte;
@@ -151,7 +153,8 @@ static void promote_a_page(void)
     munmap(memory, PAGE);
 }
 
-/* Beside eight that compute, one that takes what is left gets some milliseconds in ten seconds. */
+/* Next to eight computing threads, an idle-priority thread gets some milliseconds in ten
+ * seconds. */
 static void is_waited_for(void *(*counts)(void *))
 {
     static _Atomic uint64_t count;
@@ -193,7 +196,7 @@ static void *count_one(void *count)
     return NULL;
 }
 
-/* Makes threads where the crowders come at once, and goes on elsewhere. */
+/* Creates threads where the load is, and continues on another processor. */
 static void *make_threads(void *count)
 {
     pthread_t threads[NEW];
@@ -209,7 +212,8 @@ static void *make_threads(void *count)
     return NULL;
 }
 
-/* The C library begins threads with all signals blocked, and the kernel has counted no time for them then. */
+/* The C library starts threads with all signals blocked, and the kernel has counted no processor
+ * time for them then. */
 static void also_before_it_ran_for_the_first_time(void **state)
 {
     enum { TRIES = 10 };
@@ -240,6 +244,6 @@ int main(void)
         cmocka_unit_test(also_before_it_ran_for_the_first_time),
     };
     setenv("CMOCKA_TEST_ABORT", "1",
-           1); /* threads of a case that has failed would go on in the next */
+           1); /* threads of a failed case would continue in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -1,5 +1,6 @@
-/* Whichever system call of a promotion or of its end is refused, alone or with the next ones: the program's memory has its
- * contents and can be written, what is told fits what is so, and the next promotion goes well. */
+/* Any system call of a promotion or demotion fails, alone or with the next ones: the program's
+ * memory keeps its contents and is writable, the reported state matches the real one, and the next
+ * promotion succeeds. */
 #include "promote_common.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@ enum { LEN_BYTES = 5 << 20 }; /* two chunks */
 static struct {
     bool counts;
     int calls;
-    int first; /* the number of the first that is refused */
-    int most;  /* and how many are */
+    int first; /* the number of the first that fails */
+    int most;  /* the number of failures */
 } refusing;
 
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
@@ -53,7 +54,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
     return __real_ioctl(fd, request, argument);
 }
 
-/* The calls from the one of this number on are refused, until it is asked whether there were so many. */
+/* The calls from this number on fail; a later query returns whether there were that many. */
 static void refuse(int first, int most)
 {
     refusing.first = first;
@@ -90,12 +91,12 @@ static void expect_ordinary(const struct oriel_promote_options *how)
     munmap(memory, LEN_BYTES);
 }
 
-/* False where there were not so many calls. */
+/* False if there were fewer calls. */
 typedef bool attempt(char *memory, const struct oriel_promote_options *how, int first, int most,
                      int *salt);
 
-static bool promote_and_end(char *memory, const struct oriel_promote_options *how, int first, int most,
-                            int *salt)
+static bool promote_and_end(char *memory, const struct oriel_promote_options *how, int first,
+                            int most, int *salt)
 {
     struct oriel_promoted promoted;
     refuse(first, most);
@@ -148,7 +149,7 @@ static void refused_calls_leave_what_is_to_be_private_again(void **state)
     try_each(state, end_promoted);
 }
 
-/* Pages that the program may only read meanwhile are so again. */
+/* Pages that are meanwhile read-only get their protection back. */
 static void refused_calls_leave_protections(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);

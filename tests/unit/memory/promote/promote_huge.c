@@ -1,4 +1,5 @@
-/* Transparent huge pages through promotion and back: they are huge in the memory file and huge again after release. */
+/* Transparent huge pages through promotion and demotion: they are huge in the memory file and huge
+ * again afterwards. */
 #include "promote_common.h"
 
 #include "memory/promote/huge_pages.h"
@@ -27,7 +28,7 @@ static uint64_t sum_of(const char *field, const char *start, uint64_t len_bytes)
     return sum_bytes;
 }
 
-/* Memory in huge pages, of which odd_bytes at each end are not; a mapping of its own. */
+/* Memory in huge pages, except odd_bytes at each end; a separate mapping. */
 static char *map_huge(uint64_t odd_bytes)
 {
     char *room = map_private(RANGE_BYTES + 2 * ORIEL_HUGE_BYTES);

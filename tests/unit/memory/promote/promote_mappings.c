@@ -1,10 +1,12 @@
-/* What promotion leaves behind of the kernel's mappings: nothing, whatever sort of memory it was; and the limit where it does. */
+/* The kernel mappings that remain after promotion: none additional, for any type of memory; and the
+ * limit where some remain. */
 #include "promote_common.h"
 
 static char zeroes[64 << 10];                           /* .bss */
 static char data[64 << 10] = "initialised in the file"; /* .data */
 
-/* Mappings in a piece of memory before and after promotions of its insides, and that they were more meanwhile. */
+/* The number of mappings in a piece of memory is the same before and after promotions of its parts,
+ * and was higher meanwhile. */
 static void check_mappings(char *memory, uint64_t pages, const struct oriel_promote_options *how)
 {
     struct oriel_promoted promoted[2];
@@ -43,7 +45,7 @@ static void no_mapping_is_left_behind(void **state)
     check_mappings(data, 15, &quiesce);
 }
 
-/* Nothing was ever touched, and the surroundings are touched first while the middle is promoted. */
+/* Untouched memory; its surroundings are touched first while the middle is promoted. */
 static void untouched_surroundings_are_joined_again(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -75,7 +77,7 @@ static void ranges_of_several_mappings_keep_each(void **state)
     munmap(memory, 12 * PAGE);
 }
 
-/* What the program advises in between keeps mappings apart, as a kernel would that cannot join them. */
+/* The program's advice in between keeps mappings separate, like a kernel that cannot merge them. */
 static void boundaries_that_stay_have_a_limit(void **state)
 {
     struct oriel_promote_options few = *means_of(state);
@@ -83,7 +85,7 @@ static void boundaries_that_stay_have_a_limit(void **state)
     few.splits_max = 4;
     char *memory = map_private(64 * PAGE);
     fill(memory, 64 * PAGE, 1);
-    for (int round = 0; round < 20; round++) { /* joined again, so nothing counts */
+    for (int round = 0; round < 20; round++) { /* merged again, so nothing counts */
         promote(memory + (uint64_t)round * 3 * PAGE, PAGE, &few, &promoted);
         oriel_promote_release(&promoted);
     }
@@ -118,7 +120,7 @@ static void memory_given_up_lazily_is_what_it_was_or_zero(void **state)
     char *memory = map_private(256 * PAGE);
     memset(memory, 7, 256 * PAGE);
     assert_int_equal(madvise(memory, 256 * PAGE, MADV_FREE), 0);
-    memory[5 * PAGE] = 8; /* taken up again */
+    memory[5 * PAGE] = 8; /* taken over again */
     promote(memory, 256 * PAGE, how, &promoted);
     assert_int_equal(memory[5 * PAGE], 8);
     for (uint64_t i = 0; i < 256; i++)
@@ -145,7 +147,7 @@ static bool keep_start(const struct oriel_mapping *mapping, void *context)
     return true;
 }
 
-/* In the list no other stands behind it. */
+/* No other mapping follows it in the list. */
 static void last_mapping_of_the_list_is_visited(void **state)
 {
     (void)state;

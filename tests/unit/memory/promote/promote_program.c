@@ -1,4 +1,4 @@
-/* What the program does with memory while it is promoted: it forks, unmaps, moves and protects it. */
+/* Operations of the program on promoted memory: it forks, unmaps, moves and protects it. */
 #include "promote_common.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void child_reads_the_memory_and_writes_its_own(void **state)
     if (child == 0) {
         bool right = memory[512] == 9 && !is_promoted(memory);
         memset(memory, 77, 4 * PAGE);
-        oriel_promote_release(&promoted); /* nothing: the hold is the parent's */
+        oriel_promote_release(&promoted); /* nothing: the promotion is the parent's */
         right = right && memory[0] == 77;
         struct oriel_promoted again;
         right = right && oriel_promote((uintptr_t)memory, PAGE, how, &again) != ORIEL_OK;
@@ -38,7 +38,8 @@ static void child_reads_the_memory_and_writes_its_own(void **state)
     munmap(memory, 4 * PAGE);
 }
 
-/* Beside the window's bytes lie others of the program, the allocator's even: the child has them as they were. */
+/* Next to the window's bytes are others of the program, even the allocator's: the child has their
+ * state at fork. */
 static void pages_held_in_part_are_a_snapshot_in_the_child(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -68,7 +69,7 @@ static void pages_held_in_part_are_a_snapshot_in_the_child(void **state)
     munmap(memory, 5 * PAGE);
 }
 
-/* Children are made while the memory is on its way: their writes stay their own, in both directions. */
+/* Children are forked while pages move: writes stay private, in both directions. */
 static void *fork_always(void *context)
 {
     _Atomic uint64_t *word = context;
@@ -145,7 +146,7 @@ static void moved_memory_keeps_its_contents(void **state)
     oriel_promote_release(&promoted);
     uint64_t offset;
     assert_int_equal(oriel_file_alloc(64 * PAGE, 64, &offset), ORIEL_OK);
-    memset(oriel_file_base() + offset, 0xff, 64 * PAGE); /* nobody else's memory */
+    memset(oriel_file_base() + offset, 0xff, 64 * PAGE); /* no other memory changes */
     expect_data(moved, 8 * PAGE, 1);
     oriel_file_free(offset);
     munmap(moved, 16 * PAGE);

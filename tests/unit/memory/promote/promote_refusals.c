@@ -1,4 +1,5 @@
-/* What is not promoted says why, and nothing is changed by the attempt: neither the memory nor the program's signals. */
+/* A refused promotion gives its reason and changes nothing: neither the memory nor the program's
+ * signals. */
 #include "promote_common.h"
 
 #include "transport/remote_writers.h"
@@ -23,7 +24,7 @@ static void advised_and_locked_memory_is_refused(void **state)
     const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
     assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE),
-                     0); /* sanitizers make libc's do nothing */
+                     0); /* sanitizers disable libc's */
     assert_refused(memory, 4 * PAGE, how, "locked by mlock");
     assert_int_equal(syscall(SYS_munlock, memory, 4 * PAGE), 0);
     assert_int_equal(madvise(memory, 4 * PAGE, MADV_DONTFORK), 0);
@@ -40,7 +41,7 @@ static void advised_and_locked_memory_is_refused(void **state)
     promote(memory, 4 * PAGE, how, &promoted); /* all is ordinary again */
     oriel_promote_release(&promoted);
     assert_int_equal(syscall(SYS_mlock, memory, 4 * PAGE),
-                     0); /* seen where it is not asked for anew, too */
+                     0); /* detected even if the list is not read again */
     assert_int_not_equal(oriel_promote((uintptr_t)memory, 4 * PAGE, how, &promoted), ORIEL_OK);
     assert_non_null(strstr(oriel_fail_message(), "locked by mlock"));
     for (uint64_t i = 0; i < 4 * PAGE; i++)
@@ -94,7 +95,7 @@ static void own_stack_is_refused(void **state)
     assert_refused((void *)error, PAGE, how, "");
 }
 
-/* Ours are linked in, among the program's own. */
+/* Oriel's own variables, which are linked among the program's. */
 static void variables_of_oriel_are_refused(void **state)
 {
     extern char __bss_start[], _end[];
@@ -141,7 +142,7 @@ static void *sleep_until_done(void *context)
     while (!atomic_load(&sleeper->done))
         usleep(1000);
     if (sleeper
-            ->blocks_all) { /* whatever was meant for this thread must be gone: it would end the process */
+            ->blocks_all) { /* signals for this thread must be gone: they would end the process */
         sigset_t none;
         sigemptyset(&none);
         pthread_sigmask(SIG_SETMASK, &none, NULL);
@@ -169,7 +170,7 @@ static void *refuse_own_stack(void *context)
     return NULL;
 }
 
-/* Promotes from a thread of its own. */
+/* Promotes in its own thread. */
 struct neighbour {
     char *page;
     const struct oriel_promote_options *how;
@@ -204,7 +205,7 @@ static void stacks_that_the_program_gave_are_refused_but_not_what_lies_above(voi
     const struct oriel_promote_options *how = means_of(state);
     struct sleeper sleeper = {.blocks_all = false};
     pthread_attr_t attributes;
-    char *memory = touched(272 * PAGE); /* sanitizers ask for large stacks */
+    char *memory = touched(272 * PAGE); /* sanitizers require large stacks */
     pthread_attr_init(&attributes);
     assert_int_equal(pthread_attr_setstack(&attributes, memory, 256 * PAGE), 0);
     sleeper_start(&sleeper, &attributes);
@@ -232,7 +233,7 @@ static void *allocate_first(void *context)
     return NULL;
 }
 
-/* Its state lies there, which fork changes in the child before handlers run. */
+/* The arena's state is there, and fork changes it in the child before handlers run. */
 static void page_where_a_threads_arena_begins_is_refused(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -254,7 +255,7 @@ static void page_where_a_threads_arena_begins_is_refused(void **state)
     }
 }
 
-/* Nor is memory for another reason that lies at such a place. */
+/* Other memory at such an address is not refused. */
 static void other_memory_at_such_a_place_is_promoted(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -268,7 +269,7 @@ static void other_memory_at_such_a_place_is_promoted(void **state)
     munmap(whole, 130 * MIB);
 }
 
-/* Of malloc's memory, or any other: the lock is looked for. */
+/* In malloc's memory, or any other: locks are searched for. */
 static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -276,7 +277,7 @@ static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
     assert_non_null(stream);
     char *page = touched(PAGE);
     void *own = stream->_lock;
-    stream->_lock = (void *)(page + PAGE - 16); /* nobody uses it */
+    stream->_lock = (void *)(page + PAGE - 16); /* unused */
     assert_refused(page, PAGE, how, "the place of an open stream's lock");
     stream->_lock = own;
     struct oriel_promoted promoted;
@@ -286,7 +287,7 @@ static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
     fclose(stream);
 }
 
-/* Where its number stands, which the kernel writes in a child. */
+/* It contains the thread id, which the kernel writes in a child. */
 static void control_block_of_the_initial_thread_is_refused(void **state)
 {
     void *block = NULL;
@@ -301,7 +302,7 @@ static void control_block_of_the_initial_thread_is_refused(void **state)
     assert_non_null(strstr(other.refusal, "used by the initial thread"));
 }
 
-/* An allocator may map memory right where a thread's stack ends. */
+/* An allocator may map memory directly after a thread's stack. */
 static void what_lies_above_the_callers_stack_is_promoted(void **state)
 {
     struct neighbour neighbour = {.how = means_of(state)};
@@ -350,7 +351,7 @@ static void unused(int number)
     (void)number;
 }
 
-/* The one that Oriel had taken before, too. */
+/* Including the one that Oriel had taken before. */
 static void program_that_uses_all_real_time_signals_is_told(void **state)
 {
     means_of(state);
@@ -370,7 +371,7 @@ static void program_that_uses_all_real_time_signals_is_told(void **state)
     munmap(memory, 2 * PAGE);
 }
 
-/* What cannot be undone for now stays shared and is taken up by the next promotion. */
+/* Memory whose demotion fails stays shared, and the next promotion takes it over. */
 static void memory_that_cannot_be_released_stays_shared(void **state)
 {
     means_of(state);
@@ -397,7 +398,7 @@ static void memory_that_cannot_be_released_stays_shared(void **state)
     assert_true(other == memory);
     other[0] = 5;
     promote(other, 4 * PAGE, &quiesce,
-            &promoted); /* of the former memory nothing is known any more */
+            &promoted); /* nothing is known of the former memory any more */
     char *view = peer_view(other, 4 * PAGE);
     assert_int_equal(view[0], 5);
     assert_int_equal(view[3 * PAGE], 0);
@@ -406,7 +407,7 @@ static void memory_that_cannot_be_released_stays_shared(void **state)
     munmap(other, 4 * PAGE);
 }
 
-/* The third chunk does not go into the file; the first two come back. */
+/* The third chunk does not move into the file; the first two are demoted. */
 static void failure_half_way_leaves_all_private(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -414,7 +415,7 @@ static void failure_half_way_leaves_all_private(void **state)
     char *memory = touched(len_bytes);
     struct oriel_promoted promoted;
     uint64_t offset, held_bytes;
-    promote(memory, len_bytes, how, &promoted); /* the next one gets the same place */
+    promote(memory, len_bytes, how, &promoted); /* the next one gets the same address */
     assert_true(oriel_promote_find((uintptr_t)memory, 1, &offset, &held_bytes));
     oriel_promote_release(&promoted);
     uint64_t before_bytes = file_bytes();
@@ -430,7 +431,7 @@ static void failure_half_way_leaves_all_private(void **state)
         assert_true(memory[i] == 7 && !is_promoted(memory + i));
     assert_int_equal(file_bytes(), before_bytes);
     assert_int_equal(madvise(memory, len_bytes, MADV_DONTNEED), 0);
-    assert_true(memory[0] == 0 && memory[len_bytes - 1] == 0); /* private indeed */
+    assert_true(memory[0] == 0 && memory[len_bytes - 1] == 0); /* really private */
     promote(memory, len_bytes, how, &promoted);
     oriel_promote_release(&promoted);
     munmap(memory, len_bytes);

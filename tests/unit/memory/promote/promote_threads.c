@@ -1,5 +1,5 @@
-/* Promotion while the program's threads, the kernel and other processes write: nothing is lost, nobody fails, nobody waits for
- * ever.  A case that hangs is ended by the test's time limit. */
+/* Promotion while the program's threads, the kernel and other processes write: nothing is lost, no
+ * call fails, and no wait is endless. The test's time limit ends a case that hangs. */
 #include "promote_common.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void begin_rounds(void)
     case_end = time(NULL) + CASE_SECONDS;
 }
 
-/* A machine that is busy makes fewer rounds, so that the case still ends in time. */
+/* Busy nodes run fewer rounds, so the case still ends in time. */
 static bool goes_on(int round, int rounds)
 {
     return round < LEAST_ROUNDS || (round < rounds && time(NULL) < case_end);
@@ -39,7 +39,8 @@ static _Atomic uint64_t *word_of(char *memory, int page, int number)
     return (_Atomic uint64_t *)(memory + (uint64_t)page * PAGE + (uint64_t)number * 64);
 }
 
-/* Adds one, by a load and a store, in pages at random; the last pages are touched seldom, so that many rounds meet them empty. */
+/* Increments random pages by a load and a store. The last pages are touched rarely, so many rounds
+ * find them empty. */
 static void *write_pages(void *context)
 {
     struct writer *writer = context;
@@ -113,7 +114,7 @@ static void *touch_pages(void *context)
     return NULL;
 }
 
-/* The first write to a page comes while other pages of its chunk are copied. */
+/* The first write to a page occurs while other pages of its chunk are copied. */
 static void first_writes_to_untouched_pages_are_kept(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -144,9 +145,10 @@ static void first_writes_to_untouched_pages_are_kept(void **state)
     pthread_join(thread, NULL);
 }
 
-/* A counter that threads add to all the time, and another process while the memory is promoted. */
+/* A counter that threads increment continuously, and another process while the memory is
+ * promoted. */
 struct exchange {
-    _Atomic uint64_t offset; /* where to add; 0 for nothing to do, UINT64_MAX to end */
+    _Atomic uint64_t offset; /* the offset to increment; 0: nothing to do, UINT64_MAX: end */
 };
 
 static _Noreturn void be_peer(struct exchange *exchange, uint64_t adds)
@@ -221,7 +223,7 @@ struct pipeline {
     uint64_t bytes;
 };
 
-/* Writes counted words, at times with a pause in which the reader sleeps in the kernel. */
+/* Writes counted words, with occasional pauses in which the reader sleeps in the kernel. */
 static void *feed(void *context)
 {
     struct pipeline *pipeline = context;
@@ -334,7 +336,7 @@ static void on_alarm(int signal)
     atomic_fetch_add(&handled, 1);
 }
 
-/* A handler that writes into the range runs in the thread that promotes, too. */
+/* A handler that writes into the range also runs in the thread that promotes. */
 static void signal_handlers_of_the_program_lose_nothing(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
@@ -405,6 +407,6 @@ int main(void)
          &protect},
     };
     setenv("CMOCKA_TEST_ABORT", "1",
-           1); /* threads of a case that has failed would go on in the next */
+           1); /* threads of a failed case would continue in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -1,5 +1,5 @@
-/* Threads that wait in the kernel at process-shared objects in memory that is promoted and released: whoever wakes them
- * finds them, and a wait with a limit is not cut short. */
+/* Threads wait in the kernel at process-shared objects in memory that is promoted and demoted:
+ * wakes reach them, and a wait with a limit is not shortened. */
 #include "promote_common.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void *wait_and_answer(void *context)
     return NULL;
 }
 
-/* Until the thread sleeps in a system call of this number. */
+/* Waits until the thread sleeps in a system call of this number. */
 static void await_call(const struct waiter *waiter, long number)
 {
     char path[64];
@@ -86,8 +86,8 @@ static void waits_try(void **state, bool has_limit)
         while (sem_timedwait(&waiter.shared->answer, &limit) != 0)
             if (errno != EINTR)
                 fail_msg("round %d: %s", round, strerror(errno));
-        if (round + 1 <
-            ROUNDS) /* it waits anew while the memory is shared, and pages go the other way */
+        /* It waits again while the memory is shared, and pages move in the other direction. */
+        if (round + 1 < ROUNDS)
             await_call(&waiter, SYS_futex);
         oriel_promote_release(&promoted);
     }
@@ -153,7 +153,7 @@ static void waiters_at_several_words_are_woken(void **state)
 
 #endif
 
-/* Nobody waits for a thread that nobody can stop; what it waits for may be lost to it. */
+/* Promotion does not wait for a thread that cannot be stopped; that thread may lose its wake. */
 static void *wait_deaf(void *context)
 {
     struct waiter *waiter = context;

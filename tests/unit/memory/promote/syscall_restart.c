@@ -1,5 +1,5 @@
-/* src/memory/promote/syscall_restart.c: what a thread waits for is not cut short by being stopped, and a time limit is not begun anew for
- * ever. */
+/* src/memory/promote/syscall_restart.c: stopping a thread does not shorten its wait, and does not
+ * restart its time limit forever. */
 #include "promote_common.h"
 
 #include "memory/promote/syscall_restart.h"
@@ -22,7 +22,7 @@
 enum { WAIT_MS = 300, STOPS_LEAST = 2, TRIES = 20 };
 
 static _Atomic int done;
-static int ends[2]; /* a pipe that nobody writes to before the threads are to end */
+static int ends[2]; /* a pipe without a writer until the threads should end */
 
 static int64_t now_ms(void)
 {
@@ -31,7 +31,7 @@ static int64_t now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Promotes and releases a page by stopping threads until the waiter has done; how often. */
+/* Promotes and demotes a page by stopping threads until the waiter is done; returns the count. */
 static int stop_all_the_time(void)
 {
     struct oriel_promoted promoted;
@@ -70,7 +70,7 @@ static void expect_whole_wait(wait_for *wait)
 {
     int stops = 0;
     for (int tries = 0; stops < STOPS_LEAST && tries < TRIES;
-         tries++) { /* others use the machine */
+         tries++) { /* other programs use the cores */
         struct waiter waiter = {.wait = wait};
         pthread_t thread;
         atomic_store(&done, 0);
@@ -116,7 +116,7 @@ static int by_absolute_sleep(void)
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit, NULL);
 }
 
-/* Before libc's, as a sanitiser's or a tool's may stand. */
+/* Interposed before libc's, as by a sanitiser or a tool. */
 int __poll(struct pollfd *fds, nfds_t count, int limit_ms);
 
 int poll(struct pollfd *fds, nfds_t count, int limit_ms)
@@ -206,8 +206,8 @@ WHOLE_WAIT(short_polls)
 WHOLE_WAIT(short_sleeps)
 
 #if defined(__x86_64__)
-/* A wait without a limit, cut short behind an instruction that calls the kernel, in a thread that nobody had seen in it: goes
- * on, by its number. */
+/* A wait without a limit, interrupted after an instruction that calls the kernel, in a thread that
+ * was never observed in it. It continues, as its number requires. */
 static void expect_goes_on(const unsigned char *after, int number)
 {
     static const struct oriel_syscall unseen = {.number = -1};
@@ -252,7 +252,8 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
     dlclose(libc);
 }
 
-/* A call of the program's own that was seen before it was cut short: whether it goes on, with the same arguments. */
+/* Whether a call of the program's own, observed before its interruption, continues with the same
+ * arguments. */
 static bool goes_on(int number, uintptr_t first, uintptr_t second)
 {
     const struct oriel_syscall seen = {.number = number,
@@ -280,7 +281,8 @@ static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
     const uintptr_t at = (uintptr_t)&limit;
     (void)state;
     oriel_syscall_restart_prepare();
-    assert_true(goes_on(SYS_nanosleep, at, at)); /* the kernel has written there what is left */
+    /* the kernel has written the remaining time there */
+    assert_true(goes_on(SYS_nanosleep, at, at));
     assert_false(goes_on(SYS_nanosleep, at, 0));
     assert_true(goes_on(SYS_futex, at, FUTEX_WAIT_BITSET_PRIVATE));
     assert_false(goes_on(SYS_futex, at, FUTEX_WAIT_PRIVATE));
@@ -296,11 +298,11 @@ static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
 static void calls_of_libc_are_known_by_the_code_before_them(void **state)
 {
     (void)state;
-    skip(); /* the context tells the call's number there */
+    skip(); /* the context contains the call's number there */
 }
 #endif
 
-/* Ended by what they wait for alone. */
+/* Only the awaited bytes end it. */
 static void *wait_for_bytes(void *context)
 {
     struct pollfd bytes = {.fd = ends[0], .events = POLLIN};
@@ -342,7 +344,7 @@ static void endless_waits_end_by_what_they_wait_for(void **state)
     assert_int_equal(read(ends[0], &byte, 1), 1);
 }
 
-/* A signal of the program's own ends a wait as ever. */
+/* A signal of the program's own ends a wait as usual. */
 static void on_signal(int signal)
 {
     (void)signal;
@@ -385,7 +387,7 @@ static void signals_of_the_program_still_end_waits(void **state)
     assert_int_equal(error, EINTR);
 }
 
-/* All signals that a waiting thread took, as bits; SIGUSR1 ends it. */
+/* All signals that a waiting thread received, as bits; SIGUSR1 ends it. */
 static void *take_signals(void *context)
 {
     uint64_t *taken = context;

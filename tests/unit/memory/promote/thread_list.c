@@ -1,4 +1,4 @@
-/* src/memory/promote/thread_list.c: while threads end, the list of the others is whole nevertheless. */
+/* src/memory/promote/thread_list.c: while threads end, the list of the others stays complete. */
 #include "memory/promote/thread_list.h"
 
 #include "transport/remote_writers.h"
@@ -18,7 +18,7 @@ enum { CROWD = 40, SECONDS = 4, LOOKS_LEAST = 1000 };
 static atomic_bool stop;
 static atomic_bool may_end;
 static _Atomic int32_t
-    witness; /* a thread that is listed behind those that end; 0 when there is none */
+    witness; /* a thread that is listed after those that end; 0 if there is none */
 
 bool oriel_remote_writers_is_helper(int32_t tid)
 {
@@ -107,12 +107,13 @@ static void a_thread_has_ended_when_it_is_no_more(void **state)
     assert_int_equal(pthread_create(&thread, NULL, end_at_once, &tid), 0);
     pthread_join(thread, NULL);
     for (int i = 0; i < 1000 && !oriel_thread_list_has_ended(tid); i++)
-        usleep(1000); /* joined is who has given its stack back; the kernel takes a moment more */
+        /* joined means that the stack is released; the kernel needs a little longer */
+        usleep(1000);
     assert_true(oriel_thread_list_has_ended(tid));
     assert_false(oriel_thread_list_has_ended((int32_t)syscall(SYS_gettid)));
 }
 
-/* Nothing can be read of a thread then, which says nothing of whether it lives. */
+/* Nothing can be read about a thread then, which does not mean that it has ended. */
 static void a_thread_has_not_ended_because_descriptors_are_used_up(void **state)
 {
     (void)state;
