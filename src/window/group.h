@@ -15,7 +15,8 @@ struct oriel_group {
     int32_t n;
     struct oriel_peer **peers; /* by win_rank; NULL for a process on another node */
     char **bases;              /* peers[i]->base, or NULL */
-    /* n times ORIEL_ACCESS_STATE_ABSENT, for windows without access words of their own; never written */
+    /* n times ORIEL_ACCESS_STATE_ABSENT, for windows without access words of their own; never
+     * written */
     _Atomic uint8_t *absent;
     /* NULL where all processes are on this node */
     struct oriel_group_id *ids; /* by win_rank */

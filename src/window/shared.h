@@ -203,7 +203,8 @@ struct oriel_control {
     _Atomic uint64_t common_offset;
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_pscw_counters partners;
-    /* of _Atomic uint8_t [n], enum oriel_access_state, in the owner's file; 0: all NONE. Set once */
+    /* of _Atomic uint8_t [n], enum oriel_access_state, in the owner's file; 0: all NONE. Set
+     * once */
     _Atomic uint64_t access_offset;
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE,
