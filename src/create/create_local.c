@@ -151,7 +151,8 @@ static enum oriel_status control_words_prepare(struct create_state *state)
     if (window->rank != 0)
         return ORIEL_OK;
     bool wants_rendezvous = window->n > 1 && state->rendezvous == NULL && !state->own.is_freeing;
-    if (wants_rendezvous && /* without one, the next windows are created like this one */
+    /* a failure is no error: the next windows are then created like this one */
+    if (wants_rendezvous &&
         oriel_create_state_alloc_block(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
                                        &state->rendezvous_offset, &offset) == ORIEL_OK)
         state->own.rendezvous_offset = offset;
