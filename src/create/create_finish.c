@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A rank's memory of more than ORIEL_RESERVED_BYTES is populated at first touch. So the total of all
- * such ranks must be available. */
+/* A rank's memory of more than ORIEL_RESERVED_BYTES is populated at first touch. So the total of
+ * all such ranks must be available. */
 static enum oriel_status total_memory_check(const struct create_state *state)
 {
     uint64_t total_bytes = 0;
