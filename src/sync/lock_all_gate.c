@@ -28,8 +28,8 @@
  *
  * Progress of writers. Readers that keep arriving must not starve writers. joins counts the joins
  * since a waiting writer last entered. A reader's patience is 100 ms longer for each join that it
- * found on arrival. In the end patience exceeds the duration of the epochs inside: they end, and the
- * writer enters. All readers that arrived before the first join enter at the same time.
+ * found on arrival. In the end patience exceeds the duration of the epochs inside: they end, and
+ * the writer enters. All readers that arrived before the first join enter at the same time.
  *
  * Death: a dead reader or writer stays counted; the watch of a waiter finds it. */
 #include "sync/lock_all_gate.h"

@@ -72,13 +72,13 @@ enum oriel_status oriel_liveness_rank(void *context)
     const struct oriel_window *window = watched->window;
     struct oriel_net_peer *peer;
     watched->dead = -1;
-    if (window->group->peers[watched->win_rank] ==
-        NULL) { /* the first message to it may still be outstanding */
+    /* an internode rank: this process may not have contacted it yet */
+    if (window->group->peers[watched->win_rank] == NULL) {
         enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
+        /* it may have left the window */
         if (status == ORIEL_OK &&
             (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_internode_check_serving(
-                window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
+            status = oriel_internode_check_serving(window, watched->win_rank, peer, &watched->dead);
         if (status != ORIEL_OK)
             return status;
     }
