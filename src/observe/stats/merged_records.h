@@ -1,9 +1,9 @@
 /* The message from rank 0 to the `oriel` command (base/helper_process.h) when the program ends. The
  * command adds the records up and writes the table or the JSON. It is the head, then the part of
- * each rank that sent its records, in any order. A part is a struct oriel_merged_records. For each of the
- * rank's windows, oldest first, these follow: its struct oriel_window_record (whose offsets are
- * invalid now), its struct oriel_toward [n] and its int32_t ranks [n], padded to a multiple of 8
- * bytes. This header does not need mpi.h. */
+ * each rank that sent its records, in any order. A part is a struct oriel_merged_records. For each
+ * of the rank's windows, oldest first, these follow: its struct oriel_window_record (whose offsets
+ * are invalid now), its struct oriel_toward [n] and its int32_t ranks [n], padded to a multiple of
+ * 8 bytes. This header does not need mpi.h. */
 #ifndef ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 #define ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 
