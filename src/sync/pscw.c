@@ -23,11 +23,12 @@
  * message for C1 and C3, after those of its operations. The receiver's agent counts the message in
  * an entry of the receiving process, to which theirs points (pscw_counters.c).
  *
- * Members. The own entries for the last group stay with the window, for the next epoch of the same
- * group. A start may change those of starts from when it sets ORIEL_EPOCH_START to when it sets
- * accessing. The complete that clears ORIEL_EPOCH_START reads them until it clears accessing, and
- * no start proceeds before that. So threads that break the rules by concurrent calls of these get
- * ORIEL_E_SYNC. exposed works the same for posts, but waits and tests change nothing.
+ * Members. The window keeps this process's entries for the last group of starts (started) and of
+ * posts (posted), for the next epoch of the same group. A start may change started from when it
+ * sets ORIEL_EPOCH_START to when it sets accessing. The complete that clears ORIEL_EPOCH_START
+ * reads started until it clears accessing, and no start proceeds before that. So concurrent calls
+ * of these, which break the rules, get ORIEL_E_SYNC. exposed protects posted in the same way; waits
+ * and tests only read it.
  *
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of a
  * dead rank stay unchanged. */

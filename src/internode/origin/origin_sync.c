@@ -221,8 +221,8 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return request_sent(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
-/* Awaits the open requests. reports: for a flush, which returns failures. Else because too many are
- * open; then a refusal is left to the call that completes the operation. */
+/* Awaits the open requests. reports: the caller is a flush, which returns failures. Otherwise too
+ * many requests are open, and a refusal is left to the call that completes the operation. */
 static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
                                              bool reports)
 {

@@ -90,7 +90,8 @@ static void add_lock_holders(struct wait_description *description, const struct 
         add_blockers(description, watch, true);
 }
 
-/* Of an update: the rank that holds the target's word (sync/accumulate_mutex.c). */
+/* For an accumulate: adds the rank that holds the target's accumulate lock
+ * (sync/accumulate_mutex.c). */
 static void add_updater(struct wait_description *description)
 {
     uint32_t word =
