@@ -88,7 +88,7 @@ static enum oriel_status put_one(struct oriel_window *window, struct oriel_defer
     return oriel_path_status(status, window, deferred->rank);
 }
 
-/* Returns false if none is known to be done. */
+/* Returns false on failure: then no put is known to be done. */
 static bool put_many(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     struct oriel_piece pieces[RUNS];

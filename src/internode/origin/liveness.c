@@ -111,6 +111,8 @@ enum oriel_status oriel_liveness_all(void *context)
 /* Access words show which ranks may block, not which do: positions in the queue are not recorded
  * per rank. So a waiter also fails for a dead rank that queued after it, though its own turn would
  * come if all ranks before it live. The lock is lost for all later waiters in any case. */
+
+/* The access words of rank i; NULL if it has none, or is on another node. */
 static const _Atomic uint8_t *access_words_of(const struct oriel_window *window, int32_t i)
 {
     if (window->control_bases[i] == NULL)
