@@ -1,7 +1,7 @@
 /* Finds file, line and function of code addresses in the debug information of their modules, in the
- * module's file or in a separate one. A module whose build id differs from the one that the checker
- * saw gives no result; nor does damaged data. Opened modules are cached for later requests.  This
- * runs in the helper process. */
+ * module's file or in a separate one. A module whose build id differs from the one in the request
+ * gives no result; nor does damaged data. Opened modules are cached for later requests. This runs
+ * in the helper process. */
 #include "cli/helper.h"
 
 #include <dwarf.h>

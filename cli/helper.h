@@ -1,6 +1,6 @@
-/* The helper process, `oriel check --helper WHAT`, which the library starts
- * (src/base/helper_process.h). It reads a request from standard input, answers on standard output,
- * and exits. */
+/* The helper process, `oriel check --helper WHAT`, which the library and the checker start
+ * (src/base/helper_process.h). It reads a request from standard input and answers on standard
+ * output. It then exits, or serves further requests over a listening socket. */
 #ifndef ORIEL_CLI_HELPER_H
 #define ORIEL_CLI_HELPER_H
 

@@ -58,7 +58,7 @@ struct oriel_jobs {
 /* Adds processes that are not in the list yet. */
 void oriel_jobs_find(struct oriel_jobs *jobs);
 
-/* Reads all listed processes again.  Ended processes stay, with has_ended set. */
+/* Reads all listed processes again. Ended processes stay, with has_ended set. */
 void oriel_jobs_read(struct oriel_jobs *jobs);
 
 /* Removes jobs whose processes have all ended. */

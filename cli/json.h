@@ -19,7 +19,7 @@ void oriel_json_set(json_t *object, const char *key, json_t *value);
 /* Appends a number to a list; JSON integers have 63 bits here. */
 void oriel_json_append_number(json_t *list, uint64_t number);
 
-/* Returns "" or the reason for failure, to be freed. */
+/* Writes value to the file at path. Returns "" or the reason for failure, to be freed. */
 char *oriel_json_write(const char *path, const json_t *value);
 
 #endif

@@ -72,7 +72,7 @@ static error_t command_parse(int key, char *argument, struct argp_state *state)
 }
 
 /* Opens /dev/null on each closed standard stream, in the direction that fails when used. Otherwise
- * a file opened later, such as a memory file, would get its number.  A started program still finds
+ * a file opened later, such as a memory file, would get its number. A started program still finds
  * the stream closed (O_CLOEXEC). */
 static void closed_streams_reserve(void)
 {

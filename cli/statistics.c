@@ -1,5 +1,5 @@
-/* Sums the records of all ranks.  Sizes are checked before data is read; a damaged part ends the
- * summing. This runs in the helper process. */
+/* Sums the records of all ranks. Sizes are checked before data is read; a damaged part makes the
+ * whole request invalid. This runs in the helper process. */
 #include "cli/statistics.h"
 
 #include <search.h>

@@ -4,8 +4,9 @@
  * A ring is a deadlock: each rank in it needs an action of the next one, which is in a call that
  * does not return before its own wait ends. The state of a process may be older than the wait that
  * it belongs to: a process writes it after a millisecond of waiting and again every 100 ms, and may
- * have proceeded to another wait since its last look. So an arrow counts only if the other wait
- * began a second before the look that found it in the way. No scheduler explains that delay. */
+ * have proceeded to another wait since its last check. So an arrow counts only if the other rank's
+ * wait began at least a second before the check that found that rank blocking. Scheduling delays
+ * are shorter. */
 #include "cli/waits.h"
 
 #include <inttypes.h>

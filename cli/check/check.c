@@ -160,11 +160,9 @@ int oriel_command_check(int argc, char **argv)
 
     if (request.json != NULL)
         json_file_set(request.json);
-    oriel_env_set(
-        "ORIEL_LOCK",
-        /* The call returns only when the lock is acquired, so the checker can order it after the
-         * previous holder's release. */
-        "awaited");
+    /* A lock call then returns only when the lock is acquired. So the checker can order it after
+     * the previous holder's release. */
+    oriel_env_set("ORIEL_LOCK", "awaited");
     if (request.no_fail)
         oriel_env_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

@@ -40,9 +40,8 @@ static void library_version_read(const char *soname, struct record *out)
         snprintf(out->library, sizeof out->library, "%s", map->l_name);
     int (*get_version)(char *, int *) = NULL;
     void *symbol = dlsym(library, "MPI_Get_library_version");
-    memcpy(&get_version, &symbol,
-           /* ISO C has no cast from an object pointer to a function pointer. */
-           sizeof get_version);
+    /* ISO C has no cast from an object pointer to a function pointer. */
+    memcpy(&get_version, &symbol, sizeof get_version);
     int len = 0;
     if (get_version == NULL || get_version(version, &len) != 0) {
         record_set_error(out, "the library does not return its version");
@@ -104,8 +103,8 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
     struct record record = {.found = false};
     for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
         child_version_read(*soname, &record);
-        if (out->refused[0] ==
-            '\0') /* The first soname is the host's own; the others belong to derivatives. */
+        /* The first soname is the host's own; the others belong to derivatives. */
+        if (out->refused[0] == '\0')
             snprintf(out->refused, sizeof out->refused, "%s", record.text);
     }
     out->found = record.found;

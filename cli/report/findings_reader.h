@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 struct oriel_findings_file {
-    /* The complete object; every finding has the keys and types that docs/checker.md
-     * describes. */
+    /* The complete object. Every finding has a rule and a title; any other key may be missing or
+     * have another type than docs/checker.md describes. */
     json_t *job;
 };
 

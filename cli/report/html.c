@@ -1,6 +1,6 @@
 /* Writes a page. It reads the events of a run once and passes them to the page's parts. Their
  * results and the findings are inserted as JSON into the page that the build made
- * (share/oriel/report.html).  A page has at most about 10 MB: the limits are in html_parts.h. */
+ * (share/oriel/report.html). A page has at most about 10 MB: the limits are in html_parts.h. */
 #include "cli/report/html.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ static int compare_weights(const void *left, const void *right)
     return a->window < b->window ? -1 : 1;
 }
 
-/* Gives the windows with the largest weights an index on the page, in order of creation, and all
- * others the last index. */
+/* Gives the windows with the largest weights an index on the page, in the order of the run's
+ * windows, and all others the last index. */
 static void windows_select(struct oriel_html_run *run)
 {
     uint32_t all = (uint32_t)run->traces->windows_count;

@@ -1,5 +1,5 @@
-/* Epochs: from the end of the call that opens one to the end of the call that closes it.  A fence
- * epoch counts when it contains operations.  The trace does not record whether MPI_Win_test closed
+/* Epochs: from the end of the call that opens one to the end of the call that closes it. A fence
+ * epoch counts when it contains operations. The trace does not record whether MPI_Win_test closed
  * an epoch; the last one before the next post did. Events of one rank arrive in order. */
 #include "cli/report/html_epochs.h"
 

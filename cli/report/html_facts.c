@@ -59,8 +59,8 @@ static void date_format(uint64_t real_ns, char out[32])
 {
     time_t seconds = (time_t)(real_ns / 1000000000);
     struct tm parts;
-    strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC",
-             gmtime_r(&seconds, &parts)); /* nanoseconds reach to the year 2554 */
+    /* gmtime_r cannot fail: nanoseconds reach to the year 2554 */
+    strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &parts));
 }
 
 json_t *oriel_html_facts(const struct oriel_html_run *run)

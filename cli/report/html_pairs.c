@@ -1,4 +1,4 @@
-/* Which ranks accessed and waited for which, in each window of a page.  A cell is a pair of rows of
+/* Which ranks accessed and waited for which, in each window of a page. A cell is a pair of rows of
  * ranks. If too many cells are non-empty at the end, pairs of rows are merged until they fit. */
 #include "cli/report/html_parts.h"
 

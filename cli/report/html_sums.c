@@ -1,5 +1,5 @@
 /* The sums for each window of a page: operations by kind, paths, time in calls and causes of
- * waiting, and histograms of sizes and durations.  Histograms have one bin for each power of two of
+ * waiting, and histograms of sizes and durations. Histograms have one bin for each power of two of
  * bytes, and four for each power of two of nanoseconds. */
 #include "cli/report/html_parts.h"
 
@@ -13,8 +13,8 @@ enum { SIZES = 65, TIMES = 64 * 4, KINDS = ORIEL_COUNTED_OPERATIONS + ORIEL_COUN
 struct window_sums {
     uint64_t operations[ORIEL_COUNTED_OPERATIONS][3]; /* count, bytes, ns */
     uint64_t paths[ORIEL_COUNTED_PATHS][2];           /* count, bytes */
-    uint64_t calls[ORIEL_COUNTED_CALLS]
-                  [5]; /* Count, ns, ns of waiting, calls that waited, longest wait. */
+    /* count, ns, ns of waiting, calls that waited, longest wait */
+    uint64_t calls[ORIEL_COUNTED_CALLS][5];
     uint64_t causes[ORIEL_COUNTED_CAUSES]; /* ns */
     uint64_t sizes[ORIEL_COUNTED_OPERATIONS][SIZES];
     uint64_t times[KINDS][TIMES];

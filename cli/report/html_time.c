@@ -80,8 +80,8 @@ static void epoch_add(void *context, const struct oriel_html_span *epoch)
     for (uint64_t bin = epoch->begin_ns / time->bin_ns;
          bin < time->bins && bin * time->bin_ns < end_ns; bin++)
         row[bin].epoch_ns += bin_overlap_ns(time, bin, epoch->begin_ns, end_ns);
-    if (time->run->window[epoch->window] !=
-        UINT32_MAX) /* The combined window has no epochs: its calls belong to several windows. */
+    /* The combined window has no epochs: its calls belong to several windows. */
+    if (time->run->window[epoch->window] != UINT32_MAX)
         oriel_html_spans_add(&time->epochs, epoch);
 }
 

@@ -1,5 +1,5 @@
 /* `oriel report`: reads the traces of a run, the findings of a checked run, or both, and shows them
- * as text or in the format that an option selects.  Problems with files are reported on standard
+ * as text or in the format that an option selects. Problems with files are reported on standard
  * error, and the readable parts are shown. */
 #include "cli/report/report.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 struct oriel_report_sum {
-    /* the longest waiting time of one call */
+    /* longest_ns: the longest waiting time of one call */
     uint64_t count, bytes, time_ns, waiting_ns, longest_ns;
 };
 

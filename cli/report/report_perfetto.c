@@ -1,6 +1,6 @@
 /* Writes the events in the JSON format of Chrome's trace viewer, which Perfetto opens: a process
  * for each rank, a track for each thread, a slice for each call and, at its end, one for its
- * waiting.  The output is streamed, with bounded memory.
+ * waiting. The output is streamed, with bounded memory.
  *
  * Perfetto treats process and thread 0 as the idle task, and thread numbers as global. Rank r is
  * process r + 1, and its first thread has the same number, as on Linux. */

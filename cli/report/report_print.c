@@ -1,5 +1,5 @@
 /* The text summary of `oriel report`: the run, its missing parts, and each window's operations,
- * paths, waits and busiest pairs.  Times are sums over all ranks. */
+ * paths, waits and busiest pairs. Times are sums over all ranks. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
@@ -110,7 +110,7 @@ static void print_clocks(const struct oriel_traces *traces, FILE *out)
                 unknown);
 }
 
-/* The first ranks for which holds is true, "3" or "3, 5 and 12 more"; NULL for none.  The caller
+/* The first ranks for which holds is true, "3" or "3, 5 and 12 more"; NULL for none. The caller
  * frees it. */
 static char *ranks_text(const struct oriel_traces *traces,
                         bool (*holds)(const struct oriel_traced_rank *rank))

@@ -1,4 +1,4 @@
-/* Sums a run's events for each window.  Pairs of ranks are in a hash table that grows, because most
+/* Sums a run's events for each window. Pairs of ranks are in a hash table that grows, because most
  * pairs do not occur. */
 #include "cli/report/report.h"
 

@@ -1,5 +1,5 @@
 /* A clock is assumed to run evenly between two measurements, and at the same rate before and after
- * them.  With a single measurement its rate is unknown. The error bound then grows by DRIFT_PPM,
+ * them. With a single measurement its rate is unknown. The error bound then grows by DRIFT_PPM,
  * which is more than the drift of computer clocks. */
 #include "cli/report/trace_clock.h"
 

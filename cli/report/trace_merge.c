@@ -1,4 +1,4 @@
-/* Merges the files of a folder.  The run is the one of most files. Files are read two or more
+/* Merges the files of a folder. The run is the one of most files. Files are read two or more
  * times, and never kept in memory. */
 #include "cli/report/trace_merge.h"
 
@@ -131,7 +131,7 @@ static bool same_job(const struct file *one, const struct file *other)
                   sizeof one->parsed.header.job) == 0;
 }
 
-/* A file of the run with the most files, or the first file when there is no majority.  The first
+/* A file of the run with the most files, or the first file when there is no majority. The first
  * pass finds the only possible majority candidate. */
 static const struct file *majority_file_find(const struct run *run)
 {

@@ -51,7 +51,8 @@ struct oriel_trace_record {
 struct oriel_traces {
     struct oriel_traced_rank *ranks; /* sorted by world_rank */
     size_t ranks_count;
-    struct oriel_traced_window *windows; /* in order of creation */
+    /* in the order of the lowest rank's trace, then those of the next ranks */
+    struct oriel_traced_window *windows;
     size_t windows_count;
     int64_t last_ns; /* of all ranks */
 };
@@ -60,7 +61,7 @@ struct oriel_traces {
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out);
 
 /* Calls visit for each event, rank by rank, each rank in the order of its file: the events of a
- * thread by their end times.  Stops when visit returns false.  Files are read block by block, with
+ * thread by their end times. Stops when visit returns false. Files are read block by block, with
  * bounded memory; the event is valid until visit returns. */
 void oriel_traces_each(const struct oriel_traces *traces,
                        bool (*visit)(const struct oriel_trace_record *event, void *context),

@@ -1,5 +1,5 @@
 /* Reads a file block by block, through a buffer of one block. The file is never mapped, so a file
- * that shrinks while it is read only looks shorter.  Each pass checks each block. */
+ * that shrinks while it is read only looks shorter. Each pass checks each block. */
 #include "cli/report/trace_reader.h"
 
 #include "base/crc32.h"

@@ -18,7 +18,7 @@ struct oriel_trace_source {
     uint64_t len_bytes;
 };
 
-/* A window of one file.  The strings of head are terminated, UTF-8 and without control
+/* A window of one file. The strings of head are terminated, UTF-8 and without control
  * characters. */
 struct oriel_trace_file_window {
     uint64_t since_bytes; /* position of its first description; earlier events cannot refer to it */
@@ -42,7 +42,7 @@ struct oriel_trace_parsed {
     char trouble[200];          /* "" or the problem with the file */
 };
 
-/* Returns false when nothing can be read, with the reason in trouble.  The result must be freed in
+/* Returns false when nothing can be read, with the reason in trouble. The result must be freed in
  * both cases. */
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out);
 void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed);

@@ -103,7 +103,7 @@ static const struct oriel_library *library_find(const struct oriel_program *prog
 }
 
 /* Finds the replacement for the -fsanitize=thread runtime, for a program that loads one: gcc's, or
- * clang's shared one (-shared-libsan).  The replacement's file has the name of the original. */
+ * clang's shared one (-shared-libsan). The replacement's file has the name of the original. */
 static bool tsan_replacement_find(const struct oriel_program *program,
                                   const struct oriel_host *host, char out[PATH_MAX])
 {
@@ -122,7 +122,7 @@ static const char *asan_runtime_find(const struct oriel_program *program)
 }
 
 /* Empties the findings file, so that findings of an earlier job are not mistaken for this job's if
- * it dies.  Every rank does this, and none writes before all have reached MPI_Init.  Devices and
+ * it dies. Every rank does this, and none writes before all have reached MPI_Init. Devices and
  * pipes hold nothing from earlier. */
 static void findings_file_truncate(const char *path)
 {
@@ -157,8 +157,8 @@ _Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **com
         inner_command_check(plan, command);
         program_exec(&program, command);
     }
-    bool is_observed = options.stats != NULL || options.trace != NULL ||
-                       options.watch; /* windows of the host can be observed too */
+    /* windows of the host can be observed too */
+    bool is_observed = options.stats != NULL || options.trace != NULL || options.watch;
     if (options.bypass && !is_observed)
         program_exec(&program, command);
 

@@ -21,7 +21,7 @@ static bool variable_read_number(const char *variable, long *out)
     return true;
 }
 
-/* Hydra gives each process a socket that it created.  The PMI of other launchers (Slurm) has none
+/* Hydra gives each process a socket that it created. The PMI of other launchers (Slurm) has none
  * of Hydra's variables. */
 static bool is_child_of_hydra(void)
 {

@@ -145,8 +145,8 @@ void oriel_program_inspect(struct oriel_program *program)
     privileges_check(path, program->advice);
     char loader[PATH_MAX];
     bool is_dynamic = oriel_elf_interpreter(&file, loader);
-    bool has_mpi = oriel_elf_defines(
-        &file, "PMPI_Init"); /* Not MPI_Init, which a program may define as a wrapper. */
+    /* Not MPI_Init, which a program may define as a wrapper. */
+    bool has_mpi = oriel_elf_defines(&file, "PMPI_Init");
     oriel_elf_close(&file);
     if (!is_dynamic)
         oriel_die("%s is a static program and loads no libraries; %s", path, program->advice);

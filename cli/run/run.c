@@ -88,7 +88,7 @@ static void stats_option_set(const char *file)
     free(path);
 }
 
-/* The folder is opened in MPI_Init, when the current folder may be another one.  Errors are
+/* The folder is opened in MPI_Init, when the current folder may be another one. Errors are
  * reported then, once for all ranks, and the program continues. */
 static void trace_option_set(const char *folder)
 {

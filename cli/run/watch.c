@@ -3,8 +3,8 @@
  *
  * Rank 0's `oriel run` starts it before that process becomes the program, through an intermediate
  * child and in a session of its own. The program therefore has no unexpected child, and signals to
- * the job's process group do not reach the watcher.  It ends when the process that became the
- * program ends, which its pidfd reports at once.  It closes all descriptors of the launcher, except
+ * the job's process group do not reach the watcher. It ends when the process that became the
+ * program ends, which its pidfd reports at once. It closes all descriptors of the launcher, except
  * standard error when the line goes there: a launcher waits until those of its ranks are closed. */
 #include "cli/run/watch.h"
 
@@ -124,8 +124,8 @@ static void stop_request(int number)
     stop_requested = 1;
 }
 
-/* Reads the job's processes on this node.  New processes are searched for in each of the first
- * readings, and then in every LOOKS-th. */
+/* Reads the job's processes on this node. New processes are searched for in each of the first
+ * SEARCH_READINGS readings, and then in every SEARCH_READINGS-th. */
 static void job_read(struct watcher *watcher)
 {
     size_t first = 0, end = 0;

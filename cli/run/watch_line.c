@@ -1,4 +1,4 @@
-/* The last row of a terminal to which other processes write.  The rows above it become the
+/* The last row of a terminal to which other processes write. The rows above it become the
  * scrolling region, so the program's output continues above the line; the cursor stays with the
  * program. A launcher pipes its ranks' standard error and may put them in sessions of their own.
  * The terminal is therefore found from the launcher's own standard error, through /proc, and opened
@@ -40,7 +40,7 @@ static bool is_launcher(int32_t pid)
 }
 
 /* The outermost launcher, which the user started; a launcher may have helpers of its own on each
- * node.  The process itself when there is no launcher. */
+ * node. The process itself when there is no launcher. */
 static int32_t launcher_of(int32_t pid)
 {
     int32_t found = pid;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds the terminal of the launcher that started the process.  Returns false when there is none,
+/* Finds the terminal of the launcher that started the process. Returns false when there is none,
  * it is not in the foreground, or its standard error goes elsewhere. The caller then writes lines
  * to standard error. */
 bool oriel_line_open(int32_t pid);

@@ -16,7 +16,7 @@ void oriel_screen_show(const char *text);
  * quits or a signal arrives. */
 bool oriel_screen_wait(int ms);
 
-/* Restores the terminal.  If a signal ended the screen, raises it again with its default action. */
+/* Restores the terminal. If a signal ended the screen, raises it again with its default action. */
 void oriel_screen_close(void);
 
 #endif

@@ -231,8 +231,8 @@ static int screen_run(struct oriel_jobs *jobs, struct request *request, struct o
         if (!job_is_selected(jobs, first, end, request))
             continue;
         any = true;
-        if (request->job !=
-            NULL) { /* Launchers may end before their ranks, and processes before their job. */
+        /* Launchers may end before their ranks, and processes before their job. */
+        if (request->job != NULL) {
             snprintf(name, sizeof name, "%08" PRIx32, (uint32_t)(jobs->processes[first].job >> 32));
             request->job = name;
         }

@@ -185,7 +185,8 @@ accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origi
     return accumulate_dispatch(&accumulate_form, &given, win, NULL);
 }
 
-/* With the most recent window, operator and datatype. */
+/* One element with the most recent window, operator and datatype, if another argument is
+ * unusual. */
 static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr, int target_rank,
                                                         MPI_Aint target_disp)
 {

@@ -62,7 +62,7 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
                                 target_disp, op);
 }
 
-/* With the most recent window, operator and datatype. */
+/* With the most recent window, operator and datatype, if another argument is unusual. */
 static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_addr,
                                                           void *result_addr, int target_rank,
                                                           MPI_Aint target_disp)

@@ -60,7 +60,8 @@ static inline __attribute__((always_inline)) bool oriel_element_known(MPI_Win wi
            oriel_likely(oriel_tls_cache.element_key == oriel_type_key(datatype));
 }
 
-/* The address of an element that the last kernel may update now, and then must; else NULL. */
+/* The address of an element for the kernel that the thread used last; NULL for the general path. If
+ * it is not NULL, S1 and S2 are done and oriel_element_update must follow. */
 static inline __attribute__((always_inline)) char *
 oriel_element_enter(const void *origin_addr, int target_rank, MPI_Aint target_disp)
 {
@@ -76,8 +77,8 @@ oriel_element_enter(const void *origin_addr, int target_rank, MPI_Aint target_di
 }
 
 /* Whether the last plain kernel may update count elements in bulk, from a displacement of the
- * recent window on: at there. The flush after them needs no mark (base/tls_cache.h), since a locked
- * instruction releases the lock. */
+ * recent window on. Then *there is the address of the first. The flush after them needs no mark
+ * (base/tls_cache.h), since a locked instruction releases the lock. */
 static inline bool oriel_element_bulk(const void *origin_addr, int count, int target_rank,
                                       MPI_Aint target_disp, char **there)
 {

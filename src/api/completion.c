@@ -216,7 +216,7 @@ int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, 
 
 /* --- all --- */
 
-/* Asks the host until all are done, or once. */
+/* waits: asks the host until all are done; otherwise once. */
 static int test_all_until(const struct completion_statuses *outcome, MPI_Request requests[],
                           int *flag, bool waits)
 {

@@ -1,8 +1,9 @@
 /* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4). On one node operations are complete when they
- * return, except short ones that are deferred (rma/deferred.c); a flush executes those. Otherwise a
+ * return, except short ones that are deferred (rma/deferred.c). A flush executes those. Otherwise a
  * flush is the memory barrier that its callers rely on (a later get must not pass an earlier put:
- * base/tls_cache.h). A local flush has no effect. Programs poll with flush, unlock and sync, so
- * these calls let the host make progress from time to time. */
+ * base/tls_cache.h), and a local flush has no effect. In a window that spans nodes, a flush waits
+ * for replies, and a local flush waits for operations that return data. Programs poll with flush,
+ * unlock and sync, so these calls let the host make progress from time to time. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
@@ -145,7 +146,7 @@ static enum oriel_status flush_internode(struct oriel_window *window, int32_t ta
     return flushed == ORIEL_OK ? done : flushed;
 }
 
-/* Any of the four flushes; target is -1 for all. Local completion needs no step. */
+/* Any of the four flushes; target is -1 for all. On one node local completion needs no step. */
 static inline enum oriel_status flush_target(struct oriel_window *window, int32_t target,
                                              bool remote)
 {

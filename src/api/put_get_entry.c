@@ -156,8 +156,8 @@ static inline __attribute__((always_inline)) int copy_inline(void *to, const voi
 static const struct form put = {"MPI_Put", true, false, false};
 static const struct form get = {"MPI_Get", false, false, false};
 
-/* A transfer that this thread has done before, on the recent window; NULL if it is not, or is
- * invalid or merely unusual. */
+/* The prepared transfer with these datatypes and counts, and its address on the recent window in
+ * *there. NULL if there is none, or if the call is invalid or merely unusual. */
 static inline __attribute__((always_inline)) const struct oriel_transfer_cache_entry *
 find_repeated(bool to_target, const void *origin, int origin_count, MPI_Datatype origin_datatype,
               int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype,

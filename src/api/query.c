@@ -14,8 +14,8 @@ int oriel_entry_Win_get_group(MPI_Win win, MPI_Group *group)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_get_group(win, group)
                                               : oriel_error_not_a_window("MPI_Win_get_group");
-    if (oriel_host()->Group_excl(window->host->group, 0, NULL, group) ==
-        MPI_SUCCESS) /* a duplicate */
+    /* excludes no rank, so the result is a duplicate */
+    if (oriel_host()->Group_excl(window->host->group, 0, NULL, group) == MPI_SUCCESS)
         return MPI_SUCCESS;
     return oriel_error_raise(window, "MPI_Win_get_group",
                              oriel_fail(ORIEL_E_OTHER, "the host cannot copy the group"));

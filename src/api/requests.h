@@ -41,7 +41,7 @@ void oriel_requests_progress(void);
  * window is freed. Outputs its class and its request's former handle. */
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request);
 
-/* This function does not report them. */
+/* Discards this thread's failures: the caller's MPI function does not report them. */
 void oriel_requests_ignore_failed(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* How Oriel was loaded into a program, and whether its children load it. */
+/* The environment of the program's children. By default they run without Oriel; programs that
+ * MPI_Comm_spawn starts run under it. */
 #ifndef ORIEL_API_SPAWN_ENV_H
 #define ORIEL_API_SPAWN_ENV_H
 

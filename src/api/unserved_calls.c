@@ -1,9 +1,9 @@
 /* Warns about MPI calls of this process that bypass Oriel. dlsym serves lookups by handle
  * (host/dlsym.c). Not served are libraries loaded with RTLD_DEEPBIND, other copies of MPI (from
  * another file, or in a namespace of dlmopen), and addresses that a program found in other ways.
- * Their calls do not affect Oriel's windows. So slots that the loader has filled are checked before
- * a window is created, if libraries were loaded, and at the end. The check at the end also covers
- * MPI libraries.
+ * Their calls do not affect Oriel's windows. So the loader's relocation slots for MPI functions are
+ * checked before a window is created, if libraries were loaded, and at the end. The check at the
+ * end also covers MPI libraries.
  *
  * Slots are read with the loader's list of objects locked, and so without the loader's functions,
  * which acquire more locks. Rank 0 prints the warning, once per job. */

@@ -16,7 +16,7 @@ struct oriel_attached {
     size_t empty_count;
 };
 
-/* for the first allocation, and for the empty attachments */
+/* Guards the allocation of struct oriel_attached, and its list of empty attachments. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static enum oriel_status attach_no_memory(void)
@@ -129,7 +129,7 @@ struct paths {
     size_t room;
 };
 
-/* Adds the paths of one memory, and the reason if it is reached by copies. */
+/* Adds the paths of one attached memory. Stores its reason if a part of it is reached by copies. */
 static void attached_add_paths(void *visited, void *context)
 {
     const struct oriel_user_memory *memory = visited;

@@ -5,22 +5,23 @@
  *
  * Lifetime. Either all ranks of a communicator have its rendezvous or none has. It is attached
  * before the agreement on the first window, and then confirmed or dropped as all ranks agree. From
- * then on all ranks create their windows through it, in the same order. No rank frees its
- * communicator before it has left its last round, but another rank may still be leaving that round.
- * Rank 0 therefore keeps the words until all others have incremented departed, their last access.
+ * then on all ranks create their windows through it, in the same order. A rank frees its
+ * communicator only after its own last round, but another rank may still be leaving that round.
+ * Rank 0 therefore keeps the words until all others have incremented departed, which is their last
+ * access.
  *
  * Freeing. Delete callbacks of the program may create windows over the communicator that is being
- * freed. They may also make MPI_Comm_free fail, and then the communicator remains. The order in
- * which attributes are deleted is up to the host and may differ between ranks. The host's attribute
- * table is inconsistent meanwhile. MPICH forgets the failure of one callback when a later one
- * succeeds.
+ * freed. They may also make MPI_Comm_free fail, and then the communicator remains. The host chooses
+ * the order in which it deletes attributes, and the order may differ between ranks. Meanwhile the
+ * host's attribute table is inconsistent. MPICH forgets the failure of one callback when a later
+ * one succeeds.
  *
  * So a rank deletes the rendezvous attribute, and leaves the rendezvous (shm_rendezvous.c, N6),
- * before the host starts. Windows created from then on use the host's collectives on all ranks. If
- * a rank creates a window in such a callback, no attribute is read or set. Callbacks may free other
- * communicators, whose callbacks may create windows over the first: all communicators that a thread
- * is freeing count. A communicator that remains gets a new rendezvous with the next window that is
- * created outside callbacks. On some ranks it replaces the old one. */
+ * before it calls the host. Windows created from then on use the host's collectives on all ranks.
+ * If a rank creates a window in such a callback, no attribute is read or set. A callback may free
+ * another communicator, whose callbacks may create windows over the first one. So the check covers
+ * all communicators that a thread is freeing. A communicator that remains gets a new rendezvous
+ * with the next window that is created outside callbacks. On some ranks it replaces the old one. */
 #include "create/comm_cache.h"
 
 #include "host/host.h"
@@ -40,11 +41,11 @@ struct cache_entry {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct cache_entry
-    *_Atomic leaving_entries;            /* on rank 0: other ranks may still access the words */
+/* on rank 0: other ranks may still access the words */
+static struct cache_entry *_Atomic leaving_entries;
 static struct cache_entry *live_entries; /* all current attributes */
-static _Thread_local struct oriel_comm_freeing
-    *innermost_free; /* the innermost MPI_Comm_free call of this thread */
+/* the innermost MPI_Comm_free call of this thread */
+static _Thread_local struct oriel_comm_freeing *innermost_free;
 static int keyval = MPI_KEYVAL_INVALID;
 
 static void entry_free(struct cache_entry *entry)
@@ -83,10 +84,9 @@ void oriel_comm_cache_reclaim(void)
 
 static void entry_leave(struct cache_entry *entry)
 {
+    /* also here: the host may have freed the communicator without MPI_Comm_free */
     if (entry->is_confirmed)
-        oriel_shm_rendezvous_leave(
-            &entry
-                 ->rendezvous); /* the host may have freed the communicator without MPI_Comm_free */
+        oriel_shm_rendezvous_leave(&entry->rendezvous);
     if (entry->is_confirmed && entry->own_offset >= 0) {
         pthread_mutex_lock(&mutex);
         entry->next_leaving = leaving_entries;

@@ -14,8 +14,8 @@ struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm);
 /* One call of MPI_Comm_free or MPI_Comm_disconnect, on its stack. */
 struct oriel_comm_freeing {
     MPI_Comm comm;
-    struct oriel_comm_freeing
-        *outer; /* the call whose delete callback makes this one; NULL: none */
+    /* the call whose delete callback makes this one; NULL: none */
+    struct oriel_comm_freeing *outer;
 };
 
 /* Around the host's freeing of comm, which deletes its attributes and calls the program's delete

@@ -1,23 +1,23 @@
-/* The creation protocol.
+/* The creation protocol. A window's carrier is a window of the host, whose handle the program gets.
  *
  *   1. Each rank prepares: it checks its arguments, allocates its control words and, depending on
  *      the flavour, its memory. Rank 0 allocates the common words. A failure is recorded in the
  *      rank's record, not returned.
  *   2. All ranks exchange records. From the same records all draw the same conclusion: an error on
- *      any rank is an error on all ranks. If one rank cannot share memory, the host creates
- *      the window on all ranks. Over a communicator that has a rendezvous (create_exchange.c), each
- *      rank has obtained its carrier before. The usual window is then complete with this step, and
- *      the other steps are skipped.
+ *      any rank is an error on all ranks. If one rank cannot share memory, the host creates the
+ *      window on all ranks. Over a communicator that has a rendezvous (create_exchange.c), each
+ *      rank obtains its carrier before this step. The usual window is then complete after this
+ *      step, and the other steps are skipped.
  *   3. Each rank opens the files of all others, which proves that each pair can open both ways. It
  *      probes CMA where a target needs it, and obtains a carrier from the host. Rank 0 fills the
  *      table of targets. The first window of a communicator also creates its rendezvous.
  *   4. All ranks agree by one reduction of bits; only then does the window exist on all ranks. If
- *      the ranks are on several nodes (node_map.c), they first start the net and exchange
- *      addresses. Each node's leader fills a table for its node. When all have finished, they agree
- *      once more.
- *   5. If CMA is refused to any rank, agents reach all such memory of the window. If the records
- *      show a rank whose agent is not open, that rank opens it, and all agree once more. If an
- *      agent may not be opened, the host creates the window.
+ *      the ranks are on several nodes (node_map.c), they start the net and exchange addresses
+ *      before step 3. In step 3 each node's leader fills a table for its node. When all ranks have
+ *      finished, they agree once more.
+ *   5. If CMA is refused to any rank, agents serve all memory of the window that would need CMA. If
+ *      the records show a rank whose agent is not open, that rank opens it, and all agree once
+ *      more. If an agent may not be opened, the host creates the window.
  *
  * Invariant: no rank returns a window that another rank does not have, unless a rank has died
  * meanwhile. Threads may create windows on different communicators concurrently. */
@@ -39,7 +39,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Valid until step 4. */
+/* The records are valid until step 4. */
 static const struct create_record *rank_record(const struct create_state *state, int32_t rank)
 {
     return state->records != NULL ? &state->records[rank]
@@ -301,9 +301,9 @@ static enum oriel_status creation_agree_finished(struct create_state *state)
     return oriel_create_state_agree(state, 1, &agreed);
 }
 
-/* A rank that died during the final agreement may have reported to some ranks before. These have
+/* A rank that died during the final agreement may have agreed with some ranks before. These have
  * the window and continue. This rank sends no messages to other nodes, where the window may be
- * incomplete; ranks that wait there ask. */
+ * incomplete. Ranks that wait there learn of the death when they query this process. */
 static void creation_abandon(struct oriel_window *window, int32_t dead)
 {
     char text[400]; /* this thread's last failure, which is preserved */

@@ -15,11 +15,11 @@
 
 /* --- through the host --- */
 
-/* Before the records arrive, only existing windows know the other processes. This code checks
- * whether a rank of such a window that is also in this communicator has died. Each rank checks the
- * next remote rank after it, and reports a dead one to the others through that window. So each dead
- * rank is checked by at least one other, whichever others have died as well. An incomplete window
- * cannot carry reports. */
+/* Before the records arrive, only existing windows know the other processes. The functions below
+ * check whether a rank that is in such a window and in this communicator has died. Each rank checks
+ * the next remote rank after it, and reports a dead one to the others through that window. So at
+ * least one other rank checks each dead rank, whichever ranks have died as well. An incomplete
+ * window cannot carry reports. */
 
 /* The rank in the communicator; MPI_UNDEFINED if it is not a member. */
 static int rank_in_comm(const struct oriel_window *window, int32_t win_rank,
@@ -39,8 +39,8 @@ static void dead_rank_store(struct create_watch *known, int comm_rank, enum orie
     known->status = status;
 }
 
-/* The rank that knows the location has died, or has left the window. That does not imply that this
- * rank is dead, so it is treated as silent. */
+/* The process that knows this rank's address has died, or has left the window. That does not imply
+ * that this rank is dead, so only the timeout counts it as dead. */
 static void silent_rank_check(struct create_watch *known, int comm_rank)
 {
     if (oriel_now_ns() - known->since_ns >= oriel_timeout_ns())
@@ -65,17 +65,16 @@ static bool remote_rank_check(struct oriel_window *window, int32_t rank, struct 
         return false;
     }
     oriel_internode_window_break(window, watched.dead);
-    comm_rank =
-        rank_in_comm(window, watched.dead,
-                     known); /* undefined if the dead rank is not a member of this communicator */
+    /* undefined if the dead rank is not a member of this communicator */
+    comm_rank = rank_in_comm(window, watched.dead, known);
     if (comm_rank != MPI_UNDEFINED)
         dead_rank_store(known, comm_rank,
                         oriel_fail(ORIEL_E_PEER, "rank %d has died or is unreachable", comm_rank));
     return true;
 }
 
-/* Also checks one more rank each time: the rank that would have reported it may have left with an
- * error of another call. */
+/* Also checks one more rank in each call, in turn. The rank that would have reported a death may
+ * have left with an error of another call. */
 static void remote_ranks_check(struct oriel_window *window, struct create_watch *known)
 {
     static _Thread_local uint32_t turn;
@@ -101,11 +100,9 @@ static void window_ranks_check(struct oriel_window *window, void *context)
         const struct oriel_peer *peer = window->group->peers[i];
         if (peer == NULL || oriel_peer_alive(peer))
             continue;
+        /* ranks on other nodes may learn of the death only through the ranks of this node */
         if (is_internode)
-            oriel_internode_window_break(
-                window,
-                /* ranks that wait for it elsewhere may learn of it only through its node's ranks */
-                i);
+            oriel_internode_window_break(window, i);
         int comm_rank = rank_in_comm(window, i, known);
         if (comm_rank != MPI_UNDEFINED)
             dead_rank_store(known, comm_rank,

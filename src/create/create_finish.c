@@ -1,4 +1,5 @@
-/* Step 3 of creation: opens the files that the records name, and rank 0 fills the common words. */
+/* Step 3 of creation: opens the files that the records name, probes CMA, and obtains the carrier.
+ * The leader, rank 0 or the first rank of each node, fills the common words. */
 #include "create/create_state.h"
 
 #include "base/log.h"
@@ -10,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pages above ORIEL_RESERVED_BYTES are populated at first touch. The total of all ranks must be
- * available. */
+/* A rank's memory of more than ORIEL_RESERVED_BYTES is populated at first touch. So the total of
+ * all such ranks must be available. */
 static enum oriel_status total_memory_check(const struct create_state *state)
 {
     uint64_t total_bytes = 0;
@@ -162,8 +163,8 @@ static enum oriel_status group_open(struct create_state *state)
     return target_files_open(state);
 }
 
-/* At a rendezvous, all other ranks are probed as soon as one must be: later windows then need not
- * wait for it. */
+/* At a rendezvous, as soon as one target needs CMA, all other ranks are probed. Later windows then
+ * need no probe of their own. */
 static void cma_probe_all(struct oriel_shm_rendezvous *rendezvous)
 {
     bool known = true;

@@ -58,7 +58,8 @@ static uint32_t agent_readiness(void)
     return oriel_agent_is_open() ? AGENT_READY : AGENT_TO_OPEN;
 }
 
-/* Finds the only direct range, with memory that is reached by copies on one or both sides. */
+/* The only direct range; memory on one or both sides of it may be reached by copies. NULL if there
+ * are no or several direct ranges. */
 static const struct oriel_memory_range *find_direct_range(const struct oriel_user_memory *memory)
 {
     const struct oriel_memory_range *middle = NULL;
@@ -72,7 +73,8 @@ static const struct oriel_memory_range *find_direct_range(const struct oriel_use
     return middle;
 }
 
-/* User memory that is not entirely in one memory file. */
+/* Prepares user memory that is not entirely in one memory file: promotes it, and chooses the
+ * target's mechanism. */
 static enum oriel_status user_memory_prepare(struct create_state *state)
 {
     struct oriel_window *window = state->window;
@@ -103,7 +105,7 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     return ORIEL_OK;
 }
 
-/* This rank's memory, for flavours where each rank has its own. */
+/* Prepares this rank's memory, for flavours where each rank has its own. */
 static enum oriel_status window_memory_prepare(struct create_state *state)
 {
     const struct oriel_creation *creation = state->creation;
@@ -151,7 +153,8 @@ static enum oriel_status control_words_prepare(struct create_state *state)
     if (window->rank != 0)
         return ORIEL_OK;
     bool wants_rendezvous = window->n > 1 && state->rendezvous == NULL && !state->own.is_freeing;
-    if (wants_rendezvous && /* without one, the next windows are created like this one */
+    /* a failure is no error: the next windows are then created like this one */
+    if (wants_rendezvous &&
         oriel_create_state_alloc_block(oriel_shm_rendezvous_bytes(window->n), ORIEL_CACHE_LINE,
                                        &state->rendezvous_offset, &offset) == ORIEL_OK)
         state->own.rendezvous_offset = offset;

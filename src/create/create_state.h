@@ -1,5 +1,6 @@
-/* The state of a creation in progress, private to the files of the protocol: create.c describes it,
- * create_local.c has step 1, create_exchange.c steps 2 and 4, create_finish.c step 3. */
+/* The state of a creation in progress, private to the files of the protocol. create.c describes the
+ * protocol. create_local.c has step 1, create_exchange.c steps 2 and 4, create_finish.c step 3,
+ * node_map.c the steps between nodes. */
 #ifndef ORIEL_CREATE_CREATE_STATE_H
 #define ORIEL_CREATE_CREATE_STATE_H
 

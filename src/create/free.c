@@ -1,12 +1,12 @@
 /* Frees a window after a barrier. The leader's file contains the common words and may contain the
- * memory of all ranks. They stay until all other ranks have left. The leader does not wait for
+ * memory of all ranks. Both stay until all other ranks have left. The leader does not wait for
  * that; it checks when it next creates or frees a window.
  *
  * After a death there is no barrier. A rank that frees the window sets abandoned in its own words.
  * It frees its memory when all others on its node have set it as well or have died: until then they
  * may store to it. The words themselves are never freed, since others read them. Ranks on other
- * nodes reach the window only through its process, which has left it. The same applies to a window
- * whose creation this rank has abandoned, while others may have it. Thread-safe. */
+ * nodes reach the window only through this process, which no longer serves it. The same applies to
+ * a window whose creation this rank has abandoned, while others may have it. Thread-safe. */
 #include "create/create.h"
 #include "create/node_map.h"
 #include "create/path_info.h"

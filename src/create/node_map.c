@@ -1,4 +1,5 @@
-/* Maps ranks to nodes, and fills the words in which a node's ranks find the other nodes.
+/* Maps ranks to nodes, and fills the shared words through which a node's ranks find the other
+ * nodes.
  *
  * No process stores data about all other processes. Each node has one table of targets and one of
  * nodes, in its leader's memory file. A process asks the leader of another node for the address of
@@ -250,7 +251,7 @@ enum oriel_status oriel_node_map_fill(struct create_state *state)
     const struct oriel_node_map *map = state->node_map;
     uint64_t nodes_at = oriel_common_bytes(window->n);
     uint64_t offset;
-    /* of rank 0, which has no room for the nodes */
+    /* Frees the block that rank 0 allocated in step 1: it has no room for the nodes. */
     oriel_create_state_free_block(window->common_offset);
     window->common_offset = -1;
     enum oriel_status status = oriel_create_state_alloc_block(

@@ -1,8 +1,11 @@
-/* Promotion costs time at the start and the end of a window. It pays off after one or two accesses
+/* Divides the program's memory into ranges by path, promotes ordinary memory, and limits the time
+ * that promotion takes.
+ *
+ * Promotion costs time at the start and the end of a window. It pays off after one or two accesses
  * of a peer to each page. Costs of up to a tenth of the window's lifetime are free. Costs beyond
- * that are charged tenfold to an account, which a tenth of the elapsed time refills. Part of the
- * cost is charged at once, which also bounds a program that attaches thousands of regions to one
- * window. */
+ * that are charged tenfold, and more with more than two ranks, to an account, which a tenth of the
+ * elapsed time refills. Part of the cost is charged at once, which also bounds a program that
+ * attaches thousands of regions to one window. */
 #include "create/user_memory.h"
 
 #include "base/log.h"

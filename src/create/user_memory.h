@@ -44,7 +44,7 @@ void oriel_user_memory_end(struct oriel_user_memory *memory);
  * alone. */
 uint64_t oriel_user_memory_close(struct oriel_user_memory *memory);
 
-/* ORIEL_WAY_* of all its parts. */
+/* The ORIEL_PATH_* of all its parts. */
 unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory);
 
 #endif

@@ -86,7 +86,7 @@ struct oriel_internode_request {
 /* Flags of a target, for this process. */
 enum oriel_internode_target_flag {
     ORIEL_INTERNODE_SENT = 1,   /* messages were sent since the last flush */
-    ORIEL_INTERNODE_LOCKED = 2, /* its lock is held, since this lock_all epoch began */
+    ORIEL_INTERNODE_LOCKED = 2, /* this lock_all epoch has acquired its lock */
     /* the last lock_all epoch kept an exclusive lock waiting there */
     ORIEL_INTERNODE_WRITER_WAITS = 4,
     /* RDMA puts were issued since the last check that all have arrived */
@@ -135,7 +135,7 @@ struct oriel_internode {
     /* this process's exposed memory, after the first request for a key
      * (internode/target/rkey_target.c); agent's thread only */
     struct oriel_net_exposed *exposed;
-    bool is_refused; /* its memory cannot be exposed; agent's thread only */
+    bool is_refused; /* its memory is not exposed, or cannot be; agent's thread only */
     /* by win_rank + 1: the RDMA key of the rank's memory, or a mark that it has none; set with
      * entering held */
     struct oriel_hash_table keys;

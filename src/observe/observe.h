@@ -22,7 +22,7 @@ bool oriel_observe_is_spawned(void);
  * observation. */
 void oriel_state_open(void);
 
-/* The offset of the newest record in the memory file. */
+/* Publishes the offset of the newest record in the memory file. */
 void oriel_state_set_records(uint64_t offset);
 
 /* --- waits (wait_observer.c): this thread's waiting time in calls of Oriel, for any rank --- */

@@ -1,8 +1,8 @@
-/* Accumulates: atomic per element. Where the CPU reaches the memory and has native kernels, few
- * elements use those and many use plain ones (sync/atomic_mode.h). Many elements in short blocks
- * use scattered.c. All other accumulates run under the target's accumulate lock (reduce/kernel.c
- * has the argument). This includes the target's own, and those that an agent computes at the
- * target. */
+/* Accumulates: atomic per element. Where the CPU reaches the memory and the datatype has native
+ * kernels, those update a few elements without a lock (sync/atomic_mode.h). All other accumulates
+ * run under the target's accumulate lock (reduce/kernel.c has the argument). With that lock, plain
+ * kernels update many elements at once, and scattered.c updates many elements in short blocks. The
+ * lock also covers the target's own accumulates, and those that an agent computes at the target. */
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"
@@ -370,7 +370,7 @@ static bool find_direct(const struct update *update, const struct oriel_side *ta
     return path.transport == &oriel_transport_shared;
 }
 
-/* While locked. */
+/* One step, with the accumulate lock held. It may release the lock. */
 static void update_step(struct update *update, struct oriel_scattered *scattered, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
@@ -382,7 +382,7 @@ static void update_step(struct update *update, struct oriel_scattered *scattered
 }
 
 /* Many elements in short blocks. Under the lock and in bulk mode no other update touches them,
- * whatever their alignment. Returns false without side effects if another way is better. */
+ * whatever their alignment. Returns false without side effects if another path is better. */
 static bool update_scattered(struct update *update, const struct oriel_side *target, uint64_t count,
                              const struct oriel_operand *origin, const struct oriel_operand *result,
                              enum oriel_status *status)

@@ -1,8 +1,8 @@
-/* Copies memory that this process loads and stores from layout to layout (copy_layout.c). A get of
- * many pieces near each other fetches everything from the first to the last and copies from there.
- * Otherwise two cursors, one per side, advance together. The runs without a hole on both sides are
- * collected into pieces for the transport. If the transport is the CPU after all, runs of equal
- * length at equal distances move in one loop. */
+/* Copies between two layouts. Memory that this process loads and stores is copied from layout to
+ * layout (datatype/copy_layout.c). A get of many pieces near each other fetches everything from the
+ * first to the last and copies from there. Otherwise two cursors, one per side, advance together.
+ * The runs without a hole on both sides are collected into pieces for the transport. If the
+ * transport is the CPU after all, runs of equal length at equal distances move in one loop. */
 #include "rma/copy_remote.h"
 
 #include "base/atomic.h"
@@ -15,7 +15,7 @@ enum {
     PIECES = 256,
     WHOLE_PIECES = 4,      /* at least, to fetch pieces with their gaps */
     WHOLE_BYTES = 1 << 20, /* at most */
-    /* bytes that cost no more than a piece of their own: the kernel needs 360 ns for one, an agent
+    /* bytes that cost as much as one more piece: the kernel needs 360 ns for a piece, an agent
      * 40 */
     BYTES_OF_A_PIECE = 512,
 };
@@ -152,7 +152,7 @@ static uint64_t pieces_of(const struct oriel_items *items)
 
 /* Fetches everything between the target's first byte and its last in one transfer, and copies from
  * there. Returns false if that does not pay or fails, for example if a part of the gaps is not
- * mapped. The caller then uses another way. */
+ * mapped. The caller then moves the pieces. */
 static bool get_whole(const struct oriel_transport *transport, const struct oriel_remote *remote,
                       const struct oriel_items *target, char *here,
                       const struct oriel_items *origin)

@@ -1,5 +1,4 @@
-/* Moves bytes between two layouts, one in this process and one in a target's window, without
- * packing. */
+/* Moves bytes between two layouts, one in this process and one in a target's window. */
 #ifndef ORIEL_RMA_COPY_REMOTE_H
 #define ORIEL_RMA_COPY_REMOTE_H
 

@@ -10,9 +10,10 @@
  *       requests have no work.
  *   D3: All deferred operations are for one target and of one sort: puts, or accumulates of one
  *       kind and operator.
- *   D4: They are executed before an operation of another sort, on another target, or without room
- *       is deferred. They are executed before another operation on this target is done by other
- *       means. They are executed before a flush, unlock, fence or complete signals any other rank.
+ *   D4: They are executed before an operation is deferred that is of another sort, is on another
+ *       target, or has no room. They are executed before an operation on their target that is not
+ *       deferred. They are executed before a flush, unlock, fence or complete signals any other
+ *       rank.
  *
  *   P1: All operations of one thread on one target take effect in their order. By D4 deferred
  *       operations are executed before any other begins, and in their order. MPI requires less, but
@@ -87,7 +88,7 @@ static enum oriel_status put_one(struct oriel_window *window, struct oriel_defer
     return oriel_path_status(status, window, deferred->rank);
 }
 
-/* Returns false if none is known to be done. */
+/* Returns false on failure: then no put is known to be done. */
 static bool put_many(struct oriel_window *window, struct oriel_deferred *deferred)
 {
     struct oriel_piece pieces[RUNS];

@@ -8,8 +8,9 @@
 #include "transport/transport.h"
 #include "window/window.h"
 
-/* Set while this thread serves an origin on another node. If memory of the program is gone, that is
- * an error of the origin. So only the kernel touches such memory. */
+/* Set while this thread serves an origin on another node. If the program has unmapped the memory,
+ * the origin must get an error, and this process must not crash. So only the kernel touches memory
+ * that is reached by copies. */
 extern _Thread_local bool oriel_path_serves_internode __attribute__((visibility("hidden")));
 
 struct oriel_path {
@@ -85,7 +86,7 @@ enum oriel_status oriel_path_write(const struct oriel_path *path, const void *he
                                    uint64_t len_bytes);
 enum oriel_status oriel_path_read(const struct oriel_path *path, void *here, uint64_t len_bytes);
 
-/* Adds the rank to a transport's failure, which knows only processes. */
+/* Adds the rank to the message of a transport's failure: transports know only processes. */
 enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel_window *window,
                                     int32_t target);
 

@@ -1,6 +1,6 @@
-/* Put and get. Memory that the CPU reaches is copied from layout to layout. Where a window has
- * several paths, dense datatypes without padding move in one transfer, all others in pieces.
- * Internode targets are in origin_rma.c. */
+/* Put and get. A target whose memory is all direct is copied from layout to layout. For other
+ * targets the path depends on the bytes: dense datatypes without padding move in one transfer, all
+ * others in pieces. Internode targets are in origin_rma.c. */
 #include "internode/origin/origin_rma.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
@@ -20,7 +20,7 @@ static void items_trim(struct oriel_items *sink, uint64_t len_bytes)
         sink->count = (len_bytes + sink->layout->size_bytes - 1) / sink->layout->size_bytes;
 }
 
-/* For windows with more than one path: the path depends on the extent of the access. */
+/* For targets whose memory is not all direct: the path depends on the extent of the access. */
 static enum oriel_status transfer_by_path(struct oriel_window *window,
                                           const struct oriel_span *target, char *here,
                                           const struct oriel_side *origin, uint64_t len_bytes,

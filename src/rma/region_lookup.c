@@ -35,8 +35,8 @@ static bool version_is_over(const struct oriel_regions *regions, uint64_t versio
     return oriel_region_lookup_get(&regions->version) > version + 2;
 }
 
-/* One search of the current table; false if it may have changed meanwhile. found is the region with
- * the first byte. */
+/* One search of the current table; false if it may have changed meanwhile. *held: whether all of
+ * [address, end) is attached. *found is the region with the first byte. */
 static bool region_search(const struct oriel_regions *regions, const char *file_base,
                           uint64_t address, uint64_t end, bool *held, struct cached_region *found)
 {

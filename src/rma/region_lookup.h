@@ -1,5 +1,6 @@
-/* The region that contains an address of a target's memory, for targets with several paths
- * (create/regions.h has the tables and the argument). A lookup never waits. Thread-safe. */
+/* The region that contains an address of a target's memory, for targets with several paths.
+ * create/regions.h has the tables, create/regions.c the argument. A lookup never blocks.
+ * Thread-safe. */
 #ifndef ORIEL_RMA_REGION_LOOKUP_H
 #define ORIEL_RMA_REGION_LOOKUP_H
 

@@ -37,7 +37,7 @@ bool oriel_scattered_open(struct oriel_scattered *out, enum oriel_kind kind, enu
                           const struct oriel_part *target, const struct oriel_part *origin,
                           const struct oriel_part *result);
 
-/* Updates the next count elements, at most ORIEL_SCATTERED_BYTES of them. */
+/* Updates the next count elements, which have at most ORIEL_SCATTERED_BYTES in all. */
 void oriel_scattered_update(struct oriel_scattered *scattered, uint64_t count);
 
 void oriel_scattered_close(struct oriel_scattered *scattered);

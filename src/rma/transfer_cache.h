@@ -23,9 +23,9 @@ struct oriel_transfer_cache_entry {
 };
 _Static_assert(sizeof(struct oriel_transfer_cache_entry) == 128, "its place is found by a shift");
 
-enum {
-    ORIEL_TRANSFER_CACHE_BITS = 3
-}; /* entries; types created one after the other mostly use different ones */
+/* Base-2 logarithm of the number of entries. Datatypes created one after the other mostly use
+ * different entries. */
+enum { ORIEL_TRANSFER_CACHE_BITS = 3 };
 
 extern _Thread_local struct oriel_transfer_cache_entry
     oriel_transfer_cache[1 << ORIEL_TRANSFER_CACHE_BITS] __attribute__((visibility("hidden")));

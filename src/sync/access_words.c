@@ -22,7 +22,7 @@ static enum oriel_status access_words_create(struct oriel_window *window)
     if (oriel_window_access(window) != window->group->absent)
         return ORIEL_OK;
     if (oriel_file_alloc((uint64_t)window->n, 2 * ORIEL_CACHE_LINE, &offset) != ORIEL_OK)
-        return ORIEL_E_NO_MEM; /* the host cannot take over an existing window */
+        return ORIEL_E_NO_MEM; /* not ORIEL_E_OTHER: the host cannot take over an existing window */
     atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);
     oriel_delay();
     atomic_store_explicit(&window->access, (_Atomic uint8_t *)(oriel_file_base() + offset),

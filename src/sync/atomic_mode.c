@@ -133,8 +133,8 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
     for (int32_t rank = 0; rank < window->n; rank++) {
         const struct oriel_peer *peer = window->group->peers[rank];
         if (peer == NULL)
-            /* internode: the target's agent makes its updates, a thread of a process of this
-             * node */
+            /* A rank on another node has no slots here: the target's agent, a thread of a process
+             * of this node, executes its updates. */
             continue;
         const struct oriel_file_header *header = (const struct oriel_file_header *)peer->base;
         /* a thread that claims a slot later finds bulk at 1 */

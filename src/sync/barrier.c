@@ -24,10 +24,10 @@
  * rank that continues finds broken, or its own watch fails, at the next barrier. No rank hangs: a
  * waiter checks its watch repeatedly, and one of the window's ranks is dead.
  *
- * One counter and not log2(n) rounds of pairwise flags: where ranks outnumber cores every round
- * costs a turn of the scheduler, and the counter costs one. One word and not a counter and a
- * generation: the opening arrival needs the cache line once. A second write would find it moved to
- * the waiters. broken is on a line that only frees write. */
+ * Why one counter instead of log2(n) rounds of pairwise flags: where ranks outnumber cores, every
+ * round costs a turn of the scheduler, and the counter costs one in all. Why one word instead of a
+ * counter and a generation: the opening arrival needs the cache line once. The line would have
+ * moved to the waiters before a second write. broken is on a line that only frees write. */
 #include "base/delay.h"
 #include "internode/origin/liveness.h"
 #include "internode/origin/origin_sync.h"

@@ -1,6 +1,6 @@
 /* Which calls are allowed now: the rules of MPI-4.1, 13.5 that relate one epoch to another. Only
- * this process uses the words. They are atomic so that threads that break the rules corrupt
- * nothing. */
+ * this process uses window->epoch and window->exposed; other ranks read only the access words. All
+ * are atomic, so threads that break the rules corrupt nothing. */
 #include "sync/sync.h"
 
 #include "sync/epoch.h"

@@ -1,6 +1,6 @@
 /* MPI_Win_fence. On one node operations are complete when they return, so a fence is a barrier that
- * publishes stores. The four assertions may be ignored, except NOSUCCEED, which closes the epoch.
- */
+ * publishes stores. Between nodes the barrier flushes first. The four assertions may be ignored,
+ * except NOSUCCEED, which closes the epoch. */
 #include "sync/sync.h"
 
 enum oriel_status oriel_fence(struct oriel_window *window, bool no_succeed)

@@ -18,8 +18,8 @@
  * targets that lock_all_queue.c reports (J3).
  *
  * With MPI_MODE_NOCHECK no lock is acquired (trusted): the caller promises that no rank has, or
- * wants, a conflicting lock. So the epoch blocks no rank that wants one nevertheless. Some programs
- * keep such a lock_all for the lifetime of the window, and acquire exclusive locks
+ * wants, a conflicting lock. If a rank requests one nevertheless, the epoch does not block it. Some
+ * programs keep such a lock_all for the lifetime of the window, and acquire exclusive locks
  * (docs/adr/053-nocheck-takes-no-lock.md). */
 #include "sync/lock.h"
 

@@ -26,10 +26,10 @@
  * enter in opposite order. Their locks do not conflict, so MPI requires progress. Therefore the
  * watch ends a reader's patience after 100 ms, and it joins the readers inside (G6).
  *
- * Progress of writers. Readers that keep arriving must not starve writers. So a reader's patience
- * is 100 ms longer for each join that it found on arrival, since a waiting writer last entered.
- * Patience exceeds the duration of the epochs inside, they end, and the writer enters. All readers
- * that arrived before the first join enter at the same time.
+ * Progress of writers. Readers that keep arriving must not starve writers. joins counts the joins
+ * since a waiting writer last entered. A reader's patience is 100 ms longer for each join that it
+ * found on arrival. In the end patience exceeds the duration of the epochs inside: they end, and
+ * the writer enters. All readers that arrived before the first join enter at the same time.
  *
  * Death: a dead reader or writer stays counted; the watch of a waiter finds it. */
 #include "sync/lock_all_gate.h"

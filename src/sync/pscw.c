@@ -23,11 +23,12 @@
  * message for C1 and C3, after those of its operations. The receiver's agent counts the message in
  * an entry of the receiving process, to which theirs points (pscw_counters.c).
  *
- * Members. The own entries for the last group stay with the window, for the next epoch of the same
- * group. A start may change those of starts from when it sets ORIEL_EPOCH_START to when it sets
- * accessing. The complete that clears ORIEL_EPOCH_START reads them until it clears accessing, and
- * no start proceeds before that. So threads that break the rules by concurrent calls of these get
- * ORIEL_E_SYNC. exposed works the same for posts, but waits and tests change nothing.
+ * Members. The window keeps this process's entries for the last group of starts (started) and of
+ * posts (posted), for the next epoch of the same group. A start may change started from when it
+ * sets ORIEL_EPOCH_START to when it sets accessing. The complete that clears ORIEL_EPOCH_START
+ * reads started until it clears accessing, and no start proceeds before that. So concurrent calls
+ * of these, which break the rules, get ORIEL_E_SYNC. exposed protects posted in the same way; waits
+ * and tests only read it.
  *
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of a
  * dead rank stay unchanged. */
@@ -71,7 +72,8 @@ notify_internode(struct oriel_window *window, const struct oriel_pscw_counter *o
     return first != ORIEL_OK ? first : status;
 }
 
-/* Replaces the members of the previous group. Only the thread that may change them (window.h). */
+/* Replaces the members of the previous group. Call it only in the thread that may change them
+ * (window.h). */
 static void replace_members(struct oriel_members *members, struct oriel_pscw_counter **partners,
                             int32_t count)
 {
@@ -159,8 +161,8 @@ static void claim_cache_line(struct oriel_pscw_counter *theirs)
     oriel_store_relaxed(&theirs->seen, 1);
 }
 
-/* Each of the waits below waits for the peer's counter for this process. own is this process's
- * entry for the peer. */
+/* The functions below wait for the peer's counter for this process. own is this process's entry for
+ * the peer. */
 static enum oriel_status await_post(struct oriel_window *window, struct oriel_pscw_counter *own)
 {
     struct oriel_watched watched = {.window = window, .win_rank = oriel_pscw_counter_rank(own)};
@@ -211,8 +213,8 @@ enum oriel_status oriel_complete(struct oriel_window *window)
                 notify_internode(window, targets->partners[i], oriel_internode_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
+    /* a failed operation that returns data to this process */
     if (window->far != NULL && status == ORIEL_OK)
-        /* failures of operations that return data here */
         status = oriel_internode_take_failure(window->far);
     oriel_store_release(&window->accessing, 0);
     return status;
@@ -250,8 +252,8 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
     return status;
 }
 
-/* The program polls. Yields to the ranks it waits for, and checks every 100 ms whether origin
- * lives. */
+/* For a program that polls: yields to the ranks that it waits for, and checks every 100 ms whether
+ * origin lives. */
 static enum oriel_status test_failed(struct oriel_window *window, int32_t origin)
 {
     struct oriel_watched watched = {.window = window, .win_rank = origin};

@@ -32,7 +32,8 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window);
  * its epoch is executed (origin_sync.h). */
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive);
 
-/* The same with MPI_MODE_NOCHECK: the epoch is opened, and no lock acquired. */
+/* As oriel_lock and oriel_lock_all, with MPI_MODE_NOCHECK: the epoch is opened, and no lock
+ * acquired. */
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window);
 

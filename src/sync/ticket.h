@@ -21,14 +21,14 @@ static inline uint32_t oriel_ticket_readers(uint64_t place)
     return (uint32_t)place;
 }
 
-/* For a writer. */
+/* Draws a writer's ticket and returns its position. */
 static inline uint64_t oriel_ticket_draw(struct oriel_ticket *lock)
 {
     return atomic_fetch_add_explicit(&lock->queue, UINT64_C(1) << 32,
                                      memory_order_relaxed); /* T1 */
 }
 
-/* For a reader. */
+/* Adds a reader and returns its position. */
 static inline uint64_t oriel_ticket_enter_reader(struct oriel_ticket *lock)
 {
     return atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed); /* R1 */
@@ -48,7 +48,7 @@ static inline bool oriel_ticket_may_read(struct oriel_ticket *lock, uint64_t pla
                               oriel_ticket_number(place));
 }
 
-/* For a writer, and for a reader; after an error the position stays in use. */
+/* Wait for a writer's turn, and for a reader's. After an error the position stays in use. */
 enum oriel_status oriel_ticket_await(struct oriel_ticket *lock, uint64_t place,
                                      const struct oriel_watch *watch);
 enum oriel_status oriel_ticket_await_writers(struct oriel_ticket *lock, uint64_t place,

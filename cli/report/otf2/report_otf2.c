@@ -1,6 +1,6 @@
 /* Writes the events as an OTF2 archive: a location for each thread, a region for each call, a
  * nested region for its waiting, and the library's own records for windows, operations and
- * collective calls.  Ranks are written one after another, so that few files are open at a time.
+ * collective calls. Ranks are written one after another, so that few files are open at a time.
  * Built when the OTF2 library is available. */
 #include "cli/report/report.h"
 

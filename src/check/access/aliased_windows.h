@@ -5,9 +5,10 @@
  * Each pair of accesses meets. An access is in its own history before it reads the overlapping one.
  * For the tree, history.c orders this; for cells, S2 of cell_store.c, by the marks that
  * oriel_history_add_alias sets and nothing lowers. So of two accesses the one that reads later
- * finds the other, if its process knows of the other history. A process that uses a window has known the
- * overlapping ones since before the members left its creation. An access to an older window may
- * come before its process knows of the newer one; the newer window's access finds it. */
+ * finds the other, if its process knows of the other history. A process that uses a window has
+ * known the overlapping ones since before the members left its creation. An access to an older
+ * window may be earlier than its process knows of the newer one; the newer window's access finds
+ * it. */
 #ifndef ORIEL_CHECK_ACCESS_ALIASED_WINDOWS_H
 #define ORIEL_CHECK_ACCESS_ALIASED_WINDOWS_H
 

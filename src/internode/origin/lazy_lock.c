@@ -5,18 +5,18 @@
  *   K2: The target defers operations, flushes and the unlock of an origin until its lock is
  *       acquired (target_sync.c, deferred_queue.c). Then it executes them in their order, before
  *       anything else of this origin.
- *   K3: A lock that the target refuses shuts out its epoch. Nothing of the epoch is executed, up to
- *       the unlock. The replies to the unlock and to all other requests report that. The origin
- *       records the failure in the lock's reply for the next call that completes operations. It
- *       starts no RDMA, since RDMA knows of no lock.
+ *   K3: If the target refuses the lock, it executes nothing of the epoch, up to the unlock. The
+ *       replies to the unlock and to all other requests report that. The origin records the failure
+ *       in the lock's reply for the next call that completes operations. It starts no RDMA, since
+ *       RDMA knows of no lock.
  *   K4: Before the lock's reply arrives, the origin requests and acquires no other lock. This
  *       includes windows that the host serves. So locks are acquired in the order of the calls, as
  *       if each call waited.
  *
  * So a process has at most one such lock. It has none if several threads may be in calls at once:
  * they would wait for each other's locks. The origin bounds what the target defers to
- * ORIEL_LAZY_LOCK_BYTES (K5): a longer message waits for the lock first. RDMA puts and gets
- * take effect at once, so they wait for the lock, too. */
+ * ORIEL_LAZY_LOCK_BYTES (K5): a longer message waits for the lock first. RDMA puts and gets take
+ * effect at once, so they wait for the lock, too. */
 #include "internode/origin/origin_sync.h"
 
 #include "internode/origin/origin_peers.h"
@@ -50,12 +50,10 @@ void oriel_lazy_lock_await(void)
     oriel_lazy_lock_outstanding = 0;
     enum oriel_status status =
         oriel_internode_question_await(ride.window, ride.target, &ride.question);
-    if (status != ORIEL_OK)
-        oriel_internode_operation_failed(ride.window->far, status, 0, oriel_fail_message(),
-                                         true); /* K3 */
-    if (status != ORIEL_OK)
-        oriel_internode_flag_set(ride.window->far, ride.target,
-                                 ORIEL_INTERNODE_LOCK_REFUSED); /* K3: RDMA is refused, too */
+    if (status != ORIEL_OK) /* K3 */
+        oriel_internode_operation_failed(ride.window->far, status, 0, oriel_fail_message(), true);
+    if (status != ORIEL_OK) /* K3: RDMA is refused, too */
+        oriel_internode_flag_set(ride.window->far, ride.target, ORIEL_INTERNODE_LOCK_REFUSED);
     free(ride.question);
 }
 

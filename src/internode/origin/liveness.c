@@ -72,13 +72,13 @@ enum oriel_status oriel_liveness_rank(void *context)
     const struct oriel_window *window = watched->window;
     struct oriel_net_peer *peer;
     watched->dead = -1;
-    if (window->group->peers[watched->win_rank] ==
-        NULL) { /* the first message to it may still be outstanding */
+    /* an internode rank: this process may not have contacted it yet */
+    if (window->group->peers[watched->win_rank] == NULL) {
         enum oriel_status status = oriel_internode_peer(window, watched->win_rank, &peer);
+        /* it may have left the window */
         if (status == ORIEL_OK &&
             (oriel_load_acquire(&window->common->broken) != 0 || ++looks % ORIEL_WATCH_ASKS == 0))
-            status = oriel_internode_check_serving(
-                window, watched->win_rank, peer, &watched->dead); /* it may have left the window */
+            status = oriel_internode_check_serving(window, watched->win_rank, peer, &watched->dead);
         if (status != ORIEL_OK)
             return status;
     }
@@ -111,6 +111,8 @@ enum oriel_status oriel_liveness_all(void *context)
 /* Access words show which ranks may block, not which do: positions in the queue are not recorded
  * per rank. So a waiter also fails for a dead rank that queued after it, though its own turn would
  * come if all ranks before it live. The lock is lost for all later waiters in any case. */
+
+/* The access words of rank i; NULL if it has none, or is on another node. */
 static const _Atomic uint8_t *access_words_of(const struct oriel_window *window, int32_t i)
 {
     if (window->control_bases[i] == NULL)

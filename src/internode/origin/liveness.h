@@ -29,17 +29,19 @@ static inline int32_t oriel_liveness_share(int32_t n)
  * window. */
 enum { ORIEL_WATCH_ASKS = 5 };
 
-/* Context of all: struct oriel_watched. */
-enum oriel_status oriel_liveness_none(void *context); /* the caller checks in another way */
-enum oriel_status oriel_liveness_rank(void *context); /* that one rank */
-enum oriel_status oriel_liveness_all(void *context);  /* every rank of the window */
-enum oriel_status
-oriel_liveness_lock(void *context); /* ranks that hold or wait for the lock of win_rank */
-enum oriel_status
-oriel_liveness_lock_all_holders(void *context); /* ranks that hold or wait for lock_all */
-enum oriel_status
-/* ranks that hold an exclusive lock or wait for any lock; G6 */
-oriel_liveness_lock_holders(void *context);
+/* Checks for struct oriel_watch. The context of all is struct oriel_watched.
+ *   - none: no rank, since the caller checks in another way
+ *   - rank: win_rank alone
+ *   - all: every rank of the window
+ *   - lock: ranks that hold or wait for the lock of win_rank
+ *   - lock_all_holders: ranks that hold or wait for lock_all
+ *   - lock_holders: ranks that hold an exclusive lock or wait for any lock; ends patience (G6) */
+enum oriel_status oriel_liveness_none(void *context);
+enum oriel_status oriel_liveness_rank(void *context);
+enum oriel_status oriel_liveness_all(void *context);
+enum oriel_status oriel_liveness_lock(void *context);
+enum oriel_status oriel_liveness_lock_all_holders(void *context);
+enum oriel_status oriel_liveness_lock_holders(void *context);
 
 /* Whether rank i blocks a wait for a lock, as its words show: it holds the lock, or, if queued is
  * set, waits for one itself. */

@@ -1,6 +1,7 @@
 /* PSCW epochs and barriers with internode ranks, at the origin. Posts and completes are messages
- * after those of the operations. In a barrier one rank of each node, the last to arrive, meets the
- * other nodes. A rank that finds another lost notifies all nodes here. */
+ * after those of the operations. In a barrier one rank of each node, the last to arrive, exchanges
+ * messages with the other nodes. A rank that finds another rank lost notifies all nodes
+ * (oriel_internode_notify_lost). */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"

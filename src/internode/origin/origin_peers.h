@@ -58,9 +58,11 @@ void oriel_internode_peers_close(struct oriel_window *window);
 void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_status status,
                                       uint64_t number, const char *text, bool is_cause);
 
-/* lazy_lock.c. begin: question is the request for a lock that is not awaited. settle_at: before a
- * step that must not follow a lazy lock. ride: before a message, which waits for the lock if it is
- * too long. */
+/* Implemented in lazy_lock.c.
+ *   - begin: question is the request for a lock that is not awaited.
+ *   - await_at: waits for a lazy lock of target. Call it before a step that must not precede the
+ *     lock.
+ *   - before_message: waits for the lock if the message is too long to be deferred. */
 void oriel_lazy_lock_begin(struct oriel_window *window, int32_t target,
                            struct oriel_internode_question *question);
 void oriel_lazy_lock_await_at(const struct oriel_window *window, int32_t target);

@@ -94,7 +94,7 @@ static enum oriel_status no_memory_for(int32_t rank)
     return oriel_fail(ORIEL_E_NO_MEM, "no memory for a reply of rank %d", (int)rank);
 }
 
-/* A reply to one run; NULL without memory. */
+/* A request whose reply fills one run; NULL without memory. */
 static struct expected_reply *expected_reply_for_run(void *here, uint64_t len_bytes)
 {
     struct expected_reply *wanted = expected_reply_alloc(NULL, 1);
@@ -109,7 +109,7 @@ static struct expected_reply *expected_reply_for_run(void *here, uint64_t len_by
     return wanted;
 }
 
-/* A reply to the next len_bytes of a side; NULL without memory. */
+/* A request whose reply fills the next len_bytes of a side; NULL without memory. */
 static struct expected_reply *expected_reply_for_side(struct walker *side, uint64_t len_bytes)
 {
     struct expected_reply *wanted = expected_reply_alloc(NULL, 1);

@@ -1,29 +1,29 @@
 /* The origin's side of memory and locks of internode ranks. It sends messages and requests, and
- * waits until the requests are done.
+ * waits until the requests are done. The flags below are those of enum oriel_internode_target_flag.
  *
- * Flush. A message's flag TOLD is set after the message is sent (F1). A flush clears the flag (F2)
- * before it sends its own request (F3), whose reply confirms that all earlier messages were served
- * (net.h, N2). Consider another thread's operation at F1. If it finds the flag set, it was sent
- * before F2, so before F3: this flush completes it. If it finds the flag cleared, it sets the flag
- * again, for the next flush. The flushing thread awaits outstanding requests one by one. A second
- * flush waits for the first (flushing): the first may have removed requests from the list that the
- * second must wait for.
+ * Flush. Flag SENT is set after a message is sent (F1). A flush clears the flag (F2) before it
+ * sends its own request (F3), whose reply confirms that all earlier messages were served (net.h,
+ * N2). Consider another thread's operation at F1. If it finds the flag set, it was sent before F2,
+ * so before F3: this flush completes it. If it finds the flag cleared, it sets the flag again, for
+ * the next flush. The flushing thread awaits outstanding requests one by one. A second flush waits
+ * for the first (flushing): the first may have removed requests from the list that the second must
+ * wait for.
  *
- * RDMA. RDMA puts have no order with messages. Flag PLACED is set, and cleared by a flush, as TOLD
- * is (F1, F2). The flush then requests a check whether all puts have arrived (F3). An unlock or
- * complete is sent only after that check (D1).
+ * RDMA. RDMA puts have no order with messages. Flag RDMA_SENT is set, and cleared by a flush, as
+ * SENT is (F1, F2). The flush then requests a check whether all puts have arrived (F3). An unlock
+ * or complete is sent only after that check (D1).
  *
  * lock_all acquires no locks of internode targets, except where the previous epoch kept an
- * exclusive lock waiting (FOLLOWED). The first operation on a target acquires its lock (HELD);
- * unlock_all releases these locks. Epochs that acquire them in any order do not deadlock with each
- * other or with single locks (lock_all_queue.c, J1 to J4). Two origins that hold locks of several
- * targets each, one by lock_all and one by exclusive locks, can deadlock. On one node the gate
- * would admit one of them first. MPI promises no order of locks.
+ * exclusive lock waiting (WRITER_WAITS). The first operation on a target acquires its lock
+ * (LOCKED); unlock_all releases these locks. Epochs that acquire them in any order do not deadlock
+ * with each other or with single locks (lock_all_queue.c, J1 to J4). Two origins that hold locks of
+ * several targets each, one by lock_all and one by exclusive locks, can deadlock. On one node the
+ * gate would admit one of them first. MPI promises no order of locks.
  *
  * A lock is awaited before oriel_internode_lock returns. A lazy lock (lazy_lock.c) is awaited
  * before any other lock is requested. MPI allows an implementation to acquire it later, but
  * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
- * no lock is acquired (TRUSTED).
+ * no lock is acquired (trusted).
  *
  * far->mutex is never held around calls of the net, since the net calls oriel_internode_reply_check
  * with its own lock held. */
@@ -136,7 +136,7 @@ static enum oriel_status first_failure_raise(const struct first_failure *first)
     return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
 }
 
-/* Waits for them, oldest first. */
+/* Waits for the open requests of a target, or of all for -1, oldest first. */
 static void await_open(struct oriel_window *window, int32_t target, struct first_failure *first)
 {
     oriel_lazy_lock_await_at(window, target);
@@ -221,8 +221,8 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     return request_sent(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
 }
 
-/* Awaits the open requests. reports: for a flush, which returns failures. Else because too many are
- * open; then a refusal is left to the call that completes the operation. */
+/* Awaits the open requests. reports: the caller is a flush, which returns failures. Otherwise too
+ * many requests are open, and a refusal is left to the call that completes the operation. */
 static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
                                              bool reports)
 {
@@ -315,8 +315,8 @@ static enum oriel_status send_rdma_check(struct oriel_window *window, int32_t ta
     return request_sent(oriel_net_request_arrival(peer, &request->net), request, &many);
 }
 
-/* With flushing held: requests a check for all targets with flag PLACED. Returns whether there were
- * any. *lacks: memory was short, and some targets are still to be flushed. */
+/* With flushing held: requests a check for all targets with flag RDMA_SENT. Returns whether there
+ * were any. *lacks: memory was short, and some targets are still to be flushed. */
 static bool send_rdma_checks(struct oriel_window *window, int32_t target,
                              struct first_failure *first, bool *lacks)
 {

@@ -57,8 +57,8 @@ bool oriel_internode_reply_check(struct oriel_internode_request *request,
  * target. Returns the failure of any. */
 enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target);
 
-/* Completes those that need no message: RDMA operations, and those that return data to this
- * process. Failures that replies reported are left. */
+/* Completes operations that need no message: RDMA, and operations that return data to this process.
+ * Failures that replies reported are left to the next flush. */
 enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_t target);
 
 /* Waits until operations that return data to this process are complete here, or have failed. */
@@ -77,8 +77,8 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
 enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
                                              bool exclusive);
 
-/* Whether this process has a lazy lock that is not acquired yet; settle waits for it. Call settle
- * before any other lock is requested or acquired. */
+/* Whether this process has a lazy lock that is not acquired yet. oriel_lazy_lock_await waits for
+ * it. Call it before any other lock is requested or acquired. */
 extern uint32_t oriel_lazy_lock_outstanding __attribute__((visibility("hidden")));
 void oriel_lazy_lock_await(void);
 

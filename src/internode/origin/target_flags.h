@@ -1,5 +1,4 @@
-/* Flags of internode targets, for one process: outstanding messages, held locks and their kind.
- * Thread-safe. */
+/* The flags of internode targets in one process (enum oriel_internode_target_flag). Thread-safe. */
 #ifndef ORIEL_INTERNODE_ORIGIN_TARGET_FLAGS_H
 #define ORIEL_INTERNODE_ORIGIN_TARGET_FLAGS_H
 

@@ -153,8 +153,8 @@ static void message_serve(const struct oriel_net_requester *asker,
     if (window == NULL)
         reply_gone(asker, head);
     else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
-        reply_error(asker, head, ORIEL_E_WIN,
-                    "the window is not complete yet"); /* from a sender that ignores is_settled */
+        /* from a sender that ignores is_settled */
+        reply_error(asker, head, ORIEL_E_WIN, "the window is not complete yet");
     else if (!sender_is_valid(window, head, from))
         reply_error(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
     else if (!oriel_internode_defers(window, asker, head, message, expects_reply(head),

@@ -5,7 +5,8 @@
 
 #include "internode/origin/origin_sync.h"
 
-/* Appends a copy of the message; ORIEL_E_NO_MEM. An unlock needs no memory. */
+/* Appends a copy of the message. An unlock needs no memory. Returns ORIEL_E_NO_MEM, or ORIEL_E_SYNC
+ * for a message after the unlock. */
 enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *kept,
                                                const struct oriel_net_requester *asker,
                                                const struct oriel_internode_head *head,

@@ -1,4 +1,4 @@
-/* Tickets of this process's queue that lock_all epochs of internode ranks share (lock_all_queue.c
+/* Positions in this process's queue that lock_all epochs of internode ranks share (lock_all_queue.c
  * has the argument). Agent's thread only. */
 #ifndef ORIEL_INTERNODE_TARGET_LOCK_ALL_QUEUE_H
 #define ORIEL_INTERNODE_TARGET_LOCK_ALL_QUEUE_H
@@ -18,9 +18,8 @@ bool oriel_internode_share_is_followed(const struct oriel_window *window,
 /* Whether the epochs that share the position hold the lock. */
 bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_internode_share *share);
 
-/* Joins the first position, for a lock that has another one, if the epochs of the first position
- * hold the lock; else NULL (J5). joins returns how many locks joined the first position that way.
- */
+/* For a lock that has another position: joins the first position, if the epochs there hold the
+ * lock; else returns NULL (J5). joins returns how many locks joined the first position that way. */
 struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window);
 uint32_t oriel_internode_shares_joins(const struct oriel_internode *far);
 

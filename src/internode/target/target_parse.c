@@ -1,5 +1,5 @@
 /* Parses messages of internode origins (target_parse.h). Their offsets become layouts on the
- * reader's stack, like those of datatypes. Nothing is executed before all of a message is
+ * caller's stack, like those of datatypes. Nothing is executed before all of a message is
  * validated. */
 #include "internode/target/target_parse.h"
 
@@ -32,7 +32,7 @@ static bool set_run(struct oriel_node *node, enum oriel_kind kind, uint64_t coun
     return true;
 }
 
-/* Numbers have 31 bits, so only the last run's offset may overflow. */
+/* Counts and lengths have 31 bits, so only the last run's offset may overflow. */
 static bool set_loop(struct oriel_node *node, struct oriel_node *run, uint64_t count,
                      int64_t stride_bytes)
 {

@@ -506,8 +506,8 @@ void oriel_internode_close(struct oriel_window *window)
     if (dead == 0)
         oriel_internode_rdma_withdraw(window->far);
     else if (window->far->exposed != NULL)
-        window->memory_offset =
-            -1; /* not freed: other ranks may still put, and RDMA reaches it until the net stops */
+        /* not freed: other ranks may still put, and RDMA reaches it until the net stops */
+        window->memory_offset = -1;
     oriel_internode_shares_close(window->far);
     oriel_internode_replies_close(window->far);
     oriel_internode_peers_close(window);

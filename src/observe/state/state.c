@@ -45,7 +45,8 @@ static struct oriel_state *state_of(const struct oriel_peer *peer)
     return (struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
 }
 
-/* Of a peer that has a page, in this process's MPI_COMM_WORLD. */
+/* The rank of a peer in this process's MPI_COMM_WORLD; -1 if the peer has no page, or another
+ * job's. */
 static int32_t world_rank_of(const struct oriel_peer *peer)
 {
     const struct oriel_state *state = peer != NULL ? state_of(peer) : NULL;
@@ -89,7 +90,8 @@ static void add_lock_holders(struct wait_description *description, const struct 
         add_blockers(description, watch, true);
 }
 
-/* Of an update: the rank that holds the target's word (sync/accumulate_mutex.c). */
+/* For an accumulate: adds the rank that holds the target's accumulate lock
+ * (sync/accumulate_mutex.c). */
 static void add_updater(struct wait_description *description)
 {
     uint32_t word =
@@ -161,7 +163,7 @@ static void describe_agreement_wait(const struct oriel_create_progress *making,
         description->ranks[own->world_rank / 64] &= ~(UINT64_C(1) << (own->world_rank % 64));
 }
 
-/* Reads only the agent's owner. */
+/* The wait's context is an agent: only its process is known. */
 static void describe_agent_wait(const struct oriel_agent *agent,
                                 struct wait_description *description)
 {

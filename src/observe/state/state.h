@@ -34,8 +34,8 @@ struct oriel_state {
     _Atomic int32_t rank;     /* win_rank, of the target for LOCK and UPDATE; -1: no single one */
     _Atomic int32_t world_rank_waited; /* the same in MPI_COMM_WORLD; -1 if unknown */
     _Atomic uint64_t window_id; /* the same on the ranks that wait for each other, as in records */
-    /* FENCE, FREE, CREATE: the number of that window's meeting; ranks that have not joined it are
-     * late */
+    /* FENCE, FREE, CREATE: identifies the window's barrier or the rendezvous's round; ranks that
+     * have not arrived there are late */
     _Atomic uint64_t turn;
     _Atomic uint64_t since_ns; /* CLOCK_MONOTONIC */
     /* when the writer last confirmed that it waits for the ranks below: every 100 ms */
@@ -44,8 +44,8 @@ struct oriel_state {
      * limit */
     _Atomic uint32_t others;
     uint32_t reserved_too;
-    /* bits, by rank in MPI_COMM_WORLD: it waits for all of these; at a meeting, for those that have
-     * not joined it */
+    /* bits, by rank in MPI_COMM_WORLD: it waits for all of these; at a barrier or rendezvous, for
+     * those that have not arrived */
     _Atomic uint64_t ranks[ORIEL_STATE_RANKS / 64];
     _Atomic char window_name[ORIEL_STATE_NAME];
     /* offset of the newest struct oriel_window_record; 0: none, or no statistics */

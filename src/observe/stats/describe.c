@@ -12,7 +12,7 @@
 
 /* --- paths --- */
 
-/* The path of operations on the memory of each rank. */
+/* The path of operations on a target's memory. */
 uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target)
 {
     if (window == NULL)

@@ -178,7 +178,7 @@ static bool all_ranks_meet(int ranks)
     return true;
 }
 
-/* False: the host may still be reading the buffer. */
+/* Sends this rank's part to rank 0. False: the host may still be reading the buffer. */
 static bool part_send(const struct part *part)
 {
     static uint64_t len_bytes;
@@ -196,7 +196,7 @@ static bool part_send(const struct part *part)
            request_await_until(&request, until_ns, false);
 }
 
-/* A buffer that the host may still write to is left to it. */
+/* Receives a rank's part. A buffer that the host may still write to is left to it. */
 static struct part part_receive(int rank, uint64_t until_ns)
 {
     static uint64_t len_bytes;

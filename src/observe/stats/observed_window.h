@@ -19,9 +19,8 @@ enum { ORIEL_COUNTING_THREADS = 16 };
  * process share the last. */
 struct oriel_observed {
     struct oriel_observed *first; /* the one that describes the window: this or another thread's */
-    struct oriel_observed
-        /* of the first: by thread, NULL before the thread's first call */
-        *of_thread[ORIEL_COUNTING_THREADS];
+    /* of the first: by thread, NULL before the thread's first call */
+    struct oriel_observed *of_thread[ORIEL_COUNTING_THREADS];
     struct oriel_window_record *record;
     struct oriel_toward *toward; /* n; in the record, except for windows that share one */
     struct oriel_window *window; /* NULL: the host's */

@@ -63,7 +63,8 @@ struct oriel_toward {
 
 struct oriel_window_record {
     uint64_t next; /* offset of the next older record in the same file; 0: none */
-    /* the same on all ranks of the window, unique in the job (observe.h) */
+    /* the same on all ranks of the window, unique in the job (create/create.c; for windows of the
+     * host, describe.c) */
     uint64_t window_id;
     int32_t n;              /* ranks of the window */
     int32_t rank;           /* of this process */

@@ -71,7 +71,7 @@ static unsigned thread_number(void)
     return number < ORIEL_COUNTING_THREADS ? number - 1 : ORIEL_COUNTING_THREADS - 1;
 }
 
-/* For another thread, with the mutex held; NULL without memory. */
+/* Creates the record of another thread, with the mutex held; NULL without memory. */
 static struct oriel_observed *observed_add_thread(struct oriel_observed *first, unsigned thread)
 {
     size_t len_bytes = sizeof *first + first->n;
@@ -95,7 +95,7 @@ static struct oriel_observed *observed_add_thread(struct oriel_observed *first, 
     return observed;
 }
 
-/* A thread without one of its own is not counted. */
+/* NULL without memory: this thread's calls are then not counted. */
 static struct oriel_observed *observed_for_thread(struct oriel_observed *first)
 {
     unsigned thread = thread_number();

@@ -41,7 +41,8 @@ void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns
             memory_order_relaxed);
 }
 
-/* Of a rank of this node, which has the same clock. NULL for others, and if it has no record. */
+/* The record of a rank of this node, which has the same clock. NULL for other ranks, and for one
+ * without a record. */
 static const struct oriel_window_record *record_of(const struct oriel_window *window,
                                                    int32_t win_rank)
 {

@@ -43,7 +43,7 @@ static void write_site(const struct oriel_code_address *place, struct oriel_wind
                  (unsigned long)place->offset);
 }
 
-/* The index of the call site; places_count without memory. */
+/* The index of the call site; call_sites_count without memory. */
 static unsigned call_site_add(const struct oriel_code_address *place)
 {
     unsigned at = 0;

@@ -182,7 +182,8 @@ static void clock_measure(struct node *node, uint64_t end_ns)
     }
 }
 
-/* NULL without memory. */
+/* The entry of a node. If it is new, it is added with this rank as its leader. NULL without
+ * memory. */
 static struct node *node_of(const uint64_t id[2], int32_t rank)
 {
     for (int32_t i = 0; i < world.nodes_count; i++)

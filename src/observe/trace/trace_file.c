@@ -86,7 +86,7 @@ static void disk_error(int error)
     file.refused = true;
 }
 
-/* Below most_bytes of the file. */
+/* Appends a block, unless the file would grow above most_bytes. */
 static bool block_append(enum oriel_block_type type, const struct iovec pieces[2], uint64_t dropped,
                          uint64_t most_bytes)
 {
@@ -136,7 +136,7 @@ bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size
            block_append(type, pieces, dropped, file.limit_bytes - END_BYTES);
 }
 
-/* As many as there is room for below the limit. */
+/* The number of these events that fit below the limit. */
 static size_t events_that_fit(size_t count)
 {
     uint64_t needed = file.position + sizeof(struct oriel_trace_block) + END_BYTES;

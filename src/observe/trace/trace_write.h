@@ -1,6 +1,6 @@
-/* The thread that writes this process's trace. It empties the rings into the file at least every
- * 100 ms, which bounds the loss when the process is killed. It makes no MPI calls and handles no
- * signals. */
+/* The thread that writes this process's trace. It empties the rings into the file every 50 ms, or
+ * earlier when a ring is half full, which bounds the loss when the process is killed. It makes no
+ * MPI calls and handles no signals. */
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_WRITE_H
 #define ORIEL_OBSERVE_TRACE_TRACE_WRITE_H
 
