@@ -30,10 +30,9 @@ struct oriel_wait_noted {
 
 struct oriel_wait_record {
     _Atomic uint64_t serial; /* odd: waits; each value is another wait, or none */
-    _Atomic uint64_t
-        /* the serial that has lasted long enough, as seen by the deadlock thread of this node; 0:
-         * none */
-        steady;
+    /* the serial that has lasted long enough, as seen by the deadlock thread of this node; 0: none
+     */
+    _Atomic uint64_t steady;
     _Atomic uint32_t state; /* enum oriel_wait_state */
     _Atomic int32_t thread; /* the kernel's id of the first thread that waited */
     _Atomic uint32_t many;  /* another thread has waited too: nothing is recorded any more */

@@ -9,11 +9,10 @@
 struct oriel_wait_snapshot_rank {
     uint64_t serial;
     enum oriel_deadlock_set_state state;
-    struct oriel_wait_record
-        /* NULL: not a rank of this node. With all nodes: a copy, NULL for a computing rank */
-        *record;
-    struct oriel_wait_noted
-        noted; /* valid for waiting ranks once copied; for finished ranks only the site */
+    /* NULL: not a rank of this node. With all nodes: a copy, NULL for a computing rank */
+    struct oriel_wait_record *record;
+    /* valid for waiting ranks once copied; for finished ranks only the site */
+    struct oriel_wait_noted noted;
 };
 
 /* How nodes are asked, this one included (remote_waits.c). Results are from malloc. NULL: no
@@ -34,8 +33,8 @@ struct oriel_wait_snapshot {
     struct oriel_deadlock_set_graph graph;
     const struct oriel_wait_snapshot_remote *remote; /* NULL: ranks of this node only */
     struct oriel_wait_report **reports;              /* by node; valid if remote is set */
-    struct oriel_wait_snapshot_progress_of
-        *met; /* progress records of all nodes, as of this snapshot */
+    /* progress records of all nodes, as of this snapshot */
+    struct oriel_wait_snapshot_progress_of *met;
 };
 
 bool oriel_wait_snapshot_open(struct oriel_wait_snapshot *look, int n);

@@ -22,8 +22,8 @@ struct oriel_comm {
     bool is_reached;             /* order is known of all members */
     _Atomic uint32_t references; /* of the handle and of outstanding operations */
     _Atomic uint64_t collectives;
-    struct oriel_collective_progress
-        *gathering; /* NULL: waits on it are not recorded, or for ranks only */
+    /* NULL: waits on it are not recorded, or for ranks only */
+    struct oriel_collective_progress *gathering;
     struct oriel_matching matching;
 };
 

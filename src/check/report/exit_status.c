@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static _Atomic uint64_t
-    *own_slot; /* in shared memory; NULL before MPI_Init and when there are too many processes */
+/* in shared memory; NULL before MPI_Init and when there are too many processes */
+static _Atomic uint64_t *own_slot;
 static pid_t own_pid;
 
 void oriel_exit_status_enter(void)

@@ -26,9 +26,8 @@ struct oriel_finding {
     struct oriel_site here;    /* the wrong call, or the later one of two */
     struct oriel_site other;   /* the other one; call 0: none */
     struct oriel_site opening; /* the call that opened the epoch; call 0: none */
-    const char *
-        /* the missing call in the program's terms: "MPI_Win_flush(3, win) between them"; NULL */
-        missing;
+    /* the missing call in the program's terms: "MPI_Win_flush(3, win) between them"; NULL */
+    const char *missing;
     char detail[256]; /* a further sentence; "" */
 };
 static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = -1, .element = -1};

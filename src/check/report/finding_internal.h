@@ -33,13 +33,13 @@ struct oriel_findings {
     _Atomic uint32_t local_watched;
     _Atomic uint64_t lost;  /* findings that found no free entry */
     _Atomic uint32_t taken; /* 1: a process has sent all this to rank 0, or has written it */
-    _Atomic uint32_t
-        total; /* findings of the job, once merged at rank 0, or of this node, once written */
+    /* findings of the job, once merged at rank 0, or of this node, once written */
+    _Atomic uint32_t total;
     _Atomic uint32_t met;     /* 1: findings were merged in MPI_Finalize */
     _Atomic uint32_t written; /* 1: the summary of this node alone was written */
     _Atomic uint64_t helper; /* finds lines for all processes of the node (base/helper_process.h) */
-    _Atomic uint64_t
-        processes[ORIEL_FINDING_PROCESSES]; /* running processes: identity words; 0: ended */
+    /* running processes: identity words; 0: ended */
+    _Atomic uint64_t processes[ORIEL_FINDING_PROCESSES];
     _Atomic uint64_t hashes[ORIEL_FINDINGS];
     struct {
         _Atomic uint64_t count;
