@@ -36,9 +36,8 @@ static size_t nodes_count(const struct oriel_traces *traces)
     size_t count = 0;
     for (size_t i = 0; i < traces->ranks_count; i++) {
         size_t before = 0;
-        while (before < i &&
-               memcmp(traces->ranks[before].header.node, traces->ranks[i].header.node,
-                      sizeof traces->ranks[i].header.node) != 0)
+        while (before < i && memcmp(traces->ranks[before].header.node, traces->ranks[i].header.node,
+                                    sizeof traces->ranks[i].header.node) != 0)
             before++;
         count += before == i;
     }

@@ -155,7 +155,7 @@ static inline enum oriel_status flush_target(struct oriel_window *window, int32_
     enum oriel_status done = ORIEL_OK;
     if (oriel_unlikely(window->deferred != NULL) && remote)
         done = oriel_deferred_complete_all(window, target);
-    if (oriel_unlikely(window->far != NULL))
+    if (oriel_unlikely(window->internode != NULL))
         return flush_internode(window, target, remote, done);
     if (remote)
         oriel_tls_cache_flush();

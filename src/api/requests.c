@@ -79,7 +79,7 @@ static enum oriel_status request_create(struct oriel_window *window,
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     atomic_init(&asked->owners, 2);
     asked->win = window->host->handle;
-    asked->window_id = window->far->id;
+    asked->window_id = window->internode->id;
     enum oriel_status status = oriel_host_request_start(
         request_query_callback, request_free_callback, asked, &asked->handle);
     if (status != ORIEL_OK)
@@ -93,7 +93,7 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
                         struct oriel_request_state **asked)
 {
     *asked = NULL;
-    if (!reads || window->far == NULL || (uint32_t)target_rank >= (uint32_t)window->n ||
+    if (!reads || window->internode == NULL || (uint32_t)target_rank >= (uint32_t)window->n ||
         !oriel_is_internode(window, target_rank))
         return MPI_SUCCESS;
     if (oriel_requests_are_open())
@@ -141,8 +141,9 @@ void oriel_requests_progress(void)
 static struct oriel_window *window_of(const struct oriel_request_state *asked)
 {
     struct oriel_window *window = oriel_handle_find(asked->win);
-    return window != NULL && window->far != NULL && window->far->id == asked->window_id ? window
-                                                                                        : NULL;
+    return window != NULL && window->internode != NULL && window->internode->id == asked->window_id
+               ? window
+               : NULL;
 }
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)

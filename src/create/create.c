@@ -297,7 +297,7 @@ static enum oriel_status creation_agree_finished(struct create_state *state)
     uint32_t agreed;
     if (state->node_map == NULL)
         return ORIEL_OK;
-    atomic_store_explicit(&state->window->far->is_finished, true, memory_order_release);
+    atomic_store_explicit(&state->window->internode->is_finished, true, memory_order_release);
     return oriel_create_state_agree(state, 1, &agreed);
 }
 
@@ -354,8 +354,8 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation,
         status = creation_agree_finished(&state);
     }
     if (status == ORIEL_OK && !*use_host) {
-        if (state.window->far != NULL)
-            atomic_store_explicit(&state.window->far->is_settled, true, memory_order_release);
+        if (state.window->internode != NULL)
+            atomic_store_explicit(&state.window->internode->is_settled, true, memory_order_release);
         oriel_path_info_report(state.window, creation->call);
         *out = state.window;
     } else {

@@ -93,7 +93,8 @@ static void window_ranks_check(struct oriel_window *window, void *context)
 {
     struct create_watch *known = context;
     const bool is_internode =
-        window->far != NULL && atomic_load_explicit(&window->far->is_settled, memory_order_acquire);
+        window->internode != NULL &&
+        atomic_load_explicit(&window->internode->is_settled, memory_order_acquire);
     if (window == known->watched.window)
         return;
     for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {

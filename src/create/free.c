@@ -87,7 +87,7 @@ static enum oriel_status window_handle_free(struct oriel_window *window, bool *g
 void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 {
     oriel_internode_window_break(window, dead);
-    if (window->far != NULL)
+    if (window->internode != NULL)
         (void)oriel_internode_flush(window, -1); /* late replies have no destination */
     if (window_handle_free(window, gone) == ORIEL_OK)
         oriel_window_abandon_local(window, dead);

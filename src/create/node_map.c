@@ -281,8 +281,8 @@ enum oriel_status oriel_node_map_open(struct create_state *state)
 {
     if (state->node_map == NULL)
         return ORIEL_OK;
-    state->window->far = oriel_internode_make(state->own.internode_id, state->window->n);
-    if (state->window->far == NULL || !oriel_am_dispatch_add(state->window))
+    state->window->internode = oriel_internode_make(state->own.internode_id, state->window->n);
+    if (state->window->internode == NULL || !oriel_am_dispatch_add(state->window))
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window over %d nodes",
                           (int)state->node_map->count);
     return ORIEL_OK;
@@ -290,9 +290,9 @@ enum oriel_status oriel_node_map_open(struct create_state *state)
 
 void oriel_node_map_close(struct oriel_window *window)
 {
-    if (window->far == NULL)
+    if (window->internode == NULL)
         return;
     oriel_am_dispatch_remove(window);
-    oriel_internode_free(window->far);
-    window->far = NULL;
+    oriel_internode_free(window->internode);
+    window->internode = NULL;
 }

@@ -69,7 +69,7 @@ static enum oriel_status barrier_internode(struct oriel_window *window,
                                            struct oriel_watched *watched)
 {
     struct oriel_common *common = window->common;
-    uint32_t number = ++window->far->barriers;
+    uint32_t number = ++window->internode->barriers;
     uint32_t all = window->arrivals += (uint32_t)window->here + 1;
     uint32_t arrived =
         atomic_fetch_add_explicit(&common->arrivals.value, 1, memory_order_seq_cst) + 1; /* B1 */
@@ -99,7 +99,7 @@ enum oriel_status oriel_barrier(struct oriel_window *window)
     struct oriel_watched watched = {.window = window, .win_rank = -1};
     if (oriel_unlikely(oriel_load_acquire(&common->broken) != 0))
         return oriel_liveness_all(&watched);
-    if (oriel_unlikely(window->far != NULL))
+    if (oriel_unlikely(window->internode != NULL))
         return flush_and_barrier(window, &watched);
     uint32_t all = window->arrivals += (uint32_t)window->n;
     oriel_delay();

@@ -134,7 +134,7 @@ static enum oriel_status unlock_internode(struct oriel_window *window, int32_t t
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     uint64_t place;
-    if (window->far != NULL && oriel_is_internode(window, target))
+    if (window->internode != NULL && oriel_is_internode(window, target))
         return lock_internode(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
         return lock_target_shared(window, target);
@@ -145,7 +145,7 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
 {
     oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
-    return window->far != NULL && oriel_is_internode(window, target)
+    return window->internode != NULL && oriel_is_internode(window, target)
                ? lock_internode(window, target, exclusive, oriel_internode_lock_later)
                : oriel_lock(window, target, exclusive);
 }
@@ -166,7 +166,7 @@ void oriel_unlock_wake(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
-    if (window->far != NULL && oriel_is_internode(window, target))
+    if (window->internode != NULL && oriel_is_internode(window, target))
         return unlock_internode(window, target);
     enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
     if (end == ORIEL_LOCK_LEFT_SLEEPERS)
@@ -211,7 +211,7 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
         return status;
     }
     atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
-    if (window->far != NULL)
+    if (window->internode != NULL)
         oriel_internode_lock_followed(window);
     return ORIEL_OK;
 }
@@ -236,7 +236,7 @@ enum oriel_status oriel_unlock_all(struct oriel_window *window)
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
     bool is_given_back = true;
     const bool trusted = (before & ORIEL_EPOCH_NOCHECK) != 0;
-    enum oriel_status status = window->far != NULL
+    enum oriel_status status = window->internode != NULL
                                    ? oriel_internode_unlock_all(window, trusted, &is_given_back)
                                    : ORIEL_OK;
     if (!is_given_back) { /* the epoch continues */

@@ -103,7 +103,7 @@ enum oriel_status oriel_post(struct oriel_window *window, int32_t *ranks, int32_
     for (int32_t i = 0; i < posted->count; i++) {
         oriel_delay();
         oriel_event_signal(&posted->partners[i]->posts); /* C1 */
-        if (window->far != NULL)
+        if (window->internode != NULL)
             status = notify_internode(window, posted->partners[i], oriel_internode_post, status);
     }
     return status;
@@ -208,14 +208,14 @@ enum oriel_status oriel_complete(struct oriel_window *window)
     set_accesses(window, ORIEL_ACCESS_STATE_NONE);
     for (int32_t i = 0; i < targets->count; i++) {
         oriel_delay();
-        if (window->far != NULL)
+        if (window->internode != NULL)
             status =
                 notify_internode(window, targets->partners[i], oriel_internode_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
     /* a failed operation that returns data to this process */
-    if (window->far != NULL && status == ORIEL_OK)
-        status = oriel_internode_take_failure(window->far);
+    if (window->internode != NULL && status == ORIEL_OK)
+        status = oriel_internode_take_failure(window->internode);
     oriel_store_release(&window->accessing, 0);
     return status;
 }

@@ -121,7 +121,7 @@ static enum oriel_status counter_create(struct oriel_window *window, int32_t pee
         status = table_add(partners, &newest);
     if (status != ORIEL_OK)
         return status;
-    bool is_far = window->far != NULL && oriel_is_internode(window, peer);
+    bool is_far = window->internode != NULL && oriel_is_internode(window, peer);
     struct oriel_pscw_counter *theirs = is_far ? oriel_internode_partner(window, peer) : NULL;
     if (is_far && theirs == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for epochs with rank %d", (int)peer);

@@ -28,7 +28,7 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
         return NULL;
     /* 0 ranks if operations may be outstanding: the fast paths of synchronisation complete none, so
      * no rank may be within their bound */
-    const bool all_complete = window->far == NULL && window->deferred == NULL;
+    const bool all_complete = window->internode == NULL && window->deferred == NULL;
     oriel_tls_cache_set_window(generation, key, window, all_complete ? (uint32_t)window->n : 0);
     return window;
 }

@@ -70,7 +70,8 @@ struct oriel_window {
     uint64_t looked_ns;
     /* other words */
     struct oriel_group *group;
-    struct oriel_internode *far; /* NULL: all ranks are on this node (internode/internode.h) */
+    struct oriel_internode
+        *internode; /* NULL: all ranks are on this node (internode/internode.h) */
     /* NULL: no operation of this process is queued here (rma/deferred.h) */
     struct oriel_deferred *deferred;
     /* an array of its own where some memory is in another process's file, otherwise NULL */

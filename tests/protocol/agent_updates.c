@@ -206,8 +206,7 @@ static void update_padded(struct oriel_window *window)
     for (size_t i = 0; i < sizeof padded / sizeof padded[0]; i++) {
         team_expect(oriel_kinds[padded[i]].padded);
         update_pairs(window, padded[i], 1);
-        update_pairs(window, padded[i],
-                     129 + i); /* more fields than one kernel call takes */
+        update_pairs(window, padded[i], 129 + i); /* more fields than one kernel call takes */
         update_pairs(window, padded[i], 2500);
     }
 }

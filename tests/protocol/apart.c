@@ -97,8 +97,8 @@ void oriel_internode_serve_operation(struct oriel_window *window,
     if (head->kind == ORIEL_INTERNODE_PUT && head->a < APART_WORDS) {
         atomic_store_explicit(own_word(window, head->a), head->b, memory_order_relaxed);
     } else if (head->a >= APART_WORDS) {
-        oriel_internode_record_failure(window, head->from,
-                               oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
+        oriel_internode_record_failure(
+            window, head->from, oriel_fail(ORIEL_E_RANGE, "word %d is not there", (int)head->a));
         if (head->kind == ORIEL_INTERNODE_GET)
             oriel_internode_reply(window, asker, head->from, NULL, 0);
     } else {
@@ -123,14 +123,14 @@ enum oriel_status apart_put(struct oriel_window *window, int32_t target, uint64_
 }
 
 struct reading {
-    struct oriel_internode_request far;
+    struct oriel_internode_request internode;
     uint64_t *got;
 };
 
 static void take_word(struct oriel_net_request *request, const struct oriel_net_received *answer)
 {
     struct reading *reading = (struct reading *)request;
-    if (!oriel_internode_reply_check(&reading->far, answer))
+    if (!oriel_internode_reply_check(&reading->internode, answer))
         return;
     team_expect(answer->len_bytes == sizeof *reading->got);
     memcpy(reading->got, answer->data, sizeof *reading->got);
@@ -152,9 +152,9 @@ enum oriel_status apart_get(struct oriel_window *window, int32_t target, uint64_
         return status;
     struct reading *reading = calloc(1, sizeof *reading);
     team_expect(reading != NULL);
-    reading->far.net.take = take_word;
+    reading->internode.net.take = take_word;
     reading->got = got;
-    return oriel_internode_send_request(window, target, peer, &head, NULL, 0, &reading->far);
+    return oriel_internode_send_request(window, target, peer, &head, NULL, 0, &reading->internode);
 }
 
 uint64_t apart_read(struct oriel_window *window, int32_t target, uint64_t word)
@@ -170,7 +170,7 @@ void apart_expect_free(const struct oriel_window *window)
     uint64_t queue = atomic_load(&window->control->lock.queue);
     team_expect(window->control->lock.serving == (uint32_t)(queue >> 32) &&
                 window->control->lock.departed == (uint32_t)queue);
-    team_expect(window->common->gate.word == 0 && window->far->locks == NULL &&
+    team_expect(window->common->gate.word == 0 && window->internode->locks == NULL &&
                 !oriel_locks_held(window));
 }
 
@@ -242,9 +242,9 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
 
 static void open_far(struct oriel_window *window)
 {
-    window->far = oriel_internode_make(meeting->ranks[team_rank].far_id, window->n);
-    team_expect(window->far != NULL && oriel_am_dispatch_add(window));
-    atomic_store(&window->far->is_finished, true);
+    window->internode = oriel_internode_make(meeting->ranks[team_rank].far_id, window->n);
+    team_expect(window->internode != NULL && oriel_am_dispatch_add(window));
+    atomic_store(&window->internode->is_finished, true);
 }
 
 struct oriel_window *apart_open(void)
@@ -282,7 +282,7 @@ struct oriel_window *apart_open(void)
 
 void apart_close(struct oriel_window *window)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *far = window->internode;
     team_meet();
     oriel_am_dispatch_remove(window);
     team_expect(far->open == NULL && far->open_count == 0 && far->locks == NULL &&

@@ -90,8 +90,7 @@ static void promote_all_the_time(char *memory, uint64_t len_bytes)
             printf("refused: %s\n", oriel_fail_message());
             if (strstr(oriel_fail_message(), "userfaultfd") != NULL)
                 return;
-            team_expect(strstr(oriel_fail_message(), "do not end") != NULL &&
-                        ++refusals < 4);
+            team_expect(strstr(oriel_fail_message(), "do not end") != NULL && ++refusals < 4);
         }
         usleep((useconds_t)(team_random() % 300));
         oriel_promote_release(&promoted);

@@ -295,7 +295,7 @@ static void target_in_turn(struct oriel_window *whole)
             sched_yield();
         team_expect(apart_get(window, VICTIM, 0, &got) == ORIEL_OK &&
                     oriel_internode_flush(window, -1) == ORIEL_OK);
-        team_expect(window->far->target_flags[VICTIM] & ORIEL_INTERNODE_WRITER_WAITS);
+        team_expect(window->internode->target_flags[VICTIM] & ORIEL_INTERNODE_WRITER_WAITS);
         team_flag_set(READY, 2);
         team_flag_await(READY, 3);
     }

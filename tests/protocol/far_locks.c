@@ -260,7 +260,7 @@ static void far_exclusive_locks_leave_lock_all_its_turn(void **state)
 __attribute__((noinline, no_sanitize("thread"))) static bool
 is_asked_for(const struct oriel_window *window)
 {
-    return *(struct oriel_internode_lock *volatile *)&window->far->locks != NULL;
+    return *(struct oriel_internode_lock *volatile *)&window->internode->locks != NULL;
 }
 
 /* An exclusive lock that arrives while a rank on the target's node waits for lock_all is courteous

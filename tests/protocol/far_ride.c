@@ -90,7 +90,7 @@ static void keep_waiting(struct oriel_window *window)
         return;
     team_expect(oriel_lock(window, 1, true) == ORIEL_OK);
     team_flag_set(HELD, 1);
-    while (*(volatile uint32_t *)&window->far->lazy_locks == 0)
+    while (*(volatile uint32_t *)&window->internode->lazy_locks == 0)
         sched_yield();
     usleep(30000);
     team_expect(apart_look(window, 0) == 0);
@@ -176,7 +176,7 @@ static void be_refused(struct oriel_window *whole)
         team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
                     ORIEL_E_OTHER);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_NO_MEM);
-        team_expect((window->far->target_flags[1] & ORIEL_INTERNODE_LOCK_REFUSED) == 0);
+        team_expect((window->internode->target_flags[1] & ORIEL_INTERNODE_LOCK_REFUSED) == 0);
         team_expect(apart_peek(whole, 1, 0) == 9 && !oriel_access_allowed(window, 1));
     }
     team_meet();

@@ -61,7 +61,7 @@ extern const struct oriel_net_service netting_service;
 extern bool netting_is_unruly;
 /* otherwise the agent's thread that is aside sleeps until it is woken */
 extern bool netting_has_limit;
-extern bool netting_gathers;   /* most messages and questions are sent coalesced */
+extern bool netting_gathers; /* most messages and questions are sent coalesced */
 
 /* Called by all ranks: starts the net and connects all to all; with no peer it only starts.
  * Stops. */

@@ -79,11 +79,11 @@ static int64_t add(struct oriel_window *window, int32_t target, uint64_t word, i
     int64_t old = -1, sum;
     struct oriel_remote there = place_at(window, target, word * sizeof old);
     struct oriel_polled_request wanted = {.operation = ORIEL_POLLED_UPDATE,
-                                         .kind = ORIEL_KIND_INT64,
-                                         .operator= ORIEL_OPERATOR_SUM,
-                                         .in = &operand,
-                                         .out = &old,
-                                         .len_bytes = sizeof old};
+                                          .kind = ORIEL_KIND_INT64,
+                                          .operator= ORIEL_OPERATOR_SUM,
+                                          .in = &operand,
+                                          .out = &old,
+                                          .len_bytes = sizeof old};
     team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     if (!ask(&there, &wanted)) {
         team_expect(oriel_transport_cma.read(&there, &old, sizeof old) == ORIEL_OK);
@@ -103,10 +103,10 @@ static void increment(struct oriel_window *window, int32_t target, uint64_t word
     get(&there, &wanted, sizeof wanted);
     desired = wanted + 1;
     struct oriel_polled_request swap = {.operation = ORIEL_POLLED_SWAP,
-                                       .in = &wanted,
-                                       .desired = &desired,
-                                       .out = &found,
-                                       .len_bytes = sizeof found};
+                                        .in = &wanted,
+                                        .desired = &desired,
+                                        .out = &found,
+                                        .len_bytes = sizeof found};
     if (ask(&there, &swap))
         team_expect(found == wanted);
     else
@@ -318,12 +318,12 @@ static void expect_served(const struct oriel_remote *there, unsigned operations)
         int64_t one = 1, old;
         enum oriel_status status = ORIEL_OK;
         struct oriel_polled_request wanted = {.operation = (enum oriel_polled_operation)operation,
-                                             .kind = ORIEL_KIND_INT64,
-                                             .operator= ORIEL_OPERATOR_SUM,
-                                             .in = &one,
-                                             .desired = &one,
-                                             .out = &old,
-                                             .len_bytes = sizeof one};
+                                              .kind = ORIEL_KIND_INT64,
+                                              .operator= ORIEL_OPERATOR_SUM,
+                                              .in = &one,
+                                              .desired = &one,
+                                              .out = &old,
+                                              .len_bytes = sizeof one};
         const bool must = operations >> operation & 1;
         bool is_served = false;
         for (int i = 0; i < (must ? TRIES : FEW_TRIES) && !is_served; i++)

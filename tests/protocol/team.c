@@ -180,8 +180,7 @@ bool team_goes_on(uint32_t round)
         atomic_store(&team->last_round, round);
     uint32_t last_round = atomic_load(&team->last_round);
     return last_round == 0 ||
-           round <=
-               last_round; /* all know it: rank 0 decided before their last meeting */
+           round <= last_round; /* all know it: rank 0 decided before their last meeting */
 }
 
 static void rank_run(int32_t rank, team_body *body)

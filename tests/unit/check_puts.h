@@ -38,7 +38,7 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
     return (struct oriel_access){.kind = (uint8_t)kind,
                                  .op = ORIEL_OPERATOR_SUM,
                                  .origin = rank,
-                                 .moment = ORIEL_SNAPSHOT_LIVE,
+                                 .snapshot = ORIEL_SNAPSHOT_LIVE,
                                  .issued = oriel_order_now(),
                                  .site = {1 + (uint64_t)kind, (uint32_t)rank, 1, 0}};
 }

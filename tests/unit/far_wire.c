@@ -187,9 +187,10 @@ enum oriel_status oriel_mechanism_probe_cma(struct oriel_peer *who)
 }
 
 enum oriel_status oriel_internode_send_request(struct oriel_window *window, int32_t target,
-                                      struct oriel_net_peer *there,
-                                      struct oriel_internode_head *head, const struct iovec *data,
-                                      unsigned pieces, struct oriel_internode_request *request)
+                                               struct oriel_net_peer *there,
+                                               struct oriel_internode_head *head,
+                                               const struct iovec *data, unsigned pieces,
+                                               struct oriel_internode_request *request)
 {
     (void)there;
     if (waiting_count == MOST_WAITING)
@@ -226,8 +227,8 @@ static char *reach_by_device(uint64_t offset_bytes, size_t len_bytes)
 }
 
 enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_key *key, uint64_t offset_bytes,
-                                        const void *from, size_t len_bytes)
+                                           struct oriel_net_key *key, uint64_t offset_bytes,
+                                           const void *from, size_t len_bytes)
 {
     (void)window, (void)target, (void)key;
     memcpy(reach_by_device(offset_bytes, len_bytes), from, len_bytes);
@@ -235,9 +236,9 @@ enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t 
 }
 
 enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t target,
-                                        struct oriel_net_peer *there, struct oriel_net_key *key,
-                                        uint64_t offset_bytes, size_t len_bytes,
-                                        struct oriel_internode_request *request)
+                                           struct oriel_net_peer *there, struct oriel_net_key *key,
+                                           uint64_t offset_bytes, size_t len_bytes,
+                                           struct oriel_internode_request *request)
 {
     (void)window, (void)target, (void)there, (void)key;
     if (waiting_count == MOST_WAITING)
@@ -253,14 +254,14 @@ enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t 
 }
 
 bool oriel_internode_reply_check(struct oriel_internode_request *request,
-                          const struct oriel_net_received *answer)
+                                 const struct oriel_net_received *answer)
 {
     (void)request;
     return answer->head != NULL;
 }
 
 void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_requester *asker,
-                            int32_t from, const struct iovec *data, unsigned pieces)
+                           int32_t from, const struct iovec *data, unsigned pieces)
 {
     (void)window, (void)asker, (void)from;
     wire.answers++;

@@ -37,7 +37,7 @@ static bool trait_fill(void *at, bool made, void *closure)
     struct oriel_access *common = at;
     if (made) {
         *common = *filling->access;
-        common->moment = 0;
+        common->snapshot = 0;
         common->complete = common->issued = ORIEL_TICK_PENDING;
         common->group = 0;
     }

@@ -131,7 +131,7 @@ static oriel_record_number store_extents(struct oriel_insertion *arrival,
         if (first == 0)
             first = number;
         else if (last != 0 && number != 0 && (arrival->access->flags & ORIEL_ACCESS_ALONE) != 0)
-            oriel_record_at(&history->records, last)->access.moment =
+            oriel_record_at(&history->records, last)->access.snapshot =
                 oriel_history_ticket(history, number);
         last = number;
     }
@@ -339,7 +339,7 @@ static void for_each_record_of_ticket(oriel_shm_offset place, uint64_t ticket, t
             const struct oriel_record *record = oriel_history_follow(history, hint);
             if (record == NULL || !oriel_access_pending(&record->access))
                 break;
-            ticket = record->access.moment;
+            ticket = record->access.snapshot;
             act(history, hint.number, argument);
         }
     } else {
@@ -384,7 +384,7 @@ static void end_record_request(struct oriel_history *history, oriel_record_numbe
     (void)argument;
     access->flags |= ORIEL_ACCESS_REQUEST_DONE;
     access->flags &= (uint8_t)~ORIEL_ACCESS_ALONE;
-    access->moment = 0;
+    access->snapshot = 0;
     merge_record(history, number, (struct oriel_history_hint){0, 0});
 }
 

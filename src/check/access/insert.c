@@ -182,7 +182,7 @@ oriel_record_number oriel_insertion_keep(struct oriel_insertion *arrival,
     struct oriel_record *record = oriel_record_at(&history->records, number);
     record->runs = *runs;
     record->access = *arrival->access;
-    record->access.moment = 0;
+    record->access.snapshot = 0;
     oriel_record_insert(&history->records, number, true);
     if (oriel_access_pending(&record->access))
         oriel_history_chain(history, number);
@@ -216,7 +216,7 @@ void oriel_insertion_report(struct oriel_insertion *arrival, const struct oriel_
     arrival->sites[arrival->told++] = earlier->site;
     struct oriel_conflict conflict = {
         .earlier = *earlier, .later = *arrival->access, .offset = offset, .len_bytes = len_bytes};
-    conflict.earlier.moment = 0;
+    conflict.earlier.snapshot = 0;
     if (arrival->tell != NULL)
         arrival->tell(&conflict, arrival->closure);
 }
@@ -251,8 +251,8 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         struct oriel_record *piece = oriel_record_at(records, more[i]);
         piece->runs = pieces[i];
         piece->access = record->access;
-        if (record->access.moment != 0 || (record->access.flags & ORIEL_ACCESS_ALONE) != 0)
-            record->access.moment = oriel_history_ticket(history, more[i]);
+        if (record->access.snapshot != 0 || (record->access.flags & ORIEL_ACCESS_ALONE) != 0)
+            record->access.snapshot = oriel_history_ticket(history, more[i]);
         oriel_record_insert(records, more[i], false);
         if (oriel_access_pending(&piece->access))
             oriel_history_chain(history, more[i]);

@@ -33,7 +33,7 @@ struct oriel_history {
     uint32_t busy;
     uint32_t sweep_at;                /* compacted when it has more records */
     struct oriel_shm_lock alias_lock; /* aliased_windows.c */
-    _Atomic oriel_shm_offset beside;
+    _Atomic oriel_shm_offset alias;
     struct oriel_history_lane lanes[ORIEL_LANES];
     struct oriel_records records;
 };
@@ -62,7 +62,7 @@ static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_
 {
     arrival->history = oriel_shm_at(history);
     arrival->access = access;
-    arrival->clock = oriel_order_snapshot_clock(access->moment);
+    arrival->clock = oriel_order_snapshot_clock(access->snapshot);
     arrival->tell = tell;
     arrival->closure = closure;
     arrival->stays = stays;

@@ -50,7 +50,7 @@ struct oriel_access {
     int32_t origin;  /* world rank */
     /* clock snapshot of the issue (order.h); the caller's reference is enough. Of stored accesses:
      * 0 */
-    oriel_shm_offset moment;
+    oriel_shm_offset snapshot;
     oriel_tick complete; /* the origin's number when it was completed; ORIEL_TICK_PENDING */
     /* the origin's number when it was issued; of merged accesses, the first's: for texts */
     oriel_tick issued;
@@ -79,7 +79,7 @@ struct oriel_conflict {
     uint64_t len_bytes; /* from there on, without a hole */
     /* the earlier one is in the history of another window over the same memory
      * (aliased_windows.h) */
-    bool beside;
+    bool alias;
 };
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 

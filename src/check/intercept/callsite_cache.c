@@ -65,7 +65,7 @@ static void keep_small(struct oriel_callsite *again, const struct oriel_operatio
     again->writes_words = oriel_access_writes_words(operation);
     again->access = oriel_access_of(operation);
     again->repeats = oriel_cell_repeats(&again->access);
-    again->ways = again->window->ways;
+    again->paths = again->window->paths;
     again->ranks = (uint32_t)again->window->n;
     again->bulk = &again->window->common->bulk;
     again->place.window = again->window;
@@ -165,23 +165,23 @@ static bool is_alone(const struct oriel_checked *window)
 static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_offset history)
 {
     const struct oriel_checked *window = again->window;
-    struct oriel_window_target *way = &window->ways[target];
+    struct oriel_window_target *path = &window->paths[target];
     uint64_t size_bytes = (uint64_t)window->members[target].size_bytes;
     uint64_t disp_unit = (uint64_t)window->members[target].disp_unit;
-    again->ready = way->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
+    again->ready = path->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
     again->origin = &again->origin; /* nobody's buffer */
     again->what = oriel_entry_with(again->trait << ORIEL_ENTRY_TRAIT | again->access.flags, 0,
                                    again->target_bytes - 1);
     again->screen = oriel_entry_screen(again->what);
-    way->epoch = again->access.site.epoch;
-    way->size_bytes = size_bytes;
-    way->disp_unit = disp_unit > UINT32_MAX ? 0 : (uint32_t)disp_unit;
-    way->easy_disps = size_bytes < ORIEL_CELL_BYTES || way->disp_unit == 0
-                          ? 0
-                          : (size_bytes - ORIEL_CELL_BYTES) / disp_unit + 1;
-    way->history = history;
-    way->ground = oriel_history_ground(history);
-    way->words = oriel_shm_at(oriel_window_made(&window->common->shares[target].words));
+    path->epoch = again->access.site.epoch;
+    path->size_bytes = size_bytes;
+    path->disp_unit = disp_unit > UINT32_MAX ? 0 : (uint32_t)disp_unit;
+    path->easy_disps = size_bytes < ORIEL_CELL_BYTES || path->disp_unit == 0
+                           ? 0
+                           : (size_bytes - ORIEL_CELL_BYTES) / disp_unit + 1;
+    path->history = history;
+    path->ground = oriel_history_ground(history);
+    path->words = oriel_shm_at(oriel_window_made(&window->common->shares[target].words));
 }
 
 /* Adds the access to the lists of outstanding accesses. */

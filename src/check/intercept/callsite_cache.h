@@ -51,7 +51,7 @@ struct oriel_callsite {
 
     /* of an operation that fits the pending slot (pending_slot.h) */
     uint64_t ready; /* valid as long as this equals oriel_check_changes */
-    struct oriel_window_target *ways;
+    struct oriel_window_target *paths;
     uint32_t ranks;
     const _Atomic uint32_t *bulk; /* oriel_window_has_bulk */
     uint64_t what;                /* the entry's word at the start of a cell, and its screen */

@@ -28,7 +28,7 @@ void oriel_pending_slot_release(void)
     unsigned count = oriel_callsite_runs(again, again->origin, again->compare, again->result, runs);
     oriel_check_pending = NULL;
     struct oriel_history_spot spot =
-        oriel_history_expect(&window->ways[again->target].ground, (uint64_t)again->offset);
+        oriel_history_expect(&window->paths[again->target].ground, (uint64_t)again->offset);
     oriel_history_held_release(again->arrival.history,
                                oriel_callsite_cell(spot.page, (uint64_t)again->offset),
                                again->entry, &again->access);

@@ -43,12 +43,12 @@ static inline void oriel_pending_slot_let_go(void)
 }
 
 /* Whether the bytes end within the memory, at a displacement above easy_disps. */
-static inline bool oriel_pending_slot_is_within(const struct oriel_window_target *way,
+static inline bool oriel_pending_slot_is_within(const struct oriel_window_target *path,
                                                 MPI_Aint disp, uint64_t len_bytes)
 {
     uint64_t at;
-    return !__builtin_mul_overflow((uint64_t)disp, (uint64_t)way->disp_unit, &at) &&
-           way->disp_unit != 0 && at < way->size_bytes && way->size_bytes - at >= len_bytes;
+    return !__builtin_mul_overflow((uint64_t)disp, (uint64_t)path->disp_unit, &at) &&
+           path->disp_unit != 0 && at < path->size_bytes && path->size_bytes - at >= len_bytes;
 }
 
 /* Requires that the cached facts about site and target are valid, and the slot is empty. writes: to
@@ -58,24 +58,24 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
                                                  const void *origin, const void *compare,
                                                  const void *result)
 {
-    const struct oriel_window_target *way = &again->ways[target];
+    const struct oriel_window_target *path = &again->paths[target];
     struct oriel_word_clock *word = NULL;
-    uint64_t at = (uint64_t)disp * way->disp_unit;
-    if (oriel_unlikely((uint64_t)disp >= way->easy_disps) &&
-        !oriel_pending_slot_is_within(way, disp, again->target_bytes))
+    uint64_t at = (uint64_t)disp * path->disp_unit;
+    if (oriel_unlikely((uint64_t)disp >= path->easy_disps) &&
+        !oriel_pending_slot_is_within(path, disp, again->target_bytes))
         return false;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
     if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
         return false;
-    if (writes && oriel_unlikely(way->words == NULL))
+    if (writes && oriel_unlikely(path->words == NULL))
         return false;
-    oriel_word_link link = writes ? oriel_word_first(way->words, at) : 0;
-    if (writes && oriel_likely(way->memory != NULL))
-        oriel_prefetch_to_write(way->memory + at); /* in parallel with the word's line */
-    struct oriel_history_spot spot = oriel_history_expect(&way->ground, at);
+    oriel_word_link link = writes ? oriel_word_first(path->words, at) : 0;
+    if (writes && oriel_likely(path->memory != NULL))
+        oriel_prefetch_to_write(path->memory + at); /* in parallel with the word's line */
+    struct oriel_history_spot spot = oriel_history_expect(&path->ground, at);
     if (oriel_unlikely(spot.page == NULL))
         return false;
-    if (writes && oriel_unlikely((word = oriel_word_after(way->words, link, at)) == NULL))
+    if (writes && oriel_unlikely((word = oriel_word_after(path->words, link, at)) == NULL))
         return false;
     if (oriel_unlikely(again->origin != origin ||
                        (accumulates && (again->compare != compare || again->result != result)))) {
@@ -91,7 +91,7 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
     bool offered = writes && oriel_word_offer(word, rank, now);
     again->access.issued = issued;
     again->place.target = target;
-    again->arrival.history = way->history;
+    again->arrival.history = path->history;
     struct oriel_cell_entry *entry = oriel_pending_slot_enter(again, &spot, at, issued);
     if (oriel_unlikely(entry == NULL))
         return false;
@@ -118,8 +118,8 @@ oriel_pending_slot_begin(const struct oriel_operation *operation)
     uint64_t changes = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
     bool ready =
         oriel_likely(again->ready == changes && oriel_check_pending == NULL &&
-                     (uint32_t)target < again->ranks && again->ways[target].ready == changes &&
-                     again->ways[target].epoch == again->access.site.epoch);
+                     (uint32_t)target < again->ranks && again->paths[target].ready == changes &&
+                     again->paths[target].epoch == again->access.site.epoch);
     if (ready && oriel_likely(oriel_pending_slot_go(
                      again, operation->accumulates,
                      operation->swaps || (operation->accumulates && again->writes_words), target,

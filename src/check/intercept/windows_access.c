@@ -177,7 +177,7 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
                                   .element = (uint8_t)operation->target_type->kind,
                                   .flags = access_flags(operation),
                                   .origin = oriel_order_rank(),
-                                  .moment = ORIEL_SNAPSHOT_LIVE,
+                                  .snapshot = ORIEL_SNAPSHOT_LIVE,
                                   .issued = oriel_order_now() +
                                             (oriel_access_writes_words(operation) ? 1 : 0),
                                   .site = operation->site};

@@ -33,7 +33,7 @@ static bool is_ordered_too_early(const struct oriel_conflict *conflict)
 {
     const struct oriel_access *earlier = &conflict->earlier;
     const oriel_tick *clock =
-        conflict->later.moment == 0 ? NULL : oriel_order_snapshot_clock(conflict->later.moment);
+        conflict->later.snapshot == 0 ? NULL : oriel_order_snapshot_clock(conflict->later.snapshot);
     return clock != NULL && clock[earlier->origin] >= earlier->issued &&
            !oriel_access_is_local(earlier);
 }
@@ -75,7 +75,7 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
                                  "the first call and what orders the two",
                                  place->target)
              : "a synchronisation between the two calls";
-    if (conflict->beside)
+    if (conflict->alias)
         snprintf(finding.detail, sizeof finding.detail,
                  "The other call went through another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset,

@@ -195,7 +195,7 @@ static void members_memory_find(struct oriel_checked *window)
         int unit = 0;
         void *base = NULL;
         if (oriel_host()->Win_shared_query(window->win, i, &size, &unit, &base) == MPI_SUCCESS)
-            window->ways[i].memory = base;
+            window->paths[i].memory = base;
     }
 }
 
@@ -317,13 +317,13 @@ static bool checked_allocate_parts(struct oriel_checked *window)
     window->unpromised = calloc(n, sizeof *window->unpromised);
     window->spare = calloc(2 * n + 1, sizeof *window->spare);
     window->places = calloc(n, sizeof *window->places);
-    window->ways = aligned_alloc(_Alignof(struct oriel_window_target), n * sizeof *window->ways);
-    if (window->ways != NULL)
-        memset(window->ways, 0, n * sizeof *window->ways);
+    window->paths = aligned_alloc(_Alignof(struct oriel_window_target), n * sizeof *window->paths);
+    if (window->paths != NULL)
+        memset(window->paths, 0, n * sizeof *window->paths);
     return window->touched != NULL && window->buffers != NULL && window->holds != NULL &&
            window->started != NULL && window->posted != NULL && window->untaken != NULL &&
            window->unpromised != NULL && window->lazy != NULL && window->spare != NULL &&
-           window->places != NULL && window->ways != NULL &&
+           window->places != NULL && window->paths != NULL &&
            oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
@@ -449,7 +449,7 @@ void oriel_checked_free(struct oriel_checked *window)
     free(window->spare);
     free(window->lazy);
     free(window->places);
-    free(window->ways);
+    free(window->paths);
     free(window);
 }
 

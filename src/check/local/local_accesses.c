@@ -180,7 +180,7 @@ static bool local_access_make(struct oriel_access *access, bool writes, uint8_t 
     *access = (struct oriel_access){.kind = writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                     .flags = flags,
                                     .origin = oriel_order_rank(),
-                                    .moment = ORIEL_SNAPSHOT_LIVE,
+                                    .snapshot = ORIEL_SNAPSHOT_LIVE,
                                     .group = group};
     oriel_tick now = oriel_order_now();
     if (group == 0)

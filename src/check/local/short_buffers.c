@@ -22,7 +22,7 @@ static struct oriel_access use_access(const struct oriel_short_buffer *use)
     return (struct oriel_access){.kind = use->writes ? ORIEL_ACCESS_STORE : ORIEL_ACCESS_LOAD,
                                  .flags = use->flags,
                                  .origin = oriel_order_rank(),
-                                 .moment = ORIEL_SNAPSHOT_LIVE,
+                                 .snapshot = ORIEL_SNAPSHOT_LIVE,
                                  .complete =
                                      use->group != 0 ? ORIEL_TICK_PENDING : oriel_order_now(),
                                  .site = use->site,
@@ -43,7 +43,7 @@ entry_conflict_report(unsigned which, const struct oriel_access *access,
     struct oriel_conflict conflict = {.earlier = use_access(&oriel_short_buffers.list[which]),
                                       .later = *access};
     struct oriel_access_extent needed = use_run(&oriel_short_buffers.list[which]);
-    conflict.earlier.moment = 0;
+    conflict.earlier.snapshot = 0;
     if (!oriel_access_conflicts(&conflict.earlier, access) ||
         !oriel_byte_runs_meet(&needed, run, &conflict.offset, &conflict.len_bytes))
         return;

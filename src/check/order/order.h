@@ -142,8 +142,8 @@ enum { ORIEL_SNAPSHOT_LIVE = 1 };
 oriel_shm_offset oriel_order_snapshot(void);
 /* Makes a snapshot of another process's clock. */
 oriel_shm_offset oriel_order_snapshot_of(const oriel_tick *clock);
-void oriel_order_snapshot_release(oriel_shm_offset moment);
-const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset moment);
+void oriel_order_snapshot_release(oriel_shm_offset snapshot);
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset snapshot);
 
 /* Returns the own number now, for completions. */
 oriel_tick oriel_order_now(void);

@@ -113,7 +113,7 @@ static uint64_t remote_part_add(oriel_shm_offset part, const struct oriel_access
                                                  .words = {part_history(part)}};
     struct oriel_check_remote_answer answer;
     struct oriel_conflict conflicts[CONFLICTS];
-    const oriel_tick *clock = oriel_order_snapshot_clock(access->moment);
+    const oriel_tick *clock = oriel_order_snapshot_clock(access->snapshot);
     if (clock == NULL) /* the shared memory is full: no comparison */
         return 0;
     struct iovec parts[] = {

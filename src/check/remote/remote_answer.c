@@ -43,10 +43,10 @@ static bool access_add(const struct oriel_check_remote_request *request, char *d
     size_t count = (request->len_bytes - sizeof *access - clock_bytes) / sizeof *extents;
     if (!oriel_check_remote_access_is_valid(access, extents, count))
         return false;
-    access->moment =
+    access->snapshot =
         oriel_order_snapshot_of((const oriel_tick *)(const void *)(data + sizeof *access));
     *ticket = oriel_history_add(request->words[0], access, extents, count, conflict_collect, found);
-    oriel_order_snapshot_release(access->moment);
+    oriel_order_snapshot_release(access->snapshot);
     return true;
 }
 

@@ -111,7 +111,7 @@ bool oriel_check_remote_conflicts_are_valid(const struct oriel_conflict *conflic
         struct oriel_access_extent bytes = {
             .offset = conflicts[i].offset, .len_bytes = conflicts[i].len_bytes, .count = 1};
         unsigned char aliased; /* a bool is 0 or 1 */
-        memcpy(&aliased, &conflicts[i].beside, 1);
+        memcpy(&aliased, &conflicts[i].alias, 1);
         holds = is_rank(conflicts[i].earlier.origin) && bytes.len_bytes > 0 &&
                 extent_holds(&bytes) && aliased <= 1;
     }

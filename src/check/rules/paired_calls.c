@@ -36,10 +36,10 @@ void oriel_paired_post(struct oriel_checked *window, int32_t origin, int assert,
 static bool post_is_ordered(const struct oriel_checked *window, int32_t target,
                             oriel_tick post_tick)
 {
-    oriel_shm_offset moment = oriel_order_snapshot();
-    bool known = moment == 0 || post_tick <= oriel_order_snapshot_clock(
-                                                 moment)[window->members[target].world_rank];
-    oriel_order_snapshot_release(moment);
+    oriel_shm_offset snapshot = oriel_order_snapshot();
+    bool known = snapshot == 0 || post_tick <= oriel_order_snapshot_clock(
+                                                   snapshot)[window->members[target].world_rank];
+    oriel_order_snapshot_release(snapshot);
     return known;
 }
 

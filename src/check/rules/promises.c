@@ -170,7 +170,7 @@ static void stores_find(struct oriel_checked *window, int64_t offset, uint64_t l
 {
     oriel_shm_offset history = len_bytes == 0 ? 0 : oriel_window_history(window, window->rank);
     struct oriel_access access = {
-        .kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .moment = window->since};
+        .kind = ORIEL_ACCESS_GET, .origin = INT32_MAX, .snapshot = window->since};
     struct oriel_access_extent extent = {.offset = offset, .len_bytes = len_bytes, .count = 1};
     if (history != 0)
         oriel_history_look(history, &access, &extent, 1, store_record, stored);
@@ -249,14 +249,14 @@ void oriel_promises_lock_held(struct oriel_checked *window, int32_t target, bool
                                   .op = no_check ? UNCHECKED : CHECKED,
                                   .flags = ORIEL_ACCESS_ALONE,
                                   .origin = oriel_order_rank(),
-                                  .moment = oriel_order_snapshot(),
+                                  .snapshot = oriel_order_snapshot(),
                                   .site = *site};
     struct oriel_access_extent extent = {.offset = target < 0 ? 0 : target,
                                          .len_bytes = target < 0 ? (uint64_t)window->n : 1,
                                          .count = 1};
     window->holds[target < 0 ? window->n : target] =
         oriel_part_add(history, &access, &extent, 1, nocheck_conflict_report, window);
-    oriel_order_snapshot_release(access.moment);
+    oriel_order_snapshot_release(access.snapshot);
 }
 
 void oriel_promises_lock_released(struct oriel_checked *window, int32_t target)

@@ -156,7 +156,7 @@ struct oriel_checked {
     bool all_unchecked; /* MPI_Win_lock_all had MPI_MODE_NOCHECK */
     bool known_all;     /* the entries of all exclusive locks were taken once for lock_all */
     struct oriel_conflict_place *places; /* the members, as closures of oriel_window_conflict */
-    struct oriel_window_target *ways;    /* to each member */
+    struct oriel_window_target *paths;   /* to each member */
     struct oriel_checked *next_kept;     /* list of windows that are freed but stay allocated */
 };
 

@@ -31,15 +31,15 @@ static struct {
     struct oriel_internode_question *question;
     size_t left_bytes;
     int32_t target;
-} ride;
+} lazy;
 
 void oriel_lazy_lock_begin(struct oriel_window *window, int32_t target,
                            struct oriel_internode_question *question)
 {
-    ride.window = window;
-    ride.question = question;
-    ride.left_bytes = ORIEL_LAZY_LOCK_BYTES;
-    ride.target = target;
+    lazy.window = window;
+    lazy.question = question;
+    lazy.left_bytes = ORIEL_LAZY_LOCK_BYTES;
+    lazy.target = target;
     oriel_lazy_lock_outstanding = 1;
 }
 
@@ -49,26 +49,27 @@ void oriel_lazy_lock_await(void)
         return;
     oriel_lazy_lock_outstanding = 0;
     enum oriel_status status =
-        oriel_internode_question_await(ride.window, ride.target, &ride.question);
+        oriel_internode_question_await(lazy.window, lazy.target, &lazy.question);
     if (status != ORIEL_OK) /* K3 */
-        oriel_internode_operation_failed(ride.window->far, status, 0, oriel_fail_message(), true);
+        oriel_internode_operation_failed(lazy.window->internode, status, 0, oriel_fail_message(),
+                                         true);
     if (status != ORIEL_OK) /* K3: RDMA is refused, too */
-        oriel_internode_flag_set(ride.window->far, ride.target, ORIEL_INTERNODE_LOCK_REFUSED);
-    free(ride.question);
+        oriel_internode_flag_set(lazy.window->internode, lazy.target, ORIEL_INTERNODE_LOCK_REFUSED);
+    free(lazy.question);
 }
 
-void oriel_lazy_lock_free(const struct oriel_internode *far)
+void oriel_lazy_lock_free(const struct oriel_internode *internode)
 {
-    if (oriel_lazy_lock_outstanding && ride.window->far == far) {
-        oriel_internode_question_abandon(ride.question);
+    if (oriel_lazy_lock_outstanding && lazy.window->internode == internode) {
+        oriel_internode_question_abandon(lazy.question);
         oriel_lazy_lock_outstanding = 0;
     }
 }
 
 static bool is_at(const struct oriel_window *window, int32_t target)
 {
-    return oriel_unlikely(oriel_lazy_lock_outstanding) && ride.window == window &&
-           (target < 0 || target == ride.target);
+    return oriel_unlikely(oriel_lazy_lock_outstanding) && lazy.window == window &&
+           (target < 0 || target == lazy.target);
 }
 
 void oriel_lazy_lock_await_at(const struct oriel_window *window, int32_t target)
@@ -85,8 +86,8 @@ void oriel_lazy_lock_before_message(const struct oriel_window *window, int32_t t
         return;
     for (unsigned i = 0; i < pieces; i++)
         len_bytes += data[i].iov_len;
-    if (len_bytes > ride.left_bytes)
+    if (len_bytes > lazy.left_bytes)
         oriel_lazy_lock_await(); /* K5 */
     else
-        ride.left_bytes -= len_bytes;
+        lazy.left_bytes -= len_bytes;
 }

@@ -16,8 +16,8 @@ static enum oriel_status check_internode_alive(const struct oriel_window *window
     struct oriel_net_peer *peer =
         atomic_load_explicit(&window->group->net_peers[win_rank], memory_order_acquire);
     char reason[300];
-    if (window->far != NULL &&
-        oriel_load_acquire(&window->far->uncounted) == (uint32_t)win_rank + 1)
+    if (window->internode != NULL &&
+        oriel_load_acquire(&window->internode->uncounted) == (uint32_t)win_rank + 1)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to count the posts and completes of rank %d",
                           (int)win_rank);
     if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
@@ -172,7 +172,7 @@ static enum oriel_status watch_internode_lock(const struct oriel_watched *watche
                                               bool no_readers)
 {
     const struct oriel_window *window = watched->window;
-    if (window->far == NULL || window->control_bases[target] == NULL)
+    if (window->internode == NULL || window->control_bases[target] == NULL)
         return ORIEL_OK;
     const struct oriel_control *control = oriel_window_control(window, target);
     int32_t lost = blocker_in_word(&control->remote_lost, no_readers);
@@ -200,7 +200,7 @@ enum oriel_status oriel_liveness_lock(void *context)
     const struct oriel_watched *watched = context;
     const struct oriel_window *window = watched->window;
     enum oriel_status status = watch_internode_lock(watched, watched->win_rank, false);
-    if (status == ORIEL_OK && window->far != NULL && watched->win_rank != window->rank)
+    if (status == ORIEL_OK && window->internode != NULL && watched->win_rank != window->rank)
         /* this process admits internode ranks to the lock */
         status = check_rank_serves(window, watched->win_rank);
     return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;
@@ -216,7 +216,7 @@ enum oriel_status oriel_liveness_lock_holders(void *context)
     struct oriel_watched *watched = context;
     enum oriel_status status = ORIEL_OK;
     for (int32_t i = 0;
-         i < watched->window->n && watched->window->far != NULL && status == ORIEL_OK; i++)
+         i < watched->window->n && watched->window->internode != NULL && status == ORIEL_OK; i++)
         status = watch_internode_lock(watched, i, true);
     if (status == ORIEL_OK)
         status = watch_blockers(watched, wants_exclusive);

@@ -100,6 +100,6 @@ void oriel_internode_window_break(struct oriel_window *window, int32_t rank)
     uint32_t whole = 0;
     if (atomic_compare_exchange_strong_explicit(&window->common->broken, &whole, (uint32_t)rank + 1,
                                                 memory_order_release, memory_order_relaxed) &&
-        window->far != NULL)
+        window->internode != NULL)
         oriel_internode_notify_lost(window, rank);
 }

@@ -242,25 +242,26 @@ enum oriel_status oriel_internode_check_serving(const struct oriel_window *windo
 static void leader_send_question(struct oriel_window *window, int32_t target,
                                  struct oriel_net_peer *leader)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *internode = window->internode;
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
-    if (far->asked != NULL)
+    if (internode->asked != NULL)
         return; /* one request at a time */
     if (question_send(window, node_of_target(window, target)->leader, leader, &head, oriel_net_ask,
-                      &far->asked) == ORIEL_OK)
-        far->asked_rank = target;
+                      &internode->asked) == ORIEL_OK)
+        internode->asked_rank = target;
 }
 
 struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *window, int32_t target)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *internode = window->internode;
     struct oriel_net_peer *leader = NULL;
     struct oriel_net_peer *peer = NULL;
-    if (far->asked != NULL && atomic_load_explicit(&far->asked->net.done, memory_order_acquire)) {
-        struct oriel_internode_question *question = far->asked;
-        far->asked = NULL;
-        (void)peer_open_from_reply(window, node_of_target(window, far->asked_rank), question,
-                                   far->asked_rank, &peer);
+    if (internode->asked != NULL &&
+        atomic_load_explicit(&internode->asked->net.done, memory_order_acquire)) {
+        struct oriel_internode_question *question = internode->asked;
+        internode->asked = NULL;
+        (void)peer_open_from_reply(window, node_of_target(window, internode->asked_rank), question,
+                                   internode->asked_rank, &peer);
     }
     if (peer_find(window, target, &leader, &peer) != ORIEL_OK)
         return NULL;
@@ -277,28 +278,28 @@ void oriel_internode_question_abandon(struct oriel_internode_question *question)
 
 void oriel_internode_peers_close(struct oriel_window *window)
 {
-    oriel_internode_question_abandon(window->far->asked);
-    window->far->asked = NULL;
+    oriel_internode_question_abandon(window->internode->asked);
+    window->internode->asked = NULL;
 }
 
 struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, int32_t rank)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *internode = window->internode;
     uint64_t key = (uint64_t)rank + 1;
-    struct oriel_pscw_counter *partner = oriel_hash_table_find(&far->partners, key);
+    struct oriel_pscw_counter *partner = oriel_hash_table_find(&internode->partners, key);
     if (partner != NULL)
         return partner;
     /* the program's thread and the agent's may run this concurrently */
-    pthread_mutex_lock(&far->mutex);
-    partner = oriel_hash_table_find(&far->partners, key);
-    if (partner == NULL && oriel_internode_has_spare_partner(far)) {
-        partner = far->spare_partner;
-        far->spare_partner = NULL;
+    pthread_mutex_lock(&internode->mutex);
+    partner = oriel_hash_table_find(&internode->partners, key);
+    if (partner == NULL && oriel_internode_has_spare_partner(internode)) {
+        partner = internode->spare_partner;
+        internode->spare_partner = NULL;
         atomic_init(&partner->peer, (uint32_t)key);
-        (void)oriel_hash_table_set(&far->partners, key, partner); /* room is reserved */
+        (void)oriel_hash_table_set(&internode->partners, key, partner); /* room is reserved */
         /* on failure the next call tries again */
-        (void)oriel_internode_has_spare_partner(far);
+        (void)oriel_internode_has_spare_partner(internode);
     }
-    pthread_mutex_unlock(&far->mutex);
+    pthread_mutex_unlock(&internode->mutex);
     return partner;
 }

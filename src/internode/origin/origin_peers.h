@@ -55,7 +55,7 @@ void oriel_internode_peers_close(struct oriel_window *window);
 
 /* Records a failed operation for the call that completes operations next, if it is the first or the
  * cause of others. number: of a request-based operation, or 0. */
-void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_status status,
+void oriel_internode_operation_failed(struct oriel_internode *internode, enum oriel_status status,
                                       uint64_t number, const char *text, bool is_cause);
 
 /* Implemented in lazy_lock.c.

@@ -55,39 +55,39 @@ enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t targ
     if (status != ORIEL_OK)
         return oriel_internode_send_status(status, target);
     oriel_delay();
-    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_SENT); /* F1 */
+    oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_SENT); /* F1 */
     return ORIEL_OK;
 }
 
-void oriel_internode_operation_failed(struct oriel_internode *far, enum oriel_status status,
+void oriel_internode_operation_failed(struct oriel_internode *internode, enum oriel_status status,
                                       uint64_t number, const char *text, bool is_cause)
 {
-    pthread_mutex_lock(&far->mutex);
-    if (far->failure == ORIEL_OK || is_cause) {
-        far->failure = status;
-        far->failure_number = number;
-        snprintf(far->failure_text, sizeof far->failure_text, "%s", text);
+    pthread_mutex_lock(&internode->mutex);
+    if (internode->failure == ORIEL_OK || is_cause) {
+        internode->failure = status;
+        internode->failure_number = number;
+        snprintf(internode->failure_text, sizeof internode->failure_text, "%s", text);
     }
-    pthread_mutex_unlock(&far->mutex);
+    pthread_mutex_unlock(&internode->mutex);
 }
 
 bool oriel_internode_reply_check(struct oriel_internode_request *request,
                                  const struct oriel_net_received *answer)
 {
-    struct oriel_internode *far = request->window->far;
+    struct oriel_internode *internode = request->window->internode;
     const struct oriel_internode_reply *reply = answer->head;
     if (request->is_rdma)
         return true;
     if (answer->head_bytes == ORIEL_INTERNODE_REPLY_OK_BYTES && reply->status == ORIEL_OK)
         return true;
-    char text[sizeof far->failure_text];
+    char text[sizeof internode->failure_text];
     bool whole = answer->head_bytes == sizeof *reply && reply->status != ORIEL_OK &&
                  reply->status < ORIEL_STATUS_COUNT;
     enum oriel_status status = whole ? (enum oriel_status)reply->status : ORIEL_E_OTHER;
     snprintf(text, sizeof text, "access to rank %d: %.*s", (int)request->target,
              (int)sizeof reply->text, whole ? reply->text : "a malformed reply");
     oriel_internode_operation_failed(
-        far, status, request->pending != NULL ? request->pending->number : 0, text, false);
+        internode, status, request->pending != NULL ? request->pending->number : 0, text, false);
     if (request->pending != NULL && request->pending->status == ORIEL_OK) {
         request->pending->status = status;
         memcpy(request->pending->text, text, sizeof text);
@@ -97,23 +97,23 @@ bool oriel_internode_reply_check(struct oriel_internode_request *request,
 
 /* Removes the open requests of a target, or of all for -1, from the window's list and returns
  * them. */
-static struct oriel_internode_request *take_open_requests(struct oriel_internode *far,
+static struct oriel_internode_request *take_open_requests(struct oriel_internode *internode,
                                                           int32_t target)
 {
     struct oriel_internode_request *taken = NULL;
-    pthread_mutex_lock(&far->mutex);
-    for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
+    pthread_mutex_lock(&internode->mutex);
+    for (struct oriel_internode_request **link = &internode->open; *link != NULL;) {
         struct oriel_internode_request *request = *link;
         if (target >= 0 && request->target != target) {
             link = &request->next;
             continue;
         }
         *link = request->next;
-        far->open_count--;
+        internode->open_count--;
         request->next = taken;
         taken = request;
     }
-    pthread_mutex_unlock(&far->mutex);
+    pthread_mutex_unlock(&internode->mutex);
     return taken;
 }
 
@@ -140,7 +140,7 @@ static enum oriel_status first_failure_raise(const struct first_failure *first)
 static void await_open(struct oriel_window *window, int32_t target, struct first_failure *first)
 {
     oriel_lazy_lock_await_at(window, target);
-    struct oriel_internode_request *request = take_open_requests(window->far, target);
+    struct oriel_internode_request *request = take_open_requests(window->internode, target);
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
@@ -152,22 +152,22 @@ static void await_open(struct oriel_window *window, int32_t target, struct first
     }
 }
 
-enum oriel_status oriel_internode_take_failure(struct oriel_internode *far)
+enum oriel_status oriel_internode_take_failure(struct oriel_internode *internode)
 {
-    char text[sizeof far->failure_text];
-    pthread_mutex_lock(&far->mutex);
-    enum oriel_status status = far->failure;
-    memcpy(text, far->failure_text, sizeof text);
-    far->failure = ORIEL_OK;
-    pthread_mutex_unlock(&far->mutex);
+    char text[sizeof internode->failure_text];
+    pthread_mutex_lock(&internode->mutex);
+    enum oriel_status status = internode->failure;
+    memcpy(text, internode->failure_text, sizeof text);
+    internode->failure = ORIEL_OK;
+    pthread_mutex_unlock(&internode->mutex);
     return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
 }
 
 /* With far->mutex held: removes requests whose replies have arrived, unless their peer is lost.
  * Returns how many are left. */
-static unsigned release_done_requests(struct oriel_internode *far)
+static unsigned release_done_requests(struct oriel_internode *internode)
 {
-    for (struct oriel_internode_request **link = &far->open; *link != NULL;) {
+    for (struct oriel_internode_request **link = &internode->open; *link != NULL;) {
         struct oriel_internode_request *request = *link;
         if (!atomic_load_explicit(&request->net.done, memory_order_acquire) ||
             request->net.status != ORIEL_OK) {
@@ -175,10 +175,10 @@ static unsigned release_done_requests(struct oriel_internode *far)
             continue;
         }
         *link = request->next;
-        far->open_count--;
+        internode->open_count--;
         oriel_rma_request_release(request);
     }
-    return far->open_count;
+    return internode->open_count;
 }
 
 static void request_begin(struct oriel_window *window, int32_t target, struct oriel_net_peer *peer,
@@ -193,18 +193,18 @@ static void request_begin(struct oriel_window *window, int32_t target, struct or
 static enum oriel_status request_sent(enum oriel_status status,
                                       struct oriel_internode_request *request, bool *many)
 {
-    struct oriel_internode *far = request->window->far;
+    struct oriel_internode *internode = request->window->internode;
     const int32_t target = request->target;
     *many = false;
     if (status != ORIEL_OK) {
         oriel_rma_request_detach(request);
         return oriel_internode_send_status(status, target);
     }
-    pthread_mutex_lock(&far->mutex);
-    request->next = far->open;
-    far->open = request;
-    *many = ++far->open_count > OPEN_MOST && release_done_requests(far) > OPEN_MOST;
-    pthread_mutex_unlock(&far->mutex);
+    pthread_mutex_lock(&internode->mutex);
+    request->next = internode->open;
+    internode->open = request;
+    *many = ++internode->open_count > OPEN_MOST && release_done_requests(internode) > OPEN_MOST;
+    pthread_mutex_unlock(&internode->mutex);
     return ORIEL_OK;
 }
 
@@ -227,11 +227,11 @@ static enum oriel_status await_open_requests(struct oriel_window *window, int32_
                                              bool reports)
 {
     struct first_failure first = {.status = ORIEL_OK};
-    pthread_mutex_lock(&window->far->flushing);
+    pthread_mutex_lock(&window->internode->flushing);
     await_open(window, target, &first);
     if (reports)
-        first_failure_record(&first, oriel_internode_take_failure(window->far));
-    pthread_mutex_unlock(&window->far->flushing);
+        first_failure_record(&first, oriel_internode_take_failure(window->internode));
+    pthread_mutex_unlock(&window->internode->flushing);
     return first_failure_raise(&first);
 }
 
@@ -251,7 +251,7 @@ enum oriel_status oriel_internode_send_request(struct oriel_window *window, int3
 static bool lock_is_refused(const struct oriel_window *window, int32_t target)
 {
     return oriel_unlikely(
-        atomic_load_explicit(&window->far->target_flags[target], memory_order_relaxed) &
+        atomic_load_explicit(&window->internode->target_flags[target], memory_order_relaxed) &
         ORIEL_INTERNODE_LOCK_REFUSED);
 }
 
@@ -277,7 +277,7 @@ enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t 
     if (status != ORIEL_OK)
         return oriel_internode_send_status(status, target);
     oriel_delay();
-    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_RDMA_SENT); /* F1 */
+    oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_RDMA_SENT); /* F1 */
     return ORIEL_OK;
 }
 
@@ -323,8 +323,8 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
     bool any = false;
     int32_t rank;
     *lacks = false;
-    while ((rank = oriel_internode_flag_take(window->far, target, ORIEL_INTERNODE_RDMA_SENT)) >=
-           0) { /* F2 */
+    while ((rank = oriel_internode_flag_take(window->internode, target,
+                                             ORIEL_INTERNODE_RDMA_SENT)) >= 0) { /* F2 */
         oriel_delay();
         enum oriel_status status = send_rdma_check(window, rank);
         if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
@@ -333,7 +333,7 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
         }
         first_failure_record(first, status);
         if (status == ORIEL_E_NO_MEM) {
-            oriel_internode_flag_set(window->far, rank, ORIEL_INTERNODE_RDMA_SENT);
+            oriel_internode_flag_set(window->internode, rank, ORIEL_INTERNODE_RDMA_SENT);
             *lacks = true;
             return any;
         }
@@ -349,23 +349,23 @@ static void ignore_reply_data(struct oriel_net_request *request,
 }
 
 /* A request that a lock preallocated for its unlock; NULL if there is none. */
-static struct oriel_internode_request *unlock_request_take(struct oriel_internode *far)
+static struct oriel_internode_request *unlock_request_take(struct oriel_internode *internode)
 {
-    pthread_mutex_lock(&far->mutex);
-    struct oriel_internode_request *request = far->unlock_requests;
+    pthread_mutex_lock(&internode->mutex);
+    struct oriel_internode_request *request = internode->unlock_requests;
     if (request != NULL)
-        far->unlock_requests = request->next;
-    pthread_mutex_unlock(&far->mutex);
+        internode->unlock_requests = request->next;
+    pthread_mutex_unlock(&internode->mutex);
     return request;
 }
 
-static void unlock_request_store(struct oriel_internode *far,
+static void unlock_request_store(struct oriel_internode *internode,
                                  struct oriel_internode_request *request)
 {
-    pthread_mutex_lock(&far->mutex);
-    request->next = far->unlock_requests;
-    far->unlock_requests = request;
-    pthread_mutex_unlock(&far->mutex);
+    pthread_mutex_lock(&internode->mutex);
+    request->next = internode->unlock_requests;
+    internode->unlock_requests = request;
+    pthread_mutex_unlock(&internode->mutex);
 }
 
 /* F3, or an unlock in its place. */
@@ -378,7 +378,7 @@ static enum oriel_status send_flush(struct oriel_window *window, int32_t target,
     if (status != ORIEL_OK)
         return status;
     struct oriel_internode_request *request =
-        kind == ORIEL_INTERNODE_UNLOCK ? unlock_request_take(window->far) : NULL;
+        kind == ORIEL_INTERNODE_UNLOCK ? unlock_request_take(window->internode) : NULL;
     if (request == NULL)
         request = calloc(1, sizeof *request);
     if (request == NULL)
@@ -394,14 +394,14 @@ static enum oriel_status flush_targets(struct oriel_window *window, int32_t targ
                                        enum oriel_internode_target_flag mark,
                                        enum oriel_internode_kind kind, bool *is_asked)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *internode = window->internode;
     struct first_failure first = {.status = ORIEL_OK};
-    pthread_mutex_lock(&far->flushing);
+    pthread_mutex_lock(&internode->flushing);
     bool lacks;
     if (send_rdma_checks(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
         await_open(window, target, &first); /* D1 */
     /* F2; nothing is sent after puts that may not have arrived */
-    int32_t rank = lacks ? -1 : oriel_internode_flag_take(far, target, mark);
+    int32_t rank = lacks ? -1 : oriel_internode_flag_take(internode, target, mark);
     if (kind == ORIEL_INTERNODE_UNLOCK && target >= 0 && !lacks)
         rank = target; /* also if another thread has flushed it */
     *is_asked = !lacks;
@@ -416,12 +416,12 @@ static enum oriel_status flush_targets(struct oriel_window *window, int32_t targ
         *is_asked = status != ORIEL_E_NO_MEM;
         /* this target and all that follow are still to be flushed */
         if (!*is_asked)
-            oriel_internode_flag_set(far, rank, mark);
-        rank = target < 0 && *is_asked ? oriel_internode_flag_take(far, -1, mark) : -1;
+            oriel_internode_flag_set(internode, rank, mark);
+        rank = target < 0 && *is_asked ? oriel_internode_flag_take(internode, -1, mark) : -1;
     }
     await_open(window, target, &first);
-    first_failure_record(&first, oriel_internode_take_failure(far));
-    pthread_mutex_unlock(&far->flushing);
+    first_failure_record(&first, oriel_internode_take_failure(internode));
+    pthread_mutex_unlock(&internode->flushing);
     return first_failure_raise(&first);
 }
 
@@ -434,11 +434,11 @@ enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t tar
 enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_t target)
 {
     struct first_failure first = {.status = ORIEL_OK};
-    pthread_mutex_lock(&window->far->flushing);
+    pthread_mutex_lock(&window->internode->flushing);
     bool lacks;
     (void)send_rdma_checks(window, target, &first, &lacks);
     await_open(window, target, &first);
-    pthread_mutex_unlock(&window->far->flushing);
+    pthread_mutex_unlock(&window->internode->flushing);
     return first_failure_raise(&first);
 }
 
@@ -469,7 +469,7 @@ static enum oriel_status send_lock(struct oriel_window *window, int32_t target,
     if (status == ORIEL_OK)
         status = by(window, target, peer, &head, question);
     if (status == ORIEL_OK)
-        unlock_request_store(window->far, unlock);
+        unlock_request_store(window->internode, unlock);
     else
         free(unlock);
     return status;
@@ -519,21 +519,22 @@ static enum oriel_status lock_all_acquire(struct oriel_window *window, int32_t t
     if (status != ORIEL_OK)
         return status;
     oriel_delay();
-    oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_LOCKED);
+    oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_LOCKED);
     if (is_followed)
-        oriel_internode_flag_set(window->far, target, ORIEL_INTERNODE_WRITER_WAITS); /* J2 */
+        oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_WRITER_WAITS); /* J2 */
     return ORIEL_OK;
 }
 
 void oriel_internode_lock_followed(struct oriel_window *window)
 {
-    pthread_mutex_lock(&window->far->entering);
-    for (int32_t rank = -1; (rank = oriel_internode_flag_next(
-                                 window->far, rank, ORIEL_INTERNODE_WRITER_WAITS)) >= 0;) { /* J3 */
-        (void)oriel_internode_flag_take(window->far, rank, ORIEL_INTERNODE_WRITER_WAITS);
+    pthread_mutex_lock(&window->internode->entering);
+    for (int32_t rank = -1;
+         (rank = oriel_internode_flag_next(window->internode, rank,
+                                           ORIEL_INTERNODE_WRITER_WAITS)) >= 0;) { /* J3 */
+        (void)oriel_internode_flag_take(window->internode, rank, ORIEL_INTERNODE_WRITER_WAITS);
         (void)lock_all_acquire(window, rank, ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     }
-    pthread_mutex_unlock(&window->far->entering);
+    pthread_mutex_unlock(&window->internode->entering);
 }
 
 enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted,
@@ -543,7 +544,7 @@ enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t ta
         flush_targets(window, target, ORIEL_INTERNODE_SENT,
                       trusted ? ORIEL_INTERNODE_FLUSH : ORIEL_INTERNODE_UNLOCK, is_given_back);
     if (*is_given_back && lock_is_refused(window, target))
-        (void)oriel_internode_flag_take(window->far, target, ORIEL_INTERNODE_LOCK_REFUSED);
+        (void)oriel_internode_flag_take(window->internode, target, ORIEL_INTERNODE_LOCK_REFUSED);
     return status;
 }
 
@@ -562,13 +563,13 @@ enum oriel_status oriel_internode_enter(struct oriel_window *window, int32_t tar
     enum oriel_status status = oriel_internode_peer(window, target, peer);
     uint32_t epoch = oriel_load_relaxed(&window->epoch);
     if (status != ORIEL_OK || !(epoch & ORIEL_EPOCH_LOCK_ALL) || (epoch & ORIEL_EPOCH_NOCHECK) ||
-        (atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
+        (atomic_load_explicit(&window->internode->target_flags[target], memory_order_acquire) &
          ORIEL_INTERNODE_LOCKED))
         return status;
-    pthread_mutex_lock(&window->far->entering); /* one thread acquires it */
-    if (!(atomic_load_explicit(&window->far->target_flags[target], memory_order_acquire) &
+    pthread_mutex_lock(&window->internode->entering); /* one thread acquires it */
+    if (!(atomic_load_explicit(&window->internode->target_flags[target], memory_order_acquire) &
           ORIEL_INTERNODE_LOCKED))
         status = lock_all_acquire(window, target, ORIEL_INTERNODE_WANTS_ALL);
-    pthread_mutex_unlock(&window->far->entering);
+    pthread_mutex_unlock(&window->internode->entering);
     return status;
 }

@@ -9,7 +9,7 @@
 /* The internode state of a window of n ranks, which other processes know by id; NULL without
  * memory. */
 struct oriel_internode *oriel_internode_make(uint64_t id, int32_t n);
-void oriel_internode_free(struct oriel_internode *far);
+void oriel_internode_free(struct oriel_internode *internode);
 
 /* The process of an internode rank. */
 enum oriel_status oriel_internode_peer(const struct oriel_window *window, int32_t target,
@@ -65,7 +65,7 @@ enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target);
 
 /* Returns and clears the failures that replies reported; so does each flush. */
-enum oriel_status oriel_internode_take_failure(struct oriel_internode *far);
+enum oriel_status oriel_internode_take_failure(struct oriel_internode *internode);
 
 /* Locks an internode target. unlock, and unlock_all for the targets that an operation locked, flush
  * as well. */
@@ -84,7 +84,7 @@ void oriel_lazy_lock_await(void);
 
 /* Frees the lazy lock of a window that ends inside the epoch. An outstanding request is left to the
  * net. */
-void oriel_lazy_lock_free(const struct oriel_internode *far);
+void oriel_lazy_lock_free(const struct oriel_internode *internode);
 
 /* At the beginning of lock_all, after its gate: acquires the locks of targets at which the previous
  * epoch kept an exclusive lock waiting. A failure is left to the first operation there. */
@@ -107,7 +107,7 @@ struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, 
 
 /* Preallocates the entry of the next partner, so it can be counted when memory is short; false
  * without memory. With far->mutex held, or before another thread has the window. */
-bool oriel_internode_has_spare_partner(struct oriel_internode *far);
+bool oriel_internode_has_spare_partner(struct oriel_internode *internode);
 
 /* All ranks of this node are at barrier number. Returns when the ranks of all other nodes are, or
  * when *lost_rank is lost. */
@@ -135,7 +135,7 @@ void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const str
 /* Sends a reply that refuses the request, with the thread's message. */
 void oriel_internode_reply_refusal(const struct oriel_net_requester *asker,
                                    enum oriel_status status);
-void oriel_internode_replies_close(struct oriel_internode *far);
+void oriel_internode_replies_close(struct oriel_internode *internode);
 
 /* Records that a message of this origin failed, with the thread's message, for the next reply to
  * it. */
@@ -168,8 +168,8 @@ void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank);
  * it. */
 void oriel_internode_reply_key(struct oriel_window *window,
                                const struct oriel_net_requester *asker);
-void oriel_internode_rdma_withdraw(struct oriel_internode *far);
-void oriel_internode_keys_close(struct oriel_internode *far);
+void oriel_internode_rdma_withdraw(struct oriel_internode *internode);
+void oriel_internode_keys_close(struct oriel_internode *internode);
 
 /* When the window is no longer served. */
 void oriel_internode_close(struct oriel_window *window);
@@ -180,8 +180,8 @@ static inline enum oriel_status oriel_internode_event_wait(const struct oriel_wi
                                                            uint32_t at_least,
                                                            const struct oriel_watch *watch)
 {
-    return oriel_unlikely(window->far != NULL) ? oriel_net_await_event(event, at_least, watch)
-                                               : oriel_event_wait(event, at_least, watch);
+    return oriel_unlikely(window->internode != NULL) ? oriel_net_await_event(event, at_least, watch)
+                                                     : oriel_event_wait(event, at_least, watch);
 }
 
 #endif

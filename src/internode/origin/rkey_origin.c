@@ -30,19 +30,19 @@ static void *ask_key(struct oriel_window *window, int32_t target, struct oriel_n
 struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target,
                                           struct oriel_net_peer *peer)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *internode = window->internode;
     const uint64_t at = (uint64_t)target + 1;
     if (window->flavour != ORIEL_FLAVOUR_ALLOCATE || !oriel_net_has_devices())
         return NULL;
-    void *key = oriel_hash_table_find(&far->keys, at);
+    void *key = oriel_hash_table_find(&internode->keys, at);
     if (key == NULL) {
-        pthread_mutex_lock(&far->entering); /* one thread requests it */
-        key = oriel_hash_table_find(&far->keys, at);
-        if (key == NULL && oriel_hash_table_reserve(&far->keys)) {
+        pthread_mutex_lock(&internode->entering); /* one thread requests it */
+        key = oriel_hash_table_find(&internode->keys, at);
+        if (key == NULL && oriel_hash_table_reserve(&internode->keys)) {
             key = ask_key(window, target, peer);
-            (void)oriel_hash_table_set(&far->keys, at, key); /* room is reserved */
+            (void)oriel_hash_table_set(&internode->keys, at, key); /* room is reserved */
         }
-        pthread_mutex_unlock(&far->entering);
+        pthread_mutex_unlock(&internode->entering);
     }
     return key == &none ? NULL : key;
 }
@@ -54,8 +54,8 @@ static void close_key(void *key, void *context)
         oriel_net_key_close(key);
 }
 
-void oriel_internode_keys_close(struct oriel_internode *far)
+void oriel_internode_keys_close(struct oriel_internode *internode)
 {
-    oriel_hash_table_visit(&far->keys, close_key, NULL);
-    oriel_hash_table_close(&far->keys);
+    oriel_hash_table_visit(&internode->keys, close_key, NULL);
+    oriel_hash_table_close(&internode->keys);
 }

@@ -106,10 +106,10 @@ enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending
                                          struct oriel_window *window)
 {
     if (window != NULL) {
-        pthread_mutex_lock(&window->far->mutex);
-        if (window->far->failure_number == pending->number)
-            window->far->failure = ORIEL_OK;
-        pthread_mutex_unlock(&window->far->mutex);
+        pthread_mutex_lock(&window->internode->mutex);
+        if (window->internode->failure_number == pending->number)
+            window->internode->failure = ORIEL_OK;
+        pthread_mutex_unlock(&window->internode->mutex);
     }
     return oriel_fail(pending->status, "%s", pending->text);
 }

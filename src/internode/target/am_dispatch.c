@@ -26,24 +26,24 @@ static unsigned given_up_count;
 
 bool oriel_am_dispatch_add(struct oriel_window *window)
 {
-    return oriel_hash_table_set(&windows, window->far->id, window);
+    return oriel_hash_table_set(&windows, window->internode->id, window);
 }
 
 void oriel_am_dispatch_remove(struct oriel_window *window)
 {
     pthread_mutex_lock(&serving);
-    oriel_hash_table_remove(&windows, window->far->id, window);
+    oriel_hash_table_remove(&windows, window->internode->id, window);
     oriel_internode_close(window);
     pthread_mutex_unlock(&serving);
 }
 
 void oriel_am_dispatch_record_death(struct oriel_window *window, int32_t dead)
 {
-    if (window->far == NULL)
+    if (window->internode == NULL)
         return;
     pthread_mutex_lock(&serving);
     unsigned place = given_up_count++ % GIVEN_UP;
-    given_up[place].id = window->far->id;
+    given_up[place].id = window->internode->id;
     given_up[place].dead = dead;
     pthread_mutex_unlock(&serving);
 }
@@ -152,7 +152,7 @@ static void message_serve(const struct oriel_net_requester *asker,
     struct oriel_window *window = oriel_hash_table_find(&windows, head->window);
     if (window == NULL)
         reply_gone(asker, head);
-    else if (!atomic_load_explicit(&window->far->is_finished, memory_order_acquire))
+    else if (!atomic_load_explicit(&window->internode->is_finished, memory_order_acquire))
         /* from a sender that ignores is_settled */
         reply_error(asker, head, ORIEL_E_WIN, "the window is not complete yet");
     else if (!sender_is_valid(window, head, from))

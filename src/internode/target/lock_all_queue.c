@@ -62,7 +62,7 @@ bool oriel_internode_share_is_followed(const struct oriel_window *window,
 
 struct oriel_internode_share *oriel_internode_share_join(struct oriel_window *window, bool in_turn)
 {
-    struct oriel_internode_share **link = &window->far->shares;
+    struct oriel_internode_share **link = &window->internode->shares;
     while (in_turn && *link != NULL &&
            oriel_internode_share_is_followed(window, *link)) /* J4, else J1 */
         link = &(*link)->next;
@@ -89,14 +89,14 @@ bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_inter
     return share->is_in;
 }
 
-uint32_t oriel_internode_shares_joins(const struct oriel_internode *far)
+uint32_t oriel_internode_shares_joins(const struct oriel_internode *internode)
 {
-    return far->shares == NULL ? 0 : far->shares->joins;
+    return internode->shares == NULL ? 0 : internode->shares->joins;
 }
 
 struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window)
 {
-    struct oriel_internode_share *first = window->far->shares;
+    struct oriel_internode_share *first = window->internode->shares;
     if (!oriel_internode_share_is_in(window, first))
         return NULL;
     first->members++;
@@ -108,7 +108,7 @@ void oriel_internode_share_leave(struct oriel_window *window, struct oriel_inter
 {
     if (--share->members > 0)
         return;
-    struct oriel_internode_share **link = &window->far->shares;
+    struct oriel_internode_share **link = &window->internode->shares;
     while (*link != share)
         link = &(*link)->next;
     *link = share->next;
@@ -116,11 +116,11 @@ void oriel_internode_share_leave(struct oriel_window *window, struct oriel_inter
     oriel_ticket_unlock(&window->control->lock, false);
 }
 
-void oriel_internode_shares_close(struct oriel_internode *far)
+void oriel_internode_shares_close(struct oriel_internode *internode)
 {
-    while (far->shares != NULL) {
-        struct oriel_internode_share *share = far->shares;
-        far->shares = share->next;
+    while (internode->shares != NULL) {
+        struct oriel_internode_share *share = internode->shares;
+        internode->shares = share->next;
         free(share);
     }
 }

@@ -21,11 +21,11 @@ bool oriel_internode_share_is_in(struct oriel_window *window, struct oriel_inter
 /* For a lock that has another position: joins the first position, if the epochs there hold the
  * lock; else returns NULL (J5). joins returns how many locks joined the first position that way. */
 struct oriel_internode_share *oriel_internode_share_join_first(struct oriel_window *window);
-uint32_t oriel_internode_shares_joins(const struct oriel_internode *far);
+uint32_t oriel_internode_shares_joins(const struct oriel_internode *internode);
 
 /* A holder of the position leaves. A lost origin never does, and the position stays in use. */
 void oriel_internode_share_leave(struct oriel_window *window, struct oriel_internode_share *share);
 
-void oriel_internode_shares_close(struct oriel_internode *far);
+void oriel_internode_shares_close(struct oriel_internode *internode);
 
 #endif

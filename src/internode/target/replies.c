@@ -24,7 +24,7 @@ static void send_answer(const struct oriel_net_requester *asker,
 
 static struct oriel_internode_refusal **find_refusal(struct oriel_window *window, int32_t from)
 {
-    struct oriel_internode_refusal **link = &window->far->refusals;
+    struct oriel_internode_refusal **link = &window->internode->refusals;
     while (*link != NULL && (*link)->from != from)
         link = &(*link)->next;
     return link;
@@ -33,7 +33,7 @@ static struct oriel_internode_refusal **find_refusal(struct oriel_window *window
 /* The failure that the next reply to this origin reports. */
 static enum oriel_status recorded_failure(const struct oriel_window *window, int32_t from)
 {
-    return (enum oriel_status)(window->far->refused[from] & ~ORIEL_INTERNODE_EPOCH_REFUSED);
+    return (enum oriel_status)(window->internode->refused[from] & ~ORIEL_INTERNODE_EPOCH_REFUSED);
 }
 
 void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
@@ -41,15 +41,15 @@ void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
 {
     if (recorded_failure(window, from) != ORIEL_OK)
         return; /* the first failure counts */
-    window->far->refused[from] |= (uint8_t)status;
+    window->internode->refused[from] |= (uint8_t)status;
     struct oriel_internode_refusal *refusal = calloc(1, sizeof *refusal);
     if (refusal == NULL)
         return; /* the next reply still reports the status */
     refusal->from = from;
     refusal->answer.status = status;
     snprintf(refusal->answer.text, sizeof refusal->answer.text, "%s", oriel_fail_message());
-    refusal->next = window->far->refusals;
-    window->far->refusals = refusal;
+    refusal->next = window->internode->refusals;
+    window->internode->refusals = refusal;
 }
 
 void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const struct iovec *data,
@@ -75,7 +75,7 @@ void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_r
         oriel_internode_reply_ok(asker, data, pieces);
         return;
     }
-    window->far->refused[from] &= ORIEL_INTERNODE_EPOCH_REFUSED;
+    window->internode->refused[from] &= ORIEL_INTERNODE_EPOCH_REFUSED;
     struct oriel_internode_refusal **link = find_refusal(window, from);
     struct oriel_internode_refusal *refusal = *link;
     if (refusal == NULL) {
@@ -89,11 +89,11 @@ void oriel_internode_reply(struct oriel_window *window, const struct oriel_net_r
     free(refusal);
 }
 
-void oriel_internode_replies_close(struct oriel_internode *far)
+void oriel_internode_replies_close(struct oriel_internode *internode)
 {
-    while (far->refusals != NULL) {
-        struct oriel_internode_refusal *refusal = far->refusals;
-        far->refusals = refusal->next;
+    while (internode->refusals != NULL) {
+        struct oriel_internode_refusal *refusal = internode->refusals;
+        internode->refusals = refusal->next;
         free(refusal);
     }
 }

@@ -6,19 +6,21 @@
 
 void oriel_internode_reply_key(struct oriel_window *window, const struct oriel_net_requester *asker)
 {
-    struct oriel_internode *far = window->far;
+    struct oriel_internode *internode = window->internode;
     struct iovec text = {NULL, 0};
-    if (far->exposed == NULL && !far->is_refused && window->flavour == ORIEL_FLAVOUR_ALLOCATE)
-        far->exposed = oriel_net_expose(window->base, window->targets[window->rank].size_bytes);
-    far->is_refused = far->exposed == NULL;
-    if (far->exposed != NULL)
-        text.iov_base = (void *)(uintptr_t)oriel_net_exposed_key(far->exposed, &text.iov_len);
+    if (internode->exposed == NULL && !internode->is_refused &&
+        window->flavour == ORIEL_FLAVOUR_ALLOCATE)
+        internode->exposed =
+            oriel_net_expose(window->base, window->targets[window->rank].size_bytes);
+    internode->is_refused = internode->exposed == NULL;
+    if (internode->exposed != NULL)
+        text.iov_base = (void *)(uintptr_t)oriel_net_exposed_key(internode->exposed, &text.iov_len);
     oriel_internode_reply_ok(asker, &text, text.iov_len > 0 ? 1 : 0);
 }
 
-void oriel_internode_rdma_withdraw(struct oriel_internode *far)
+void oriel_internode_rdma_withdraw(struct oriel_internode *internode)
 {
-    if (far->exposed != NULL)
-        oriel_net_unexpose(far->exposed);
-    far->exposed = NULL;
+    if (internode->exposed != NULL)
+        oriel_net_unexpose(internode->exposed);
+    internode->exposed = NULL;
 }

@@ -60,7 +60,7 @@ static bool lock_advance_shared(struct oriel_window *window, struct oriel_intern
 {
     if (oriel_internode_share_is_in(window, lock->share))
         return true;
-    if (lock->from != NOBODY && lock->share != window->far->shares &&
+    if (lock->from != NOBODY && lock->share != window->internode->shares &&
         now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
         lock_join_first(window, lock);
     return oriel_internode_share_is_in(window, lock->share);
@@ -122,7 +122,7 @@ static void lock_leave_gate(struct oriel_window *window, const struct oriel_inte
 static void lock_free(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
-    window->far->lazy_locks -= lock->is_lazy && lock->stage != STAGE_HELD;
+    window->internode->lazy_locks -= lock->is_lazy && lock->stage != STAGE_HELD;
     oriel_internode_deferred_drop(&lock->deferred);
     free(lock);
 }
@@ -132,7 +132,7 @@ static void lock_free(struct oriel_window *window, struct oriel_internode_lock *
 /* Publishes the holder, for waiters of this node to check. */
 static void holder_publish(struct oriel_window *window)
 {
-    const struct oriel_internode_lock *lock = window->far->locks;
+    const struct oriel_internode_lock *lock = window->internode->locks;
     while (lock != NULL && lock->stage != STAGE_HELD)
         lock = lock->next;
     uint32_t holder = lock == NULL ? 0
@@ -141,9 +141,9 @@ static void holder_publish(struct oriel_window *window)
     oriel_store_release(&window->control->remote_owner, holder);
 }
 
-static bool is_waited_for(const struct oriel_internode *far)
+static bool is_waited_for(const struct oriel_internode *internode)
 {
-    const struct oriel_internode_lock *lock = far->locks;
+    const struct oriel_internode_lock *lock = internode->locks;
     while (lock != NULL && lock->stage == STAGE_HELD)
         lock = lock->next;
     return lock != NULL;
@@ -152,10 +152,10 @@ static bool is_waited_for(const struct oriel_internode *far)
 /* Forgets a lost holder and returns; the next call continues with the others. */
 static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 {
-    if (now_ns - window->far->looked_ns < WATCH_NS || !is_waited_for(window->far))
+    if (now_ns - window->internode->looked_ns < WATCH_NS || !is_waited_for(window->internode))
         return;
-    window->far->looked_ns = now_ns;
-    for (const struct oriel_internode_lock *lock = window->far->locks; lock != NULL;
+    window->internode->looked_ns = now_ns;
+    for (const struct oriel_internode_lock *lock = window->internode->locks; lock != NULL;
          lock = lock->next) {
         struct oriel_net_peer *peer =
             lock->stage == STAGE_HELD ? oriel_internode_peer_known(window, lock->from) : NULL;
@@ -169,7 +169,7 @@ static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 /* Removes the lock that a rank holds here from the list; NULL if there is none. */
 static struct oriel_internode_lock *lock_take_held(struct oriel_window *window, int32_t from)
 {
-    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;
+    for (struct oriel_internode_lock **link = &window->internode->locks; *link != NULL;
          link = &(*link)->next) {
         struct oriel_internode_lock *lock = *link;
         if (lock->from == from && lock->stage == STAGE_HELD) {
@@ -232,7 +232,7 @@ static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
     }
     lock->stage = STAGE_HELD;
     waiting--;
-    window->far->lazy_locks -= lock->is_lazy;
+    window->internode->lazy_locks -= lock->is_lazy;
     holder_publish(window);
     lock_send_grant(window, lock);
     return &lock->next;
@@ -253,14 +253,14 @@ static void epoch_refuse(struct oriel_window *window, struct oriel_internode_loc
     if (lock->deferred.has_unlock)
         oriel_internode_reply_refusal(&lock->deferred.unlock, status);
     else if (lock->is_lazy)
-        window->far->refused[lock->from] |= ORIEL_INTERNODE_EPOCH_REFUSED;
+        window->internode->refused[lock->from] |= ORIEL_INTERNODE_EPOCH_REFUSED;
 }
 
 /* K2: executes the messages deferred for the first lock that is acquired now, and its unlock.
  *     Returns false if there is none. */
 static bool deferred_serve(struct oriel_window *window)
 {
-    struct oriel_internode_lock *lock = window->far->locks;
+    struct oriel_internode_lock *lock = window->internode->locks;
     while (lock != NULL && (lock->stage != STAGE_HELD ||
                             (lock->deferred.first == NULL && !lock->deferred.has_unlock)))
         lock = lock->next;
@@ -279,7 +279,7 @@ static bool deferred_serve(struct oriel_window *window)
 static void locks_advance(struct oriel_window *window, uint64_t now_ns)
 {
     bool at_gate = false;
-    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
+    for (struct oriel_internode_lock **link = &window->internode->locks; *link != NULL;) {
         struct oriel_internode_lock *lock = *link;
         if (lock->stage == STAGE_HELD) {
             link = &lock->next;
@@ -304,10 +304,10 @@ void oriel_internode_advance_locks(struct oriel_window *window)
     uint64_t now_ns = oriel_now_ns();
     watch_holders(window, now_ns);
     for (bool any = true; any;) {
-        const uint32_t lazy_locks_before = window->far->lazy_locks;
+        const uint32_t lazy_locks_before = window->internode->lazy_locks;
         locks_advance(window, now_ns);
         any = false;
-        while (window->far->lazy_locks != lazy_locks_before && deferred_serve(window))
+        while (window->internode->lazy_locks != lazy_locks_before && deferred_serve(window))
             any = true;
     }
 }
@@ -318,14 +318,14 @@ bool oriel_internode_has_waiting_locks(void)
 }
 
 /* Without memory returns the spare lock: an origin with a lazy lock could not ask again. */
-static struct oriel_internode_lock *lock_alloc(struct oriel_internode *far)
+static struct oriel_internode_lock *lock_alloc(struct oriel_internode *internode)
 {
     struct oriel_internode_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL) {
-        lock = far->spare_lock;
-        far->spare_lock = NULL;
-    } else if (far->spare_lock == NULL) {
-        far->spare_lock = calloc(1, sizeof *far->spare_lock);
+        lock = internode->spare_lock;
+        internode->spare_lock = NULL;
+    } else if (internode->spare_lock == NULL) {
+        internode->spare_lock = calloc(1, sizeof *internode->spare_lock);
     }
     return lock;
 }
@@ -333,7 +333,7 @@ static struct oriel_internode_lock *lock_alloc(struct oriel_internode *far)
 static void lock_request_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                                const struct oriel_internode_head *head)
 {
-    struct oriel_internode_lock *lock = lock_alloc(window->far);
+    struct oriel_internode_lock *lock = lock_alloc(window->internode);
     bool is_all =
         head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
     if (lock != NULL && is_all)
@@ -342,7 +342,7 @@ static void lock_request_serve(struct oriel_window *window, const struct oriel_n
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
         if (head->b != 0 && !is_all)
-            window->far->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */
+            window->internode->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */
         oriel_internode_reply_refusal(
             asker,
             oriel_fail(ORIEL_E_NO_MEM, "no memory for a lock at rank %d", (int)window->rank));
@@ -352,15 +352,16 @@ static void lock_request_serve(struct oriel_window *window, const struct oriel_n
     lock->from = head->from;
     lock->exclusive = head->a == ORIEL_INTERNODE_WANTS_EXCLUSIVE;
     lock->is_lazy = head->b != 0 && !is_all;
-    window->far->lazy_locks += lock->is_lazy;
+    window->internode->lazy_locks += lock->is_lazy;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
-    lock->joins = oriel_internode_shares_joins(window->far);
+    lock->joins = oriel_internode_shares_joins(window->internode);
     lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
     if (!lock->exclusive && lock->share == NULL)
         lock->place = oriel_ticket_enter_reader(&window->control->lock);
-    struct oriel_internode_lock **link = &window->far->locks; /* after those that arrived before */
+    struct oriel_internode_lock **link =
+        &window->internode->locks; /* after those that arrived before */
     while (*link != NULL)
         link = &(*link)->next;
     *link = lock;
@@ -376,15 +377,16 @@ static void epoch_refuse_message(struct oriel_window *window,
                                  const struct oriel_internode_head *head, bool is_asked)
 {
     if (head->kind == ORIEL_INTERNODE_UNLOCK)
-        window->far->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_EPOCH_REFUSED;
+        window->internode->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_EPOCH_REFUSED;
     if (is_asked)
         oriel_internode_reply_refusal(
             asker, oriel_fail(ORIEL_E_OTHER, "nothing was done, since the lock was refused"));
 }
 
-static struct oriel_internode_lock *lazy_lock_find(const struct oriel_internode *far, int32_t from)
+static struct oriel_internode_lock *lazy_lock_find(const struct oriel_internode *internode,
+                                                   int32_t from)
 {
-    struct oriel_internode_lock *lock = far->lazy_locks == 0 ? NULL : far->locks;
+    struct oriel_internode_lock *lock = internode->lazy_locks == 0 ? NULL : internode->locks;
     while (lock != NULL && (lock->from != from || !lock->is_lazy || lock->stage == STAGE_HELD))
         lock = lock->next;
     return lock;
@@ -402,11 +404,11 @@ bool oriel_internode_defers(struct oriel_window *window, const struct oriel_net_
 {
     if (!kind_is_of_epoch(head->kind))
         return false;
-    if (oriel_unlikely(window->far->refused[head->from] & ORIEL_INTERNODE_EPOCH_REFUSED)) {
+    if (oriel_unlikely(window->internode->refused[head->from] & ORIEL_INTERNODE_EPOCH_REFUSED)) {
         epoch_refuse_message(window, asker, head, is_asked);
         return true;
     }
-    struct oriel_internode_lock *lock = lazy_lock_find(window->far, head->from);
+    struct oriel_internode_lock *lock = lazy_lock_find(window->internode, head->from);
     if (lock == NULL)
         return false;
     enum oriel_status status =
@@ -427,7 +429,7 @@ static void count_partner(struct oriel_window *window, const struct oriel_intern
         oriel_event_signal(head->kind == ORIEL_INTERNODE_POST ? &partner->posts
                                                               : &partner->completes);
     else
-        oriel_store_release(&window->far->uncounted,
+        oriel_store_release(&window->internode->uncounted,
                             (uint32_t)head->from + 1); /* a waiter for it fails (liveness.c) */
 }
 
@@ -472,7 +474,7 @@ static void lost_holder_publish(struct oriel_window *window,
 
 void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)
 {
-    for (struct oriel_internode_lock **link = &window->far->locks; *link != NULL;) {
+    for (struct oriel_internode_lock **link = &window->internode->locks; *link != NULL;) {
         struct oriel_internode_lock *lock = *link;
         if (lock->from != rank) {
             link = &lock->next;
@@ -491,9 +493,9 @@ void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)
 void oriel_internode_close(struct oriel_window *window)
 {
     uint32_t dead = window->control == NULL ? 0 : oriel_load_relaxed(&window->control->abandoned);
-    while (window->far->locks != NULL) {
-        struct oriel_internode_lock *lock = window->far->locks;
-        window->far->locks = lock->next;
+    while (window->internode->locks != NULL) {
+        struct oriel_internode_lock *lock = window->internode->locks;
+        window->internode->locks = lock->next;
         if (lock->stage != STAGE_HELD && dead != 0)
             epoch_refuse(window, lock,
                          oriel_fail(ORIEL_E_PEER,
@@ -504,11 +506,11 @@ void oriel_internode_close(struct oriel_window *window)
         lock_free(window, lock);
     }
     if (dead == 0)
-        oriel_internode_rdma_withdraw(window->far);
-    else if (window->far->exposed != NULL)
+        oriel_internode_rdma_withdraw(window->internode);
+    else if (window->internode->exposed != NULL)
         /* not freed: other ranks may still put, and RDMA reaches it until the net stops */
         window->memory_offset = -1;
-    oriel_internode_shares_close(window->far);
-    oriel_internode_replies_close(window->far);
+    oriel_internode_shares_close(window->internode);
+    oriel_internode_replies_close(window->internode);
     oriel_internode_peers_close(window);
 }

@@ -186,7 +186,7 @@ static struct oriel_observed *observed_create(struct oriel_window *window, int n
     observed->first = observed;
     observed->window = window;
     observed->n = (uint32_t)n;
-    observed->is_quick = window != NULL && window->far == NULL && !window->by_agent;
+    observed->is_quick = window != NULL && window->internode == NULL && !window->by_agent;
     for (int i = 0; i < n; i++)
         observed->paths[i] = oriel_observed_path_to(window, i);
     return observed;

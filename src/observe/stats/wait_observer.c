@@ -30,7 +30,7 @@ static void attribute_wait(const struct oriel_observed *observed, enum oriel_cou
  * each. */
 static uint32_t barriers_of(const struct oriel_window *window)
 {
-    return window->arrivals / ((uint32_t)window->here + (window->far != NULL));
+    return window->arrivals / ((uint32_t)window->here + (window->internode != NULL));
 }
 
 void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns)

@@ -199,7 +199,7 @@ static void draw_conflict(struct oriel_conflict *conflict)
         conflict->earlier.origin = (int32_t)input_word(&input);
     conflict->offset = how % 16 == 1 ? (int64_t)input_word(&input) : input_byte(&input);
     conflict->len_bytes = how % 16 == 2 ? input_word(&input) : 1;
-    *(uint8_t *)&conflict->beside = how % 16 == 3 ? input_byte(&input) : 0;
+    *(uint8_t *)&conflict->alias = how % 16 == 3 ? input_byte(&input) : 0;
 }
 
 static void draw_note(struct oriel_member_state_answer *answer)
@@ -270,14 +270,14 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
     REQUIRE(conflict->earlier.origin >= 0 && conflict->earlier.origin < WORLD &&
             conflict->later.origin == OWN);
     REQUIRE(conflict->offset + (int64_t)conflict->len_bytes > 0 &&
-            (conflict->beside == 0 || conflict->beside == 1));
+            (conflict->alias == 0 || conflict->alias == 1));
     look_at(conflict, sizeof *conflict);
 }
 
 static void use_part(oriel_shm_offset part)
 {
     const struct oriel_access access = {
-        .kind = ORIEL_ACCESS_PUT, .origin = OWN, .moment = ORIEL_SNAPSHOT_LIVE, .site = {.call = 1}};
+        .kind = ORIEL_ACCESS_PUT, .origin = OWN, .snapshot = ORIEL_SNAPSHOT_LIVE, .site = {.call = 1}};
     const struct oriel_access_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
     switch (input_byte(&input) % 5) {
     case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;

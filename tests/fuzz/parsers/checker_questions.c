@@ -306,7 +306,7 @@ static void access_here(struct input *input, oriel_shm_offset history)
     const oriel_shm_offset moment = oriel_order_snapshot();
     struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5),
                                   .origin = OWN,
-                                  .moment = moment,
+                                  .snapshot = moment,
                                   .issued = oriel_order_now(),
                                   .site = {.call = 1, .address = input_byte(input)}};
     const struct oriel_access_extent extent = {

@@ -280,9 +280,9 @@ static void open_window(bool is_dynamic)
                                    .base = exposed,
                                    .flavour =
                                        is_dynamic ? ORIEL_FLAVOUR_DYNAMIC : ORIEL_FLAVOUR_ALLOCATE};
-    window.far = oriel_internode_make(WINDOW_ID, RANKS);
-    REQUIRE(window.far != NULL && oriel_am_dispatch_add(&window));
-    atomic_store(&window.far->is_finished, true);
+    window.internode = oriel_internode_make(WINDOW_ID, RANKS);
+    REQUIRE(window.internode != NULL && oriel_am_dispatch_add(&window));
+    atomic_store(&window.internode->is_finished, true);
 }
 
 /* --- messages --- */
@@ -480,7 +480,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     }
     lose();
     oriel_am_dispatch_remove(&window);
-    oriel_internode_free(window.far);
+    oriel_internode_free(window.internode);
     for (unsigned i = 0; i < count; i++)
         REQUIRE(is_answered(&due[i], answers[i]));
     return 0;

@@ -69,8 +69,8 @@ static void open_window(void)
                                    .common = common,
                                    .group = &group,
                                    .flavour = ORIEL_FLAVOUR_ALLOCATE};
-    window.far = oriel_internode_make(WINDOW_ID, RANKS);
-    REQUIRE(window.far != NULL);
+    window.internode = oriel_internode_make(WINDOW_ID, RANKS);
+    REQUIRE(window.internode != NULL);
 }
 /* --- buffers: the gaps between elements stay unchanged --- */
 
@@ -342,7 +342,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     for (int i = 0; i < PENDING_MOST; i++)
         REQUIRE(!is_pending[i]);
     oriel_internode_peers_close(&window);
-    oriel_internode_free(window.far);
+    oriel_internode_free(window.internode);
     replies_close();
     return 0;
 }

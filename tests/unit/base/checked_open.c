@@ -33,8 +33,7 @@ static bool memory_opens(int fd, int *reason)
     assert_int_equal(somebody_opened, opened >= 0);
     if (opened >= 0)
         close(opened);
-    int again =
-        open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch detects a real open */
+    int again = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch detects a real open */
     assert_true(again >= 0 && opened_since(watch));
     close(again);
     close(watch);

@@ -126,7 +126,7 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
     assert_true(oriel_tls_cache_is_valid());
     assert_int_equal(oriel_tls_cache.window_key, ORIEL_TLS_CACHE_NO_KEY);
     oriel_tls_cache_set_window(before, 1, &window,
-                                0); /* looked up before the free: cached, but invalid */
+                               0); /* looked up before the free: cached, but invalid */
     assert_false(oriel_tls_cache_is_valid());
 }
 

@@ -145,9 +145,8 @@ static int failed_in_demand(void)
     failed |= naps > 90 ? 0 : 4; /* and most of the next ones at once */
     for (int i = 0; i < 1000; i++)
         wait_played(300, 1);
-    failed |= machine.sleeps == 0 && machine.yields == 1
-                  ? 0
-                  : 8; /* but not forever, if yields help */
+    failed |=
+        machine.sleeps == 0 && machine.yields == 1 ? 0 : 8; /* but not forever, if yields help */
     return failed;
 }
 

@@ -388,7 +388,7 @@ static unsigned locks_answered;
 static unsigned refusals;
 
 void oriel_internode_reply_ok(const struct oriel_net_requester *asker, const struct iovec *data,
-                                 unsigned pieces)
+                              unsigned pieces)
 {
     (void)asker, (void)data, (void)pieces;
     locks_answered++;
@@ -472,7 +472,7 @@ static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state
     struct oriel_internode far = {.refused = refused};
     (void)state;
     wire_open(ORIEL_MECHANISM_DIRECT);
-    wire.there.far = &far;
+    wire.there.internode = &far;
     wire.there.control = &control;
     wire.there.common = &common;
     locks_answered = refusals = 0;

@@ -141,7 +141,7 @@ static void who_tells_a_failure_spares_the_flush_that_alone(void **state)
 {
     (void)state;
     struct oriel_internode far = {.mutex = PTHREAD_MUTEX_INITIALIZER, .failure = ORIEL_E_RANGE};
-    struct oriel_window window = {.far = &far};
+    struct oriel_window window = {.internode = &far};
     struct oriel_rma_request pending;
     oriel_rma_request_begin(&pending, 3);
     oriel_rma_request_sent(&pending);

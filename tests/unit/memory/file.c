@@ -185,8 +185,7 @@ static void large_blocks_are_reserved_and_punched_out(void **state)
     struct block block = {.len_bytes = 24 * MIB};
     uint64_t before_bytes = held_bytes();
     assert_int_equal(oriel_file_alloc(block.len_bytes, 64, &block.offset), ORIEL_OK);
-    assert_true(held_bytes() >=
-                before_bytes + block.len_bytes); /* before the first access to it */
+    assert_true(held_bytes() >= before_bytes + block.len_bytes); /* before the first access to it */
     memset(oriel_file_base() + block.offset, 7, block.len_bytes);
     assert_true(oriel_file_free(block.offset));
     assert_int_equal(held_bytes(), before_bytes);
@@ -257,8 +256,7 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     for (int i = 0; i < SMALL;
          i++) { /* nor is it made into a slab: small blocks are zero for every caller */
         small[i].len_bytes = 31 << 10;
-        assert_int_equal(oriel_file_alloc_mem(small[i].len_bytes, 64, &small[i].offset),
-                         ORIEL_OK);
+        assert_int_equal(oriel_file_alloc_mem(small[i].len_bytes, 64, &small[i].offset), ORIEL_OK);
         assert_true(all_are(&small[i], 0));
     }
     for (int i = 0; i < SMALL; i++) {

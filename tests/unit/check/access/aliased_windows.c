@@ -23,7 +23,8 @@ static void make_both(int rank)
     both[1] = shared(rank, oriel_history_make);
     if (rank == 0)
         oriel_history_add_alias((struct oriel_history_bytes){both[0], 0},
-                             (struct oriel_history_bytes){both[1], SHIFT}, (uint64_t)PAGES * WIDE);
+                                (struct oriel_history_bytes){both[1], SHIFT},
+                                (uint64_t)PAGES * WIDE);
     team_meet();
 }
 
@@ -148,10 +149,10 @@ static void use_both(int rank)
     EXPECT(add(both[1], 1, ORIEL_ACCESS_PUT, 100, 8).count ==
            0); /* other bytes: the shift counts there */
     struct last last = add(both[1], 1, ORIEL_ACCESS_PUT, SHIFT + 104, 4);
-    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == SHIFT + 104 &&
+    EXPECT(last.count == 1 && last.conflict.alias && last.conflict.offset == SHIFT + 104 &&
            last.conflict.len_bytes == 4);
     last = add(both[0], 0, ORIEL_ACCESS_PUT, 108, 600); /* long, and back */
-    EXPECT(last.count == 1 && last.conflict.beside && last.conflict.offset == 108 &&
+    EXPECT(last.count == 1 && last.conflict.alias && last.conflict.offset == 108 &&
            last.conflict.len_bytes == 8);
     /* A load or store is already in all histories of its bytes. */
     EXPECT(add(both[0], 0, ORIEL_ACCESS_STORE, 2000, 8).count == 0);

@@ -98,8 +98,7 @@ static void leave_the_last(int rank)
         put_and_complete(history, rank, 0, LAST);
         right &= bytes_of(history) == least + sizeof(struct oriel_cell);
         oriel_history_complete(history, rank, group, oriel_order_now());
-        put_and_complete(history, rank, 0,
-                         LAST - 2); /* the rest of the one before it stays, too */
+        put_and_complete(history, rank, 0, LAST - 2); /* the rest of the one before it stays, too */
         right &= bytes_of(history) == least;
         right &= put(history, rank, LAST, 1) == 0;
         complete(history, rank);

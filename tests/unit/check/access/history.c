@@ -108,7 +108,7 @@ static struct oriel_access draw_access(void)
         access.group = ORIEL_ACCESS_GROUP | below(8);
         access.op = access.element = access.flags = 0;
     }
-    access.moment = moment_of(access.origin);
+    access.snapshot = moment_of(access.origin);
     if (buffers)
         return access;
     if (access.kind <= ORIEL_ACCESS_STORE && below(2) == 0)
@@ -141,7 +141,7 @@ static void add_to_both(oriel_shm_offset history)
     assert_int_equal(seen->ticket != 0, seen->access.complete == ORIEL_TICK_PENDING);
     if (seen->access.group != 0)
         assert_int_equal(seen->ticket, seen->access.group);
-    seen->access.moment = 0;
+    seen->access.snapshot = 0;
     model_count++;
 }
 
@@ -256,7 +256,7 @@ static struct oriel_access access_by(int origin, enum oriel_access_kind kind)
     return (struct oriel_access){.kind = (uint8_t)kind,
                                  .op = ORIEL_OPERATOR_SUM,
                                  .origin = origin,
-                                 .moment = moment_of(origin),
+                                 .snapshot = moment_of(origin),
                                  .site = {1, (uint32_t)origin, 0, 0}};
 }
 
@@ -402,8 +402,7 @@ static void long_histories_are_shortened_without_false_blame(void **state)
     (void)state;
     oriel_shm_offset history = fresh();
     counted = 0;
-    for (int i = 0; i < 200000;
-         i++) { /* each with its own number, which all but rank 3 know */
+    for (int i = 0; i < 200000; i++) { /* each with its own number, which all but rank 3 know */
         put(history, 1, i * 8, 8, never, NULL);
         oriel_history_complete(history, 1, 0, clocks[1][1]);
         message(1, 2);

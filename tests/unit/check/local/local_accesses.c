@@ -97,7 +97,7 @@ static uint64_t put_by(int origin, int64_t offset, uint64_t len_bytes)
 {
     struct oriel_access access = {.kind = ORIEL_ACCESS_PUT,
                                   .origin = origin,
-                                  .moment = moment_of(origin),
+                                  .snapshot = moment_of(origin),
                                   .site = {77, (uint32_t)origin, 1, 0}};
     return oriel_history_add(history, &access,
                              &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, remember,
@@ -250,7 +250,7 @@ static void memory_of_two_windows_is_told_to_both(void **state)
     store(&memory[9], "a");
     put_by(0, 72, 4);
     assert_int_equal(window.count, 1);
-    struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .moment = moment_of(0)};
+    struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .snapshot = moment_of(0)};
     oriel_history_add(second, &access, &(struct oriel_access_extent){1012, 4, 1, 0}, 1, remember,
                       &other);
     assert_int_equal(other.count, 1);

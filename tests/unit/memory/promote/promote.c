@@ -46,8 +46,7 @@ static void heap_memory_is_shared_and_private_again(void **state)
     assert_non_null(memory);
     check_range(memory, 100 * PAGE, how);
     free(memory);
-    memory = aligned_alloc(
-        PAGE, 8 * PAGE); /* below malloc's mmap threshold: in the heap proper */
+    memory = aligned_alloc(PAGE, 8 * PAGE); /* below malloc's mmap threshold: in the heap proper */
     assert_non_null(memory);
     check_range(memory, 8 * PAGE, how);
     free(memory);

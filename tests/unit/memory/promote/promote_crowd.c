@@ -243,7 +243,6 @@ int main(void)
         cmocka_unit_test(also_while_it_blocks_all_signals),
         cmocka_unit_test(also_before_it_ran_for_the_first_time),
     };
-    setenv("CMOCKA_TEST_ABORT", "1",
-           1); /* threads of a failed case would continue in the next */
+    setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a failed case would continue in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -23,8 +23,7 @@ static void advised_and_locked_memory_is_refused(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
-    assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE),
-                     0); /* sanitizers disable libc's */
+    assert_int_equal(syscall(SYS_mlock, memory + PAGE, PAGE), 0); /* sanitizers disable libc's */
     assert_refused(memory, 4 * PAGE, how, "locked by mlock");
     assert_int_equal(syscall(SYS_munlock, memory, 4 * PAGE), 0);
     assert_int_equal(madvise(memory, 4 * PAGE, MADV_DONTFORK), 0);

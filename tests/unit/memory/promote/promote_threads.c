@@ -406,7 +406,6 @@ int main(void)
         {"threads_promote_overlapping_ranges", threads_promote_overlapping_ranges, NULL, NULL,
          &protect},
     };
-    setenv("CMOCKA_TEST_ABORT", "1",
-           1); /* threads of a failed case would continue in the next */
+    setenv("CMOCKA_TEST_ABORT", "1", 1); /* threads of a failed case would continue in the next */
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

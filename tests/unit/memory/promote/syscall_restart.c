@@ -257,9 +257,9 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
 static bool goes_on(int number, uintptr_t first, uintptr_t second)
 {
     const struct oriel_syscall seen = {.number = number,
-                                    .arguments = {first, second},
-                                    .stack = (uintptr_t)&number,
-                                    .next = (uintptr_t)goes_on};
+                                       .arguments = {first, second},
+                                       .stack = (uintptr_t)&number,
+                                       .next = (uintptr_t)goes_on};
     ucontext_t context = {.uc_flags = 0};
     greg_t *now = context.uc_mcontext.gregs;
     now[REG_RIP] = (greg_t)seen.next;
