@@ -20,9 +20,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import mutation  # noqa: E402
 from mutants_agents import AGENTS
-from mutants_far import FAR
+from mutants_internode import INTERNODE
 from mutants_locks import LOCKS
-from mutants_machine import MACHINE
+from mutants_node import NODE
 
 LIMIT_S = 5  # per team of a mutated program; a hang counts as a failure
 ATTEMPTS = 16  # the delays are random: a mutant may pass once
@@ -37,10 +37,10 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c", "updating.c")
 # left out if UCX's headers are missing
-NET_PROGRAMS = ("net", "net_help", "net_edges", "net_deaths", "far", "far_threads", "far_locks", "far_ride",
-                "far_lock_all", "far_patience", "far_counts", "far_epochs", "far_deaths", "far_lock_deaths")
-PROGRAMS = ("event", "barrier", "board", "ticket", "gate", "gate_joins", "lock", "pscw", "partners", "mutex", "singles", "regions", "faults",
-            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "writers", "writers_deaths", "copies", "discard")
+NET_PROGRAMS = ("net", "net_caller_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
+                "lock_all_queue", "internode_patience", "internode_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
+PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "faults",
+            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without none.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
@@ -48,7 +48,7 @@ if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
 
 # Each row: (file, [(text, replacement), ...], program, test, the removed property)
-MUTANTS = MACHINE + LOCKS + AGENTS + FAR
+MUTANTS = NODE + LOCKS + AGENTS + INTERNODE
 
 
 class Failure(Exception):

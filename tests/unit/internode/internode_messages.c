@@ -86,7 +86,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
 }
 
 /* One request, and no message that a flush would have to confirm. So with its flush it needs one
- * round trip, like a get (tests/protocol/far_counts.c). */
+ * round trip, like a get (tests/protocol/internode_counts.c). */
 static void expect_one_question(enum oriel_status status, enum oriel_internode_kind kind)
 {
     assert_int_equal(status, ORIEL_OK);

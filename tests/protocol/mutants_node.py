@@ -1,7 +1,7 @@
 """Mutants of waits, barriers, the rendezvous, identities and memory on one node.
 
 mutants.py describes a row."""
-MACHINE = [
+NODE = [
     ("base/wait.c", [("syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);", "(void)word;")],
      "event", "event_w2_wakes_all_sleepers", "W2: a wake that wakes nothing"),
     ("base/wait.c", [("FUTEX_WAKE, INT_MAX,", "FUTEX_WAKE, 1,")],
@@ -37,51 +37,51 @@ MACHINE = [
                         ("memory_order_seq_cst) + 1; /* N2 */",
                          "memory_order_seq_cst) + 1;\n    oriel_delay();\n"
                          "    memcpy(record_slot(rendezvous, rendezvous->rank), record, len_bytes);")],
-     "board", "board_n3_concludes_from_every_record", "N1 before N2: a record is written before its rank arrives"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "N1 before N2: a record is written before its rank arrives"),
     ("create/shm_rendezvous.c", [("    rendezvous->side ^= 1;\n", "")],
-     "board", "board_records_stay_until_the_next_meeting", "N1: sides alternate"),
+     "shm_rendezvous", "board_records_stay_until_the_next_meeting", "N1: sides alternate"),
     ("create/shm_rendezvous.c", [("    uint32_t turn = oriel_load_acquire(&words->turn.value);\n    oriel_delay();\n", ""),
                         ("memory_order_seq_cst) + 1; /* N2 */",
                          "memory_order_seq_cst) + 1;\n    oriel_delay();\n"
                          "    uint32_t turn = oriel_load_acquire(&words->turn.value);")],
-     "board", "board_n3_concludes_from_every_record", "the turn is read before N2"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "the turn is read before N2"),
     ("create/shm_rendezvous.c", [("    uint32_t arrived = atomic_fetch_add_explicit(&words->arrived, 1, memory_order_seq_cst) + 1; "
                          "/* N2 */",
                          "    uint32_t arrived = oriel_load_relaxed(&words->arrived) + 1;\n    oriel_delay();\n"
                          "    oriel_store_relaxed(&words->arrived, arrived);")],
-     "board", "board_n3_concludes_from_every_record", "N2: read and count are one step"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "N2: read and count are one step"),
     ("create/shm_rendezvous.c", [("if (arrived == (uint32_t)rendezvous->group->n) {", "if (arrived + 1 >= (uint32_t)rendezvous->group->n) {")],
-     "board", "board_n3_concludes_from_every_record", "N3: the last arrival concludes, not the last but one"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "N3: the last arrival concludes, not the last but one"),
     ("create/shm_rendezvous.c", [("        oriel_store_relaxed(&words->verdict, *verdict); /* N3 */\n", ""),
                         ("        oriel_event_signal(&words->turn); /* N4 */\n",
                          "        oriel_event_signal(&words->turn);\n        oriel_delay();\n"
                          "        oriel_store_relaxed(&words->verdict, *verdict);\n")],
-     "board", "board_n3_concludes_from_every_record", "N3 before N4: the conclusion is stored before the turn advances"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "N3 before N4: the conclusion is stored before the turn advances"),
     ("create/shm_rendezvous.c", [("        oriel_store_relaxed(&words->arrived, 0);\n", ""),
                         ("        oriel_event_signal(&words->turn); /* N4 */\n",
                          "        oriel_event_signal(&words->turn);\n        oriel_delay();\n"
                          "        oriel_store_relaxed(&words->arrived, 0);\n")],
-     "board", "board_n3_concludes_from_every_record", "N4: the counter is reset before the turn advances"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "N4: the counter is reset before the turn advances"),
     ("create/shm_rendezvous.c", [("        oriel_event_signal(&words->turn); /* N4 */\n",
                          "        oriel_store_release(&words->turn.value, turn + 1);\n")],
-     "board", "board_n4_wakes_sleepers", "N4 wakes sleepers"),
+     "shm_rendezvous", "board_n4_wakes_sleepers", "N4 wakes sleepers"),
     ("create/shm_rendezvous.c", [("ORIEL_WAIT_NOT_EQUAL,", "ORIEL_WAIT_EQUAL,")],
-     "board", "board_n3_concludes_from_every_record", "N5: a rank waits for N4"),
+     "shm_rendezvous", "board_n3_concludes_from_every_record", "N5: a rank waits for N4"),
     ("create/shm_rendezvous.c", [("    if (any_rank_left(rendezvous))\n        return rank_left_error(rendezvous); /* oriel_wait looks at the turn after "
                          "this */\n", "")],
-     "board", "board_n6_meetings_end_for_all_or_for_none", "N6: a wait for a rank that has left reports that"),
+     "shm_rendezvous", "board_n6_meetings_end_for_all_or_for_none", "N6: a wait for a rank that has left reports that"),
     ("create/shm_rendezvous.c", [("    else if (status == ORIEL_E_PEER)\n", "    else\n")],
-     "board", "board_n6_meetings_end_for_all_or_for_none", "N6: a rank that arrived after another left changes nothing"),
+     "shm_rendezvous", "board_n6_meetings_end_for_all_or_for_none", "N6: a rank that arrived after another left changes nothing"),
     ("create/shm_rendezvous.c", [("        oriel_store_release(&words->broken, 1);\n", "        return status;\n")],
-     "board", "killed_rank_is_reported_by_a_meeting", "a meeting that a rank has abandoned ends for no rank"),
+     "shm_rendezvous", "killed_rank_is_reported_by_a_meeting", "a meeting that a rank has abandoned ends for no rank"),
     ("create/shm_rendezvous.c", [("peers_check(rendezvous, rendezvous->checked_up_to, count);", "peers_check(rendezvous, rendezvous->checked_up_to, 0);")],
-     "board", "killed_rank_is_reported_by_a_meeting", "the others are watched"),
+     "shm_rendezvous", "killed_rank_is_reported_by_a_meeting", "the others are watched"),
     ("create/shm_rendezvous.c", [("    rendezvous->checked_up_to = (rendezvous->checked_up_to + count) % rendezvous->group->n;\n", "")],
-     "board", "killed_rank_is_reported_to_one_who_waits_alone", "a waiting rank checks all others in turn"),
+     "shm_rendezvous", "killed_rank_is_reported_to_one_who_waits_alone", "a waiting rank checks all others in turn"),
     ("create/shm_rendezvous.c", [("    if (oriel_load_acquire(&rendezvous->words->broken) != 0)\n        return dead_rank_error(rendezvous);\n"
                          "    if (any_rank_left(rendezvous))\n", "    if (any_rank_left(rendezvous))\n"),
                         ("peers_check(rendezvous, rendezvous->checked_up_to, count);", "peers_check(rendezvous, rendezvous->rank, count);")],
-     "board", "killed_rank_is_reported_to_all_by_who_finds_it", "the flag for broken meetings reaches ranks that check elsewhere"),
+     "shm_rendezvous", "killed_rank_is_reported_to_all_by_who_finds_it", "the flag for broken meetings reaches ranks that check elsewhere"),
 
     ("internode/origin/liveness.c", [("state == ORIEL_ACCESS_STATE_WAITING || state == ORIEL_ACCESS_STATE_EXCLUSIVE",
                        "state == ORIEL_ACCESS_STATE_WAITING")],
@@ -124,7 +124,7 @@ MACHINE = [
     ("rma/region_lookup.c", [("> version + 2;", "!= version;")],
      "regions", "regions_of_a_killed_owner_stay", "the present table counts while the next is built"),
     ("base/identity.c", [("{.start_time = word >> PID_BITS, .pid", "{.start_time = own_word >> PID_BITS, .pid")],
-     "writers_deaths", "another_process_with_the_number_is_another", "a slot's start time is checked"),
+     "remote_writers_deaths", "another_process_with_the_number_is_another", "a slot's start time is checked"),
     ("memory/promote/thread_list.c", [(" && !oriel_remote_writers_is_helper(listed[i]))", ")")],
      "copies", "no_request_to_the_agent_is_lost_by_either_means", "the agent, which blocks all signals, need not be stopped"),
     ("memory/promote/promote.c", [("        status = begin_moving(false);\n",
