@@ -40,7 +40,7 @@ static struct oriel_shm_lock *alias_node_lock(void)
 static struct alias *alias_find(const struct oriel_history *history, oriel_shm_offset other,
                                 int64_t shift)
 {
-    struct alias *at = oriel_shm_at(atomic_load(&history->beside));
+    struct alias *at = oriel_shm_at(atomic_load(&history->alias));
     while (at != NULL && (at->history != other || at->shift != shift))
         at = oriel_shm_at(at->next);
     return at;
@@ -57,8 +57,8 @@ static void alias_insert(struct oriel_history_bytes to, struct oriel_history_byt
     if (place == 0)
         return;
     *(struct alias *)oriel_shm_at(place) = (struct alias){
-        .next = atomic_load(&history->beside), .history = other.history, .shift = shift};
-    atomic_store(&history->beside, place);
+        .next = atomic_load(&history->alias), .history = other.history, .shift = shift};
+    atomic_store(&history->alias, place);
 }
 
 /* From now on small accesses to these bytes continue with the tree, and find the list. */
@@ -89,7 +89,7 @@ static void alias_report_conflict(const struct oriel_conflict *conflict, void *c
     if (oriel_access_is_local(&conflict->earlier))
         return;
     reported.offset -= from->shift;
-    reported.beside = true;
+    reported.alias = true;
     from->tell(&reported, from->closure);
 }
 
@@ -110,10 +110,10 @@ void oriel_alias_compare(const struct oriel_insertion *arrival,
                          const struct oriel_access_extent *extents, size_t count)
 {
     struct oriel_history *history = arrival->history;
-    if (oriel_likely(atomic_load(&history->beside) == 0) || oriel_access_is_local(arrival->access))
+    if (oriel_likely(atomic_load(&history->alias) == 0) || oriel_access_is_local(arrival->access))
         return;
     oriel_shm_lock(&history->alias_lock);
-    for (const struct alias *at = oriel_shm_at(atomic_load(&history->beside)); at != NULL;
+    for (const struct alias *at = oriel_shm_at(atomic_load(&history->alias)); at != NULL;
          at = oriel_shm_at(at->next))
         alias_compare(arrival, at, extents, count);
     oriel_shm_unlock(&history->alias_lock);
@@ -124,14 +124,14 @@ static void alias_remove(struct oriel_history *history, oriel_shm_offset other)
 {
     oriel_shm_lock(&history->alias_lock);
     struct alias *before = NULL;
-    for (oriel_shm_offset place = atomic_load(&history->beside); place != 0;) {
+    for (oriel_shm_offset place = atomic_load(&history->alias); place != 0;) {
         struct alias *at = oriel_shm_at(place);
         oriel_shm_offset next = at->next;
         if (at->history != other) {
             before = at;
         } else {
             if (before == NULL)
-                atomic_store(&history->beside, next);
+                atomic_store(&history->alias, next);
             else
                 before->next = next;
             oriel_shm_free(place, sizeof *at);
@@ -144,12 +144,12 @@ static void alias_remove(struct oriel_history *history, oriel_shm_offset other)
 void oriel_alias_end(oriel_shm_offset place)
 {
     struct oriel_history *history = oriel_shm_at(place);
-    if (atomic_load(&history->beside) == 0)
+    if (atomic_load(&history->alias) == 0)
         return;
     struct oriel_shm_lock *lock = alias_node_lock();
     oriel_shm_lock(lock);
-    while (atomic_load(&history->beside) != 0) {
-        const struct alias *first = oriel_shm_at(atomic_load(&history->beside));
+    while (atomic_load(&history->alias) != 0) {
+        const struct alias *first = oriel_shm_at(atomic_load(&history->alias));
         oriel_shm_offset other = first->history;
         alias_remove(oriel_shm_at(other), place);
         alias_remove(history, other);
