@@ -8,7 +8,7 @@
 # variants:
 #
 #   <host>    as in the libraries: with that host's mpi.h
-#   no_mpi    for tests without MPI: with the stand-in for mpi.h of tests/unit/without_mpi
+#   no_mpi    without MPI: the command, and tests with the stand-in for mpi.h in tests/unit/without_mpi
 #   delays    the same with random delays between the steps of protocols (ORIEL_DELAYS)
 #
 # The object libraries are oriel_free and oriel_delays_free for sources that do not reach <mpi.h>;
@@ -92,4 +92,34 @@ function(oriel_objects out variant)
     endif()
   endforeach()
   set(${out} "${objects}" PARENT_SCOPE)
+endfunction()
+
+# The flags of all objects of the product.
+set(ORIEL_LIBRARY_FLAGS -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition
+    ${ORIEL_WARNINGS})
+
+# Options of single sources, for the objects that the calling folder compiles.
+function(oriel_sources_configure)
+  # The loops over many elements are as fast as -O3 makes them.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/reduce/kernel.c" PROPERTIES
+    COMPILE_OPTIONS -O3)
+  # Sanitisers call dlsym before they have started.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/host/dlsym.c" PROPERTIES
+    COMPILE_OPTIONS -fno-sanitize=all)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # The checks of the data path stay branches, which are never taken, instead of arithmetic.
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.c")
+    set_source_files_properties(${sources} PROPERTIES
+      COMPILE_OPTIONS --param=logical-op-non-short-circuit=0)
+  endif()
+  if(SANITIZE MATCHES "address")
+    # A function that checks for use after return reads a word among the program's own data. Its
+    # page may be moving into the memory file, and the thread that moves it would wait for itself.
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/memory/*.c"
+         "${PROJECT_SOURCE_DIR}/src/memory/promote/*.c")
+    set(gnu --param=asan-use-after-return=0)
+    set(clang -fsanitize-address-use-after-return=never)
+    set_source_files_properties(${sources} PROPERTIES
+      COMPILE_OPTIONS "$<$<C_COMPILER_ID:GNU>:${gnu}>;$<$<C_COMPILER_ID:Clang>:${clang}>")
+  endif()
 endfunction()

@@ -61,7 +61,7 @@ foreach(mode promoted copied denied denied-promoted rdma net2 net3 node1 node2)
 endforeach()
 
 # Enables tests under `oriel check`, which needs the preload position of ThreadSanitizer's runtime.
-# (tests/unit has its parts.)
+#
 set(ORIEL_TEST_CHECK TRUE)
 set(ORIEL_TEST_SLOWER 1) # factor on the time limit of every row
 if(SANITIZE MATCHES "address")

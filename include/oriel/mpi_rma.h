@@ -1,6 +1,6 @@
 /* Prototypes of the large-count window functions of MPI-4 (MPI-4.1, chapter 13) for programs whose host has an mpi.h of
  * MPI-3.1.  With an MPI-4 host it declares nothing.  Include it after, or instead of, mpi.h; run the program by
- * `oriel run`, or link it as oriel(7) tells. */
+ * `oriel run`, or link it as oriel(7) describes. */
 #ifndef ORIEL_MPI_RMA_H
 #define ORIEL_MPI_RMA_H
 

@@ -42,7 +42,7 @@ struct oriel_target {
     uint64_t mechanism;      /* enum oriel_mechanism */
     uint64_t direct_low;     /* byte of the window; above 0 only for ORIEL_MECHANISM_MIXED */
 };
-_Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a machine");
+_Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a node");
 
 /* The gate between lock_all and exclusive locks (sync/lock_all_gate.c has the argument). word:
  * readers (open lock_all epochs) in the upper half, writers (exclusive locks requested or owned) in

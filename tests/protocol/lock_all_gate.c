@@ -1,7 +1,7 @@
 /* src/sync/lock_all_gate.c, through lock_all and exclusive locks: the two kinds exclude each other,
  * and each shares with its own kind where the tickets allow. Neither starves the other or waits
  * forever. Exclusive locks are of different targets unless a test says otherwise. Readers that join
- * others: gate_joins.c. */
+ * others: lock_all_gate_joins.c. */
 #include "gate_locks.h"
 #include "room.h"
 

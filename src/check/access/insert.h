@@ -103,7 +103,7 @@ struct oriel_history_hint oriel_history_hint_at(struct oriel_history *history,
                                                 oriel_record_number number);
 
 /* The ticket of a record. The records of one access with ORIEL_ACCESS_ALONE are chained by their
- * tickets, which are stored in moment. */
+ * tickets, which are stored in snapshot. */
 uint64_t oriel_history_ticket(struct oriel_history *history, oriel_record_number number);
 
 /* Returns the record, or NULL if it was freed. */

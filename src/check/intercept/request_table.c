@@ -22,10 +22,10 @@ struct oriel_request_record {
     unsigned holders; /* the table, and calls that have claimed it: the last one frees it */
     bool active;
     bool claimed; /* no other call finds it */
-    /* finished, of a claimed record whose call has failed and not returned, */
+    /* finished; of a claimed record whose call has failed and not returned */
     bool over;
-    uint64_t claim;        /* the claiming call; 0: the record is not in the table, */
-    const MPI_Request *at; /* and that call's own handle */
+    uint64_t claim;        /* the claiming call; 0: not claimed, or not in the table */
+    const MPI_Request *at; /* the claiming call's own handle */
 };
 
 static struct oriel_request_record *buckets[BUCKETS];

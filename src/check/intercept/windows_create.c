@@ -61,7 +61,7 @@ static bool all_of_this_world(MPI_Comm comm, int n, bool *spans)
     if (world != MPI_GROUP_NULL)
         host->Group_free(&world);
     if (!all)
-        oriel_finding_count("windows of several MPI_COMM_WORLD: not checked");
+        oriel_finding_count("windows with ranks of several MPI_COMM_WORLDs: not checked");
     return all;
 }
 

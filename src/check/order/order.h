@@ -1,4 +1,4 @@
-/* Happens-before order of the whole job, as remote as the checker models it. Holds this process's
+/* Happens-before order of the whole job, as far as the checker models it. Holds this process's
  * clock, and gives and takes clocks through the checker's shared memory under keys that both sides
  * compute. All threads of a process share its clock: they count as ordered among themselves (a
  * possible miss, never a false finding). */

@@ -41,7 +41,7 @@ struct oriel_check_remote_address {
 bool oriel_check_remote_serve(struct oriel_check_remote_address *out);
 void oriel_check_remote_serve_stop(void);
 
-/* Sets the nodes: machine_of[rank] for each rank of MPI_COMM_WORLD, nodes counted from 0, addresses
+/* Sets the nodes: node_of[rank] for each rank of MPI_COMM_WORLD, nodes counted from 0, addresses
  * by node. The arrays are copied. */
 bool oriel_check_remote_start(const int *node_of, int world_size, int own_node,
                               const struct oriel_check_remote_address *addresses, int nodes_count);

@@ -196,7 +196,7 @@ void oriel_paired_start(struct oriel_checked *window, int32_t target, int assert
 /* The last post for `other`, or start of it, has failed. */
 void oriel_paired_call_failed(struct oriel_checked *window, int32_t other, bool starts);
 
-/* This process is in MPI_Win_free; then: all members are. */
+/* _end: this process is in MPI_Win_free. _ended: all members are. */
 void oriel_paired_window_end(struct oriel_checked *window, const struct oriel_site *site);
 void oriel_paired_window_ended(struct oriel_checked *window, const struct oriel_site *site);
 

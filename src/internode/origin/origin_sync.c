@@ -25,8 +25,8 @@
  * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
  * no lock is acquired (trusted).
  *
- * far->mutex is never held around calls of the net, since the net calls oriel_internode_reply_check
- * with its own lock held. */
+ * internode->mutex is never held around calls of the net, since the net calls
+ * oriel_internode_reply_check with its own lock held. */
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
@@ -163,8 +163,8 @@ enum oriel_status oriel_internode_take_failure(struct oriel_internode *internode
     return status == ORIEL_OK ? ORIEL_OK : oriel_fail(status, "%s", text);
 }
 
-/* With far->mutex held: removes requests whose replies have arrived, unless their peer is lost.
- * Returns how many are left. */
+/* With internode->mutex held: removes requests whose replies have arrived, unless their peer is
+ * lost. Returns how many are left. */
 static unsigned release_done_requests(struct oriel_internode *internode)
 {
     for (struct oriel_internode_request **link = &internode->open; *link != NULL;) {
@@ -510,7 +510,7 @@ enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_
     return status;
 }
 
-/* Inside lock_all, with far->entering held. */
+/* Inside lock_all, with internode->entering held. */
 static enum oriel_status lock_all_acquire(struct oriel_window *window, int32_t target,
                                           enum oriel_internode_wanted wanted)
 {

@@ -106,7 +106,7 @@ enum oriel_status oriel_internode_complete(struct oriel_window *window, int32_t 
 struct oriel_pscw_counter *oriel_internode_partner(struct oriel_window *window, int32_t rank);
 
 /* Preallocates the entry of the next partner, so it can be counted when memory is short; false
- * without memory. With far->mutex held, or before another thread has the window. */
+ * without memory. With internode->mutex held, or before another thread has the window. */
 bool oriel_internode_has_spare_partner(struct oriel_internode *internode);
 
 /* All ranks of this node are at barrier number. Returns when the ranks of all other nodes are, or

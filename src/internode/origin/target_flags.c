@@ -1,5 +1,5 @@
 /* A byte of flags per rank, and a list of the ranks with a flag, so that a flush visits no others
- * (far->mutex). */
+ * (internode->mutex). */
 #include "internode/origin/target_flags.h"
 
 void oriel_internode_flag_set(struct oriel_internode *internode, int32_t target,

@@ -9,7 +9,7 @@
  *
  *   J1: (target)  an operation's lock shares the first position, even if writers wait after that;
  *       if there is none, it takes one at the end of the queue.
- *   J2: the reply says whether a writer waits after the position.
+ *   J2: the reply reports whether a writer waits after the position.
  *   J3: (origin)  for each target that reported a writer, the next lock_all acquires the lock
  *       before it returns, after the gate, one target after the other by rank.
  *   J4: (target)  a lock by lock_all itself shares the last position, if no writer waits after it;
