@@ -4,11 +4,11 @@
 #   make demo | test | test-full | bench    install what is missing, build, run
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
-#   make faults [ROUNDS=n]     kills ranks at random moments, so often on each host
-#   make soak [MINUTES=n]      random programs with known results on both hosts and in all places, until one fails or the time is over
-#   make lint                  looks for defects by clang-tidy and cppcheck
+#   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
+#   make soak [MINUTES=n]      random programs with known results, until one fails
+#   make lint                  clang-tidy and cppcheck
 #   make coverage              which lines the tests execute, and whether the others have a reason
-#   make fuzz [MINUTES=n]      fuzzes what reads data from elsewhere, so long in all
+#   make fuzz [MINUTES=n]      fuzzes the parsers of outside data, n minutes in total
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
 #
@@ -43,11 +43,11 @@ ifneq ($(COVERAGE),)
   CONFIGURE += -DCOVERAGE=$(COVERAGE)
 endif
 
-# A test says how many processors it wants; one that wants more than there are runs alone.  Half of their time most of them wait,
-# for launchers and each other: there are said to be twice as many as there are.
+# A test declares how many processors it needs; one that needs more than there are runs alone. Most
+# tests wait half of their time, for launchers and each other, so ctest gets twice the processors.
 CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 * $(shell nproc)))
 
-# For the scripts below, which look for the programs there.
+# The scripts below look for the programs there.
 export BUILD
 
 .PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
@@ -63,7 +63,7 @@ $(BUILD)/build.ninja:
 deps:
 	scripts/install-deps
 
-# The tools that build must be there before the build starts, with make -j too.
+# The tools must be installed before the build starts, also with make -j.
 ready: deps
 	$(MAKE) all
 
