@@ -29,9 +29,9 @@ ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
          "reduce/*.c", *("internode/" + name + ".c" for name in (
-             "origin/lazy_lock", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync", "origin/rkey_origin",
-             "origin/rma_requests", "origin/target_flags", "target/deferred_queue", "target/lock_all_queue", "target/replies",
-             "target/rkey_target", "target/target_sync", "target/window_state")),
+             "origin/lazy_lock", "origin/liveness", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync",
+             "origin/rkey_origin", "origin/rma_requests", "origin/target_flags", "origin/window_state", "target/deferred_queue",
+             "target/lock_all_queue", "target/replies", "target/rkey_target", "target/target_sync")),
          "window/group.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
@@ -42,7 +42,7 @@ NET_PROGRAMS = ("net", "net_caller_progress", "net_edges", "net_deaths", "intern
 PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "faults",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
-    PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without none.c
+    PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without no_ucx.c
     HARNESS += ("netting.c", "apart.c", "poor.c")
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
@@ -152,7 +152,8 @@ def stale_rows(tree, rows):
 
 def tell_stale_rows(tree, rows):
     """Prints the stale rows; returns whether there are any."""
-    stale = list(stale_rows(tree, rows))
+    stale = [f"{part}: there is no such source" for part in PARTS if not glob.glob(os.path.join(tree, "src", part))]
+    stale += stale_rows(tree, rows)
     print(*stale, f"{len(rows)} rows, {len(stale)} do not follow the code", sep="\n")
     return bool(stale)
 
