@@ -23,6 +23,7 @@ import mutation  # noqa: E402
 LIMIT_S = 120
 ATTEMPTS = 10  # delays are random: a mutant may pass once
 
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SOURCES = [
     "check/shm/shm",
     "check/shm/shm_heap",
@@ -47,9 +48,9 @@ SOURCES = [
     "check/access/conflict_table",
     "check/order/word_clocks",
 ]
-SOURCES += ["reduce/kernel", "base/checked_open", "base/reserve_fd", "base/fork", "base/identity", "base/log", "base/options", "base/file_limit", "base/status", "base/hash_table"]
-PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", "base/siphash", "base/wait", "base/log", "base/options", "base/status",
-                 "base/hash_table"]
+BASE = ["base/" + os.path.splitext(name)[0] for name in sorted(os.listdir(os.path.join(TREE, "src", "base"))) if name.endswith(".c")]
+SOURCES += ["reduce/kernel", *BASE]
+PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", *BASE]
 
 MUTANTS = [
     ("check/access/cell_store.c", "    oriel_shm_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
@@ -237,7 +238,7 @@ def mutate(builder, number, row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
-    parser.add_argument("--tree", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    parser.add_argument("--tree", default=TREE)
     parser.add_argument("--only", metavar="TEXT", default="", help="the rows with this in their file or in what is taken away")
     parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
     args = parser.parse_args()
