@@ -19,7 +19,8 @@ def pattern_of(piece):
     parts = []
     for token in TOKEN.findall(piece.replace("\\\n", " ")):
         if token.startswith(("/*", "//")):
-            parts += [rf"/\*(?:(?!\*/).)*\b{label}\b(?:(?!\*/).)*\*/" for label in LABEL.findall(token)[:1]]
+            labels = "".join(rf"(?=(?:(?!\*/).)*\b{label}\b)" for label in LABEL.findall(token))
+            parts += [rf"/\*{labels}(?:(?!\*/).)*\*/"] if labels else []
         else:
             parts.append((r"\b" if token[0].isalnum() or token[0] == "_" else "") + re.escape(token) +
                          (r"\b" if token[-1].isalnum() or token[-1] == "_" else ""))
