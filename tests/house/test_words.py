@@ -5,9 +5,9 @@ Each check is a generator of faults.  The tree has none; small texts that are wr
 have the expected ones."""
 
 import collections
+import os
 import pathlib
 import re
-import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,10 +23,14 @@ CALLERS = re.compile(r"\bsays who\b|\bmay call\b|(?:^|[.;:]\s)[^.;:]*\bcalls?(?:
 VARIANTS = {"mpich", "openmpi"}
 
 
-def tracked(*folders):
-    names = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True,
-                           check=True).stdout.split("\0")
-    return [pathlib.Path(name) for name in names if name]
+def sources(*folders, suffixes):
+    """The files below folders, from the root on; no build folder and no package of npm's."""
+    for folder in folders:
+        for where, inner, names in os.walk(ROOT / folder):
+            inner[:] = [name for name in inner if not name.startswith((".", "build")) and name != "node_modules"]
+            for name in names:
+                if name.endswith(suffixes):
+                    yield (pathlib.Path(where) / name).relative_to(ROOT)
 
 
 def text_of(path):
@@ -105,8 +109,8 @@ class Words(unittest.TestCase):
         self.assertEqual(list(faults), [])
 
     def test_columns(self):
-        paths = [path for path in tracked("src", "cli") if path.suffix in (".c", ".h")]
-        paths += [path for path in tracked("*.md") if path.name != "conformance.md"]
+        paths = list(sources("src", "cli", suffixes=(".c", ".h")))
+        paths += [path for path in sources("", suffixes=(".md",)) if path.name != "conformance.md"]
         self.none(fault for path in paths for fault in long_lines(path, text_of(path)))
         self.assertEqual(len(list(long_lines(pathlib.Path("a.c"), "x" * 101))), 1)
         self.assertEqual(list(long_lines(pathlib.Path("a.md"), "| " + "x" * 101)), [])
@@ -114,27 +118,27 @@ class Words(unittest.TestCase):
     def test_phrases(self):
         phrases = refused_phrases()
         self.assertGreater(len(phrases), 10)
-        paths = [path for path in tracked("src", "cli") if path.suffix in (".c", ".h", ".def")]
-        paths += [path for path in tracked("*.md") if path.name not in ("glossary.md", "conformance.md")]
+        paths = list(sources("src", "cli", suffixes=(".c", ".h", ".def")))
+        paths += [path for path in sources("", suffixes=(".md",)) if path.name not in ("glossary.md", "conformance.md")]
         self.none(fault for path in paths for fault in phrases_in(path, text_of(path), phrases))
         wrong = f"int x; /* seen by {phrases[0].split()[0]}\n * {' '.join(phrases[0].split()[1:])} */"
         self.assertEqual(len(list(phrases_in(pathlib.Path("a.c"), wrong, phrases))), 1)
         self.assertEqual(list(phrases_in(pathlib.Path("a.c"), f"int {phrases[0].replace(' ', '_')}_x;", phrases)), [])
 
     def test_file_names(self):
-        self.none(same_names(path for path in tracked("src", "cli") if path.suffix in (".c", ".h", ".def")))
+        self.none(same_names(sources("src", "cli", suffixes=(".c", ".h", ".def"))))
         twice = [pathlib.Path("src/a/x.c"), pathlib.Path("src/b/x.c")]
         self.assertEqual(len(list(same_names(twice))), 1)
         self.assertEqual(list(same_names([pathlib.Path("src/mpich/x.c"), pathlib.Path("src/openmpi/x.c")])), [])
 
     def test_static_names(self):
-        self.none(common_statics((path, text_of(path)) for path in tracked("src", "cli") if path.suffix == ".c"))
+        self.none(common_statics((path, text_of(path)) for path in sources("src", "cli", suffixes=(".c",))))
         five = [(number, "static int tell(int x)\n{\n}\n") for number in range(5)]
         self.assertEqual(len(list(common_statics(five))), 1)
         self.assertEqual(list(common_statics(five[:4])), [])
 
     def test_headers(self):
-        paths = [path for path in tracked("src", "cli") if path.suffix in (".c", ".h")]
+        paths = list(sources("src", "cli", suffixes=(".c", ".h")))
         self.none(fault for path in paths for fault in header_callers(path, text_of(path)))
         for wrong in ("/* A table.  Creation and api/ call. */", "/* A table.\n * table.h says who calls. */",
                       "/* A table.  Only sync/ may call. */"):
