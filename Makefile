@@ -44,8 +44,9 @@ ifneq ($(COVERAGE),)
 endif
 
 # A test declares how many processors it needs; one that needs more than there are runs alone. Most
-# tests wait half of their time, for launchers and each other, so ctest gets twice the processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 * $(shell nproc)))
+# tests wait for launchers and for each other much of the time, so ctest gets three times the
+# processors.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
 
 # The scripts below look for the programs there.
 export BUILD
