@@ -168,7 +168,7 @@ def noticed(builder, number, mutant):
         text = mutate(file.read(), changes, path)
     with open(mutated, "w", encoding="utf-8") as file:
         file.write(text)
-    executable = os.path.join(folder, program)
+    executable = os.path.join(folder, program + ".test")
     builder.link_changed(program, executable, path, folder)
     said = None
     for _ in range(ATTEMPTS):
