@@ -250,7 +250,7 @@ static enum oriel_status update_run(struct update *update, int64_t at_bytes, con
     uint64_t extent_bytes = oriel_kinds[update->kind].extent_bytes;
     uint64_t offset_bytes = update->offset_bytes + (uint64_t)at_bytes;
     uint64_t most = ORIEL_BULK_BYTES / extent_bytes;
-    bool whole = update->window->targets[update->rank].mechanism == ORIEL_MECHANISM_DIRECT;
+    bool whole = update->window->targets[update->rank].placement == ORIEL_PLACEMENT_DIRECT;
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
         uint64_t at = done * extent_bytes;

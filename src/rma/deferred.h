@@ -18,7 +18,7 @@ static inline bool oriel_deferred_takes(const struct oriel_window *window, int32
                                         uint64_t len_bytes)
 {
     return window->deferred != NULL && len_bytes <= ORIEL_DEFERRED_BYTES && rank != window->rank &&
-           window->targets[rank].mechanism == ORIEL_MECHANISM_COPY &&
+           window->targets[rank].placement == ORIEL_PLACEMENT_COPY &&
            !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL);
 }
 

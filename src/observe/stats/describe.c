@@ -17,13 +17,13 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
 {
     if (window == NULL)
         return ORIEL_PATH_host;
-    switch (window->targets[target].mechanism) {
-    case ORIEL_MECHANISM_NETWORK: return ORIEL_PATH_ucx;
-    case ORIEL_MECHANISM_DIRECT:
+    switch (window->targets[target].placement) {
+    case ORIEL_PLACEMENT_NETWORK: return ORIEL_PATH_ucx;
+    case ORIEL_PLACEMENT_DIRECT:
         return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
                    ? ORIEL_PATH_promoted
                    : ORIEL_PATH_direct;
-    case ORIEL_MECHANISM_COPY:
+    case ORIEL_PLACEMENT_COPY:
         return target == window->rank ? ORIEL_PATH_direct
                : window->by_agent     ? ORIEL_PATH_agent
                                       : ORIEL_PATH_cma;

@@ -8,7 +8,7 @@
  * have been served (N2). Answers arrive in any order.
  *
  * Progress. Messages are served by the agent's thread, or by a waiting thread of the program
- * (caller_progress.c). Messages that are not deferred (_later) leave without further calls of the
+ * (waiter_progress.c). Messages that are not deferred (_later) leave without further calls of the
  * program: if none of its threads is in a call, the agent's thread sends what UCX has not sent yet
  * (N3). Answers are received in any thread's calls of await, check and progress.
  *
