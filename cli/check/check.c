@@ -162,7 +162,7 @@ int oriel_command_check(int argc, char **argv)
         json_file_set(request.json);
     /* A lock call then returns only when the lock is acquired. So the checker can order it after
      * the previous holder's release. */
-    oriel_env_set("ORIEL_LOCK", "awaited");
+    oriel_env_set("ORIEL_LOCK", "eager");
     if (request.no_fail)
         oriel_env_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

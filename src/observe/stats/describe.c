@@ -56,7 +56,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     struct oriel_path_info paths = oriel_path_info_get(observed->window);
     record->own_path = ORIEL_PATH_direct;
     for (size_t i = 0; i < sizeof known_paths / sizeof known_paths[0]; i++)
-        if (strstr(paths.ways, known_paths[i].name) != NULL) {
+        if (strstr(paths.names, known_paths[i].name) != NULL) {
             record->own_path = (uint8_t)known_paths[i].path;
             break;
         }
