@@ -14,9 +14,8 @@
 enum { WORLD_ID = 1, SELF_ID = 2 };
 
 static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
-static pthread_mutex_t mutex =
-    /* of made_counts, and of the first look at the predefined communicators */
-    PTHREAD_MUTEX_INITIALIZER;
+/* Protects made_counts, and the first entry of the predefined communicators. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Communicators made so far, by parent, call and group; the value itself is the count. */
 static struct oriel_hash_table made_counts = ORIEL_HASH_TABLE_INIT;

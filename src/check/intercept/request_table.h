@@ -17,10 +17,8 @@ typedef void oriel_request_done_fn(void *closure, const MPI_Status *status);
 /* A kind of requests, as its owner defines it. */
 struct oriel_request_kind {
     oriel_request_done_fn *done;
-    void (*release)(
-        void *
-            /* makes its buffers the program's again; `done` follows later; NULL: no buffers */
-            closure);
+    /* returns its buffers to the program; `done` follows later; NULL: no buffers */
+    void (*release)(void *closure);
 };
 
 /* After the call that made the request has succeeded. A host may use one handle for several

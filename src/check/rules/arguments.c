@@ -253,10 +253,9 @@ bool oriel_argument_operation(struct oriel_operation *operation)
         product_or_max(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
         return size_fits(operation, "target", at_target, "origin", at_origin);
-    operation->moving_bytes =
-        /* the target's whole range must be inside the window even if fewer bytes move (MPI-4.1,
-         * 13.3.1) */
-        at_origin;
+    /* the target's whole range must be inside the window even if fewer bytes move (MPI-4.1,
+     * 13.3.1) */
+    operation->moving_bytes = at_origin;
     return size_fits(operation, "origin", at_origin, "target", at_target);
 }
 
