@@ -1,7 +1,6 @@
 /* `oriel check`: executes the program with the checker preloaded before Oriel, or explains rules.
  * Options reach the checker as ORIEL_CHECK_* environment variables; options about rules are
- * answered here. main calls this once per rank. The checker also starts it as its helper process
- * (helper.c). */
+ * answered here. `oriel check --helper` is the helper process (helper.c). */
 #include "cli/cli.h"
 
 #include <argp.h>

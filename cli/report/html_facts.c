@@ -75,7 +75,8 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
         events += rank->events;
         dropped += rank->dropped;
         error_ns = rank->error_ns > error_ns ? rank->error_ns : error_ns;
-        if ((!rank->ended || rank->dropped != 0 || rank->problem != NULL) && ++incomplete <= LIST_MAX)
+        if ((!rank->ended || rank->dropped != 0 || rank->problem != NULL) &&
+            ++incomplete <= LIST_MAX)
             oriel_json_append(list, problem_rank_json(rank));
     }
     json_t *out = oriel_json_checked(json_object());

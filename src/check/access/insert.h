@@ -1,6 +1,5 @@
-/* What history.c, insert.c, compact.c and aliased_windows.c share: the layout of a history in the
- * checker's shared memory, and the lists of its pending records. Everything is under the history's
- * lock. */
+/* The layout of a history in the checker's shared memory, and the lists of its pending records.
+ * Everything is under the history's lock. Private to check/access/. */
 #ifndef ORIEL_CHECK_ACCESS_INSERT_H
 #define ORIEL_CHECK_ACCESS_INSERT_H
 

@@ -42,8 +42,7 @@ static void end_other_epochs(struct oriel_checked *window)
         }
     if (window->epochs.lock_all.open) {
         if (window->progress != NULL)
-            oriel_collective_progress_hold(window->progress, window->rank, -1,
-                                           ORIEL_HOLDS_NOTHING);
+            oriel_collective_progress_hold(window->progress, window->rank, -1, ORIEL_HOLDS_NOTHING);
         oriel_host()->Win_unlock_all(window->win);
         oriel_promises_lock_released(window, -1);
         window->epochs.lock_all.open = false;

@@ -1,6 +1,5 @@
-/* The clocks of this node's ranks and the clocks that they gave, in the checker's shared memory:
- * used by order.c for this process, and by remote_serve.c for processes of other nodes. Clocks are
- * passed as plain arrays with one number for each rank of MPI_COMM_WORLD. */
+/* The clocks of this node's ranks and the clocks that they gave, in the checker's shared memory.
+ * Clocks are passed as plain arrays with one number for each rank of MPI_COMM_WORLD. */
 #ifndef ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 #define ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 

@@ -36,7 +36,7 @@ struct oriel_check_remote_address {
     uint8_t addresses[ORIEL_CHECK_REMOTE_ADDRESSES][16];
 };
 
-/* Starts the server of this node. Called by its first rank, once the shared memory is mapped.
+/* Starts the server of this node, on its first rank, once the shared memory is mapped.
  * Returns false with a reason if it cannot start. */
 bool oriel_check_remote_serve(struct oriel_check_remote_address *out);
 void oriel_check_remote_serve_stop(void);

@@ -499,7 +499,7 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
 }
 
 enum oriel_status oriel_internode_lock_lazy(struct oriel_window *window, int32_t target,
-                                             bool exclusive)
+                                            bool exclusive)
 {
     struct oriel_internode_question *question;
     enum oriel_status status = send_lock(

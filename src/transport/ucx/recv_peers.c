@@ -67,8 +67,8 @@ static void sender_end(struct oriel_net_sender *sender)
 
 /* --- answers --- */
 
-/* Answers to this sender are no longer possible. Its process is then lost, unless it or this process
- * ends. */
+/* Answers to this sender are no longer possible. Its process is then lost, unless it or this
+ * process ends. */
 static void sender_note_broken(struct oriel_net_sender *sender, ucs_status_t status)
 {
     bool is_end =
