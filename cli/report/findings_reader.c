@@ -198,7 +198,7 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
               "-fsanitize=thread).\n",
               out);
     if (member_number(found->job, "findings_lost", &lost) && lost > 0)
-        fprintf(out, "\n%" PRId64 " more findings than there was room for.\n", lost);
+        fprintf(out, "\nThere was no room for %" PRId64 " more findings.\n", lost);
     json_array_foreach(json_object_get(found->job, "not_checked"), i, unseen)
     {
         int64_t count;

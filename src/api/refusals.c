@@ -9,5 +9,7 @@ int oriel_error_no_request(struct oriel_window *window, const char *call)
 int oriel_error_large_count(const char *call)
 {
     return oriel_error_raise_nowhere(
-        call, oriel_fail(ORIEL_E_UNSUPPORTED, "the host serves the window, without large counts"));
+        call,
+        oriel_fail(ORIEL_E_UNSUPPORTED,
+                   "the host serves this window and has no functions for counts above INT_MAX"));
 }

@@ -241,8 +241,8 @@ static struct oriel_checked *entry_make(struct creation *creation, int code, con
     if (agreed & HAS_IT)
         return window;
     if (code == MPI_SUCCESS)
-        oriel_finding_count(
-            "windows with a rank that is not checked or has died, or without memory: not checked");
+        oriel_finding_count("windows with an unchecked or dead rank, or without memory for the "
+                            "checker: not checked");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);

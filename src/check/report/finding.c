@@ -268,8 +268,9 @@ void oriel_finding_left(const char *name, const struct oriel_site *site)
                           "are reported from now on\n");
     oriel_text_write(&text);
     free(record);
-    oriel_finding_count("ranks no longer checked after a call was left by a jump, and conflicts "
-                        "no longer reported");
+    oriel_finding_count(
+        "a call was left by a jump: its rank is no longer checked, and no conflicts "
+        "are reported");
 }
 
 void oriel_finding_count(const char *what)

@@ -292,12 +292,11 @@ static bool range_report(struct oriel_operation *operation, int64_t low_bytes, i
                        (uint64_t)(high_bytes - low_bytes));
     if (low_bytes >= 0 &&
         looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
-        return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
-                               "Rank %d's window has %" PRId64
-                               " bytes. Its size looks like elements, not bytes: %" PRId64
-                               " elements of %" PRIu64 " bytes would have room for this.",
-                               operation->target_rank, member->size_bytes, member->size_bytes,
-                               each_bytes);
+        return argument_report(
+            operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
+            "Rank %d's window has %" PRId64 " bytes. This looks like a number of elements: %" PRId64
+            " elements of %" PRIu64 " bytes would have room for the access.",
+            operation->target_rank, member->size_bytes, member->size_bytes, each_bytes);
     return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
                            "Rank %d's window has %" PRId64
                            " bytes, in displacement units of %" PRId64 ".",
