@@ -21,6 +21,9 @@ struct oriel_rank {
 };
 _Static_assert(offsetof(struct oriel_rank, known) == 64, "what others write has a line of its own");
 
+/* Merges a clock into another one: into[i] = max(into[i], from[i]). */
+void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int clock_width);
+
 /* Opens the table once the shared memory is mapped; may be called several times. Returns false if
  * there is no room. */
 bool oriel_ranks_open(void);

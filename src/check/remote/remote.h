@@ -51,6 +51,8 @@ bool oriel_check_remote_try(void);
 
 /* From now on order and call sites are shared by all nodes. */
 void oriel_check_remote_connect_all(void);
+/* Connects order.c and call_sites.c to the servers of other nodes (remote_order.c). */
+void oriel_check_remote_order_set(void);
 void oriel_check_remote_stop(void);
 
 /* The node of a rank, and this one. */
