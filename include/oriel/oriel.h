@@ -1,10 +1,12 @@
-/* Oriel's version and its own functions, for programs in C or C++. The build reads the version from
- * this file, which alone defines it. */
+/* Oriel's public header: version, state and last error, for programs in C or C++.
+ *
+ * The numbers are the version that a program is compiled against. The build reads them from this
+ * file, which alone defines the version. docs/stability.md lists what stays compatible. */
 #ifndef ORIEL_ORIEL_H
 #define ORIEL_ORIEL_H
 
 #define ORIEL_VERSION_MAJOR 0
-#define ORIEL_VERSION_MINOR 1
+#define ORIEL_VERSION_MINOR 2
 #define ORIEL_VERSION_PATCH 0
 
 #define ORIEL_VERSION_TEXT_(number) #number
@@ -18,6 +20,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Returns the version of the loaded library, as "major.minor.patch". The string is constant. */
+const char *oriel_version(void);
+
+/* Returns 1 if Oriel handles this process's window calls, 0 if they go to the host because of
+ * ORIEL_BYPASS=1. May be called at any time, also before MPI_Init. The host may still serve a
+ * single window; the info keys of MPI_Win_get_info report the path of each window. */
+int oriel_active(void);
 
 /* Returns the message of the last error that Oriel raised in the calling thread, for example
  * "MPI_Put by rank 0 on window w: ...". It names the function, the window, the peer and the reason,

@@ -1,9 +1,9 @@
 /* Accumulates: atomic per element. Where the CPU reaches the memory and the datatype has native
  * kernels, those update a few elements without a lock (sync/atomic_mode.h). All other accumulates
  * run under the target's accumulate lock (reduce/kernel.c has the argument). With that lock, plain
- * kernels update many elements at once. The lock also covers the target's own accumulates, and those
- * that an agent computes at the target. This file updates elements in one run; accumulate_layouts.c
- * walks datatypes with holes. */
+ * kernels update many elements at once. The lock also covers the target's own accumulates, and
+ * those that an agent computes at the target. This file updates elements in one run;
+ * accumulate_layouts.c walks datatypes with holes. */
 #include "rma/accumulate_update.h"
 
 #include "internode/origin/origin_rma.h"
