@@ -186,7 +186,7 @@ enum oriel_internode_stage {
 struct oriel_internode_lock {
     struct oriel_internode_lock *next;
     struct oriel_net_requester asker;
-    /* or NOBODY: holds a position until its turn, for an origin that moved to another (J5) */
+    /* or NO_RANK: holds a position until its turn, for an origin that moved to another (J5) */
     int32_t from;
     bool exclusive;
     enum oriel_internode_stage stage;

@@ -149,7 +149,7 @@ static enum oriel_status update_words(struct oriel_update *update, char *there, 
                                       char *result, uint64_t count)
 {
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
-    _Atomic uint32_t nobody_looks;
+    _Atomic uint32_t unobserved;
     _Atomic uint32_t *inside = update->many || update->locked
                                    ? NULL
                                    : oriel_atomic_mode_enter(update->window, update->rank);
@@ -165,7 +165,7 @@ static enum oriel_status update_words(struct oriel_update *update, char *there, 
     }
     for (uint64_t at = 0; at < count * kind->extent_bytes; at += kind->extent_bytes)
         kind->native[update->op](there + at, origin != NULL ? origin + at : NULL,
-                                 result != NULL ? result + at : NULL, &nobody_looks);
+                                 result != NULL ? result + at : NULL, &unobserved);
     if (inside != NULL)
         oriel_store_release(inside, 0);
     else

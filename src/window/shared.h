@@ -208,7 +208,7 @@ struct oriel_control {
     _Atomic uint64_t access_offset;
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE,
-               "what changes seldom is on one line");
+               "fields that change seldom are on one cache line");
 
 static inline uint64_t oriel_common_bytes(int32_t n)
 {

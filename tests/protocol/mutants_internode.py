@@ -246,10 +246,10 @@ INTERNODE = [
      "lock_all_queue", "far_lock_all_overtakes_once", "J4: a lock that waits for its turn is queued after the writers"),
     ("internode/target/target_sync.c", [("        lock_join_first(window, lock);\n    return", "        (void)lock_join_first;\n    return")],
      "internode_patience", "far_lock_all_in_opposite_orders_closes_no_circle", "J5: a lock that has waited long joins those inside"),
-    ("internode/target/target_sync.c", [("    if (lock->from == NOBODY) {\n        *link = lock->next;\n        lock_leave_queue(window, lock);\n",
-                           "    if (lock->from == NOBODY) {\n        *link = lock->next;\n")],
+    ("internode/target/target_sync.c", [("    if (lock->from == NO_RANK) {\n        *link = lock->next;\n        lock_leave_queue(window, lock);\n",
+                           "    if (lock->from == NO_RANK) {\n        *link = lock->next;\n")],
      "internode_patience", "far_lock_all_in_opposite_orders_closes_no_circle", "J5: it leaves its own place"),
-    ("internode/target/target_sync.c", [("    *keeper = *lock;\n    keeper->from = NOBODY;\n    lock->next = keeper;\n    lock->share = inside;\n"
+    ("internode/target/target_sync.c", [("    *keeper = *lock;\n    keeper->from = NO_RANK;\n    lock->next = keeper;\n    lock->share = inside;\n"
                            "    waiting++;\n",
                            "    free(keeper);\n    oriel_internode_share_leave(window, lock->share);\n    lock->share = inside;\n")],
      "internode_patience", "far_lock_all_in_opposite_orders_closes_no_circle", "J5: unless its turn has come"),

@@ -77,10 +77,10 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
     return true;
 }
 
-/* A fence that is wrong after the previous calls returns at once and has met nobody. Any other
+/* A fence that is wrong after the previous calls returns at once and has met no member. Any other
  * fence has met the members even if it fails, for example with the error of an earlier operation.
  */
-static bool fence_met_nobody(int code)
+static bool fence_met_none(int code)
 {
     return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
 }
@@ -99,7 +99,7 @@ static int fence_pass(struct oriel_checked *window, int assert, const struct ori
     bool waits = oriel_window_wait_for_call(window, false, site);
     int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
     oriel_wait_done(waits);
-    if (!fence_met_nobody(code))
+    if (!fence_met_none(code))
         oriel_order_take(&key);
     else if (window->progress != NULL)
         oriel_collective_progress_return(window->progress, window->rank);
@@ -136,7 +136,7 @@ static int window_fence(struct oriel_checked *window, int assert, const struct o
         end_other_epochs(window);
     oriel_promises_fence(window, assert, site);
     int code = fence_pass(window, valid ? assert : assert &taken, site);
-    if (fence_met_nobody(code))
+    if (fence_met_none(code))
         fence_failed(window, &before);
     return oriel_quiet_end(&quiet, code);
 }

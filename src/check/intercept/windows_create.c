@@ -189,8 +189,8 @@ static uint32_t members_agree(const struct creation *creation, uint32_t bits)
  * these windows. */
 static void members_memory_find(struct oriel_checked *window)
 {
-    bool told = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
-    for (int32_t i = 0; i < window->n && told; i++) {
+    bool knows_all = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
+    for (int32_t i = 0; i < window->n && knows_all; i++) {
         MPI_Aint size = 0;
         int unit = 0;
         void *base = NULL;

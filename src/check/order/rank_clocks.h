@@ -19,7 +19,8 @@ struct oriel_rank {
     uint64_t unused_too[6];
     _Atomic oriel_tick known[];
 };
-_Static_assert(offsetof(struct oriel_rank, known) == 64, "what others write has a line of its own");
+_Static_assert(offsetof(struct oriel_rank, known) == 64,
+               "words that others write have a line of their own");
 
 /* Merges a clock into another one: into[i] = max(into[i], from[i]). */
 void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int clock_width);
