@@ -219,7 +219,7 @@ static void lock_send_grant(const struct oriel_window *window,
                              lock->share != NULL);
 }
 
-/* The lock's turn has come. NO_RANK's leaves at once. Returns the link to the next lock. */
+/* It is the lock's turn. A lock of NO_RANK leaves at once. Returns the link to the next lock. */
 static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
                                                 struct oriel_internode_lock **link)
 {

@@ -192,8 +192,8 @@ const void *oriel_net_exposed_key(const struct oriel_net_exposed *exposed, size_
 /* Called after the last put or get; the stop withdraws the remaining ones. */
 void oriel_net_unexpose(struct oriel_net_exposed *exposed);
 
-/* At the origin: access to memory that a peer exposes. NULL if there is none. The text comes from
- * the owner of the memory, and is validated only as far as it concerns this process. */
+/* At the origin: access to memory that a peer exposes. NULL if there is none. The owner of the
+ * memory sends the text, which is validated only as far as it concerns this process. */
 struct oriel_net_key;
 struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
                                          size_t len_bytes);
