@@ -48,7 +48,7 @@ static inline enum oriel_status oriel_deferred_complete(struct oriel_window *win
                                                   : oriel_deferred_complete_all(window, rank);
 }
 
-/* --- for deferred.c, in accumulate.c --- */
+/* --- accumulate.c --- */
 
 /* An accumulate of one run, not deferred. */
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,

@@ -44,7 +44,7 @@ void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_star
 /* The closure of an active request of that kind; NULL: none. */
 void *oriel_checked_request_closure(MPI_Request request, const struct oriel_request_kind *kind);
 
-/* --- for request_completion.c --- */
+/* --- claims by calls that complete requests --- */
 
 struct oriel_request_record;
 

@@ -118,7 +118,7 @@ bool oriel_order_is_doubtful(void);
  * is reported (oriel_given_has_left). */
 void oriel_order_leave(void);
 
-/* --- for word_clocks.c --- */
+/* --- the steps of give and take --- */
 
 /* Raises the own number after the own clock was given. */
 void oriel_order_raise(void);
