@@ -6,7 +6,7 @@
 #define ORIGINS 2
 #endif
 #define TARGETS 2
-#define NOBODY 9
+#define NO_RANK 9
 #define OWN ORIGINS /* the target's own rank, in its queue */
 
 mtype = { LOCK, WRITE, FLUSH, UNLOCK };
@@ -15,8 +15,9 @@ mtype = { LOCK, WRITE, FLUSH, UNLOCK };
 
 chan messages[TARGETS * ORIGINS] = [5] of { mtype };
 chan queue[TARGETS] = [ORIGINS + 1] of { byte };
-chan kept[TARGETS * ORIGINS] = [4] of { mtype }; /* an epoch has four messages besides its lock */
-byte holder[TARGETS] = NOBODY;
+/* An epoch has four messages besides its lock. */
+chan deferred[TARGETS * ORIGINS] = [4] of { mtype };
+byte holder[TARGETS] = NO_RANK;
 bool waits[TARGETS * ORIGINS];
 bool is_shut[TARGETS * ORIGINS];
 bool lock_answered[TARGETS * ORIGINS], lock_refused[TARGETS * ORIGINS];
@@ -25,9 +26,9 @@ byte writes[TARGETS];             /* of the present epoch */
 byte refusals;
 byte ended;
 
-#define is_first(t, who) (holder[t] == NOBODY && queue[t] ? [eval(who)])
+#define is_first(t, rank) (holder[t] == NO_RANK && queue[t] ? [eval(rank)])
 
-/* At the target, for an origin whose lock is held. */
+/* At the target, for an origin that has its lock. */
 inline serve(t, o, what)
 {
     if
@@ -36,7 +37,7 @@ inline serve(t, o, what)
     :: what == UNLOCK ->
         assert(holder[t] == o && writes[t] == 2);
         writes[t] = 0;
-        holder[t] = NOBODY;
+        holder[t] = NO_RANK;
         answered[at(t, o)]++
     fi
 }
@@ -58,14 +59,14 @@ proctype agent(byte t; byte o)
 end:
     do
     :: atomic {
-        waits[at(t, o)] && is_first(t, o) -> /* its turn has come: T1 and G3 are done */
+        waits[at(t, o)] && is_first(t, o) -> /* its turn: T1 and G3 are done */
         queue[t] ? _;
         holder[t] = o;
         waits[at(t, o)] = false;
         lock_answered[at(t, o)] = true;
         do
-        :: kept[at(t, o)] ? what -> serve(t, o, what) /* K2 */
-        :: empty(kept[at(t, o)]) -> break
+        :: deferred[at(t, o)] ? what -> serve(t, o, what) /* K2 */
+        :: empty(deferred[at(t, o)]) -> break
         od
        }
     :: atomic {
@@ -78,7 +79,7 @@ end:
             lock_answered[at(t, o)] = true
         :: what == LOCK -> queue[t] ! o; waits[at(t, o)] = true
         :: what != LOCK && is_shut[at(t, o)] -> refuse(t, o, what) /* K3 */
-        :: what != LOCK && !is_shut[at(t, o)] && waits[at(t, o)] -> kept[at(t, o)] ! what /* K2 */
+        :: what != LOCK && !is_shut[at(t, o)] && waits[at(t, o)] -> deferred[at(t, o)] ! what /* K2 */
         :: what != LOCK && !is_shut[at(t, o)] && !waits[at(t, o)] -> serve(t, o, what)
         fi
        }
@@ -136,13 +137,13 @@ proctype origin(byte me)
     ended++
 }
 
-/* It does whatever a lock allows it at once. */
+/* Its lock waits in the queue like those of the origins. */
 proctype own_rank()
 {
     queue[0] ! OWN;
     atomic { is_first(0, OWN) -> queue[0] ? _; holder[0] = OWN };
     assert(writes[0] == 0);
-    holder[0] = NOBODY;
+    holder[0] = NO_RANK;
     ended++
 }
 
@@ -159,8 +160,8 @@ init
         run own_rank()
     };
     ended == ORIGINS + 1;
-    assert(holder[0] == NOBODY && holder[1] == NOBODY);
+    assert(holder[0] == NO_RANK && holder[1] == NO_RANK);
     for (i : 0 .. TARGETS * ORIGINS - 1) {
-        assert(empty(kept[i]))
+        assert(empty(deferred[i]))
     }
 }

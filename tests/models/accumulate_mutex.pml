@@ -15,7 +15,7 @@ inline sleep()
     futex_wait(WORD, seen)
 }
 
-#include "mutex_steps.pml"
+#include "accumulate_mutex_steps.pml"
 
 active [PROCESSES] proctype rank()
 {

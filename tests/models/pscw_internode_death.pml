@@ -4,7 +4,7 @@
  * the error only if a rank is dead. An epoch that ends has all that its peer, even the dead one,
  * put in it. A rank that gets the error leaves the window: later messages for it are dropped, and a
  * rank that waits for it and asks gets that answer (src/internode/target/am_dispatch.c). Sleeps and
- * memory are those of far_pairs.pml; net_death.pml models how the net detects deaths. */
+ * memory are those of pscw_internode.pml; net_death.pml models how the net detects deaths. */
 #define PROCESSES 3
 #define VICTIM 0
 #ifndef EPOCHS
@@ -18,7 +18,7 @@ mtype = { POST, PUT, COMPLETE };
 
 chan to_origin[PROCESSES] = [4] of { mtype, byte }; /* of each rank: to its predecessor */
 chan to_target[PROCESSES] = [4] of { mtype, byte }; /* to its successor */
-byte placed[PROCESSES];                             /* by each rank, on its way by a device */
+byte device_put[PROCESSES];                             /* by each rank, on its way by a device */
 byte exposed[PROCESSES], data[PROCESSES], posts_here[PROCESSES], completes_here[PROCESSES];
 bool has_left[PROCESSES]; /* the window */
 bool dead, is_cut;
@@ -28,7 +28,7 @@ byte ended;
 #define origin_of(rank) ((rank + 2) % PROCESSES)
 
 /* Nothing can be sent to a rank that is known to be lost. */
-inline tell(channel, what, value)
+inline send_message(channel, what, value)
 {
     if
     :: channel ! what, value
@@ -52,7 +52,7 @@ inline epochs(number)
         watched = origin_of(number);
         exposed[number] = epoch;
         posts = (posts + 1) % 4; /* C1 */
-        tell(to_origin[number], POST, 0);
+        send_message(to_origin[number], POST, 0);
         watched = target_of(number);
         if
         :: failed
@@ -62,18 +62,18 @@ inline epochs(number)
         :: failed
         :: else ->
             if
-            :: tell(to_target[number], PUT, epoch)
-            :: placed[number] = epoch
+            :: send_message(to_target[number], PUT, epoch)
+            :: device_put[number] = epoch
             fi;
             if
-            :: placed[number] == 0 /* D1 */
+            :: device_put[number] == 0 /* D1 */
             :: dead && watched == VICTIM -> failed = true
             fi
         fi;
         if
         :: failed
         :: else ->
-            tell(to_target[number], COMPLETE, 0);
+            send_message(to_target[number], COMPLETE, 0);
             completes = (completes + 1) % 4 /* C3 */
         fi;
         watched = origin_of(number);
@@ -142,10 +142,10 @@ end:
         value = 0
        }
     :: atomic { /* the device's */
-        placed[origin_of(number)] != 0 && is_served(number) && arrives(origin_of(number)) ->
-        assert(exposed[number] == placed[origin_of(number)] || has_left[number]);
-        data[number] = placed[origin_of(number)];
-        placed[origin_of(number)] = 0
+        device_put[origin_of(number)] != 0 && is_served(number) && arrives(origin_of(number)) ->
+        assert(exposed[number] == device_put[origin_of(number)] || has_left[number]);
+        data[number] = device_put[origin_of(number)];
+        device_put[origin_of(number)] = 0
        }
     od
 }

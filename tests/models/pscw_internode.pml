@@ -24,11 +24,11 @@
 mtype = { POST, PUT, COMPLETE };
 
 chan messages[2] = [4] of { mtype, byte }; /* to each node */
-byte placed[2];                            /* on its way to that node by a device */
+byte device_put[2];                            /* on its way to that node by a device */
 byte ready, ended;
 
 /* After earlier stores: its sender unlocks a mutex. */
-inline tell(what, value)
+inline send_message(what, value)
 {
     atomic { drained; messages[1 - me] ! what, value }
 }
@@ -36,8 +36,8 @@ inline tell(what, value)
 inline put()
 {
     if
-    :: tell(PUT, epoch)
-    :: atomic { drained; placed[1 - me] = epoch }
+    :: send_message(PUT, epoch)
+    :: atomic { drained; device_put[1 - me] = epoch }
     fi
 }
 
@@ -50,11 +50,11 @@ active [2] proctype rank()
         epoch++;
         store_relaxed(EXPOSED + me, epoch);
         posts = (posts + 1) % 4; /* C1 */
-        tell(POST, 0);
+        send_message(POST, 0);
         await(POSTS + me, POSTS_SLEEPERS + me, reached_of_4((completes + 1) % 4)); /* C2 */
         put();
-        placed[1 - me] == 0; /* D1 */
-        tell(COMPLETE, 0);
+        device_put[1 - me] == 0; /* D1 */
+        send_message(COMPLETE, 0);
         completes = (completes + 1) % 4; /* C3 */
         await(COMPLETES + me, COMPLETES_SLEEPERS + me, reached_of_4(posts)); /* C4 */
         assert(load(DATA + me) == epoch)
@@ -91,8 +91,16 @@ active proctype device()
 {
 end:
     do
-    :: atomic { placed[0] != 0 -> assert(memory[EXPOSED] == placed[0]); memory[DATA] = placed[0]; placed[0] = 0 }
-    :: atomic { placed[1] != 0 -> assert(memory[EXPOSED + 1] == placed[1]); memory[DATA + 1] = placed[1]; placed[1] = 0 }
+    :: atomic {
+        device_put[0] != 0 -> assert(memory[EXPOSED] == device_put[0]);
+        memory[DATA] = device_put[0];
+        device_put[0] = 0
+       }
+    :: atomic {
+        device_put[1] != 0 -> assert(memory[EXPOSED + 1] == device_put[1]);
+        memory[DATA + 1] = device_put[1];
+        device_put[1] = 0
+       }
     od
 }
 

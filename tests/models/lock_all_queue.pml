@@ -1,10 +1,10 @@
 /* Epochs of lock_all that acquire the locks of two targets on other nodes in any order
  * (src/internode/origin/origin_sync.c, lock_all_queue.c). Each lock is acquired at the first
- * operation on its target, or within lock_all if the epoch before kept a writer waiting. Each
+ * operation on its target, or within lock_all if a writer waited for the epoch before. Each
  * target's own rank locks it exclusively. An answer arrives at some time; a target's agent executes
  * one step after the other, with its rank's steps at any time between. With WINDOWS each target
  * belongs to its own window, and lock_all of the second waits for its turn inside the first's
- * epoch. The models of the queue and the gate (ticket, gate) cover memory orders. */
+ * epoch. The models of the queue and the gate (ticket, lock_all_gate) cover memory orders. */
 #define TARGETS 2
 #ifndef ORIGINS
 #define ORIGINS 2
@@ -16,27 +16,29 @@
 #define WRITES 1
 #endif
 #ifndef MOST
-#define MOST 3 /* places at a time; numbers of tickets and readers are modulo 8 */
+#define MOST 3 /* positions at a time; numbers of tickets and readers are modulo 8 */
 #endif
 #define at_least(value, wanted) (((value) + 8 - (wanted)) % 8 < 4)
 
-typedef share { byte ticket; byte members };
-typedef target { byte tickets; byte came; byte serving; byte departed; byte first; byte count; bit busy };
+typedef position { byte ticket; byte members };
+typedef target {
+    byte tickets; byte entered; byte serving; byte departed; byte first; byte count; bit busy
+};
 target at[TARGETS];
-share shares[TARGETS * MOST];
+position positions[TARGETS * MOST];
 /* each rank, by each origin, since its exclusive lock is in the queue */
 byte overtaken[TARGETS * ORIGINS];
 #ifdef WINDOWS
-byte keepers[TARGETS * MOST]; /* members of a place that have left it, and enter elsewhere */
+byte moved[TARGETS * MOST]; /* members of a position that have moved to the first one (J5) */
 #endif
 byte readers[TARGETS];
 byte writers[TARGETS];
 byte ended;
 
 #define nth(t, n) ((t) * MOST + (at[t].first + (n)) % MOST)
-#define is_followed(t, share) (shares[share].ticket != at[t].tickets)
+#define is_followed(t, which) (positions[which].ticket != at[t].tickets)
 
-/* At the target: the place is in "where". */
+/* At the target: the index of the position is in "where". */
 inline join(t, in_turn)
 {
     atomic { !at[t].busy -> at[t].busy = 1 };
@@ -54,8 +56,8 @@ inline join(t, in_turn)
             assert(at[t].count < MOST);
             at[t].count++;
             where = nth(t, where);
-            shares[where].ticket = at[t].tickets;
-            at[t].came = (at[t].came + 1) % 8
+            positions[where].ticket = at[t].tickets;
+            at[t].entered = (at[t].entered + 1) % 8
         :: else ->
             where = nth(t, where);
             if
@@ -65,33 +67,33 @@ inline join(t, in_turn)
             :: else
             fi
         fi;
-        shares[where].members++;
+        positions[where].members++;
         passes = 0;
         at[t].busy = 0
     }
 }
 
-#define is_in(t, share) at_least(at[t].serving, shares[share].ticket) /* R2 */
+#define is_in(t, which) at_least(at[t].serving, positions[which].ticket) /* R2 */
 
-inline come_in(t)
+inline enter(t)
 {
     readers[t]++;
     assert(writers[t] == 0);
     followed[t] = is_followed(t, where) /* J2 */
 }
 
-inline take(t, in_turn)
+inline acquire(t, in_turn)
 {
     join(t, in_turn);
     if
-    :: atomic { is_in(t, where) && !at[t].busy -> come_in(t) }
+    :: atomic { is_in(t, where) && !at[t].busy -> enter(t) }
 #ifdef WINDOWS /* patience may end at any time */
     :: atomic {
         in_turn && where != nth(t, 0) && is_in(t, nth(t, 0)) && !at[t].busy -> /* J5 */
-        keepers[where]++;
+        moved[where]++;
         where = nth(t, 0);
-        shares[where].members++;
-        come_in(t)
+        positions[where].members++;
+        enter(t)
     }
 #endif
     fi;
@@ -99,14 +101,14 @@ inline take(t, in_turn)
     where = 0
 }
 
-/* Removes one member of a shared place, the first. */
+/* Removes one member of a shared position, the first. */
 inline leave(t, which)
 {
-    shares[which].members--;
+    positions[which].members--;
     if
-    :: shares[which].members == 0 ->
+    :: positions[which].members == 0 ->
         assert(which == nth(t, 0));
-        shares[which].ticket = 0;
+        positions[which].ticket = 0;
         at[t].first = (at[t].first + 1) % MOST;
         at[t].count--;
         at[t].departed = (at[t].departed + 1) % 8 /* R3 */
@@ -114,7 +116,7 @@ inline leave(t, which)
     fi
 }
 
-inline give_back(t)
+inline release(t)
 {
     atomic {
         !at[t].busy -> readers[t]--;
@@ -124,14 +126,14 @@ inline give_back(t)
 }
 
 #ifdef WINDOWS
-/* The target's agent, for members that have left a place by J5. */
-proctype keeper(byte t)
+/* The target's agent, for members that have left a position by J5. */
+proctype leave_moved(byte t)
 {
 end:
     do
     :: atomic {
-        at[t].count > 0 && keepers[nth(t, 0)] > 0 && is_in(t, nth(t, 0)) && !at[t].busy ->
-        keepers[nth(t, 0)]--;
+        at[t].count > 0 && moved[nth(t, 0)] > 0 && is_in(t, nth(t, 0)) && !at[t].busy ->
+        moved[nth(t, 0)]--;
         leave(t, nth(t, 0))
     }
     od
@@ -153,15 +155,15 @@ proctype epochs(byte origin)
         :: first = 1
         fi;
         second = 1 - first;
-        take(first, followed[first]);
-        take(second, followed[second]);
+        acquire(first, followed[first]);
+        acquire(second, followed[second]);
 #else
         if
-        :: followed[0] -> take(0, true) /* J3 */
+        :: followed[0] -> acquire(0, true) /* J3 */
         :: else
         fi;
         if
-        :: followed[1] -> take(1, true) /* J3 */
+        :: followed[1] -> acquire(1, true) /* J3 */
         :: else
         fi;
         if
@@ -170,19 +172,19 @@ proctype epochs(byte origin)
         fi;
         second = 1 - first;
         if
-        :: held[first] == 0 -> take(first, false)
+        :: held[first] == 0 -> acquire(first, false)
         :: else
         fi;
         if
-        :: held[second] == 0 -> take(second, false)
+        :: held[second] == 0 -> acquire(second, false)
         :: skip
         fi;
 #endif
         if
-        :: held[second] != 0 -> give_back(second)
+        :: held[second] != 0 -> release(second)
         :: else
         fi;
-        give_back(first)
+        release(first)
     :: else -> break
     od;
     atomic { first = 0; second = 0; followed[0] = 0; followed[1] = 0; ended++ }
@@ -196,7 +198,7 @@ proctype exclusive(byte own)
         times++;
         d_step {
             ticket = at[own].tickets;
-            before = at[own].came;
+            before = at[own].entered;
             at[own].tickets = (ticket + 1) % 8 /* T1 */
         };
         at[own].serving == ticket; /* X1 */
@@ -228,7 +230,7 @@ init {
         :: i < TARGETS ->
             run exclusive(i);
 #ifdef WINDOWS
-            run keeper(i);
+            run leave_moved(i);
 #endif
             i++
         :: else -> break

@@ -1,11 +1,11 @@
 /* Accumulates of internode origins (src/internode/target/target_rma.c) and of the target's own
  * node: two origins on other nodes, whose messages the target's agent serves in each origin's order
- * (net.pml), and two ranks on this node. All take the same steps (singles.pml). An update of one
- * element is an instruction, announced in the thread's slot; the agent has a slot, too. Many
+ * (net.pml), and two ranks on this node. All take the same steps (atomic_mode.pml). An update of
+ * one element is an instruction, announced in the thread's slot; the agent has a slot, too. Many
  * elements are updated under the accumulate lock by plain loops. Elements without an instruction
- * are always updated under the lock, which is one step here (mutex.pml). Each update adds one: an
- * answer to an origin is a value never returned before, and includes that origin's earlier updates.
- */
+ * are always updated under the lock, which is one step here (accumulate_mutex.pml). Each update
+ * adds one: an answer to an origin is a value never returned before, and includes that origin's
+ * earlier updates. */
 #define PROCESSES 3 /* the agent, the target's own rank, and another one of its node */
 #define STORED 6
 #define WORDS 8
@@ -156,7 +156,8 @@ active [2] proctype rank()
 }
 
 #define note(which, earlier) \
-    assert(old >= (earlier) && old < (which == 0 -> UPDATES : UPDATES_PADDED) && !(found[which] & (1 << old))); \
+    assert(old >= (earlier) && old < (which == 0 -> UPDATES : UPDATES_PADDED)); \
+    assert(!(found[which] & (1 << old))); \
     found[which] = found[which] | (1 << old)
 
 proctype origin(byte number)
@@ -183,8 +184,8 @@ proctype origin(byte number)
 active proctype ending()
 {
     atomic { run origin(0); run origin(1) };
-    ended == ORIGINS + 2 && empty(messages[0]) && empty(messages[1]) && stored[0].held == 0 && stored[1].held == 0 &&
-    stored[2].held == 0 && memory[LOCK] == 0;
+    ended == ORIGINS + 2 && empty(messages[0]) && empty(messages[1]) && memory[LOCK] == 0 &&
+    stored[0].queued == 0 && stored[1].queued == 0 && stored[2].queued == 0;
     assert(memory[ELEMENT] == UPDATES && memory[WIDE] == UPDATES_PADDED);
     assert(memory[BULK_TARGETS] == memory[BULK])
 }

@@ -15,7 +15,7 @@
 
 #include "memory.pml"
 #include "wait.pml"
-#include "gate_steps.pml"
+#include "lock_all_gate_steps.pml"
 
 byte ended, writers, readers, written[PROCESSES];
 

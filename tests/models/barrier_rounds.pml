@@ -6,7 +6,7 @@
 #define WORDS 12
 #define DATA 0    /* of each node: the number of barriers that it has reached */
 #define ARRIVED 4 /* of each node and round; a leader waits alone */
-#define MACHINES 4
+#define NODES 4
 #define TIMES 2
 
 #include "memory.pml"
@@ -14,7 +14,7 @@
 
 byte ended;
 
-#include "rounds_steps.pml"
+#include "barrier_rounds_steps.pml"
 
 active [PROCESSES] proctype leader()
 {
@@ -26,7 +26,8 @@ active [PROCESSES] proctype leader()
         meet_round(0, 1);
         meet_round(1, 2);
         seen = 0;
-        assert(load(DATA) >= times && load(DATA + 1) >= times && load(DATA + 2) >= times && load(DATA + 3) >= times)
+        assert(load(DATA) >= times && load(DATA + 1) >= times && load(DATA + 2) >= times &&
+               load(DATA + 3) >= times)
     :: else -> break
     od;
     ended++

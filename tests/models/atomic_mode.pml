@@ -1,7 +1,7 @@
 /* Single and bulk accumulates (src/sync/atomic_mode.h, atomic_mode.c): two threads with singles, at
  * two targets and at one, and two processes with a bulk update each, of one target each. The
- * accumulate mutex is one step (mutex.pml); the target returns to free singles after one under it.
- */
+ * accumulate mutex is one step (accumulate_mutex.pml); the target returns to free singles after one
+ * under it. */
 #define PROCESSES 4
 #define STORED 6
 #define WORDS 9
@@ -113,7 +113,7 @@ active [2] proctype bulk_process()
 
 active proctype ending()
 {
-    ended == PROCESSES && stored[2].held == 0 && stored[3].held == 0;
+    ended == PROCESSES && stored[2].queued == 0 && stored[3].queued == 0;
     assert(memory[ELEMENT] == 4 && memory[ELEMENT + 1] == 3);
     assert(memory[BULK_TARGETS] == memory[BULK] + memory[BULK + 1])
 }

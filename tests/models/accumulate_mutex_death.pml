@@ -38,7 +38,7 @@ inline sleep()
     fi
 }
 
-#include "mutex_steps.pml"
+#include "accumulate_mutex_steps.pml"
 
 inline update()
 {

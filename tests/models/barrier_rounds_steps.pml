@@ -1,16 +1,16 @@
 /* The rounds of a barrier over several nodes (oriel_internode_barrier in
  * src/internode/origin/origin_sync.c). A message is under way for any time, and messages overtake
  * each other; the agent's count and wake are one step. */
-byte sent[2 * MACHINES]; /* messages under way to each node, of each round */
+byte sent[2 * NODES]; /* messages under way to each node, of each round */
 
-inline tell(machine, round)
+inline send_round(node, round)
 {
-    atomic { drained -> sent[2 * (machine) + round]++ }
+    atomic { drained -> sent[2 * (node) + round]++ }
 }
 
 inline meet_round(round, step)
 {
-    tell((own + step) % MACHINES, round);
+    send_round((own + step) % NODES, round);
     do
     :: seen = load_shared(ARRIVED + 2 * own + round);
         if
@@ -38,11 +38,11 @@ end:
     DELIVER(1)
     DELIVER(2)
     DELIVER(3)
-#if MACHINES > 2
+#if NODES > 2
     DELIVER(4)
     DELIVER(5)
 #endif
-#if MACHINES > 3
+#if NODES > 3
     DELIVER(6)
     DELIVER(7)
 #endif

@@ -6,7 +6,7 @@
 #define ARRIVALS 4 /* of each node, as the next ones */
 #define SLEEPERS 7
 #define ARRIVED 10 /* of each node and round; a leader waits alone */
-#define MACHINES 3
+#define NODES 3
 #define TIMES 2
 
 #include "memory.pml"
@@ -14,13 +14,13 @@
 
 byte ended;
 
-#define machine_of(rank) ((rank) < 2 -> 0 : (rank) - 1)
+#define node_of(rank) ((rank) < 2 -> 0 : (rank) - 1)
 
-#include "rounds_steps.pml"
+#include "barrier_rounds_steps.pml"
 
 active [PROCESSES] proctype rank()
 {
-    byte seen, was, sleeper, times, arrivals, own = machine_of(me), here = 1 + (me < 2);
+    byte seen, was, sleeper, times, arrivals, own = node_of(me), here = 1 + (me < 2);
     do
     :: times < TIMES ->
         times++;
@@ -35,7 +35,8 @@ active [PROCESSES] proctype rank()
         :: else -> await_event(ARRIVALS + own, SLEEPERS + own, arrivals) /* B2 */
         fi;
         forget();
-        assert(load(DATA) >= times && load(DATA + 1) >= times && load(DATA + 2) >= times && load(DATA + 3) >= times)
+        assert(load(DATA) >= times && load(DATA + 1) >= times && load(DATA + 2) >= times &&
+               load(DATA + 3) >= times)
     :: else -> break
     od;
     ended++
