@@ -1,8 +1,8 @@
-"""Selects the Linux kernel of scripts/testrdma's guest and its modules: the machine's own, or one in a cache folder, which holds
-only the files that the guest needs.
+"""Selects the Linux kernel of scripts/testrdma's guest and its modules: the machine's own, or one
+in a cache folder, which holds only the files that the guest needs.
 
-A kernel is usable when its image is readable and every module exists. Nothing is installed, because that would change the
-machine's boot kernel. Standard library only."""
+A kernel is usable when its image is readable and every module exists. Nothing is installed, because
+that would change the machine's boot kernel. Standard library only."""
 
 import glob
 import gzip
@@ -14,7 +14,8 @@ import shutil
 import subprocess
 import tempfile
 
-# Devices, the machine's files and a writable layer over them; a network with a device that speaks RDMA, and its checksums.
+# Devices, the machine's files and a writable layer over them; a network with a device that speaks
+# RDMA, and its checksums.
 WANTED = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay", "veth", "ib_uverbs", "rdma_ucm", "rdma_rxe",
           "crc32_generic")
 META_PACKAGE = "linux-image-amd64"
@@ -33,7 +34,8 @@ class Kernel:
         self.folder = os.path.join(root, "lib", "modules", version)
 
     def modules(self):
-        """Paths of the modules below the folder, each after those that it needs; Refused where one is missing."""
+        """Paths of the modules below the folder, each after those that it needs; Refused where one
+        is missing."""
         try:
             with open(os.path.join(self.folder, "modules.dep"), encoding="utf-8") as file:
                 needs = {line.partition(":")[0]: line.partition(":")[2].split() for line in file}
@@ -87,7 +89,8 @@ def _newest_first(names):
 
 
 def find():
-    """The newest usable kernel of the machine, else of the cache; Refused with the reason if there is none."""
+    """The newest usable kernel of the machine, else of the cache; Refused with the reason if there
+    is none."""
     if platform.machine() != "x86_64":
         raise Refused("the guest supports only x86-64")
     reasons = []

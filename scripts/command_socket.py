@@ -1,8 +1,9 @@
-"""The door to a node of a test network, or to its switch: a socket in the net's folder. A client sends a command with its own
-stdin, stdout and stderr, and receives the exit status.
+"""The command socket of a node of a test network, or of its switch, in the net's folder. A client
+sends a command with its own stdin, stdout and stderr, and receives the exit status.
 
-A command runs as the client's user, gets a signal when the client ends, and no other process waits for it.
-scripts/machines.py has the server, scripts/testnet the client; standard library only."""
+A command runs as the client's user, gets a signal when the client ends, and no other
+process waits for it. scripts/net_namespaces.py starts the server, scripts/testnet is the client;
+standard library only."""
 
 import ctypes
 import json
@@ -14,31 +15,32 @@ import struct
 import traceback
 
 PR_SET_NO_NEW_PRIVS = 38
+SUFFIX = ".socket"
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def enter(path, request, files=(0, 1, 2)):
-    """Runs a command through the door; returns its exit status, or 255 when the node ended."""
-    with socket.socket(socket.AF_UNIX) as door:
-        door.connect(path)
+def run(path, request, files=(0, 1, 2)):
+    """Runs a command through the socket; returns its exit status, or 255 when the node ended."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(path)
         words = json.dumps(request).encode()
-        socket.send_fds(door, [struct.pack("=I", len(words))], files)
-        door.sendall(words)
-        status = door.recv(4, socket.MSG_WAITALL)
+        socket.send_fds(server, [struct.pack("=I", len(words))], files)
+        server.sendall(words)
+        status = server.recv(4, socket.MSG_WAITALL)
     return struct.unpack("=i", status)[0] if len(status) == 4 else 255
 
 
-class Door:
+class CommandServer:
     """Serves one node, or the switch: commands run as the client's user, in a session of their own."""
 
     def __init__(self, folder, name, mode):
         self.listener = socket.socket(socket.AF_UNIX)
-        path = os.path.join(folder, name + ".door")
+        path = os.path.join(folder, name + SUFFIX)
         self.listener.bind(path)
         os.chmod(path, mode)
         self.listener.listen(64)
-        self.guests = {}  # pid: connection
+        self.commands = {}  # pid: connection
         wake, self.woken = os.pipe()
         for end in (wake, self.woken):
             os.set_blocking(end, False)
@@ -52,7 +54,7 @@ class Door:
             poll = select.poll()
             for file in (self.listener.fileno(), self.wake, *others):
                 poll.register(file, select.POLLIN)
-            for connection in self.guests.values():
+            for connection in self.commands.values():
                 poll.register(connection.fileno(), select.POLLIN)
             ready = {file for file, _ in poll.poll()}
             if ready & set(others):
@@ -60,18 +62,18 @@ class Door:
             if self.wake in ready:
                 os.read(self.wake, 4096)
                 self._reap()
-            for pid, connection in list(self.guests.items()):
+            for pid, connection in list(self.commands.items()):
                 if connection.fileno() in ready:  # the client has ended: like a closed terminal
-                    self._gone(pid, connection)
+                    self._client_ended(pid, connection)
             if self.listener.fileno() in ready:
-                self._welcome()
+                self._accept()
 
-    def _gone(self, pid, connection):
+    def _client_ended(self, pid, connection):
         try:
             os.killpg(pid, signal.SIGHUP)
         except ProcessLookupError:
             pass
-        del self.guests[pid]
+        del self.commands[pid]
         connection.close()
 
     def _reap(self):
@@ -82,7 +84,7 @@ class Door:
                 return
             if pid == 0:
                 return
-            connection = self.guests.pop(pid, None)  # others are orphans
+            connection = self.commands.pop(pid, None)  # others are orphans
             if connection:
                 code = os.waitstatus_to_exitcode(status)
                 try:
@@ -91,7 +93,7 @@ class Door:
                     pass
                 connection.close()
 
-    def _welcome(self):
+    def _accept(self):
         connection, _ = self.listener.accept()
         connection.settimeout(10)
         files = []
@@ -106,16 +108,16 @@ class Door:
             connection.settimeout(None)
             pid = os.fork()
             if pid == 0:
-                self._guest(request, files, owner)
+                self._execute(request, files, owner)
             if request.get("stay"):  # the client does not wait for it
                 connection.sendall(struct.pack("=i", 0))
                 connection.close()
             else:
-                self.guests[pid] = connection
+                self.commands[pid] = connection
         for file in files:
             os.close(file)
 
-    def _guest(self, request, files, owner):
+    def _execute(self, request, files, owner):
         try:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):

@@ -1,7 +1,8 @@
 """A slow link: forwards packets between two links after a fixed delay, in order.
 
-Packets are unchanged, including the header with the work that the sender's kernel left to its hardware (checksums, segments), so
-bursts stay whole. scripts/testnet starts it on a net's switch; it ends when one of the links is removed."""
+Packets are unchanged, including the header with the work that the sender's kernel left to its
+hardware (checksums, segments), so bursts stay whole. scripts/testnet starts it on a net's switch;
+it ends when one of the links is removed."""
 
 import collections
 import os
@@ -14,7 +15,7 @@ import time
 ETH_P_ALL, SOL_PACKET = 3, 263
 PACKET_IGNORE_OUTGOING, PACKET_VNET_HDR, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 23, 15, 1, 1
 LONGEST = 10 + 14 + 65536 + 64
-WAITING = 4096  # packets in the queue; more are dropped
+QUEUE_MOST = 4096  # packets in the queue; more are dropped
 
 
 def port(name):
@@ -22,7 +23,8 @@ def port(name):
     return "r-" + name
 
 
-def far_end(name):
+def relay_end(name):
+    """The end of the inserted link from which this script forwards."""
     return "q-" + name
 
 
@@ -34,12 +36,12 @@ def attach(link):
     file.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
     file.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 << 20)
     file.bind((link, ETH_P_ALL))
-    everything = struct.pack("iHH8s", socket.if_nametoindex(link), PACKET_MR_PROMISC, 0, b"")
-    file.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, everything)
+    promiscuous = struct.pack("iHH8s", socket.if_nametoindex(link), PACKET_MR_PROMISC, 0, b"")
+    file.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, promiscuous)
     return file
 
 
-def gone(link):
+def is_removed(link):
     try:
         socket.if_nametoindex(link)
     except OSError:
@@ -47,12 +49,13 @@ def gone(link):
     return False
 
 
-def take(file, queue, due):
-    """Receives all packets that have arrived; False after an error, for example when the link is down."""
+def receive_all(file, queue, due):
+    """Receives all packets that have arrived; False after an error, for example when the link is
+    down."""
     try:
         while True:
             packet = file.recv(LONGEST)
-            if len(queue) < WAITING:
+            if len(queue) < QUEUE_MOST:
                 queue.append((due(), packet))
     except BlockingIOError:
         return True
@@ -60,7 +63,7 @@ def take(file, queue, due):
         return False
 
 
-def pass_on(queue, file, now):
+def send_due(queue, file, now):
     while queue and queue[0][0] <= now:
         try:
             file.send(queue.popleft()[1])
@@ -76,12 +79,12 @@ def main():
         first = min((queue[0][0] for queue in queues if queue), default=None)
         ready = select.select(files, [], [], None if first is None else max(0, first - time.monotonic()))[0]
         for index, file in enumerate(files):
-            if file in ready and not take(file, queues[index], lambda: time.monotonic() + wait_s):
-                if any(gone(link) for link in links):
+            if file in ready and not receive_all(file, queues[index], lambda: time.monotonic() + wait_s):
+                if any(is_removed(link) for link in links):
                     os._exit(0)
         now = time.monotonic()
         for index, queue in enumerate(queues):
-            pass_on(queue, files[1 - index], now)
+            send_due(queue, files[1 - index], now)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The parts of a test network: namespaces that simulate nodes, and a switch between them.
 
-The switch is the first process of a PID namespace, and the processes of all nodes are in namespaces below it. Nothing of a net
-therefore outlives it: links and mounts belong to its namespaces, and only a folder remains to be removed.
-Standard library only; it works for an ordinary user in a user namespace."""
+The switch is the first process of a PID namespace, and the processes of all nodes are in namespaces
+below it. Nothing of a net therefore outlives it: links and mounts belong to its namespaces, and
+only a folder remains to be removed. Standard library only; it works for an ordinary user in a user
+namespace."""
 
 import ctypes
 import os
@@ -15,7 +16,7 @@ import subprocess
 import traceback
 import uuid
 
-from door import Door
+from command_socket import CommandServer
 
 INSIDE = "/tmp/.oriel-testnet"  # the net's folder, as its nodes see it
 SUBNET = "10.213.47"            # not visible outside: no link connects to it
@@ -82,11 +83,12 @@ def port(name):
     return "p-" + name
 
 
-# A machine.
+# A node.
 
 
-def _furnish(name, net):
-    """Sets up its own /proc, /sys, /dev/shm, names, identity, and a /tmp with only the shared folders of the real one."""
+def _isolate_node(name, net):
+    """Sets up its own /proc, /sys, /dev/shm, names, identity, and a /tmp with only the shared
+    folders of the real one."""
     _unshare(NEWNS | NEWUTS | NEWIPC | NEWNET, "mounts, host name, IPC and network")
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     host = host_name(name).encode()
@@ -110,22 +112,22 @@ def _furnish(name, net):
             _write(path, "1")
 
 
-def _machine(name, net, wire):
+def _node(name, net, wire):
     """The first process of a node; it never returns. The switch signals when its link exists."""
     try:
         _close_all_but(wire.fileno())
-        _furnish(name, net)
-        wire.sendall(b"furnished")
+        _isolate_node(name, net)
+        wire.sendall(b"isolated")
         if not wire.recv(16):
             os._exit(1)
         address = f"{SUBNET}.{NAMES.index(name) + 1}/24"
         _ip(["link set lo up", f"addr add {address} dev eth0", "link set eth0 up"], "the node's link")
-        door = Door(INSIDE, name, 0o666)
+        server = CommandServer(INSIDE, name, 0o666)
         wire.sendall(b"up")
         wire.close()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        door.serve()
+        server.serve()
     except Refused as reason:
         wire.sendall(f"refused: {reason}".encode())
     except BaseException:
@@ -152,13 +154,13 @@ class Net:
             lines.append(f"{SUBNET}.{index + 1} {host_name(name)}")
             _write(os.path.join(self.folder, name + ".boot"), f"{uuid.uuid4()}\n")
         _write(os.path.join(self.folder, "hosts"), "\n".join(lines) + "\n")
-        _write(os.path.join(self.folder, "machines"), self.names)
+        _write(os.path.join(self.folder, "nodes"), self.names)
 
 
 def _expect(wire, word):
-    heard = wire.recv(65536).decode()
-    if heard != word:
-        raise Refused(heard.partition("refused: ")[2] or "a node's first process has died")
+    received = wire.recv(65536).decode()
+    if received != word:
+        raise Refused(received.partition("refused: ")[2] or "a node's first process has died")
 
 
 def _build(net):
@@ -171,7 +173,7 @@ def _build(net):
         _unshare(NEWPID, "process ids")
         pid = os.fork()
         if pid == 0:
-            _machine(name, net, theirs)
+            _node(name, net, theirs)
         theirs.close()
         _call("setns", libc.setns, own, NEWPID)
         wires.append(wire)
@@ -179,7 +181,7 @@ def _build(net):
                    f"link set {port(name)} master {bridge} up"]
     os.close(own)
     for wire in wires:
-        _expect(wire, "furnished")
+        _expect(wire, "isolated")
     _ip(cables, "the bridge")
     for wire in wires:
         wire.sendall(b"go")
@@ -189,19 +191,19 @@ def _build(net):
 
 
 def _switch(net, report, commit, owner):
-    """The first process of the net: when it ends, the kernel ends all others. It ends on request, when its creator dies
-    before the net is complete, or when its owner has ended."""
+    """The first process of the net: when it ends, the kernel ends all others. It ends on request,
+    when its creator dies before the net is complete, or when its owner has ended."""
     end_read, end_write = os.pipe()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: os.write(end_write, b"."))
     try:
         _build(net)
-        door = Door(net.folder, "switch", 0o600)
+        server = CommandServer(net.folder, "switch", 0o600)
         os.write(report, b"up")
         os.close(report)
         if os.read(commit, 1):
             os.close(commit)
-            door.serve([end_read] if owner is None else [end_read, owner])
+            server.serve([end_read] if owner is None else [end_read, owner])
     except Refused as reason:
         os.write(report, str(reason).encode())
     except BaseException:
@@ -210,8 +212,9 @@ def _switch(net, report, commit, owner):
     os._exit(0)
 
 
-def _isolate():
-    """Creates the switch's namespaces: directly as root, otherwise in a user namespace in which the user is root."""
+def _isolate_switch():
+    """Creates the switch's namespaces: directly as root, otherwise in a user namespace in which the
+    user is root."""
     user, group = os.geteuid(), os.getegid()
     try:
         _unshare(NEWPID | NEWNET, "process ids and network")
@@ -224,9 +227,10 @@ def _isolate():
 
 
 def start(net, owner_pid):
-    """Creates the net, or raises Refused. Returns the process id of its switch, which continues to run."""
+    """Creates the net, or raises Refused. Returns the process id of its switch, which continues to
+    run."""
     owner = os.pidfd_open(owner_pid) if owner_pid else None
-    heard, report = os.pipe()
+    received, report = os.pipe()
     commit, committed = os.pipe()
     helper = os.fork()
     if helper == 0:
@@ -236,7 +240,7 @@ def start(net, owner_pid):
             log = os.open(os.path.join(net.folder, "log"), os.O_WRONLY | os.O_CREAT, 0o600)
             for target, file in enumerate((os.open("/dev/null", os.O_RDONLY), log, log)):
                 os.dup2(file, target)
-            _isolate()
+            _isolate_switch()
             pid = os.fork()
             if pid == 0:
                 _switch(net, report, commit, owner)
@@ -252,7 +256,7 @@ def start(net, owner_pid):
         os.waitpid(helper, 0)
         raise
     words = b""
-    while chunk := os.read(heard, 65536):
+    while chunk := os.read(received, 65536):
         words += chunk
     if words != b"up":
         raise Refused(words.decode() or "the switch has died")
