@@ -2,7 +2,7 @@
  * epoch completes them. Each completing call finishes them before it notifies the target, and later
  * operations in the epoch see earlier ones. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

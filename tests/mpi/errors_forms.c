@@ -3,7 +3,7 @@
  * changes: neither in nor around the target's window, nor in the origin's buffers. A plain MPI
  * program, run by the test rows. */
 #include "errors.h"
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Each handler is called once, with its own handle and the class that the call returns;
  * MPI_ERRORS_RETURN gives the same class. A plain MPI program, run by the test rows. */
 #include "errors.h"
-#include "forms.h"
+#include "operation_forms.h"
 
 static struct {
     int win_calls;

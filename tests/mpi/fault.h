@@ -45,7 +45,7 @@ void connect_all(void);
 /* Exposes the caller's memory of a window to all but the victim. */
 void post_to_survivors(MPI_Win posted);
 
-/* --- fault_moment.c: the process kills itself while its calling thread continues --- */
+/* --- fault_time.c: the process kills itself while its calling thread continues --- */
 
 void die_after_us(long delay_us);
 

@@ -2,7 +2,7 @@
  * displacements to match. Only a few pages of the large windows are touched. Cases that move 2 GiB
  * are slow and need TEST_LARGE=1. A plain MPI program, run by the test rows; skipped where memory
  * is short. */
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * they held is released when they end. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "memory_file.h"
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

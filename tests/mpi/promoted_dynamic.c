@@ -3,7 +3,7 @@
  * ordinary memory again. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "dynamic.h"
-#include "ways.h"
+#include "memory_path.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
  * contents at the fork, and the parent continues with its peers. Untouched memory costs a child
  * nothing. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * it like any memory. Windows that share pages may be freed in any order. A plain MPI program, run
  * by the test rows; also with another allocator preloaded. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Their writes and the peers' concurrent puts into other bytes are preserved. A plain MPI program
  * with threads, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <pthread.h>

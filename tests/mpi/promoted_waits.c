@@ -2,7 +2,7 @@
  * descriptors; or with every signal blocked, so no signal can stop them. Each wait ends, and the
  * window works in any case. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * storm to storm. A plain MPI program, run by the test rows; the threads' cases are skipped without
  * MPI_THREAD_MULTIPLE. */
 #include "footprint.h"
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Operations with a request: every completion function completes the request, with its guarantees.
  * After a wait on a put or accumulate the origin buffer is free; after a wait on a get or
  * get_accumulate the data has arrived. A plain MPI program, run by the test rows. */
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <string.h>
 

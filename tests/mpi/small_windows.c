@@ -2,7 +2,7 @@
  * Each works, and the process's resources stay bounded, at any addresses in its heap. A plain MPI
  * program, run by the test rows. */
 #include "footprint.h"
-#include "ways.h"
+#include "memory_path.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../mpi/file_bytes.h"
+#include "../mpi/file_size_limit.h"
 
 enum {
     LATE_US = 50000,

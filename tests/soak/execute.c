@@ -2,7 +2,7 @@
  * those of two windows in any interleaving. Outstanding operations go to settle.c. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
  * phase. Between two accesses by that actor there is a flush. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * far as the model knows. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * all actors with one operator, and those of one actor, in its order. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "cases.h"
 
-#include "../../mpi/leave.h"
+#include "../../mpi/skip_finalize.h"
 
 #include <ga.h>
 #include <macdecls.h>

@@ -1,8 +1,8 @@
 /* The path to a rank's own window memory, as the window reports it (info keys oriel_memory and
  * oriel_memory_reason), against the test's knowledge of that memory; and operations at every
  * boundary of it. The bare host reports nothing, so there only data is checked. */
-#ifndef ORIEL_TESTS_WAYS_H
-#define ORIEL_TESTS_WAYS_H
+#ifndef ORIEL_TESTS_MEMORY_PATH_H
+#define ORIEL_TESTS_MEMORY_PATH_H
 
 #include "harness.h"
 

@@ -1,9 +1,9 @@
 /* The program unmaps memory under an open window, which MPI forbids and programs do. Peers get an
  * error or continue with the old pages. No process crashes, MPI_Win_free succeeds, and Oriel leaves
- * the program's new mapping alone. vanished.py runs it and reads the messages to the user: each
+ * the program's new mapping alone. unmapped_memory.py runs it and reads the messages to the user: each
  * window here has the name of its case. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Refuses each acquisition that a rank makes for its first windows, each in a job of its own.
 
-Each job must end and satisfy the checks of acquisitions.c. The loop stops at the first number that
-is too high. --start N counts from MPI_Init on, the checker's start included, and refuses each of
-the first N acquisitions (refuse.c prints a line). The script then checks only the exit status.
-CTest runs it for each host. Arguments for tests/launch follow the program."""
+Each job must end and satisfy the checks of refused_acquisitions.c. The loop stops at the first
+number that is too high. --start N counts from MPI_Init on, the checker's start included, and
+refuses each of the first N acquisitions (refuse_preload.c prints a line). The script then checks
+only the exit status. CTest runs it for each host. Arguments for tests/launch follow the program."""
 
 import argparse
 import subprocess
@@ -24,7 +24,7 @@ def arguments():
     parser.add_argument("--step", type=int, default=1, help="refuse every Nth acquisition")
     parser.add_argument("--check", metavar="ORIEL", help="under `oriel check`")
     parser.add_argument("--start", type=int, default=0, metavar="N", help="the first N acquisitions from MPI_Init on")
-    parser.add_argument("--only", default="refused_acquisitions_are_errors_or_no_matter", help="this case of the program")
+    parser.add_argument("--only", default="plain_windows_survive_refusals", help="this case of the program")
     parser.add_argument("program")
     parser.add_argument("options", nargs=argparse.REMAINDER)
     return parser.parse_args()

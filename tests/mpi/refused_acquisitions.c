@@ -2,9 +2,9 @@
  * with an error of memory or resources, on all ranks if it creates a window. The repeated call
  * succeeds, and its results are right. The test refuses rank 0's first, second, third acquisition
  * and so on, until no more follow. TEST_FIRST is the first number, which selects a later
- * acquisition of the first window; TEST_RANK selects another rank. acquisitions.py refuses each
- * acquisition of the first windows in a job of its own (TEST_ONCE). A plain MPI program, run by the
- * test rows with refuse.c preloaded. */
+ * acquisition of the first window; TEST_RANK selects another rank. refused_acquisitions.py refuses
+ * each acquisition of the first windows in a job of its own (TEST_ONCE). A plain MPI program, run
+ * by the test rows with refuse_preload.c preloaded. */
 #include "harness.h"
 
 #include <dlfcn.h>
@@ -96,7 +96,7 @@ static void check_memory(const double *memory)
     CHECK(wrong == 0, "%d elements are wrong", wrong);
 }
 
-static void use_plain_kinds(void)
+static void use_plain_windows(void)
 {
     MPI_Aint size_bytes = ELEMENTS * sizeof(double);
     double *own = calloc(ELEMENTS, sizeof *own), *base = NULL;
@@ -267,7 +267,7 @@ static void use_allocated(MPI_Aint size_bytes)
     TRY(MPI_Free_mem(place.memory));
 }
 
-static void use_other_kinds(void)
+static void use_dynamic_and_shared_windows(void)
 {
     MPI_Aint size_bytes = ELEMENTS * sizeof(double);
     for (int i = 0; i < 3; i++) /* of creation, and of memory */
@@ -283,7 +283,7 @@ static void use_other_kinds(void)
 
 /* --- */
 
-static void refuse_each(void (*use_kinds)(void))
+static void refuse_each(void (*use_windows)(void))
 {
     int which = getenv("TEST_FIRST") ? atoi(getenv("TEST_FIRST")) - 1 : 0, goes_on = 1;
     const int refused_rank = getenv("TEST_RANK") ? atoi(getenv("TEST_RANK")) : 0;
@@ -293,12 +293,12 @@ static void refuse_each(void (*use_kinds)(void))
         which++;
         if (world_rank == refused_rank)
             arm(which);
-        use_kinds();
+        use_windows();
         if (world_rank == refused_rank)
             goes_on = disarm();
         if (once && world_rank == refused_rank)
             printf("# acquisition %d %s\n", which, goes_on ? "was refused" : "is one too many");
-        use_kinds();
+        use_windows();
         goes_on = goes_on && !harness_failed() && !once;
         MPI_Allreduce(MPI_IN_PLACE, &goes_on, 1, MPI_INT, MPI_MIN,
                       MPI_COMM_WORLD); /* a rank that failed ends the loop for all */
@@ -308,23 +308,23 @@ static void refuse_each(void (*use_kinds)(void))
     CHECK((which > 1 || once) && which < ACQUISITIONS_MOST, "%d acquisitions", which - 1);
 }
 
-static void refused_acquisitions_are_errors_or_no_matter(enum window_kind kind)
+static void plain_windows_survive_refusals(enum window_kind kind)
 {
     (void)kind;
-    refuse_each(use_plain_kinds);
+    refuse_each(use_plain_windows);
 }
 
-static void refused_acquisitions_of_other_kinds_are_errors_or_no_matter(enum window_kind kind)
+static void dynamic_and_shared_windows_survive_refusals(enum window_kind kind)
 {
     (void)kind;
     machine = machine_comm();
-    refuse_each(use_other_kinds);
+    refuse_each(use_dynamic_and_shared_windows);
     MPI_Comm_free(&machine);
 }
 
 static const struct test_case cases[] = {
-    CASE(refused_acquisitions_are_errors_or_no_matter, KIND_ANY, 2),
-    CASE(refused_acquisitions_of_other_kinds_are_errors_or_no_matter, KIND_ANY, 2),
+    CASE(plain_windows_survive_refusals, KIND_ANY, 2),
+    CASE(dynamic_and_shared_windows_survive_refusals, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     function = dlsym(RTLD_DEFAULT, "refuse_disarm");
     memcpy(&disarm, &function, sizeof disarm);
     if (arm == NULL || disarm == NULL) {
-        fprintf(stderr, "refuse.c is not preloaded\n");
+        fprintf(stderr, "refuse_preload.c is not preloaded\n");
         return 1;
     }
     return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));

@@ -1,8 +1,8 @@
 /* Every form of the four bulk operations through one call: plain, with a request, with large
  * counts, with both. The large-count functions are found at run time, since an older host's header
  * does not declare them. */
-#ifndef ORIEL_TESTS_FORMS_H
-#define ORIEL_TESTS_FORMS_H
+#ifndef ORIEL_TESTS_OPERATION_FORMS_H
+#define ORIEL_TESTS_OPERATION_FORMS_H
 
 #include "harness.h"
 

@@ -2,7 +2,7 @@
  * through Oriel, whether the kernel grants this process userfaultfd in full, and the boundaries of
  * the memory's pages. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-import scripted  # noqa: E402
+import job_output  # noqa: E402
 
 CASES = {
     "0": None,
@@ -19,10 +19,10 @@ CASES = {
 
 
 def main():
-    args = scripted.arguments()
+    args = job_output.arguments()
     failures = 0
     for count, told in CASES.items():
-        job = scripted.run(args, 3, count)
+        job = job_output.run(args, 3, count)
         lines = [line for line in job.stdout.splitlines() if "oriel[" in line]
         wanted = 1 if told else 0
         good = job.returncode == 0 and len(lines) == wanted and all(re.search(told, line) for line in lines)

@@ -10,21 +10,21 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-import scripted  # noqa: E402
+import job_output  # noqa: E402
 
-# The windows whose shared memory is unmapped when they are freed: vanished.c gives each the name of
+# The windows whose shared memory is unmapped when they are freed: unmapped_memory.c gives each the name of
 # its case.
 TOLD = ["vanished", "hole", "mapped-over", "moved"]
 SKIP = 77
 
 
 def main():
-    args = scripted.arguments()
+    args = job_output.arguments()
     failures = 0
     as_user = os.geteuid() == 0 and os.environ.get("TESTS_SANITIZE") != "thread"
     for user in [[]] + ([["--user"]] if as_user else []):
         who = "an_ordinary_user" if user or os.geteuid() != 0 else "root"
-        job = scripted.run(args, 2, options=["--timeout", "100", *user, "--env", "ORIEL_PROMOTE=always"])
+        job = job_output.run(args, 2, options=["--timeout", "100", *user, "--env", "ORIEL_PROMOTE=always"])
         if job.returncode == SKIP:
             print(f"skip vanished_memory_harms_nobody/{who}: {job.stdout.strip()}")
             continue

@@ -1,5 +1,5 @@
 /* Ends with windows that are not freed: the first argument is their number, every other one has a
- * name. Also frees one. left_open.py runs it and reads the message to the user. */
+ * name. Also frees one. unfreed_windows.py runs it and reads the message to the user. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Also with a preloaded allocator whose calloc relies on it. A plain MPI program, run by the test
  * rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

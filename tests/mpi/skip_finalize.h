@@ -1,8 +1,8 @@
 /* The exit of a program whose host's MPI_Finalize hangs (tests/launch lists the cases). The
  * launcher receives the farewell message that MPI_Finalize would have sent, and takes the exit for
  * a normal one. */
-#ifndef ORIEL_TEST_LEAVE_H
-#define ORIEL_TEST_LEAVE_H
+#ifndef ORIEL_TESTS_SKIP_FINALIZE_H
+#define ORIEL_TESTS_SKIP_FINALIZE_H
 
 #include <mpi.h>
 #include <stdio.h>

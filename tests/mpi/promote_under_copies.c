@@ -3,7 +3,7 @@
  * it private again. No access through A may be lost while the pages move. Ranks 0 and 1 are the
  * targets and make the windows B, the others write. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

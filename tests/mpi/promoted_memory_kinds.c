@@ -3,7 +3,7 @@
  * reports its path and the reason why no better one is available. A plain MPI program, run by the
  * test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <pthread.h>
