@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from benching import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench
 from command import HOSTS, ORIEL, environment
 
 import catalogue  # in SCRIPTS

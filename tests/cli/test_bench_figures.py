@@ -8,7 +8,7 @@ import re
 import subprocess
 import unittest
 
-from benching import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench
 from command import BUILD, HOSTS, LAUNCH, environment
 
 import catalogue  # in SCRIPTS

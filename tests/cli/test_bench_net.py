@@ -14,7 +14,7 @@ import time
 import unittest
 
 from command import BUILD, HERE, HOSTS, ORIEL, environment
-from benching import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench
 
 CHECK = subprocess.run([os.path.join(os.path.dirname(os.path.dirname(HERE)), "scripts", "testnet"), "check"],
                        capture_output=True, text=True, check=False)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from clean import Root
+from clean_system import Root
 
 NOBODY = 65534
 # Only the builder of published packages knows the maintainer's address (DEBEMAIL); one library

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from clean import Root
+from clean_system import Root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

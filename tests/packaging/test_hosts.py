@@ -7,7 +7,7 @@ import re
 import shutil
 import unittest
 
-from place import CC, HOSTS, ROOT, Case, run
+from installation import CC, HOSTS, ROOT, Case, run
 
 WRAPPER = """#!/bin/sh
 [ "$1" = -show ] && echo cc "-I{folder}" -lmpi

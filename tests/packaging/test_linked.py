@@ -6,7 +6,7 @@ import re
 import shutil
 import unittest
 
-from place import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run
+from installation import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)

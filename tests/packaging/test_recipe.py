@@ -7,7 +7,7 @@ import sys
 import types
 import unittest
 
-from place import BUILD, ROOT, VERSION
+from installation import BUILD, ROOT, VERSION
 
 RECIPE = os.path.join(ROOT, "packaging", "spack", "spack_repo", "oriel", "packages", "oriel", "package.py")
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import unittest
 
-from place import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
+from installation import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",

@@ -4,11 +4,11 @@ and the choice of a window work, and the pointer and the keyboard show the value
 import unittest
 
 import browser
-import report
-from report import TOOLS
+import report_page
+from report_page import TOOLS
 
 
-class Known(report.Reports):
+class Known(report_page.Reports):
     def setUp(self):
         super().setUp()
         self.data = self.known()
@@ -251,5 +251,5 @@ class Known(report.Reports):
 
 if __name__ == "__main__":
     browser.needed()
-    report.needed()
+    report_page.needed()
     unittest.main()

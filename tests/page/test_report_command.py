@@ -10,9 +10,9 @@ import signal
 import subprocess
 import unittest
 
-import report
+import report_page
 import traces
-from report import FINDINGS, ORIEL, oriel
+from report_page import FINDINGS, ORIEL, oriel
 
 TEXT = """/opt/app/ring: 2 findings
 
@@ -40,7 +40,7 @@ Not looked at: calls of MPI_Test (3)
 """
 
 
-class Command(report.Reports):
+class Command(report_page.Reports):
     def refused(self, *arguments, **more):
         """The line that it prints; nothing else, and status 2."""
         result = oriel(*arguments, **more)
@@ -156,7 +156,7 @@ class Command(report.Reports):
             self.assertIn(text, code)
 
 
-class Sums(report.Reports):
+class Sums(report_page.Reports):
     """The command's sums for the page."""
 
     def test_shares_of_bins_add_up_to_the_times(self):
@@ -226,5 +226,5 @@ class Sums(report.Reports):
 
 
 if __name__ == "__main__":
-    report.needed()
+    report_page.needed()
     unittest.main()

@@ -5,12 +5,12 @@ import os
 import unittest
 
 import browser
-import report
+import report_page
 import traces
-from report import FINDINGS, HOSTILE, TOOLS
+from report_page import FINDINGS, HOSTILE, TOOLS
 
 
-class Large(report.Reports):
+class Large(report_page.Reports):
     def test_a_million_operations_are_readable(self):
         data = self.report(self.traces(traces.busy))
         self.assertGreater(data["run"]["events"], 1_000_000)
@@ -58,7 +58,7 @@ class Large(report.Reports):
         self.assertIn("Each row is 3 ranks", found[4])
 
 
-class Odd(report.Reports):
+class Odd(report_page.Reports):
     def test_texts_of_the_program_are_not_run(self):
         data = self.known(program="/opt/" + HOSTILE)
 
@@ -107,7 +107,7 @@ class Odd(report.Reports):
         with open(os.path.join(folder, "rank-2.oriel"), "r+b") as file:
             file.truncate(os.path.getsize(file.name) - 200)
         os.remove(os.path.join(folder, "rank-3.oriel"))
-        result = report.oriel(folder, "-o", self.path())
+        result = report_page.oriel(folder, "-o", self.path())
         self.assertEqual(result.returncode, 0)
         self.assertIn("rank-2.oriel", result.stderr)
         shown = self.open().shown()
@@ -132,7 +132,7 @@ class Odd(report.Reports):
                     file.window(0, [0], 0, "idle")
                     file.event(traces.call("create"), 5, 0)
                 file.close(1000)
-            result = report.oriel(self.traces(write, name), "-o", self.path())
+            result = report_page.oriel(self.traces(write, name), "-o", self.path())
             if result.returncode == 0:
                 self.assertIn("data-drawn", self.open().all("html")[0])
             else:
@@ -140,7 +140,7 @@ class Odd(report.Reports):
         self.assertEqual(result.returncode, 0)
 
 
-class Found(report.Reports):
+class Found(report_page.Reports):
     def test_findings_alone_make_a_page(self):
         self.report(self.findings())
         read = self.open()
@@ -169,5 +169,5 @@ class Found(report.Reports):
 
 if __name__ == "__main__":
     browser.needed()
-    report.needed()
+    report_page.needed()
     unittest.main()

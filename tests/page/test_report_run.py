@@ -1,5 +1,5 @@
 """Pages of a program that did run, on each host, at several rank counts and as an ordinary user.
-The heat maps have the cells of drawn.c, and the page opens without console output."""
+The heat maps have the cells of ring_puts.c, and the page opens without console output."""
 
 import os
 import subprocess
@@ -7,21 +7,21 @@ import sys
 import unittest
 
 import browser
-import report
+import report_page
 import traces
 
 HOSTS = os.environ.get("TESTS_HOSTS", "mpich,openmpi").split(",")
 STEPS = 10
 
 
-class Run(report.Reports):
+class Run(report_page.Reports):
     def ran(self, host, ranks, *more):
         os.chmod(self.folder, 0o755)
         folder = self.path(f"{host}.{ranks}{''.join(more)}")
         os.mkdir(folder)
         os.chmod(folder, 0o777)
-        program = os.path.join(report.BUILD, "tests", "page", host, "drawn")
-        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report.BUILD, "--host", host, "-n",
+        program = os.path.join(report_page.BUILD, "tests", "page", host, "ring_puts")
+        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report_page.BUILD, "--host", host, "-n",
                               str(ranks), "--timeout", "60", *more, "--env", f"ORIEL_TRACE={folder}", "--", program],
                              capture_output=True, text=True, timeout=120, check=False)
         if job.returncode == 77:
@@ -44,7 +44,7 @@ class Run(report.Reports):
         for window in windows.values():
             ways = [(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["memory_paths"]]
             self.assertEqual(ways, [("direct", window["ranks"])])
-            self.assertIn("drawn", window["site"])
+            self.assertIn("ring_puts", window["site"])
         kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]
         self.assertEqual((kinds.count("fence"), kinds.count("lock")), (STEPS * ranks, STEPS * (ranks - 1)))
 
@@ -65,11 +65,11 @@ class Run(report.Reports):
         self.ran(HOSTS[0], 4)
         read = self.open()
         self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
-        self.assertIn("drawn: one-sided communication", read.shown())
+        self.assertIn("ring_puts: one-sided communication", read.shown())
 
 
 if __name__ == "__main__":
-    report.needed()
+    report_page.needed()
     if not HOSTS[0]:
         print("skipped: no host")
         sys.exit(77)

@@ -7,9 +7,9 @@ import resource
 import signal
 import unittest
 
-import report
+import report_page
 import traces
-from report import FINDINGS, oriel
+from report_page import FINDINGS, oriel
 
 PUT = traces.operation("put")
 
@@ -21,7 +21,7 @@ class Unclocked(traces.Rank):
         pass
 
 
-class Text(report.Reports):
+class Text(report_page.Reports):
     def told(self, write, complaints=r"\A\Z"):
         result = oriel(self.traces(write))
         self.assertEqual(result.returncode, 0)
@@ -117,7 +117,7 @@ class Text(report.Reports):
         self.assertFalse(os.path.exists(self.path("half")))
 
 
-class Page(report.Reports):
+class Page(report_page.Reports):
     def test_many_windows_and_pairs_are_taken_together(self):
         """The heaviest windows have rows of their own."""
         def write(folder):
@@ -167,5 +167,5 @@ class Page(report.Reports):
 
 
 if __name__ == "__main__":
-    report.needed()
+    report_page.needed()
     unittest.main()

@@ -1,6 +1,6 @@
 /* src/sync/accumulate_mutex.c: one owner at a time on each target, stores are published, and a
  * sleeper is woken. The mutexes are those of the accumulates. */
-#include "room.h"
+#include "exclusion_check.h"
 #include "sync/accumulate_mutex.h"
 
 #include <sched.h>

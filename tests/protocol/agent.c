@@ -1,6 +1,6 @@
 /* src/transport/agent/: an agent executes each request once, with the right bytes. No request is
  * lost when memory disappears, when the program closes descriptors, or when the agent stops. */
-#include "asking.h"
+#include "agent_requests.h"
 
 #include <signal.h>
 #include <string.h>

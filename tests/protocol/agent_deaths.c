@@ -1,7 +1,7 @@
 /* src/transport/agent/: origins die while they own slots, targets die or stop while they execute
  * requests, and slots run out. No wait is endless, and no slot changes its owner while it is still
  * in use. */
-#include "asking.h"
+#include "agent_requests.h"
 #include "sync/accumulate_mutex.h"
 
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* src/transport/agent/: the target computes the updates of origins in as few requests as the slots
  * allow. Results equal those of the kernels, and only the addressed elements change. The target
  * refuses invalid requests and survives them. */
-#include "asking.h"
+#include "agent_requests.h"
 #include "sync/accumulate_mutex.h"
 
 #include <errno.h>

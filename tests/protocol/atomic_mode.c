@@ -3,7 +3,7 @@
  * here pause between load and store. */
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* src/sync/barrier.c: no rank leaves before all have arrived, and stores before the barrier are
  * visible after it. Barriers follow each other at once, so fast ranks arrive at the next one while
  * slow ranks still wait for the last one to open. */
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <sched.h>
 

@@ -1,7 +1,7 @@
 /* src/rma/deferred.c: deferred operations execute once, in order and completely, and change nothing
  * else, before any rank is notified. Each rank has memory that the others reach only by copies; a
  * page of it may be unmapped. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"
 

@@ -1,6 +1,6 @@
 /* src/base/wait.h across processes: a signal wakes all sleepers, and none is lost between a check
  * and a sleep. A lost wake costs a sleep to the time limit, which team_timeouts counts. */
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <sched.h>
 

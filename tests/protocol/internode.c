@@ -1,7 +1,7 @@
 /* src/internode/origin/origin_sync.c: operations on other nodes are complete after their flush;
  * each failure is reported once. */
-#include "apart.h"
-#include "poor.h"
+#include "simulated_nodes.h"
+#include "no_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* src/internode/origin/origin_sync.c: a rank on another node is killed, and each waiting rank gets
  * its name. Covers barriers (also for ranks that never talked to it), flushes and PSCW epochs. */
-#include "dying.h"
+#include "internode_victim.h"
 #include "internode/target/am_dispatch.h"
 
 /* --- barriers --- */

@@ -1,6 +1,6 @@
 /* src/sync/barrier.c (M), origin_sync.c, pscw.c (Internode): barriers and PSCW epochs between ranks
  * on several nodes. */
-#include "apart.h"
+#include "simulated_nodes.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* src/internode/target/target_sync.c: a rank on another node is killed while it holds a lock or
  * waits for one. Each rank that waits for the lock gets its name; the other ranks continue. */
-#include "dying.h"
+#include "internode_victim.h"
 
 /* The victim dies when all others want the lock, or are about to; the others return. */
 static void die_with_the_lock(struct oriel_window *window, bool exclusive)

@@ -1,8 +1,8 @@
 /* src/internode/origin/origin_sync.c, target_sync.c: a target's own process acquires its lock for
  * ranks on other nodes, among locks of ranks on its node. Each target's memory in the team's own
  * window has a room for its lock. */
-#include "apart.h"
-#include "room.h"
+#include "simulated_nodes.h"
+#include "exclusion_check.h"
 #include "sync/lock_all_gate.h"
 
 #include <sched.h>

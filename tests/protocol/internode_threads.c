@@ -1,6 +1,6 @@
 /* src/internode/origin/origin_sync.c: threads of one process send, flush, lock and unlock
  * concurrently. */
-#include "apart.h"
+#include "simulated_nodes.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* src/internode/origin/lazy_lock.c, deferred_queue.c: locks of internode targets for which epochs
  * do not wait. */
-#include "apart.h"
-#include "poor.h"
+#include "simulated_nodes.h"
+#include "no_memory.h"
 
 #include <sched.h>
 #include <unistd.h>

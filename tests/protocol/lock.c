@@ -1,7 +1,7 @@
 /* src/sync/lock.c: locks of one target and of all, as MPI programs use them, mixed at random. Each
  * target's window has a room for its own lock. A room on rank 0 checks lock_all against exclusive
  * locks of any target. */
-#include "room.h"
+#include "exclusion_check.h"
 #include "sync/lock.h"
 
 #include <sched.h>

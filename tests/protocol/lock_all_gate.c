@@ -3,7 +3,7 @@
  * forever. Exclusive locks are of different targets unless a test says otherwise. Readers that join
  * others: lock_all_gate_joins.c. */
 #include "gate_locks.h"
-#include "room.h"
+#include "exclusion_check.h"
 
 #include <sched.h>
 

@@ -1,8 +1,8 @@
 /* src/internode/target/lock_all_queue.c (J1 to J4), origin_sync.c: lock_all epochs acquire locks of
  * several targets on another node, while exclusive locks wait at those targets. The targets are the
  * ranks of node 0, the origins the ranks of node 1. */
-#include "apart.h"
-#include "room.h"
+#include "simulated_nodes.h"
+#include "exclusion_check.h"
 
 #include "sync/lock_all_gate.h"
 

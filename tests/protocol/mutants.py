@@ -35,15 +35,15 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
          "window/group.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
-HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c", "updating.c")
+HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_requests.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
 NET_PROGRAMS = ("net", "net_caller_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
-                "lock_all_queue", "internode_patience", "internode_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
-PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "faults",
-            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies", "discard")
+                "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
+PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "deaths",
+            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without no_ucx.c
-    HARNESS += ("netting.c", "apart.c", "poor.c")
+    HARNESS += ("message_service.c", "simulated_nodes.c", "no_memory.c")
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
 

@@ -219,19 +219,19 @@ AGENTS = [
                               "")],
      "remote_writers", "writers_m4_wakes_those_who_wait", "M4: writers are let in again"),
     ("transport/cma/cma.c", [("    if (target->writers == NULL)\n", "    if (target->pid > 0)\n")],
-     "copies", "no_copy_is_lost_where_threads_are_stopped", "a write is announced"),
+     "copies_and_promotion", "no_copy_is_lost_where_threads_are_stopped", "a write is announced"),
     ("transport/cma/cma.c", [("    if (target->writers == NULL)\n",
                               "    if (target->writers == NULL || call == process_vm_readv)\n")],
-     "copies", "no_copy_reads_what_is_not_there_by_either_means", "a read is announced, too"),
+     "copies_and_promotion", "no_copy_reads_what_is_not_there_by_either_means", "a read is announced, too"),
     ("transport/cma/cma.c", [("    ssize_t moved = call(target->pid, local, count, remote, count, 0);\n"
                               "    oriel_remote_writers_leave(slot);",
                               "    oriel_remote_writers_leave(slot);\n"
                               "    ssize_t moved = call(target->pid, local, count, remote, count, 0);")],
-     "copies", "no_copy_is_lost_where_threads_are_stopped", "E5 follows E4: the slot is owned while the kernel copies"),
+     "copies_and_promotion", "no_copy_is_lost_where_threads_are_stopped", "E5 follows E4: the slot is owned while the kernel copies"),
     ("transport/agent/agent_thread.c", [("    struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(serving.writers);\n",
                                   "    static struct oriel_remote_writers none;\n"
                                   "    struct oriel_remote_writers_slot *inside = oriel_remote_writers_enter(&none);\n")],
-     "copies", "no_request_to_the_agent_is_lost_by_either_means", "the agent stays out while pages move"),
+     "copies_and_promotion", "no_request_to_the_agent_is_lost_by_either_means", "the agent stays out while pages move"),
     ("rma/deferred.c", [("    if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)\n        return false;\n", ""),
                         ("    oriel_accumulate_mutex_unlock(window, deferred->rank);\n    return is_read;", "    return is_read;")],
      "deferred", "deferred_p3_p4_accumulates_are_atomic_and_alone", "P3: the accumulate lock is held from read to write"),

@@ -1,6 +1,6 @@
 /* src/transport/ucx/: messages between processes are served once, in order and with their bytes,
  * whatever the receiver's program does meanwhile, and answers arrive. */
-#include "netting.h"
+#include "message_service.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * order with those that the agent's thread serves. The agent's thread serves again as soon as no
  * thread helps or the helper is delayed. progress_thread.c: how often it checks waits that need
  * more than messages, and when it naps. */
-#include "netting.h"
+#include "message_service.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* src/transport/ucx/: the death of a process, or a stop for longer than ORIEL_TIMEOUT, is reported
  * to all ranks that wait or send. A slow process is not reported. */
-#include "netting.h"
+#include "message_service.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* src/transport/ucx/: edge cases. Calls while the net stops and starts, messages and answers
  * without memory, and UCX's own puts, gets and atomics. */
-#include "netting.h"
-#include "poor.h"
+#include "message_service.h"
+#include "no_memory.h"
 
 #include "transport/ucx/internal.h"
 

@@ -1,7 +1,7 @@
 /* src/transport/polled/: a polling thread of the target or a copy executes each request once, with
  * the right bytes. This holds whether or not any thread polls, and when memory disappears or other
  * ranks die. */
-#include "asking.h"
+#include "agent_requests.h"
 #include "memory/polled_area.h"
 #include "sync/accumulate_mutex.h"
 

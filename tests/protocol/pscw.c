@@ -1,7 +1,7 @@
 /* src/sync/pscw.c: a start is matched by peer, early posts are stored, and each step publishes the
  * stores before it. Every pair of ranks has its own words in the windows, so only post, start,
  * complete and wait order them. pscw_counters.c tests how partners find each other's counters. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "sync/pscw_counters.h"
 
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* src/sync/pscw_counters.c and src/sync/access_words.c: entries for partners and targets are
  * created at first use, found by peers that search at the same time, and never moved. A failure for
  * lack of memory leaves no trace. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "memory/file.h"
 #include "sync/access_words.h"
 #include "sync/pscw_counters.h"

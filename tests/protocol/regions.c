@@ -1,6 +1,6 @@
 /* src/create/regions.c: an origin sees a consistent table of regions, whatever the owner does to it
  * meanwhile. Addresses are plain numbers here; nothing is moved. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "rma/region_lookup.h"
 #include "create/regions.h"
 

@@ -1,6 +1,6 @@
 /* src/transport/remote_writers.c: concurrent writers lose nothing while pages move, and the mover
  * waits for them no longer than it must. Rank 0 is the target; the others write. */
-#include "writing.h"
+#include "moved_words.h"
 
 #include <string.h>
 

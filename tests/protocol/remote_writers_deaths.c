@@ -1,6 +1,6 @@
 /* src/transport/remote_writers.c: writers die at random steps, and targets die while pages move. No
  * wait is endless, and living writers lose no write. */
-#include "writing.h"
+#include "moved_words.h"
 
 #include "../unit/many_signals.h"
 

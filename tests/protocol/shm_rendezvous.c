@@ -1,7 +1,7 @@
 /* src/create/shm_rendezvous.c: the conclusion uses every rank's record of this meeting, and all
  * ranks get it. Records stay until their reader reaches its next meeting. Meetings follow each
  * other at once; some ranks read slowly, some leave, some die. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "create/shm_rendezvous.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * protocols, and the count of sleeps that no signal ended. */
 #include "team.h"
 
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* src/sync/ticket.c alone: a writer is alone, readers share, and all enter in the order of their
  * places. The lock is that of rank 0's control words; no gate and no access words are involved. */
-#include "room.h"
+#include "exclusion_check.h"
 #include "sync/ticket.h"
 
 #include <sched.h>

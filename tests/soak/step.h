@@ -236,7 +236,7 @@ void pending_complete_some(struct pending *pending);
 void pending_complete(struct pending *pending);
 void pending_free(struct pending *pending);
 
-/* tell.c */
+/* report_difference.c */
 const char *op_text(const struct plan *plan, const struct op *op);
 void buffer_check(const struct plan *plan, const struct op *op, const struct buffer *buffer,
                   const char *what);

@@ -2,7 +2,7 @@
  * impossible addresses. The model tracks attached memory byte by byte.  It omits regions that end
  * past the program's memory but within the address space. Their refusal is optional, and an access
  * to them would be an error of the program. */
-#include "field.h"
+#include "observed_window.h"
 
 #include <stdlib.h>
 #include <string.h>

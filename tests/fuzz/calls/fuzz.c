@@ -22,7 +22,7 @@ static const char *const names[] = {
 
 static const int classes[] = {
 #define FAULT(name, class) class,
-#include "faults.def"
+#include "error_classes.def"
 #undef FAULT
 };
 
@@ -141,7 +141,7 @@ static const char *faults_text(unsigned faults, char *text, size_t len_bytes)
 {
     static const char *const texts[] = {
 #define FAULT(name, class) #name,
-#include "faults.def"
+#include "error_classes.def"
 #undef FAULT
         "another",
     };

@@ -2,7 +2,7 @@
  * MPI_Alloc_mem and MPI_Free_mem, attach and detach on the wrong windows.  The tests omit pointers
  * that MPI_Alloc_mem did not return: they go to the host, which may crash. They also omit invalid
  * info objects, keyvals and handlers. */
-#include "field.h"
+#include "observed_window.h"
 
 #include <stdlib.h>
 #include <string.h>

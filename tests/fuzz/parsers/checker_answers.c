@@ -1,7 +1,7 @@
 /* Answers of other nodes' checkers to this process: arbitrary answers to all its questions.  No
  * answer reads or writes outside its purpose, deadlock snapshots read only valid data, and each
  * question ends.  This process is rank 2 of five, on the second of three nodes. */
-#include "checker_board.h"
+#include "checker_shm.h"
 
 #include "check/remote/remote_socket.h"
 #include "check/remote/remote_waits.h"

@@ -1,7 +1,7 @@
 /* Questions of other nodes' checkers to this node: arbitrary questions on authenticated
  * connections.  No question reads or writes outside its subject, each ends, and the shared data of
  * this node's ranks stays intact. */
-#include "checker_board.h"
+#include "checker_shm.h"
 
 #include "check/remote/remote_answer.h"
 #include "check/remote/remote_socket.h"

@@ -2,7 +2,7 @@
  * layout must move the bytes that MPI defines (MPI-4.1, 5.1.2 to 5.1.6), in their order. The test
  * computes them element by element in 128 bits. The flattener may refuse a type only if a number
  * does not fit 64 bits. */
-#include "drawn.h"
+#include "random_datatypes.h"
 
 enum { WALKED_MOST = 1500, PLACES_MOST = 32 * WALKED_MOST };
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "cmocka_all.h"
-#include "opened.h"
+#include "open_watch.h"
 
 enum { NOBODY = 65534 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "used_up.h"
+#include "use_up_descriptors.h"
 
 enum { SIGNALS = 5000 };
 

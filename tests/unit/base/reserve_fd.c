@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "used_up.h"
+#include "use_up_descriptors.h"
 
 enum { PROGRAMS = 100, FEW = 300 };
 

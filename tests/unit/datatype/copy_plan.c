@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "guarded.h"
+#include "guarded_memory.h"
 
 enum { BYTES_MOST = 20000, ROOM = 1 << 20, ROUNDS = 4000, THREADS = 4, TIMES = 200 };
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "far_layouts.h"
-#include "far_wire.h"
+#include "random_layouts.h"
+#include "internode_wire.h"
 
 /* count runs of `each` doubles. */
 static struct oriel_type vector_of(uint64_t count, uint64_t each, int64_t stride_bytes)
@@ -86,7 +86,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
 }
 
 /* One request, and no message that a flush would have to confirm. So with its flush it needs one
- * round trip, like a get (tests/protocol/internode_counts.c). */
+ * round trip, like a get (tests/protocol/internode_message_counts.c). */
 static void expect_one_question(enum oriel_status status, enum oriel_internode_kind kind)
 {
     assert_int_equal(status, ORIEL_OK);

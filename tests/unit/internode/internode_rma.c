@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "far_layouts.h"
-#include "far_wire.h"
+#include "random_layouts.h"
+#include "internode_wire.h"
 
 enum { SLACK_BYTES = 256, ROUNDS = 3000, LONG_ROUNDS = 12 };
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "opened.h"
+#include "open_watch.h"
 
 static struct shared {
     struct oriel_identity identities[2];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { MAP_MOST = 20000, ROUNDS = 1500, BLOCKS_MOST = 700 };

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "guarded.h"
+#include "guarded_memory.h"
 
 static struct guarded sinks, sources;
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_stand_in.h"
-#include "chance.h"
+#include "check_stubs.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { BYTES = 96, ROUNDS = 400, STEPS = 400, PENDING = 256 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { BYTES = 400, ROUNDS = 300000 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 _Atomic uint64_t oriel_checked_version = 1;

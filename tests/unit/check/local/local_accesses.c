@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_stand_in.h"
-#include "chance.h"
+#include "check_stubs.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 /* --- stand-ins --- */

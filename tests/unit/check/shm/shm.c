@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "check_team.h"
-#include "opened.h"
+#include "open_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
 
