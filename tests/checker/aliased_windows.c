@@ -85,7 +85,7 @@ CASE(C1, a_vector_through_another_window, 2)
     MPI_Type_free(&every_second);
 }
 
-CASE(C2, a_sum_beside_a_put_through_another_window, 2)
+CASE(C2, sum_concurrent_with_a_put_through_another_window, 2)
 {
     int one = 1;
     open_two();
@@ -100,7 +100,7 @@ CASE(C2, a_sum_beside_a_put_through_another_window, 2)
 
 /* The same call in a loop, with a flush each time. Its fast path checks the overlapping window,
  * too. */
-CASE(C1, puts_again_beside_another_window, 2)
+CASE(C1, repeated_puts_overlap_another_window, 2)
 {
     open_two();
     delay();
@@ -116,7 +116,7 @@ CASE(C1, puts_again_beside_another_window, 2)
 }
 
 /* Memory that is attached to a dynamic window and also part of another window. */
-CASE(C1, get_of_attached_memory_beside_a_put, 2)
+CASE(C1, get_of_attached_memory_concurrent_with_a_put, 2)
 {
     int got = 0;
     MPI_Aint address;

@@ -10,7 +10,7 @@ static int scattered(int turn)
     return turn * turn % 8;
 }
 
-CASE(E1, puts_that_go_on_behind_the_epoch, 2)
+CASE(E1, puts_that_continue_after_the_epoch, 2)
 {
     MPI_Win win = ints_window(8);
     MPI_Win_lock_all(0, win);
@@ -28,7 +28,7 @@ CASE(E1, puts_that_go_on_behind_the_epoch, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C4, gets_that_go_on_beside_a_receive, 2)
+CASE(C4, gets_that_continue_during_a_receive, 2)
 {
     int got = 0;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -52,7 +52,7 @@ CASE(C4, gets_that_go_on_beside_a_receive, 2)
     MPI_Win_free(&win);
 }
 
-CASE(H3, fetches_that_go_on_behind_a_promise, 2)
+CASE(H3, fetches_that_continue_after_an_assertion, 2)
 {
     int one = 1, old;
     MPI_Info info;
@@ -78,7 +78,7 @@ CASE(H3, fetches_that_go_on_behind_a_promise, 2)
 }
 
 /* The put in the other window stays outstanding. */
-CASE(C4, gets_that_go_on_beside_a_put_elsewhere, 2)
+CASE(C4, gets_that_continue_during_another_ranks_put, 2)
 {
     int value = 0;
     MPI_Win win = ints_window(8), other = ints_window(8);
@@ -100,7 +100,7 @@ CASE(C4, gets_that_go_on_beside_a_put_elsewhere, 2)
 }
 
 /* The same with every second int, a layout that the short list of ranges cannot represent. */
-CASE(C4, gets_that_go_on_beside_a_strided_put_elsewhere, 2)
+CASE(C4, gets_that_continue_during_another_ranks_strided_put, 2)
 {
     int values[3] = {0};
     MPI_Datatype every_other;
@@ -127,7 +127,7 @@ CASE(C4, gets_that_go_on_beside_a_strided_put_elsewhere, 2)
 
 /* A flush completes all earlier operations, not only the last one. This includes operations after a
  * local flush and operations across two cache lines. */
-CASE(E18, puts_that_go_on_behind_a_local_flush, 2)
+CASE(E18, puts_that_continue_after_a_local_flush, 2)
 {
     int value = 1;
     MPI_Win win = ints_window(32);
@@ -151,7 +151,7 @@ CASE(E18, puts_that_go_on_behind_a_local_flush, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C1, puts_that_go_on_across_two_lines, 2)
+CASE(C1, puts_that_continue_across_two_cache_lines, 2)
 {
     int values[2] = {1, 2};
     MPI_Win win = ints_window(64);

@@ -10,7 +10,7 @@ static void pass_on(int *flag, int value, int answer)
     await(flag, answer);
 }
 
-CASE(C1, repeated_puts_meet_in_the_end, 2)
+CASE(C1, repeated_puts_conflict_at_the_end, 2)
 {
     MPI_Win win = ints_window(4 * TIMES);
     MPI_Win_lock_all(0, win);
@@ -59,7 +59,7 @@ CASE(C1, repeated_puts_without_a_flush_in_the_end, 2)
 }
 
 /* The operations up to then are ordered, and equal to the last ones. */
-CASE(C1, repeated_gets_of_what_is_put_before_them, 2)
+CASE(C1, repeated_gets_of_memory_put_before, 2)
 {
     int got;
     MPI_Win win = ints_window(2);
@@ -86,7 +86,7 @@ CASE(C1, repeated_gets_of_what_is_put_before_them, 2)
 }
 
 /* Repeated gets of one location no longer meet other accesses, until a put arrives there. */
-CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
+CASE(C1, repeated_gets_of_one_offset_conflict_with_a_put, 2)
 {
     int got;
     MPI_Win win = ints_window(2);
@@ -112,7 +112,7 @@ CASE(C1, repeated_gets_of_one_place_meet_a_put, 2)
 
 /* A loop that returns to the location of its puts completes them with each flush. Each window ends
  * differently. */
-CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
+CASE(C1, repeated_loops_of_puts_conflict_at_the_end, 2)
 {
     MPI_Win wins[ENDS];
     for (int more = 0; more < ENDS; more++) {
@@ -135,7 +135,7 @@ CASE(C1, repeated_loops_of_puts_meet_one_in_the_end, 2)
 }
 
 /* The same with accumulates to shared locations, concurrent with a put over all of the memory. */
-CASE(C2, repeated_fetches_of_all_meet_a_long_put, 2)
+CASE(C2, repeated_fetches_of_all_conflict_with_a_long_put, 2)
 {
     static int many[1024];
     int one = 1, old;
@@ -155,7 +155,7 @@ CASE(C2, repeated_fetches_of_all_meet_a_long_put, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C2, repeated_fetches_beside_a_put, 2)
+CASE(C2, repeated_fetches_during_a_put, 2)
 {
     int one = 1, old;
     MPI_Win win = ints_window(TIMES + 1);
@@ -234,7 +234,7 @@ CASE(C4, repeated_fetches_into_room_for_more, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C4, repeated_fetches_into_what_is_added, 2)
+CASE(C4, repeated_fetches_into_an_operand, 2)
 {
     int value = 1, old;
     MPI_Win win = ints_window(2);
@@ -276,7 +276,7 @@ CASE(C1, repeated_swaps_that_compare_with_memory_of_the_window, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C4, repeated_puts_of_a_buffer_that_comes_by_message, 2)
+CASE(C4, repeated_puts_of_a_received_buffer, 2)
 {
     int value = 1;
     MPI_Win win = ints_window(2);
@@ -295,7 +295,7 @@ CASE(C4, repeated_puts_of_a_buffer_that_comes_by_message, 2)
     MPI_Win_free(&win);
 }
 
-CASE(E1, repeated_puts_behind_the_last_unlock, 2)
+CASE(E1, repeated_puts_after_the_last_unlock, 2)
 {
     MPI_Win win = ints_window(2);
     for (int i = 0; i < TIMES && rank == 0; i++) {
@@ -400,11 +400,11 @@ CASE(C1, repeated_puts_before_the_message_that_precedes_their_flush, 2)
             MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
             if (i < LAST || right)
                 MPI_Win_flush(1, win);
-            tell(1);
+            notify(1);
             MPI_Win_flush(1, win);
         }
         if (rank == 1) {
-            hear(0);
+            await_notice(0);
             MPI_Put(&i, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
             MPI_Win_flush(1, win);
         }
@@ -425,10 +425,10 @@ CASE(C1, repeated_puts_covered_in_part, 3)
         if (rank == 0) {
             MPI_Put(both, 2, MPI_INT, 1, 0, 2, MPI_INT, win); /* FINDS C1 here */
             MPI_Win_flush(1, win);
-            tell(1);
+            notify(1);
         }
         if (rank == 1) {
-            hear(0);
+            await_notice(0);
             MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
             MPI_Win_flush(1, win);
         }
@@ -473,7 +473,7 @@ CASE(C1, repeated_puts_under_a_lock_of_words, 2)
 /* Rank 1's MPI_Win_sync acquires the state of rank 0 from before the flush. The completion by the
  * flush must have a tick of its own. Only uninstrumented memory signals when rank 1 may go on: any
  * other call of rank 0 would leave the fastest path. */
-CASE(C1, repeated_puts_flushed_behind_what_was_taken_through_shared_memory, 2)
+CASE(C1, repeated_puts_flushed_after_a_read_through_shared_memory, 2)
 {
     int *memory, *flag, unit;
     MPI_Aint len_bytes;

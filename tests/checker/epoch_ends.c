@@ -68,7 +68,7 @@ CASE(E12, freed_inside_a_post, 2)
     MPI_Win_free(&win); /* FINDS E12 here */
 }
 
-CASE(A4, locks_of_a_rank_behind_the_last, 2)
+CASE(A4, locks_of_a_rank_after_the_last, 2)
 {
     MPI_Win win = ints_window(4);
     if (rank == 0) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* MPI_Win_lock_all need not hold a target's lock before the first operation on it. */
-CASE(C1, get_under_lock_all_beside_a_lock, 2)
+CASE(C1, get_under_lock_all_concurrent_with_a_lock, 2)
 {
     MPI_Win win = ints_window(4);
     int got;
@@ -124,14 +124,14 @@ CASE(C1, flag_in_shared_memory, 2)
         delay();
         MPI_Win_sync(win);
         __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
-        hear(1);
+        await_notice(1);
     }
     while (rank == 1 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
         MPI_Win_sync(win);
     if (rank == 1) {
         MPI_Win_sync(win);
         MPI_Put(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, win); /* FINDS C1 here */
-        tell(0);
+        notify(0);
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
@@ -147,11 +147,11 @@ CASE(C1, get_that_is_not_waited_for, 2)
         MPI_Rget(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C1 here */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-        tell(1);
+        notify(1);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     if (rank == 1) {
-        hear(0);
+        await_notice(0);
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
     }
     MPI_Win_unlock_all(win);
@@ -167,10 +167,10 @@ CASE(C1, get_that_is_not_flushed, 2)
         MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
         if (right)
             MPI_Win_flush_local(1, win);
-        tell(1);
+        notify(1);
     }
     if (rank == 1) {
-        hear(0);
+        await_notice(0);
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
     }
     MPI_Win_unlock_all(win);
@@ -260,7 +260,7 @@ CASE(C4, receive_into_the_buffer_of_a_send, 2)
     }
 }
 
-CASE(A2, put_into_what_was_detached, 2)
+CASE(A2, put_into_a_detached_region, 2)
 {
     static int memory[4];
     int value = 1;

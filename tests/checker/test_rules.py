@@ -45,7 +45,7 @@ class Table(unittest.TestCase):
             self.assertTrue(text.startswith(f"{number}: {title}\n"), text)
             self.assertIn("Instead:", text)
 
-    def test_page_is_what_the_table_says(self):
+    def test_page_equals_the_table(self):
         with open(PAGE, encoding="utf-8") as file:
             self.assertEqual(output(ORIEL, "check", "--rules-page"), file.read(), "run scripts/rules")
 

@@ -6,7 +6,7 @@
 enum { MANY = 300 };
 
 /* The last of many elements read at once permits a write to the first. */
-CASE(C1, put_behind_a_fetch_of_many, 2)
+CASE(C1, put_after_a_fetch_of_many, 2)
 {
     int one = 1, values[MANY] = {0};
     MPI_Win win = ints_window(MANY + 1);
@@ -31,7 +31,7 @@ CASE(C1, put_behind_a_fetch_of_many, 2)
 
 /* An accumulate that adds nothing leaves no record of its rank. The store to the flag, which the
  * checker does not watch, signals that the rank was there. */
-CASE(C1, put_behind_a_sum_of_nothing_and_shared_memory, 2)
+CASE(C1, put_after_a_sum_of_nothing_and_shared_memory, 2)
 {
     int one = 1, old, *memory, *flag, unit;
     MPI_Aint len_bytes;

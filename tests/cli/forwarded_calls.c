@@ -83,7 +83,7 @@ static int on_cancel(void *cancelled, int is_complete)
 static void cancel_generalised(void)
 {
     int cancelled = 0;
-    int told = 0;
+    int is_cancelled = 0;
     MPI_Request request;
     MPI_Status status;
     OK(MPI_Grequest_start(on_query, on_free, on_cancel, &cancelled, &request));
@@ -91,8 +91,8 @@ static void cancel_generalised(void)
     EXPECT(cancelled && memory[1] == 9);
     OK(MPI_Grequest_complete(request));
     OK(MPI_Wait(&request, &status));
-    OK(MPI_Test_cancelled(&status, &told));
-    EXPECT(told);
+    OK(MPI_Test_cancelled(&status, &is_cancelled));
+    EXPECT(is_cancelled);
 }
 
 static void callback(void)

@@ -165,14 +165,14 @@ class Measuring(BenchCase):
         few = {"busy-target", "busy-target-again", "fence", "create-free"} | self.no_data
         self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=2", "--budget=0.03", "--least=128"), few)
 
-    def test_what_is_in_flight_together_is_a_whole_flight_at_every_size(self):
+    def test_operations_in_flight_are_a_full_flight_at_every_size(self):
         library = self.compile("flights.so", FLIGHTS, "-shared", "-fPIC")
         for name in ("put:allocate:8:64", "put:allocate:1048576:64"):
             result = self.behind(library, "--batches=1", "--budget=0.01", name)
             self.assertRegex(result.stdout, f"end {name} [0-9.]+\n", result.stderr)
             self.assertEqual(set(re.findall(r"^flight (\d+)$", result.stdout, re.M)), {"64"})
 
-    def test_placed_operations_lie_where_they_say(self):
+    def test_aligned_operations_have_the_named_offsets(self):
         library = self.compile("places.so", PUT_PLACES, "-shared", "-fPIC")
         places = {"huge-page": 0, "page": 4096, "line": 64, "element": 8, "odd-byte": 1, "line-crossing": 60,
                   "page-crossing": 4092}
@@ -215,7 +215,7 @@ class Measuring(BenchCase):
         for beside in ("raw-barrier-sessions", "raw-barrier-asleep", "raw-ring-sessions"):
             self.assertEqual((found[beside, "raw"]["status"], found[beside, "raw"]["ranks"]), ("ok", 3))
 
-    def test_contended_locks_notice_that_they_exclude_nobody(self):
+    def test_contended_locks_notice_missing_exclusion(self):
         names = ["lock-contended"]
         self.assertEqual(self.not_noticed(SHARING % "+ 1", names=names), set())
         self.assertEqual(self.not_noticed(SHARING % "", names=names), set(names))
@@ -242,7 +242,7 @@ class Catalogue(unittest.TestCase):
             for memory in ("allocate", "create"):
                 self.assertEqual({count for *what, count in found if what == [pattern, memory]}, {2, 4, 8, 16, 32}, pattern)
 
-    def test_alignment_goes_every_way_with_every_kind_of_operation(self):
+    def test_every_alignment_is_measured_with_every_operation(self):
         found = {(cell.pattern, cell.memory) for cell in self.cells(alignment=True)}
         for what in ("put", "get", "put-strided", "get-strided", "accumulate", "fetch-and-op", "compare-and-swap"):
             for place in ("huge-page", "page", "line", "element", "odd-byte", "line-crossing", "page-crossing"):

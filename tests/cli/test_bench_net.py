@@ -39,7 +39,7 @@ def nets():
 
 @unittest.skipUnless(CHECK.returncode == 0, CHECK.stdout.strip())
 class Machines(BenchCase):
-    def test_windows_between_machines_are_measured_beside_the_link(self):
+    def test_internode_windows_are_measured_with_the_link(self):
         before = nets()
         result, found = self.measured("--net", "--patterns", "put,fence", "--sizes", "8", "--limit", "60")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -71,7 +71,7 @@ class Machines(BenchCase):
         self.assertEqual((entry["status"], entry["best"]), ("refused", None))
         self.assertIn("not Oriel's", entry["reason"])
 
-    def test_interrupted_run_leaves_no_machines(self):
+    def test_interrupted_run_leaves_no_nodes(self):
         before = nets()
         with subprocess.Popen([ORIEL, "bench", "--net", "--patterns", "put", "--json", self.path("out.json")], env=environment(),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
@@ -88,7 +88,7 @@ class Machines(BenchCase):
 
 
 class Elsewhere(BenchCase):
-    def test_no_machines_is_told(self):
+    def test_missing_nodes_are_reported(self):
         for name in ("python3", *(f"mpiexec.{host}" for host in HOSTS)):
             os.symlink(sys.executable if name == "python3" else shutil.which(name), self.path(name))
         result = bench(ORIEL, "--net", "--patterns", "put", "--json", self.path("out.json"), PATH=self.folder)
@@ -96,7 +96,7 @@ class Elsewhere(BenchCase):
         self.assertRegex(result.stderr, "^oriel: --net: cannot create nodes here: .+\n$")
         self.assertFalse(os.path.exists(self.path("out.json")))
 
-    def test_patterns_of_one_machine_are_refused(self):
+    def test_patterns_of_one_node_are_refused(self):
         self.refused(bench(ORIEL, "--net", "--patterns", "put,pscw-ring"), "pscw-ring", "not measured between machines")
 
     def test_all_limits_are_known(self):

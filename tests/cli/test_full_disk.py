@@ -113,7 +113,7 @@ class Statistics(Disk):
             with self.subTest(host=host):
                 self.check(host, self.mount(), LONG, TEST_FILE_BYTES=3 * KIB)
 
-    def test_what_a_link_leads_to_is_taken_away_and_not_the_link(self):
+    def test_the_target_of_a_link_is_removed_and_not_the_link(self):
         link = self.path("link.json")
         os.symlink("file.json", link)
         for host in HOSTS:
@@ -152,7 +152,7 @@ class Traces(Disk):
                 [line] = self.oriel_lines(job)
                 self.assertIn(f"{FULL}; 2 of 2 ranks (first: rank 0) are not traced", line)
 
-    def test_what_fits_can_be_read(self):
+    def test_the_part_that_fits_is_readable(self):
         for host in HOSTS:
             for left_bytes, limit in ((32 * KIB, {}), (60 * KIB, {}), (KIB * KIB, {"TEST_FILE_BYTES": 20 * KIB})):
                 with self.subTest(host=host, left_bytes=left_bytes, **limit):
@@ -176,7 +176,7 @@ class Findings(Disk):
         self.assertEqual(len(re.findall(f"(?m)^oriel: check: {path} was not written: {words}$", job.stderr)), 1, job.stderr)
         self.assertEqual(self.left_in(place), [])
 
-    def test_findings_are_told_all_the_same(self):
+    def test_findings_are_printed_all_the_same(self):
         for host in HOSTS:
             with self.subTest(host=host):
                 self.check(host, self.full(), FULL)
@@ -225,7 +225,7 @@ class Reports(Disk):
 class Benchmark(Disk):
     WORDS = ("bench", "--hosts", HOSTS[0], "--patterns", "put", "--memories", "allocate", "--sizes", "8", "--runs", "1")
 
-    def test_results_are_kept_elsewhere(self):
+    def test_results_are_saved_in_another_folder(self):
         place = self.full()
         path = os.path.join(place, "results.json")
         result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=self.folder)
@@ -236,7 +236,7 @@ class Benchmark(Disk):
         with open(kept, encoding="utf-8") as file:
             self.assertTrue(json.load(file)["complete"])
 
-    def test_where_temporary_files_go_is_no_room_either(self):
+    def test_the_folder_of_temporary_files_is_full_too(self):
         """After a write of four bytes, python3 accepts a folder for temporary files. It then loses
         part of the results."""
         place = self.full(4 * KIB)

@@ -45,7 +45,7 @@ class Info(Case):
             for word in words:
                 self.assertIn(word, network["detail"])
 
-    def test_what_is_chosen_for_the_network_is_cut_visibly(self):
+    def test_long_network_settings_are_cut_visibly(self):
         for given, shown in (("lo" + ",lo" * 12 + ",l", "=lo" + ",lo" * 12 + ",l"), ("lo" + ",lo" * 13, "=lo" + ",lo" * 12 + ",l...")):
             network = info(UCX_NET_DEVICES=given)[0]["mechanisms"][-1]
             if "built without" in network["detail"]:
@@ -91,7 +91,7 @@ class Info(Case):
                 self.assertFalse(host["found"])
                 self.assertIn("could not be queried: " + words, host["reason"])
 
-    def test_every_shown_option_is_there(self):
+    def test_every_option_is_shown(self):
         with open(os.path.join(ROOT, "src", "base", "options.def"), encoding="utf-8") as file:
             rows = re.findall(r'^OPTION\((\w+), \w+, "(\w+)", "([^"]*)", "([^"]*)", ([01])', file.read(), re.M)
         self.assertGreater(len(rows), 1)
@@ -130,7 +130,7 @@ class Info(Case):
             self.assertEqual(told[2:], [])
         self.assertIn("ORIEL_SPIN=2000", start(ORIEL, "info", ORIEL_SPIN="fast").stdout)
 
-    def test_text_says_what_json_says(self):
+    def test_text_equals_json(self):
         value, _ = info()
         text = start(ORIEL, "info").stdout
         self.assertTrue(text.startswith(f"Oriel {value['version']}\n"))
@@ -154,7 +154,7 @@ class Info(Case):
         self.assertTrue(mechanisms["memfd"]["available"] and mechanisms["agent"]["available"])
         self.assertEqual([host["served"] for host in value["hosts"] if host["name"] in HOSTS], [True] * len(HOSTS))
 
-    def test_agent_is_there_where_copies_are_refused(self):
+    def test_agent_is_available_where_copies_are_refused(self):
         found = mechanisms_by(os.path.join(BUILD, "tests", "mpi", "deny"), ORIEL)
         self.assertFalse(found["cma"]["available"])
         self.assertEqual((found["agent"]["available"], found["agent"]["detail"]),

@@ -120,7 +120,7 @@ class Checked(unittest.TestCase):
         self.assertFalse(clean("oriel: check: no findings on this node; the program ended without MPI_Finalize; \n"))
         self.assertFalse(clean("oriel: check: 1 finding, 3 in all on 2 ranks\n"))
 
-    def test_the_best_pair_keeps_or_breaks_what_is_promised(self):
+    def test_the_best_pair_decides_about_the_promise(self):
         def kept(pairs, times, more_ns):
             return CHECKED.is_kept(CHECKED.Row("", pairs, None, times, more_ns))
         self.assertTrue(kept([(10.0, 31.0), (10.0, 29.0)], 3.0, None))

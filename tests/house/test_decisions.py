@@ -97,7 +97,7 @@ class Decisions(unittest.TestCase):
         lines = self.index.read_text(encoding="utf-8").splitlines(True)
         return next(line for line in lines if self.first.name in line)
 
-    def test_records_and_table_are_whole(self):
+    def test_records_and_table_are_complete(self):
         self.assertGreater(len(list(RECORDS.glob("[0-9]*.md"))), 100)
         self.assertEqual(faults(RECORDS), [])
 

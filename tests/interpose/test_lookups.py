@@ -34,7 +34,7 @@ class Lookups(Case):
         self.assertIn("all arrived\n", result.stdout)
         self.assertNotIn("without Oriel", result.stderr)
 
-    def test_every_way_leads_to_oriel(self):
+    def test_every_lookup_finds_oriel(self):
         for host in HOSTS:
             counts = self.path(f"{host}.json")
             result = self.job(host, *lookups(host), options=["--env", f"ORIEL_STATS={counts}"])

@@ -179,7 +179,7 @@ static void few_elements_and_single_ones_lose_nothing(enum window_kind kind)
 /* Runs only those two fast paths, at full speed: the program's other updates would keep the
  * target's elements under its lock. Through an agent on a busy node they are slow, so the case runs
  * fewer rounds. */
-static void the_ways_without_a_look_lose_nothing(enum window_kind kind)
+static void fast_paths_without_type_checks_lose_nothing(enum window_kind kind)
 {
     enum { TOUCHED = 12, MOST_S = 10 };
     struct window window = window_make(kind, 4096, 1, MPI_COMM_WORLD);
@@ -241,7 +241,7 @@ static void hints_change_nothing(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(few_elements_and_single_ones_lose_nothing, KINDS_HERE, 1),
-    CASE(the_ways_without_a_look_lose_nothing, KINDS_HERE, 1),
+    CASE(fast_paths_without_type_checks_lose_nothing, KINDS_HERE, 1),
     CASE(hints_change_nothing, KIND_ANY, 1),
 };
 

@@ -209,7 +209,7 @@ static void word_window_check(int *word, const char *what)
     MPI_Win_free(&win);
 }
 
-static void variables_of_four_bytes_take_puts(enum window_kind kind)
+static void variables_of_four_bytes_accept_puts(enum window_kind kind)
 {
     int stack_words[3] = {1, 2, 3};
     int *heap_words = calloc(3, sizeof *heap_words);
@@ -225,7 +225,7 @@ static void variables_of_four_bytes_take_puts(enum window_kind kind)
     free(heap_words);
 }
 
-static void static_and_stack_arrays_take_puts(enum window_kind kind)
+static void static_and_stack_arrays_accept_puts(enum window_kind kind)
 {
     char stack_pages[3 * 4096];
     char *memory[] = {static_pages, stack_pages};
@@ -262,7 +262,7 @@ static void a_large_window_is_reachable_at_its_end(enum window_kind kind)
     window_free(&window);
 }
 
-static void allocated_memory_takes_interior_windows(enum window_kind kind)
+static void allocated_memory_may_have_interior_windows(enum window_kind kind)
 {
     char *memory[20];
     (void)kind;
@@ -441,11 +441,11 @@ static const struct test_case cases[] = {
     CASE(the_communicator_may_be_freed_first, KINDS_ALL, 1),
     CASE(the_same_memory_may_be_in_two_windows, KINDS_ALL, 1),
     CASE(windows_may_share_a_page, KIND_ANY, 1),
-    CASE(variables_of_four_bytes_take_puts, KIND_ANY, 1),
-    CASE(static_and_stack_arrays_take_puts, KIND_ANY, 1),
+    CASE(variables_of_four_bytes_accept_puts, KIND_ANY, 1),
+    CASE(static_and_stack_arrays_accept_puts, KIND_ANY, 1),
     CASE(allocations_of_odd_sizes_are_reachable, KINDS_ALL, 1),
     CASE(a_large_window_is_reachable_at_its_end, KINDS_ALL, 1),
-    CASE(allocated_memory_takes_interior_windows, KIND_ANY, 1),
+    CASE(allocated_memory_may_have_interior_windows, KIND_ANY, 1),
     CASE(allocated_windows_are_zero, KIND_ANY, 1),
     CASE(alignment_asked_for_is_given, KIND_ANY, 1),
     CASE(sparse_mappings_become_windows_at_once, KIND_ANY, 1),

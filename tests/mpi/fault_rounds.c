@@ -61,7 +61,7 @@ static void await_survivors(const char *folder, int size, double most_seconds)
 {
     double end = seconds_now() + most_seconds;
     for (int rank = 0; rank < size; rank++)
-        while (!is_victim(rank) && !file_is_there(folder, "rank", rank) && seconds_now() < end)
+        while (!is_victim(rank) && !file_exists(folder, "rank", rank) && seconds_now() < end)
             usleep(5000);
 }
 
@@ -82,11 +82,11 @@ static void make_communicators(int rank)
 static void begin_round(const struct round *round)
 {
     MPI_Group all, living;
-    everybody = round->living;
-    MPI_Comm_rank(everybody, &world_rank);
-    MPI_Comm_size(everybody, &world_size);
+    living_ranks = round->living;
+    MPI_Comm_rank(living_ranks, &world_rank);
+    MPI_Comm_size(living_ranks, &world_size);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Comm_group(everybody, &living);
+    MPI_Comm_group(living_ranks, &living);
     MPI_Group_translate_ranks(all, 1, &round->victim, living, &victim);
     MPI_Group_free(&all);
     MPI_Group_free(&living);
@@ -136,7 +136,7 @@ static void play(const char *folder, int number, int rank)
         round->scenario->prepare();
     else if (round->scenario->survivor)
         round->scenario->survivor();
-    MPI_Barrier(everybody);
+    MPI_Barrier(living_ranks);
     if (world_rank == victim)
         round->scenario->last_act();
     double begin = seconds_now();
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     }
     read_rounds(argc - 2, argv + 2);
     signal(SIGUSR1, SIG_IGN);
-    keep_connection_open(argv[1], is_victim, outlast_survivors);
+    hold_connection_open(argv[1], is_victim, outlast_survivors);
     MPI_Init_thread(&argc, &argv, thread_level(), &level);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher notifies survivors of a death by this signal */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -28,11 +28,11 @@ static void *kill_then(void *delay_us)
     return NULL;
 }
 
-void die_after_us(long said_us)
+void die_after_us(long requested_us)
 {
     static long delay_us;
     pthread_t thread;
-    delay_us = said_us;
+    delay_us = requested_us;
     pthread_create(&thread, NULL, kill_then, &delay_us);
 }
 
@@ -106,13 +106,13 @@ void live_on(void)
 /* TEST_MOMENT: a number of us, or a number of steps followed by "steps". */
 static bool counts_steps(long *count)
 {
-    const char *said = getenv("TEST_MOMENT");
+    const char *requested = getenv("TEST_MOMENT");
     char *end = NULL;
-    *count = said ? strtol(said, &end, 10) : 10000;
-    return said && strcmp(end, "steps") == 0;
+    *count = requested ? strtol(requested, &end, 10) : 10000;
+    return requested && strcmp(end, "steps") == 0;
 }
 
-void die_as_told(void)
+void die_on_request(void)
 {
     long count;
     if (counts_steps(&count))

@@ -262,7 +262,7 @@ def can_trace():
     return can
 
 
-def moment_of(args, scenario):
+def snapshot_of(args, scenario):
     """A random step of the call; None where the scenario sets its own time."""
     if scenario not in STEPS_OF:
         return None
@@ -365,7 +365,7 @@ def try_all(args):
         for memory in ("allocate",) if args.node_size or args.net else ("allocate", "create"):
             inside = 0
             for _ in range(REPETITIONS.get(scenario, 1)):
-                moment = args.moment or moment_of(args, scenario)
+                moment = args.moment or snapshot_of(args, scenario)
                 wrong, output, outlived = run_once(args, scenario, memory, moment)
                 failures += bool(wrong)
                 inside += not outlived

@@ -126,7 +126,7 @@ static int wait_lock(void)
 }
 
 /* A survivor without the error holds the lock on the victim's memory; the others wait for it. */
-static int wait_behind_survivor(void)
+static int wait_after_survivor(void)
 {
     if (world_rank != (victim == 0 ? 1 : 0))
         return wait_lock();
@@ -195,7 +195,7 @@ static void hold_own(void)
 }
 
 /* All ranks have acquired and released the window's locks before any holds one. */
-static void connect_and_meet(void)
+static void connect_and_barrier(void)
 {
     connect_all();
     MPI_Barrier(MPI_COMM_WORLD);
@@ -203,11 +203,11 @@ static void connect_and_meet(void)
 
 static void connect_and_hold_own(void)
 {
-    connect_and_meet();
+    connect_and_barrier();
     hold_own();
 }
 
-static int wait_behind_waiter(void)
+static int wait_after_waiter(void)
 {
     usleep(world_rank == 0 ? 600000 : 100000);
     if (world_rank == 0)
@@ -267,9 +267,9 @@ const struct scenario scenarios[] = {
     {"bulk-accumulate", nothing, nothing, wait_bulk_accumulate, false, NULL, true},
     {"unlock", nothing, nothing, wait_unlock, false, lock_victim_shared, true},
     {"lock", nothing, nothing, wait_lock, false, NULL, true},
-    {"lock-behind-survivor", nothing, nothing, wait_behind_survivor, false, lock_victim_exclusive,
+    {"lock-behind-survivor", nothing, nothing, wait_after_survivor, false, lock_victim_exclusive,
      true},
-    {"lock-behind-waiter", connect_and_meet, die_waiting, wait_behind_waiter, true,
+    {"lock-behind-waiter", connect_and_barrier, die_waiting, wait_after_waiter, true,
      connect_and_hold_own, true},
     {"lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true},
     {"unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true},

@@ -37,7 +37,7 @@ static void use_a_window(MPI_Comm comm, int64_t mark)
     CHECK_OK(MPI_Win_free(&win));
 }
 
-static int let_go(MPI_Comm comm, int keyval, void *value, void *extra)
+static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     struct cached *cached = value;
     (void)keyval;
@@ -60,9 +60,9 @@ static void make_keyvals(void)
     static bool made;
     if (made)
         return;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &early_keyval, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &early_keyval, NULL);
     use_a_window(MPI_COMM_WORLD, 0);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &late_keyval, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &late_keyval, NULL);
     made = true;
 }
 

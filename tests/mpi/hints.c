@@ -462,9 +462,9 @@ static const struct test_case cases[] = {
     CASE(accumulates_stay_atomic_under_every_hint, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(memory_has_the_alignment_asked_for, KIND_ANY, 1),
     CASE(alignments_beyond_a_page_are_given, KIND_ANY, 1),
-    CASE(the_first_contiguous_part_has_the_alignment_asked_for, KIND_ONE_MACHINE, 1),
-    CASE(parts_are_contiguous_when_one_rank_has_not_asked, KIND_ONE_MACHINE, 1),
-    CASE(contiguous_parts_follow_byte_by_byte, KIND_ONE_MACHINE, 1),
+    CASE(the_first_contiguous_part_has_the_alignment_asked_for, KIND_ONE_NODE, 1),
+    CASE(parts_are_contiguous_when_one_rank_has_not_asked, KIND_ONE_NODE, 1),
+    CASE(contiguous_parts_follow_byte_by_byte, KIND_ONE_NODE, 1),
 };
 
 int main(int argc, char **argv)

@@ -55,7 +55,7 @@ static int gather_some(int len_bytes)
         spans[world_size + i] = i * len_bytes;
     }
     int status = (int)oriel_host_allgatherv(MPI_COMM_WORLD, "the test", own, spans,
-                                             spans + world_size, all, NULL);
+                                            spans + world_size, all, NULL);
     free(spans);
     return status;
 }
@@ -68,13 +68,13 @@ static void check_all(int ranks, int len_bytes)
 }
 
 /* Each rank in turn is without memory. */
-static void without(int (*tell)(int len_bytes), int len_bytes, int ranks)
+static void without(int (*exchange)(int len_bytes), int len_bytes, int ranks)
 {
     fill();
     for (int who = 0; who < world_size; who++) {
         memset(all, 0, (size_t)world_size * MANY_BYTES);
         lacks = who == world_rank;
-        int status = tell(len_bytes);
+        int status = exchange(len_bytes);
         lacks = false;
         if (len_bytes == FEW_BYTES) {
             CHECK_EQUAL(status, ORIEL_OK);
@@ -82,30 +82,30 @@ static void without(int (*tell)(int len_bytes), int len_bytes, int ranks)
         } else {
             CHECK_EQUAL(status, ORIEL_E_NO_MEM);
         }
-        CHECK_EQUAL(tell(len_bytes), ORIEL_OK);
+        CHECK_EQUAL(exchange(len_bytes), ORIEL_OK);
         check_all(ranks, len_bytes);
     }
 }
 
-static void few_tell_without_memory(enum window_kind kind)
+static void few_ranks_learn_of_one_without_memory(enum window_kind kind)
 {
     (void)kind;
     without(gather, FEW_BYTES, world_size);
 }
 
-static void many_hear_that_one_has_no_memory(enum window_kind kind)
+static void many_ranks_learn_of_one_without_memory(enum window_kind kind)
 {
     (void)kind;
     without(gather, MANY_BYTES, world_size);
 }
 
-static void few_tell_some_without_memory(enum window_kind kind)
+static void few_ranks_learn_of_some_without_memory(enum window_kind kind)
 {
     (void)kind;
     without(gather_some, FEW_BYTES, world_size - 1);
 }
 
-static void many_hear_that_one_has_no_memory_for_some(enum window_kind kind)
+static void many_ranks_learn_of_some_without_memory(enum window_kind kind)
 {
     (void)kind;
     without(gather_some, MANY_BYTES, world_size - 1);
@@ -138,7 +138,7 @@ void __wrap_oriel_warn(const char *format, ...)
         MPI_Send(NULL, 0, MPI_BYTE, LATE, 0, MPI_COMM_WORLD);
 }
 
-static void who_waits_ten_seconds_is_told_once(enum window_kind kind)
+static void a_wait_of_ten_seconds_is_reported_once(enum window_kind kind)
 {
     (void)kind;
     uint32_t agreed = 0;
@@ -159,11 +159,11 @@ static void who_waits_ten_seconds_is_told_once(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(who_waits_ten_seconds_is_told_once, KIND_ANY, 2),
-    CASE(few_tell_without_memory, KIND_ANY, 1),
-    CASE(many_hear_that_one_has_no_memory, KIND_ANY, 1),
-    CASE(few_tell_some_without_memory, KIND_ANY, 2),
-    CASE(many_hear_that_one_has_no_memory_for_some, KIND_ANY, 2),
+    CASE(a_wait_of_ten_seconds_is_reported_once, KIND_ANY, 2),
+    CASE(few_ranks_learn_of_one_without_memory, KIND_ANY, 1),
+    CASE(many_ranks_learn_of_one_without_memory, KIND_ANY, 1),
+    CASE(few_ranks_learn_of_some_without_memory, KIND_ANY, 2),
+    CASE(many_ranks_learn_of_some_without_memory, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

@@ -206,19 +206,19 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
 }
 
 /* A buffer with a few written words; the rest reads as zero and uses no memory. */
-static void marks_write(char *buffer, const MPI_Aint *places, size_t count)
+static void marks_write(char *buffer, const MPI_Aint *offsets, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        memcpy(buffer + places[i], &(int64_t){mark_of(places[i])}, sizeof(int64_t));
+        memcpy(buffer + offsets[i], &(int64_t){mark_of(offsets[i])}, sizeof(int64_t));
 }
 
-static void marks_check(const char *buffer, const MPI_Aint *places, size_t count, const char *what)
+static void marks_check(const char *buffer, const MPI_Aint *offsets, size_t count, const char *what)
 {
     for (size_t i = 0; i < count; i++) {
         int64_t word;
-        memcpy(&word, buffer + places[i], sizeof word);
-        CHECK(word == mark_of(places[i]), "%s: %llx at %ld", what, (long long)word,
-              (long)places[i]);
+        memcpy(&word, buffer + offsets[i], sizeof word);
+        CHECK(word == mark_of(offsets[i]), "%s: %llx at %ld", what, (long long)word,
+              (long)offsets[i]);
     }
 }
 

@@ -37,7 +37,7 @@ static void expect_count(MPI_Win win, int64_t wanted)
 
 /* Rank 0 has the first window and wants the second, rank 1 the reverse; ranks 2 and 3 wait for an
  * exclusive lock of one each. */
-static void two_windows_may_be_taken_in_opposite_orders(enum window_kind kind)
+static void two_windows_may_be_locked_in_opposite_orders(enum window_kind kind)
 {
     struct window windows[] = {window_make(kind, 8, 8, MPI_COMM_WORLD),
                                window_make(kind, 8, 8, MPI_COMM_WORLD)};
@@ -64,7 +64,7 @@ static void two_windows_may_be_taken_in_opposite_orders(enum window_kind kind)
 
 /* Rank 0 is inside and waits for a message of rank 1, which begins first; rank 2 waits for an
  * exclusive lock. */
-static void who_is_inside_may_wait_for_who_begins(enum window_kind kind)
+static void an_epoch_may_wait_for_one_that_begins(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
     for (int i = 1; i <= ROUNDS; i++) {
@@ -89,8 +89,8 @@ static void who_is_inside_may_wait_for_who_begins(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(two_windows_may_be_taken_in_opposite_orders, KINDS_BOTH, 4),
-    CASE(who_is_inside_may_wait_for_who_begins, KINDS_BOTH, 3),
+    CASE(two_windows_may_be_locked_in_opposite_orders, KINDS_BOTH, 4),
+    CASE(an_epoch_may_wait_for_one_that_begins, KINDS_BOTH, 3),
 };
 
 int main(int argc, char **argv)

@@ -126,8 +126,8 @@ static int make_until_refused(MPI_Comm comm, int count)
         return count;
     CHECK_EQUAL(codes[0], MPI_ERR_NO_MEM);
     CHECK(!through_oriel() ||
-              (strstr(said_by_oriel(), "MPI_Win_") && strstr(said_by_oriel(), NAME)),
-          "the error names neither call nor communicator: %s", said_by_oriel());
+              (strstr(oriel_error_text(), "MPI_Win_") && strstr(oriel_error_text(), NAME)),
+          "the error names neither call nor communicator: %s", oriel_error_text());
     return count;
 }
 
@@ -164,7 +164,7 @@ static void handles_that_run_out_are_refused_on_all_ranks(enum window_kind kind)
 
 /* All ranks have used handles of their own, the last rank most, so the others have some left when
  * it has none. */
-static void one_rank_without_handles_is_told_to_all(enum window_kind kind)
+static void one_rank_without_handles_fails_on_all(enum window_kind kind)
 {
     enum { OWN = 1800, FEWER = 200 };
     static MPI_Win own[OWN];
@@ -207,7 +207,7 @@ static void live_use(const struct live *live, int flavour, MPI_Comm comm, int64_
 
 /* Up to ALIVE windows on three kinds of communicators, made and freed in random order, the same on
  * all ranks. */
-static void turns_take(int turns, const MPI_Comm comms[3], struct random *random)
+static void turns_run(int turns, const MPI_Comm comms[3], struct random *random)
 {
     enum { ALIVE = 24 };
     static struct live live[ALIVE];
@@ -240,15 +240,15 @@ static void windows_of_all_flavours_in_turn_leave_nothing(enum window_kind kind)
     MPI_Comm comms[3] = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_SELF};
     (void)kind;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &comms[1]);
-    turns_take(turns / 10 + 400, comms, &random);
+    turns_run(turns / 10 + 400, comms, &random);
     struct footprint before = footprint_read();
-    turns_take(turns, comms, &random);
+    turns_run(turns, comms, &random);
     struct footprint after = footprint_read();
     CHECK(after.mappings <= before.mappings + 8, "%ld mappings became %ld", before.mappings,
           after.mappings);
     CHECK(after.descriptors <= before.descriptors + 4, "%ld descriptors became %ld",
           before.descriptors, after.descriptors);
-    CHECK(after.resident_kib <= before.resident_kib + 4096 + FREED_KEPT_KIB,
+    CHECK(after.resident_kib <= before.resident_kib + 4096 + FREED_CACHED_KIB,
           "%ld KiB became %ld KiB", before.resident_kib, after.resident_kib);
     MPI_Comm_free(&comms[1]);
 }
@@ -256,7 +256,7 @@ static void windows_of_all_flavours_in_turn_leave_nothing(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(thousands_of_windows_live_at_once, KIND_ANY, 1),
     CASE(handles_that_run_out_are_refused_on_all_ranks, KIND_ANY, 1),
-    CASE(one_rank_without_handles_is_told_to_all, KIND_ANY, 1),
+    CASE(one_rank_without_handles_fails_on_all, KIND_ANY, 1),
     CASE(windows_of_all_flavours_in_turn_leave_nothing, KIND_ANY, 1),
 };
 

@@ -41,14 +41,14 @@ static const char *copying(void)
 }
 
 /* Over several nodes "ucx" ends the list; nothing remains for a rank that is alone on its node. */
-static void take_far_way(struct ways *ways)
+static void remove_network_path(struct memory_path *path)
 {
-    size_t len = strlen(ways->list);
-    bool is_last = len >= 3 && strcmp(ways->list + len - 3, "ucx") == 0;
-    if (ranks_share_memory() || !CHECK(is_last, "reached by %s over several machines", ways->list))
+    size_t len = strlen(path->list);
+    bool is_last = len >= 3 && strcmp(path->list + len - 3, "ucx") == 0;
+    if (ranks_share_memory() || !CHECK(is_last, "reached by %s over several machines", path->list))
         return;
-    ways->list[len > 3 ? len - 4 : 0] = '\0';
-    ways->told = len > 3;
+    path->list[len > 3 ? len - 4 : 0] = '\0';
+    path->is_known = len > 3;
 }
 
 static bool has_all_ranks(MPI_Win win)
@@ -62,36 +62,36 @@ static bool has_all_ranks(MPI_Win win)
 }
 
 /* A window over MPI_COMM_WORLD, or over ranks of one node. */
-struct ways ways_read(MPI_Win win)
+struct memory_path memory_path_read(MPI_Win win)
 {
-    struct ways ways = {.told = false};
+    struct memory_path path = {.is_known = false};
     MPI_Info info = MPI_INFO_NULL;
     int found = 0;
     if (!through_oriel())
-        return ways;
+        return path;
     MPI_Win_get_info(win, &info);
-    MPI_Info_get(info, "oriel_memory", (int)sizeof ways.list - 1, ways.list, &found);
-    ways.told = found != 0;
+    MPI_Info_get(info, "oriel_memory", (int)sizeof path.list - 1, path.list, &found);
+    path.is_known = found != 0;
     MPI_Info_get(info, "oriel_memory_reason", MPI_MAX_INFO_VAL < 999 ? MPI_MAX_INFO_VAL : 999,
-                 ways.reason, &found);
+                 path.reason, &found);
     if (!found)
-        ways.reason[0] = '\0';
+        path.reason[0] = '\0';
     MPI_Info_free(&info);
-    if (CHECK(ways.told, "MPI_Win_get_info has no key oriel_memory") && has_all_ranks(win))
-        take_far_way(&ways);
-    return ways;
+    if (CHECK(path.is_known, "MPI_Win_get_info has no key oriel_memory") && has_all_ranks(win))
+        remove_network_path(&path);
+    return path;
 }
 
-bool check_way(MPI_Win win, const char *list)
+bool check_path(MPI_Win win, const char *list)
 {
-    struct ways ways = ways_read(win);
-    return !ways.told || CHECK(strcmp(ways.list, list) == 0, "reached by %s (%s), wanted %s",
-                               ways.list, ways.reason, list);
+    struct memory_path path = memory_path_read(win);
+    return !path.is_known || CHECK(strcmp(path.list, list) == 0, "reached by %s (%s), wanted %s",
+                                   path.list, path.reason, list);
 }
 
 bool is_promoted(MPI_Win win)
 {
-    return strstr(ways_read(win).list, "promoted") != NULL;
+    return strstr(memory_path_read(win).list, "promoted") != NULL;
 }
 
 static bool has_words(const char *text, const char *words)
@@ -114,27 +114,27 @@ bool promotes_always(void)
 }
 
 /* By default Oriel does not promote for windows that are made and freed all the time. */
-static bool is_spared(const struct ways *ways)
+static bool is_too_expensive(const struct memory_path *path)
 {
-    return !promotes_always() && strcmp(ways->list, copying()) == 0 &&
-           strstr(ways->reason, "too much of the run time");
+    return !promotes_always() && strcmp(path->list, copying()) == 0 &&
+           strstr(path->reason, "too much of the run time");
 }
 
 bool check_copied(MPI_Win win, const char *why)
 {
-    struct ways ways = ways_read(win);
-    if (!ways.told || is_spared(&ways))
+    struct memory_path path = memory_path_read(win);
+    if (!path.is_known || is_too_expensive(&path))
         return true;
     if (promotion_here() == PROMOTION_NONE)
         why = "";
-    return CHECK(strcmp(ways.list, copying()) == 0, "reached by %s, wanted %s because of: %s",
-                 ways.list, copying(), why) &&
-           CHECK(has_words(ways.reason, why), "the reason for copying is \"%s\", wanted: %s",
-                 ways.reason, why);
+    return CHECK(strcmp(path.list, copying()) == 0, "reached by %s, wanted %s because of: %s",
+                 path.list, copying(), why) &&
+           CHECK(has_words(path.reason, why), "the reason for copying is \"%s\", wanted: %s",
+                 path.reason, why);
 }
 
 /* Nodes that put all large memory into huge pages may refuse it. */
-static bool is_refused_as_huge(const struct ways *ways)
+static bool is_refused_as_huge(const struct memory_path *path)
 {
     char line[128] = "";
     FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
@@ -142,35 +142,35 @@ static bool is_refused_as_huge(const struct ways *ways)
         line[0] = '\0';
     if (file)
         fclose(file);
-    return strstr(line, "[always]") && strstr(ways->reason, "huge pages");
+    return strstr(line, "[always]") && strstr(path->reason, "huge pages");
 }
 
 /* ThreadSanitizer has a thread of its own, which no signal stops. */
-static bool is_refused_for_a_sanitiser(const struct ways *ways)
+static bool is_refused_for_a_sanitiser(const struct memory_path *path)
 {
 #if defined __SANITIZE_THREAD__
-    return strstr(ways->reason, "blocks the signals");
+    return strstr(path->reason, "blocks the signals");
 #else
-    (void)ways;
+    (void)path;
     return false;
 #endif
 }
 
 static bool check_pages(MPI_Win win, const void *base, size_t len_bytes, bool inward)
 {
-    struct ways ways = ways_read(win);
+    struct memory_path path = memory_path_read(win);
     uintptr_t start = (uintptr_t)base, end = start + len_bytes;
     bool has_pages = ((start + PAGE - 1) & ~(uintptr_t)(PAGE - 1)) < (end & ~(uintptr_t)(PAGE - 1));
     char wanted[64];
     if (promotion_here() == PROMOTION_NONE || (inward && !has_pages))
         return check_copied(win, "no whole page");
-    if (!ways.told || is_spared(&ways) || is_refused_as_huge(&ways) ||
-        is_refused_for_a_sanitiser(&ways))
+    if (!path.is_known || is_too_expensive(&path) || is_refused_as_huge(&path) ||
+        is_refused_for_a_sanitiser(&path))
         return true;
     snprintf(wanted, sizeof wanted, "%s%s%s", "promoted", inward && (start | end) % PAGE ? "+" : "",
              inward && (start | end) % PAGE ? copying() : "");
-    return CHECK(strcmp(ways.list, wanted) == 0, "%zu bytes at %p: reached by %s (%s), wanted %s",
-                 len_bytes, base, ways.list, ways.reason, wanted);
+    return CHECK(strcmp(path.list, wanted) == 0, "%zu bytes at %p: reached by %s (%s), wanted %s",
+                 len_bytes, base, path.list, path.reason, wanted);
 }
 
 bool check_promoted(MPI_Win win, const void *base, size_t len_bytes)
@@ -200,7 +200,7 @@ char *pages_map(size_t len_bytes)
 
 /* --- operations at boundary offsets --- */
 
-enum { PLACES = 7, RANKS_MOST = 64, ROUNDS = 4, BLOCK_BYTES = 1 << 17 };
+enum { OFFSETS = 7, RANKS_MOST = 64, ROUNDS = 4, BLOCK_BYTES = 1 << 17 };
 
 struct part {
     MPI_Aint base;
@@ -208,78 +208,79 @@ struct part {
 };
 
 /* Offsets of words that do not overlap. */
-static int places_find(const struct part *part, MPI_Aint places[PLACES])
+static int offsets_find(const struct part *part, MPI_Aint offsets[OFFSETS])
 {
     MPI_Aint in_page = part->base & (PAGE - 1);
     MPI_Aint page = (PAGE - in_page) & (PAGE - 1);
     MPI_Aint last_page = ((part->base + part->len_bytes) & ~(MPI_Aint)(PAGE - 1)) - part->base;
-    const MPI_Aint wanted[PLACES] = {0,
-                                     part->len_bytes - 8,
-                                     part->len_bytes / 2,
-                                     page - 4,
-                                     last_page - 3,
-                                     page + PAGE,
-                                     part->len_bytes / 3 & ~(MPI_Aint)7};
+    const MPI_Aint wanted[OFFSETS] = {0,
+                                      part->len_bytes - 8,
+                                      part->len_bytes / 2,
+                                      page - 4,
+                                      last_page - 3,
+                                      page + PAGE,
+                                      part->len_bytes / 3 & ~(MPI_Aint)7};
     int count = 0;
-    for (int i = 0; i < PLACES; i++) {
+    for (int i = 0; i < OFFSETS; i++) {
         bool fits = wanted[i] >= 0 && wanted[i] + 8 <= part->len_bytes;
         for (int k = 0; k < count; k++)
-            fits = fits && (wanted[i] >= places[k] + 8 || wanted[i] + 8 <= places[k]);
+            fits = fits && (wanted[i] >= offsets[k] + 8 || wanted[i] + 8 <= offsets[k]);
         if (fits)
-            places[count++] = wanted[i];
+            offsets[count++] = wanted[i];
     }
     return count;
 }
 
-static void swap_until_added(MPI_Win win, int target, MPI_Aint place, int64_t addend)
+static void swap_until_added(MPI_Win win, int target, MPI_Aint offset, int64_t addend)
 {
     int64_t seen = 0, wanted, next;
     do {
         wanted = seen;
         next = wanted + addend;
-        MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, place, win);
+        MPI_Compare_and_swap(&next, &wanted, &seen, MPI_INT64_T, target, offset, win);
         MPI_Win_flush(target, win);
     } while (seen != wanted); /* a failed call leaves seen unchanged */
 }
 
-static void add_to_words(MPI_Win win, int target, const MPI_Aint *places, int count)
+static void add_to_words(MPI_Win win, int target, const MPI_Aint *offsets, int count)
 {
     const int64_t one = 1, share = world_rank + 1;
     int64_t before;
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < count; i++) {
-            MPI_Accumulate(&share, 1, MPI_INT64_T, target, places[i], 1, MPI_INT64_T, MPI_SUM, win);
-            MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, places[i], MPI_SUM, win);
+            MPI_Accumulate(&share, 1, MPI_INT64_T, target, offsets[i], 1, MPI_INT64_T, MPI_SUM,
+                           win);
+            MPI_Fetch_and_op(&one, &before, MPI_INT64_T, target, offsets[i], MPI_SUM, win);
             MPI_Win_flush(target, win);
             if (through_oriel()) /* one host crashes here */
-                swap_until_added(win, target, places[i], 1);
+                swap_until_added(win, target, offsets[i], 1);
         }
     }
 }
 
 static void sums_check(MPI_Win win, char *base, const struct part *parts)
 {
-    MPI_Aint places[RANKS_MOST][PLACES];
+    MPI_Aint offsets[RANKS_MOST][OFFSETS];
     int counts[RANKS_MOST];
-    int64_t first[PLACES], now;
+    int64_t first[OFFSETS], now;
     for (int rank = 0; rank < world_size; rank++)
-        counts[rank] = places_find(&parts[rank], places[rank]);
+        counts[rank] = offsets_find(&parts[rank], offsets[rank]);
     for (int i = 0; i < counts[world_rank]; i++)
-        memcpy(&first[i], base + places[world_rank][i], sizeof now);
+        memcpy(&first[i], base + offsets[world_rank][i], sizeof now);
     barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < world_size; i++)
-        add_to_words(win, (world_rank + i) % world_size, places[(world_rank + i) % world_size],
+        add_to_words(win, (world_rank + i) % world_size, offsets[(world_rank + i) % world_size],
                      counts[(world_rank + i) % world_size]);
     MPI_Win_unlock_all(win);
     barrier(MPI_COMM_WORLD);
     int64_t added = (through_oriel() ? 2 : 1) * world_size + world_size * (world_size + 1) / 2;
     MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win);
     for (int i = 0; i < counts[world_rank]; i++) {
-        memcpy(&now, base + places[world_rank][i], sizeof now);
+        memcpy(&now, base + offsets[world_rank][i], sizeof now);
         CHECK(now == first[i] + ROUNDS * added,
               "the word at %ld of %ld bytes at %#lx counted %ld, not %ld",
-              (long)places[world_rank][i], (long)parts[world_rank].len_bytes,
+              (long)offsets[world_rank][i], (long)parts[world_rank].len_bytes,
               (long)parts[world_rank].base, (long)(now - first[i]), (long)(ROUNDS * added));
     }
     MPI_Win_unlock(world_rank, win);

@@ -8,8 +8,8 @@
 
 enum { PAGE = 4096 };
 
-struct ways {
-    bool told; /* Oriel reports, and other ranks are on the node */
+struct memory_path {
+    bool is_known; /* Oriel reports, and other ranks are on the node */
     /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the node */
     char list[64];
     char reason[1000]; /* the reason why no better path is used */
@@ -25,7 +25,7 @@ enum promotion {
 enum promotion promotion_here(void);
 /* True if each promotable window is promoted; else short-lived ones may be exempt. */
 bool promotes_always(void);
-struct ways ways_read(MPI_Win win);
+struct memory_path memory_path_read(MPI_Win win);
 
 /* The memory is of a kind that is promoted, as far as whole pages allow. */
 bool check_promoted(MPI_Win win, const void *base, size_t len_bytes);
@@ -35,7 +35,7 @@ bool check_promoted_inward(MPI_Win win, const void *base, size_t len_bytes);
  * reason. */
 bool check_copied(MPI_Win win, const char *why);
 /* Compares the whole list. */
-bool check_way(MPI_Win win, const char *list);
+bool check_path(MPI_Win win, const char *list);
 /* True if all or a part of the own memory is promoted now; for loops that count. */
 bool is_promoted(MPI_Win win);
 

@@ -132,7 +132,7 @@ static void pages_of_freed_memory_are_given_back(enum window_kind kind)
 }
 
 /* A figure of /proc/meminfo, in KiB. */
-static long machine_kib(const char *name)
+static long node_kib(const char *name)
 {
     char line[128];
     long kib = -1;
@@ -148,7 +148,7 @@ static long machine_kib(const char *name)
 
 static bool room_for(long kib)
 {
-    int room = machine_kib("MemAvailable") > 2 * kib;
+    int room = node_kib("MemAvailable") > 2 * kib;
     MPI_Bcast(&room, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (!room)
         harness_skip("too little memory is free");
@@ -214,7 +214,7 @@ static void core_files_have_the_memory_in_use_alone(enum window_kind kind)
 
 /* Other processes use the node meanwhile: one undisturbed turn suffices. Each rank has more than is
  * retained for the next. */
-static void the_machine_has_the_memory_again(enum window_kind kind)
+static void the_node_gets_the_memory_back(enum window_kind kind)
 {
     const long total_kib = kind == KIND_SHARED ? 512L << 10 : (REUSED_KIB + 1024L) * world_size;
     MPI_Aint size_bytes = (MPI_Aint)total_kib * 1024 / world_size;
@@ -228,16 +228,16 @@ static void the_machine_has_the_memory_again(enum window_kind kind)
     for (int turn = 0; turn < TURNS && !done; turn++) {
         usleep(turn < 8 ? 0 : 500000); /* tests like this one take seconds */
         window_last();
-        long before_kib = machine_kib("Shmem");
+        long before_kib = node_kib("Shmem");
         barrier(MPI_COMM_WORLD);
         struct window window = plain_make(kind, size_bytes);
         memset(window.base, 1, (size_t)size_bytes);
         barrier(MPI_COMM_WORLD);
-        long during_kib = machine_kib("Shmem");
+        long during_kib = node_kib("Shmem");
         barrier(MPI_COMM_WORLD);
         window_free(&window);
         window_last();
-        long after_kib = machine_kib("Shmem");
+        long after_kib = node_kib("Shmem");
         done = during_kib - before_kib >= total_kib / 10 * 9 &&
                after_kib - before_kib <= total_kib / 10;
         MPI_Bcast(&done, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -308,7 +308,7 @@ static const struct test_case cases[] = {
     CASE(pages_of_freed_memory_are_given_back, KIND_ANY, 1),
     CASE(core_files_have_the_memory_in_use_alone,
          KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP, 1),
-    CASE(the_machine_has_the_memory_again, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
+    CASE(the_node_gets_the_memory_back, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
 };
 
 int main(int argc, char **argv)

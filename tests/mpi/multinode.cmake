@@ -48,9 +48,9 @@ foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate
 endforeach()
 oriel_test_row(PROGRAM lock_all_cycles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
 # The error for ranks without shared memory is short.
-oriel_test_row(PROGRAM shared NAME shared_apart RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_are_told_so)
+oriel_test_row(PROGRAM shared NAME shared_apart RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_get_the_error)
 # Memory that another rank of the same node shares, in a window over several nodes.
-oriel_test_row(PROGRAM shared NAME shared_each_machine RANKS "4" MODES node2 ARGS --only each_machine_has_a_shared_window)
+oriel_test_row(PROGRAM shared NAME shared_each_machine RANKS "4" MODES node2 ARGS --only each_node_has_a_shared_window)
 # Its other cases make windows until the host has no handles left, which takes minutes internode.
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_multinode_rows(PROGRAM many_windows NAME many_windows_${case} ARGS --only ${case})

@@ -224,7 +224,7 @@ static void error_handlers_are_not_inherited(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-static void fortran_handles_work_after_the_way_back(enum window_kind kind)
+static void fortran_handles_work_after_conversion_back(enum window_kind kind)
 {
     struct window windows[3];
     MPI_Fint handles[3];
@@ -254,7 +254,7 @@ static void fortran_handles_work_after_the_way_back(enum window_kind kind)
 
 /* The host reuses a freed window's handle for the next window: it refers to the new memory
  * alone. */
-static void a_reused_handle_stands_for_the_new_window(enum window_kind kind)
+static void a_reused_handle_denotes_the_new_window(enum window_kind kind)
 {
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
     for (int64_t round = 0; round < 200; round++) {
@@ -278,8 +278,8 @@ static const struct test_case cases[] = {
     CASE(a_callback_that_fails_does_no_harm, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(names_are_empty_then_as_long_as_the_host_allows, KINDS_ALL, 1),
     CASE(error_handlers_are_not_inherited, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
-    CASE(fortran_handles_work_after_the_way_back, KINDS_ALL, 1),
-    CASE(a_reused_handle_stands_for_the_new_window, KINDS_ALL, 1),
+    CASE(fortran_handles_work_after_conversion_back, KINDS_ALL, 1),
+    CASE(a_reused_handle_denotes_the_new_window, KINDS_ALL, 1),
 };
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SPARED "has used too much of the run time"
+#define TOO_EXPENSIVE "has used too much of the run time"
 
 enum { TARGETS = 2, PART_BYTES = 256 << 10, WORDS = PART_BYTES / 8, MOST_S = 10 };
 
@@ -49,11 +49,11 @@ static bool move_all_the_time(MPI_Comm targets, char *memory)
         MPI_Win b;
         MPI_Win_create(memory, (MPI_Aint)memory_bytes(), 1, MPI_INFO_NULL, targets, &b);
         window_watch(b);
-        struct ways ways = ways_read(b);
-        promoted += strstr(ways.list, "promoted") != NULL;
+        struct memory_path path = memory_path_read(b);
+        promoted += strstr(path.list, "promoted") != NULL;
         rounds++;
-        if (!ways.told || promoted == 0)
-            snprintf(reason, sizeof reason, "%s", ways.reason);
+        if (!path.is_known || promoted == 0)
+            snprintf(reason, sizeof reason, "%s", path.reason);
         MPI_Win_free(&b);
         if (!done)
             MPI_Test(&others, &done, MPI_STATUS_IGNORE);
@@ -61,7 +61,7 @@ static bool move_all_the_time(MPI_Comm targets, char *memory)
                               seconds_now() - begin > MOST_S);
         MPI_Allreduce(&enough, &all, 1, MPI_INT, MPI_MIN, targets);
     }
-    bool spared = promoted == 0 && !promotes_always() && strstr(reason, SPARED) != NULL;
+    bool spared = promoted == 0 && !promotes_always() && strstr(reason, TOO_EXPENSIVE) != NULL;
     CHECK(promoted > 0 || spared || promotion_here() == PROMOTION_NONE,
           "never shared in place, in %d windows: %s", rounds, reason);
     return spared;
@@ -137,7 +137,7 @@ static void run(void (*write)(MPI_Win a, struct random *random, MPI_Datatype eve
         look(memory);
     MPI_Allreduce(MPI_IN_PLACE, &spared, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (spared)
-        harness_skip("sharing in place " SPARED " before");
+        harness_skip("sharing in place " TOO_EXPENSIVE " before");
     MPI_Type_free(&every_other);
     if (targets != MPI_COMM_NULL)
         MPI_Comm_free(&targets);

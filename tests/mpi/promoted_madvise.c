@@ -135,7 +135,7 @@ static void hinder_no_more(struct hindrance_now *now)
     }
 }
 
-static void freed_memory_comes_back_as_zeroes(enum window_kind kind)
+static void freed_memory_is_zero_when_reused(enum window_kind kind)
 {
     (void)kind;
     for (enum hindrance what = 0; what < HINDRANCES; what++) {
@@ -208,7 +208,7 @@ static void a_reallocated_block_is_not_lengthened_into_other_windows(enum window
 }
 
 /* A part of a range, of one page. */
-static void a_page_is_not_lengthened_into_what_follows_in_the_file(enum window_kind kind)
+static void a_page_is_not_lengthened_into_the_next_part_of_the_file(enum window_kind kind)
 {
     (void)kind;
     for (enum hindrance what = 0; what < HINDRANCES; what++) {
@@ -314,7 +314,7 @@ static void pages_given_up_in_an_open_window_are_zero_for_all(enum window_kind k
 /* --- children --- */
 
 /* Returns 0, or the number of the failed check. */
-static int give_up_in_child(char *area, char *memory)
+static int discard_in_child(char *area, char *memory)
 {
     if (madvise(area, AREA_BYTES / 2, MADV_DONTNEED) != 0 ||
         count_others(area, AREA_BYTES / 2, 0) != 0)
@@ -328,7 +328,7 @@ static int give_up_in_child(char *area, char *memory)
     return calloc_dirt(BLOCK_BYTES) == 0 ? 0 : 4;
 }
 
-static void a_child_gets_zeroes_and_its_parent_keeps_its_memory(enum window_kind kind)
+static void a_child_gets_zeroes_and_its_parent_has_its_memory(enum window_kind kind)
 {
     (void)kind;
     char *area = pages_map(AREA_BYTES), *memory = malloc(BLOCK_BYTES);
@@ -341,10 +341,10 @@ static void a_child_gets_zeroes_and_its_parent_keeps_its_memory(enum window_kind
         pid_t grandchild = fork();
         int status = 0;
         if (grandchild == 0)
-            _exit(give_up_in_child(area, memory));
+            _exit(discard_in_child(area, memory));
         if (waitpid(grandchild, &status, 0) != grandchild || status != 0)
             _exit(9);
-        _exit(give_up_in_child(area, memory));
+        _exit(discard_in_child(area, memory));
     }
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child, "no child: %s", strerror(errno));
@@ -359,13 +359,13 @@ static void a_child_gets_zeroes_and_its_parent_keeps_its_memory(enum window_kind
 }
 
 static const struct test_case cases[] = {
-    CASE(freed_memory_comes_back_as_zeroes, KIND_ANY, 2),
+    CASE(freed_memory_is_zero_when_reused, KIND_ANY, 2),
     CASE(pages_given_up_after_the_window_are_zero, KIND_ANY, 2),
     CASE(a_reallocated_block_is_not_lengthened_into_other_windows, KIND_ANY, 2),
-    CASE(a_page_is_not_lengthened_into_what_follows_in_the_file, KIND_ANY, 2),
+    CASE(a_page_is_not_lengthened_into_the_next_part_of_the_file, KIND_ANY, 2),
     CASE(trimmed_heaps_of_threads_are_zero, KIND_ANY, 2),
     CASE(pages_given_up_in_an_open_window_are_zero_for_all, KIND_ANY, 2),
-    CASE(a_child_gets_zeroes_and_its_parent_keeps_its_memory, KIND_ANY, 2),
+    CASE(a_child_gets_zeroes_and_its_parent_has_its_memory, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum way {
+enum expected_path {
     PROMOTED,        /* whole pages, as the node allows */
     PROMOTED_INWARD, /* private copies of files */
     COPIED,
@@ -22,42 +22,44 @@ enum way {
 
 enum { GUARD = 0x6b };
 
-static void way_check(MPI_Win win, char *base, size_t len_bytes, enum way way, const char *why)
+static void path_check(MPI_Win win, char *base, size_t len_bytes, enum expected_path expected_path,
+                       const char *why)
 {
-    if (way == COPIED)
+    if (expected_path == COPIED)
         check_copied(win, why);
-    else if (way == PROMOTED_INWARD)
+    else if (expected_path == PROMOTED_INWARD)
         check_promoted_inward(win, base, len_bytes);
-    else if (way == PROMOTED || is_promoted(win))
+    else if (expected_path == PROMOTED || is_promoted(win))
         check_promoted(win, base, len_bytes);
     else
         check_copied(win, why);
 }
 
 /* A window over a part of an area that is writable as a whole. */
-static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes, enum way way,
-                     const char *why)
+static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes,
+                     enum expected_path expected_path, const char *why)
 {
     memset(area, GUARD, area_bytes);
     MPI_Win win = window_over(area + at, len_bytes);
-    way_check(win, area + at, len_bytes, way, why);
+    path_check(win, area + at, len_bytes, expected_path, why);
     window_exercise(win, area + at, len_bytes);
-    size_t kept_bytes = len_bytes < (1 << 20) ? len_bytes : 1 << 20;
-    char *kept = malloc(kept_bytes + 1);
-    memcpy(kept, area + at, kept_bytes);
+    size_t stored_bytes = len_bytes < (1 << 20) ? len_bytes : 1 << 20;
+    char *saved = malloc(stored_bytes + 1);
+    memcpy(saved, area + at, stored_bytes);
     MPI_Win_free(&win);
-    CHECK(memcmp(kept, area + at, kept_bytes) == 0, "MPI_Win_free changes the contents");
+    CHECK(memcmp(saved, area + at, stored_bytes) == 0, "MPI_Win_free changes the contents");
     for (size_t i = 0; i < area_bytes; i++)
         if ((i < at || i >= at + len_bytes) &&
             !CHECK(area[i] == GUARD, "byte %zu beside the window is %d", i, area[i]))
             break;
     memset(area, 1, area_bytes);
-    free(kept);
+    free(saved);
 }
 
-static void whole_try(char *area, size_t len_bytes, enum way way, const char *why)
+static void whole_check(char *area, size_t len_bytes, enum expected_path expected_path,
+                        const char *why)
 {
-    part_try(area, len_bytes, 0, len_bytes, way, why);
+    part_try(area, len_bytes, 0, len_bytes, expected_path, why);
 }
 
 /* --- ordinary memory --- */
@@ -68,7 +70,7 @@ static void heap_memory_of_every_size(enum window_kind kind)
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         char *memory = malloc(sizes[i]);
-        whole_try(memory, sizes[i], PROMOTED, "");
+        whole_check(memory, sizes[i], PROMOTED, "");
         free(memory);
         memory = aligned_alloc(PAGE, 4 * PAGE);
         part_try(memory, 4 * PAGE, sizes[i] % PAGE, 2 * PAGE, PROMOTED, "");
@@ -84,10 +86,10 @@ static _Alignas(4096) char more_data_pages[5 * PAGE] = {1, 2, 3};
 static void static_memory(enum window_kind kind)
 {
     (void)kind;
-    whole_try(bss_small, sizeof bss_small, EITHER, "no whole page");
-    whole_try(bss_pages, sizeof bss_pages, PROMOTED, "");
+    whole_check(bss_small, sizeof bss_small, EITHER, "no whole page");
+    whole_check(bss_pages, sizeof bss_pages, PROMOTED, "");
     part_try(bss_pages, sizeof bss_pages, 1001, 3 * PAGE, PROMOTED, "");
-    whole_try(data_pages, sizeof data_pages, PROMOTED_INWARD, "");
+    whole_check(data_pages, sizeof data_pages, PROMOTED_INWARD, "");
     part_try(more_data_pages, sizeof more_data_pages, 1001, 3 * PAGE, PROMOTED_INWARD, "");
 }
 
@@ -95,7 +97,7 @@ static void mapped_memory(enum window_kind kind)
 {
     (void)kind;
     char *area = pages_map(16 * PAGE);
-    whole_try(area, 16 * PAGE, PROMOTED, "");
+    whole_check(area, 16 * PAGE, PROMOTED, "");
     part_try(area, 16 * PAGE, PAGE + 3, 9 * PAGE + 5, PROMOTED, "");
     munmap(area, 16 * PAGE);
     area = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE,
@@ -130,13 +132,13 @@ static void memory_of_no_size(enum window_kind kind)
     }
 }
 
-static void memory_with_a_guard_page_behind(enum window_kind kind)
+static void memory_with_a_guard_page_after_it(enum window_kind kind)
 {
     (void)kind;
     char *area = pages_map(6 * PAGE);
     CHECK(mprotect(area, PAGE, PROT_NONE) == 0 && mprotect(area + 5 * PAGE, PAGE, PROT_NONE) == 0,
           "mprotect");
-    whole_try(area + PAGE, 4 * PAGE, PROMOTED, "");
+    whole_check(area + PAGE, 4 * PAGE, PROMOTED, "");
     part_try(area + PAGE, 4 * PAGE, PAGE + 9, 3 * PAGE - 9, PROMOTED, "");
     part_try(area + PAGE, 4 * PAGE, 4 * PAGE - 3, 3, PROMOTED, "");
     munmap(area, 6 * PAGE);
@@ -151,12 +153,12 @@ static void memory_that_spans_several_mappings(enum window_kind kind)
               MAP_FAILED,
           "mmap");
     CHECK(madvise(area + 6 * PAGE, PAGE, MADV_RANDOM) == 0, "madvise");
-    whole_try(area, 8 * PAGE, PROMOTED, "");
+    whole_check(area, 8 * PAGE, PROMOTED, "");
     part_try(area, 8 * PAGE, 2 * PAGE + 77, 5 * PAGE, PROMOTED, "");
     CHECK(mmap(area + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED,
           "mmap");
-    whole_try(area, 8 * PAGE, COPIED, "already shared");
+    whole_check(area, 8 * PAGE, COPIED, "already shared");
     munmap(area, 8 * PAGE);
 }
 
@@ -191,20 +193,21 @@ static void memory_of_mpi_alloc_mem(enum window_kind kind)
     MPI_Alloc_mem(3 * PAGE, MPI_INFO_NULL, &memory);
     MPI_Win win = window_over(memory + 33, 2 * PAGE);
     if (through_oriel())
-        check_way(win, "arena");
-    CHECK(ways_read(win).reason[0] == '\0', "there is a reason: %s", ways_read(win).reason);
+        check_path(win, "arena");
+    CHECK(memory_path_read(win).reason[0] == '\0', "there is a reason: %s",
+          memory_path_read(win).reason);
     window_exercise(win, memory + 33, 2 * PAGE);
     MPI_Win_free(&win);
     MPI_Free_mem(memory);
 }
 
-static void shared_mappings_show_what_was_put(enum window_kind kind)
+static void shared_mappings_show_puts(enum window_kind kind)
 {
     (void)kind;
     int fd = memfd_create("test", 0);
     CHECK(ftruncate(fd, 4 * PAGE) == 0, "ftruncate");
     char *area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    whole_try(area, 4 * PAGE, COPIED, "already shared");
+    whole_check(area, 4 * PAGE, COPIED, "already shared");
     part_try(area, 4 * PAGE, 100, 2 * PAGE, COPIED, "already shared");
     char *other = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     MPI_Win win = window_over(area, 4 * PAGE);
@@ -215,7 +218,7 @@ static void shared_mappings_show_what_was_put(enum window_kind kind)
     munmap(area, 4 * PAGE);
     close(fd);
     area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    whole_try(area, 4 * PAGE, COPIED, "already shared");
+    whole_check(area, 4 * PAGE, COPIED, "already shared");
     munmap(area, 4 * PAGE);
 }
 
@@ -261,14 +264,14 @@ static void advised_memory(enum window_kind kind)
         CHECK(madvise(fresh[i] + PAGE, PAGE, advice[i].advice) == 0, "madvise");
     }
     for (size_t i = 0; i < COUNT_OF(advice); i++)
-        whole_try(fresh[i], 4 * PAGE, COPIED, advice[i].why);
+        whole_check(fresh[i], 4 * PAGE, COPIED, advice[i].why);
     for (size_t i = 0; i < COUNT_OF(advice); i++)
         munmap(fresh[i], 4 * PAGE);
     char *area = pages_map(256 * PAGE);
     memset(area, 1, 256 * PAGE);
     CHECK(madvise(area, 256 * PAGE, MADV_FREE) == 0, "madvise");
     MPI_Win win = window_over(area, 256 * PAGE);
-    way_check(win, area, 256 * PAGE, EITHER, "MADV_FREE");
+    path_check(win, area, 256 * PAGE, EITHER, "MADV_FREE");
     window_exercise(win, area, 256 * PAGE);
     MPI_Win_free(&win);
     munmap(area, 256 * PAGE);
@@ -279,11 +282,11 @@ static void locked_and_executable_memory(enum window_kind kind)
     (void)kind;
     char *area = pages_map(4 * PAGE);
     CHECK(mlock(area + PAGE, 2 * PAGE) == 0, "mlock: %s", strerror(errno));
-    whole_try(area, 4 * PAGE, EITHER, "locked by mlock");
+    whole_check(area, 4 * PAGE, EITHER, "locked by mlock");
     munmap(area, 4 * PAGE);
     area = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                 0);
-    whole_try(area, 2 * PAGE, COPIED, "executable");
+    whole_check(area, 2 * PAGE, COPIED, "executable");
 }
 
 static void transparent_huge_pages(enum window_kind kind)
@@ -324,7 +327,7 @@ struct sleeper {
     char *variables;
 };
 
-static void *lend_memory(void *context)
+static void *pass_memory(void *context)
 {
     struct sleeper *sleeper = context;
     char array[3 * PAGE];
@@ -341,15 +344,16 @@ static void stacks_and_variables_of_threads(enum window_kind kind)
     pthread_t thread;
     char array[3 * PAGE], small[16];
     (void)kind;
-    whole_try(array, sizeof array, COPIED, "stack");
-    whole_try(small, sizeof small, COPIED, "stack|no whole page");
-    whole_try(own_variables, sizeof own_variables, EITHER, "variables|stack|kernel|no whole page");
+    whole_check(array, sizeof array, COPIED, "stack");
+    whole_check(small, sizeof small, COPIED, "stack|no whole page");
+    whole_check(own_variables, sizeof own_variables, EITHER,
+                "variables|stack|kernel|no whole page");
     pthread_barrier_init(&sleeper.ready, NULL, 2);
     pthread_barrier_init(&sleeper.done, NULL, 2);
-    pthread_create(&thread, NULL, lend_memory, &sleeper);
+    pthread_create(&thread, NULL, pass_memory, &sleeper);
     pthread_barrier_wait(&sleeper.ready);
-    whole_try(sleeper.stack, sizeof array, COPIED, "stack of thread");
-    whole_try(sleeper.variables, sizeof own_variables, COPIED, "stack of thread");
+    whole_check(sleeper.stack, sizeof array, COPIED, "stack of thread");
+    whole_check(sleeper.variables, sizeof own_variables, COPIED, "stack of thread");
     pthread_barrier_wait(&sleeper.done);
     pthread_join(thread, NULL);
 }
@@ -413,11 +417,11 @@ static const struct test_case cases[] = {
     CASE(mapped_memory, KIND_ANY, 2),
     CASE(places_at_the_ends_of_pages, KIND_ANY, 2),
     CASE(memory_of_no_size, KIND_ANY, 2),
-    CASE(memory_with_a_guard_page_behind, KIND_ANY, 2),
+    CASE(memory_with_a_guard_page_after_it, KIND_ANY, 2),
     CASE(memory_that_spans_several_mappings, KIND_ANY, 2),
     CASE(sparse_memory_beyond_two_gib_stays_sparse, KIND_ANY, 2),
     CASE(memory_of_mpi_alloc_mem, KIND_ANY, 2),
-    CASE(shared_mappings_show_what_was_put, KIND_ANY, 2),
+    CASE(shared_mappings_show_puts, KIND_ANY, 2),
     CASE(private_mappings_of_a_file_leave_the_file_alone, KIND_ANY, 2),
     CASE(advised_memory, KIND_ANY, 2),
     CASE(locked_and_executable_memory, KIND_ANY, 2),

@@ -13,7 +13,7 @@ struct random_plan {
     int combiner;
     int parts;
     MPI_Count length, stride;
-    MPI_Count lengths[RANDOM_PARTS], places[RANDOM_PARTS];
+    MPI_Count lengths[RANDOM_PARTS], displs[RANDOM_PARTS];
     MPI_Aint unit;
     MPI_Datatype olds[RANDOM_PARTS];
     int dimensions, order, grid_size, grid_rank;

@@ -39,7 +39,7 @@ bool refuse_disarm(void);
 int __register_atfork(void (*before)(void), void (*after)(void), void (*child)(void),
                       void *library);
 
-static bool is_told;        /* by a line on the standard error */
+static bool is_reported;    /* by a line on the standard error */
 static unsigned interrupts; /* 1: every second call; 2: the first, third and so on */
 static _Atomic int left;    /* 0: not armed */
 static struct {
@@ -83,7 +83,7 @@ bool refuse_disarm(void)
 }
 
 /* Writes to the standard error, without allocation. */
-static void tell_refused(void)
+static void report_refused(void)
 {
     static const char line[] = "# refused\n";
     (void)!syscall(SYS_write, STDERR_FILENO, line, sizeof line - 1);
@@ -98,8 +98,8 @@ static bool is_refused(const void *caller, int error)
         atomic_store(&left, -1); /* once */
     else
         atomic_store(&left, before - 1);
-    if (before == 1 && is_told)
-        tell_refused();
+    if (before == 1 && is_reported)
+        report_refused();
     errno = before == 1 ? error : errno;
     return before == 1;
 }
@@ -176,7 +176,7 @@ ACQUIRES(FILE *, NULL, EMFILE, fopen, (const char *path, const char *how), (path
 ACQUIRES(DIR *, NULL, EMFILE, opendir, (const char *path), (path))
 
 /* Functions that return the error. */
-#define ACQUIRES_OR_TELLS(error, name, parameters, arguments)                                      \
+#define ACQUIRES_OR_REPORTS(error, name, parameters, arguments)                                    \
     int name parameters                                                                            \
     {                                                                                              \
         static __typeof__(name) *real;                                                             \
@@ -186,15 +186,15 @@ ACQUIRES(DIR *, NULL, EMFILE, opendir, (const char *path), (path))
             *(void **)&real = next(#name);                                                         \
         return real arguments;                                                                     \
     }
-ACQUIRES_OR_TELLS(EAGAIN, pthread_key_create, (pthread_key_t * key, void (*end)(void *)),
-                  (key, end))
-ACQUIRES_OR_TELLS(EAGAIN, pthread_create,
-                  (pthread_t * thread, const pthread_attr_t *how, void *(*run)(void *),
-                   void *argument),
-                  (thread, how, run, argument))
-ACQUIRES_OR_TELLS(ENOMEM, __register_atfork,
-                  (void (*before)(void), void (*after)(void), void (*child)(void), void *library),
-                  (before, after, child, library))
+ACQUIRES_OR_REPORTS(EAGAIN, pthread_key_create, (pthread_key_t * key, void (*end)(void *)),
+                    (key, end))
+ACQUIRES_OR_REPORTS(EAGAIN, pthread_create,
+                    (pthread_t * thread, const pthread_attr_t *how, void *(*run)(void *),
+                     void *argument),
+                    (thread, how, run, argument))
+ACQUIRES_OR_REPORTS(ENOMEM, __register_atfork,
+                    (void (*before)(void), void (*after)(void), void (*child)(void), void *library),
+                    (before, after, child, library))
 
 char *strdup(const char *text)
 {
@@ -322,7 +322,7 @@ static void arm_from_start(const char *wanted)
     const char *which = strchr(wanted, ':');
     if (rank == NULL || which == NULL || atoi(rank) != atoi(wanted))
         return;
-    is_told = true;
+    is_reported = true;
     refuse_arm(atoi(which + 1));
 }
 

@@ -125,32 +125,32 @@ static void use_plain_windows(void)
 enum { FETCHED_AT = 1000, SWAPPED_AT = 2000, PAIRS = 400, REPEATS_MOST = 3 };
 
 /* A window, and the location of the right neighbour's memory in it. */
-struct place {
+struct setup {
     MPI_Win win;
     MPI_Comm comm;
     int rank, right, left; /* in comm */
     MPI_Aint at, unit;     /* displacements: its first element, and the distance between elements */
     double *memory;        /* the caller's own */
 };
-static MPI_Comm machine;
+static MPI_Comm node;
 
-static struct place place_make(MPI_Comm comm)
+static struct setup setup_make(MPI_Comm comm)
 {
     int size;
-    struct place place = {.comm = comm, .unit = 1};
-    MPI_Comm_rank(comm, &place.rank);
+    struct setup setup = {.comm = comm, .unit = 1};
+    MPI_Comm_rank(comm, &setup.rank);
     MPI_Comm_size(comm, &size);
-    place.right = (place.rank + 1) % size;
-    place.left = (place.rank + size - 1) % size;
-    return place;
+    setup.right = (setup.rank + 1) % size;
+    setup.left = (setup.rank + size - 1) % size;
+    return setup;
 }
 
 /* A failure at the target is reported by the flush, when the operation is over. All operations here
  * may be repeated. */
-static void operate_on(const struct place *place)
+static void operate_on(const struct setup *setup)
 {
     static double values[2 * PAIRS], got[2 * PAIRS];
-    int64_t own = place->rank + 1, zero = 0, found;
+    int64_t own = setup->rank + 1, zero = 0, found;
     int before, repeats = 0, wrong = 0;
     for (int i = 0; i < 2 * PAIRS; i++)
         values[i] = (double)own;
@@ -158,14 +158,14 @@ static void operate_on(const struct place *place)
         MPI_Request request = MPI_REQUEST_NULL;
         before = failures;
         found = -1;
-        TRY(MPI_Accumulate(values, 1, gaps, place->right, place->at, 1, gaps, MPI_MAX, place->win));
-        TRY(MPI_Rget_accumulate(values, 1, gaps, got, 1, gaps, place->right,
-                                place->at + FETCHED_AT * place->unit, 1, gaps, MPI_REPLACE,
-                                place->win, &request));
+        TRY(MPI_Accumulate(values, 1, gaps, setup->right, setup->at, 1, gaps, MPI_MAX, setup->win));
+        TRY(MPI_Rget_accumulate(values, 1, gaps, got, 1, gaps, setup->right,
+                                setup->at + FETCHED_AT * setup->unit, 1, gaps, MPI_REPLACE,
+                                setup->win, &request));
         TRY(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        TRY(MPI_Compare_and_swap(&own, &zero, &found, MPI_INT64_T, place->right,
-                                 place->at + SWAPPED_AT * place->unit, place->win));
-        TRY(MPI_Win_flush(place->right, place->win));
+        TRY(MPI_Compare_and_swap(&own, &zero, &found, MPI_INT64_T, setup->right,
+                                 setup->at + SWAPPED_AT * setup->unit, setup->win));
+        TRY(MPI_Win_flush(setup->right, setup->win));
     } while (failures != before && repeats++ < REPEATS_MOST);
     CHECK(found == 0 || (repeats > 0 && found == own), "compare_and_swap found %lld",
           (long long)found);
@@ -174,17 +174,17 @@ static void operate_on(const struct place *place)
     CHECK(wrong == 0, "%d elements that were fetched are wrong", wrong);
 }
 
-static void check_operated(const struct place *place)
+static void check_operated(const struct setup *setup)
 {
     int wrong = 0;
     int64_t swapped;
     for (int i = 0; i < 2 * PAIRS; i++) {
-        double wanted = i % 2 == 0 ? place->left + 1 : 0;
-        wrong += (place->memory[i] != wanted) + (place->memory[FETCHED_AT + i] != wanted);
+        double wanted = i % 2 == 0 ? setup->left + 1 : 0;
+        wrong += (setup->memory[i] != wanted) + (setup->memory[FETCHED_AT + i] != wanted);
     }
     CHECK(wrong == 0, "%d elements are wrong", wrong);
-    memcpy(&swapped, &place->memory[SWAPPED_AT], sizeof swapped);
-    CHECK_EQUAL(swapped, place->left + 1);
+    memcpy(&swapped, &setup->memory[SWAPPED_AT], sizeof swapped);
+    CHECK_EQUAL(swapped, setup->left + 1);
 }
 
 /* The host has hints of its own and makes the window where Oriel cannot. */
@@ -204,74 +204,74 @@ static void use_hints(MPI_Win win)
     MPI_Info_free(&wanted);
 }
 
-static void use_place(const struct place *place)
+static void setup_use(const struct setup *setup)
 {
-    MPI_Win_set_errhandler(place->win, MPI_ERRORS_RETURN);
-    use_hints(place->win);
-    TRY(MPI_Win_lock_all(0, place->win));
-    memset(place->memory, 0, ELEMENTS * sizeof(double));
-    TRY(MPI_Win_sync(place->win));
-    barrier(place->comm);
-    operate_on(place);
-    TRY(MPI_Win_unlock_all(place->win));
-    barrier(place->comm);
-    check_operated(place);
+    MPI_Win_set_errhandler(setup->win, MPI_ERRORS_RETURN);
+    use_hints(setup->win);
+    TRY(MPI_Win_lock_all(0, setup->win));
+    memset(setup->memory, 0, ELEMENTS * sizeof(double));
+    TRY(MPI_Win_sync(setup->win));
+    barrier(setup->comm);
+    operate_on(setup);
+    TRY(MPI_Win_unlock_all(setup->win));
+    barrier(setup->comm);
+    check_operated(setup);
 }
 
 static void use_dynamic(MPI_Aint size_bytes)
 {
-    struct place place = place_make(MPI_COMM_WORLD);
+    struct setup setup = setup_make(MPI_COMM_WORLD);
     MPI_Aint own_at;
     double *further = calloc(ELEMENTS, sizeof *further);
-    place.memory = calloc(ELEMENTS, sizeof *place.memory);
-    place.unit = sizeof(double);
-    TRY_TOGETHER(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &place.win));
-    MPI_Win_set_errhandler(place.win, MPI_ERRORS_RETURN);
-    TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(place.win, place.memory, size_bytes));
-    TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(place.win, further, size_bytes));
-    MPI_Get_address(place.memory, &own_at);
-    MPI_Sendrecv(&own_at, 1, MPI_AINT, place.left, 0, &place.at, 1, MPI_AINT, place.right, 0,
+    setup.memory = calloc(ELEMENTS, sizeof *setup.memory);
+    setup.unit = sizeof(double);
+    TRY_TOGETHER(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &setup.win));
+    MPI_Win_set_errhandler(setup.win, MPI_ERRORS_RETURN);
+    TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(setup.win, setup.memory, size_bytes));
+    TRY_OR(MPI_ERR_RMA_ATTACH, MPI_Win_attach(setup.win, further, size_bytes));
+    MPI_Get_address(setup.memory, &own_at);
+    MPI_Sendrecv(&own_at, 1, MPI_AINT, setup.left, 0, &setup.at, 1, MPI_AINT, setup.right, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    use_place(&place);
-    TRY(MPI_Win_detach(place.win, further));
-    TRY(MPI_Win_detach(place.win, place.memory));
-    TRY_TOGETHER(MPI_Win_free(&place.win));
-    free(place.memory);
+    setup_use(&setup);
+    TRY(MPI_Win_detach(setup.win, further));
+    TRY(MPI_Win_detach(setup.win, setup.memory));
+    TRY_TOGETHER(MPI_Win_free(&setup.win));
+    free(setup.memory);
     free(further);
 }
 
 static void use_shared(MPI_Aint size_bytes)
 {
-    struct place place = place_make(machine);
+    struct setup setup = setup_make(node);
     MPI_Aint theirs_bytes;
     double *theirs = NULL;
     int unit;
-    TRY_TOGETHER_IN(machine, MPI_Win_allocate_shared(size_bytes, sizeof(double), MPI_INFO_NULL,
-                                                     machine, &place.memory, &place.win));
-    use_place(&place);
-    TRY(MPI_Win_shared_query(place.win, place.right, &theirs_bytes, &unit, &theirs));
-    CHECK(theirs_bytes == size_bytes && theirs[0] == place.rank + 1,
+    TRY_TOGETHER_IN(node, MPI_Win_allocate_shared(size_bytes, sizeof(double), MPI_INFO_NULL, node,
+                                                  &setup.memory, &setup.win));
+    setup_use(&setup);
+    TRY(MPI_Win_shared_query(setup.win, setup.right, &theirs_bytes, &unit, &theirs));
+    CHECK(theirs_bytes == size_bytes && theirs[0] == setup.rank + 1,
           "another rank's memory is not what was written");
-    barrier(machine);
-    TRY_TOGETHER_IN(machine, MPI_Win_free(&place.win));
+    barrier(node);
+    TRY_TOGETHER_IN(node, MPI_Win_free(&setup.win));
 }
 
 static void use_allocated(MPI_Aint size_bytes)
 {
-    struct place place = place_make(MPI_COMM_WORLD);
-    TRY(MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &place.memory));
-    TRY_TOGETHER(MPI_Win_create(place.memory, size_bytes, sizeof(double), MPI_INFO_NULL,
-                                MPI_COMM_WORLD, &place.win));
-    use_place(&place);
-    TRY_TOGETHER(MPI_Win_free(&place.win));
-    TRY(MPI_Free_mem(place.memory));
+    struct setup setup = setup_make(MPI_COMM_WORLD);
+    TRY(MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &setup.memory));
+    TRY_TOGETHER(MPI_Win_create(setup.memory, size_bytes, sizeof(double), MPI_INFO_NULL,
+                                MPI_COMM_WORLD, &setup.win));
+    setup_use(&setup);
+    TRY_TOGETHER(MPI_Win_free(&setup.win));
+    TRY(MPI_Free_mem(setup.memory));
 }
 
 static void use_dynamic_and_shared_windows(void)
 {
     MPI_Aint size_bytes = ELEMENTS * sizeof(double);
     for (int i = 0; i < 3; i++) /* of creation, and of memory */
-        MPI_Comm_set_errhandler((MPI_Comm[]){MPI_COMM_WORLD, MPI_COMM_SELF, machine}[i],
+        MPI_Comm_set_errhandler((MPI_Comm[]){MPI_COMM_WORLD, MPI_COMM_SELF, node}[i],
                                 MPI_ERRORS_RETURN);
     MPI_Type_vector(PAIRS, 1, 2, MPI_DOUBLE, &gaps);
     MPI_Type_commit(&gaps);
@@ -317,9 +317,9 @@ static void plain_windows_survive_refusals(enum window_kind kind)
 static void dynamic_and_shared_windows_survive_refusals(enum window_kind kind)
 {
     (void)kind;
-    machine = machine_comm();
+    node = node_comm();
     refuse_each(use_dynamic_and_shared_windows);
-    MPI_Comm_free(&machine);
+    MPI_Comm_free(&node);
 }
 
 static const struct test_case cases[] = {

@@ -39,9 +39,9 @@ static char *seam_make(void)
         }
         if (block + len_bytes != end)
             continue;
-        char *behind = mmap(end, PAGE, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        return behind == end ? end : NULL;
+        char *next_page = mmap(end, PAGE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        return next_page == end ? end : NULL;
     }
     return NULL;
 }

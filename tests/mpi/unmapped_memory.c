@@ -47,7 +47,7 @@ static int class_of(int code)
 static void message_check(const char *call, const char *name, int target)
 {
     char rank[32];
-    const char *text = said_by_oriel();
+    const char *text = oriel_error_text();
     snprintf(rank, sizeof rank, "rank %d", target);
     CHECK(strstr(text, call) && strstr(text, name) && strstr(text, rank),
           "the message names not all of %s, %s, %s: %s", call, name, rank, text);
@@ -84,7 +84,7 @@ static void every_operation_fails(MPI_Win win, int target, MPI_Aint disp, const 
     free(block);
 }
 
-static void copied_memory_that_is_gone_is_an_error_at_the_origin(enum window_kind kind)
+static void unmapped_copied_memory_is_an_error_at_the_origin(enum window_kind kind)
 {
     const char *name = "gone-by-copy";
     (void)kind;
@@ -137,7 +137,7 @@ static void a_transfer_into_a_hole_is_an_error(enum window_kind kind)
 }
 
 /* Peers put into promoted memory: each put reaches the file's pages, or is an error. */
-static void peers_go_on(MPI_Win win, size_t len_bytes)
+static void peers_continue(MPI_Win win, size_t len_bytes)
 {
     for (int distance = 1; distance < world_size; distance++) {
         int target = (world_rank + distance) % world_size;
@@ -160,7 +160,7 @@ static void peers_go_on(MPI_Win win, size_t len_bytes)
     }
 }
 
-static void promoted_memory_that_is_gone_harms_nobody(enum window_kind kind)
+static void unmapped_promoted_memory_is_harmless(enum window_kind kind)
 {
     (void)kind;
     for (size_t skipped = 0; skipped < 400; skipped += 200) {
@@ -170,7 +170,7 @@ static void promoted_memory_that_is_gone_harms_nobody(enum window_kind kind)
         window_exercise(win, area + skipped, AREA_BYTES - 2 * skipped);
         munmap(area, AREA_BYTES);
         barrier(MPI_COMM_WORLD);
-        peers_go_on(win, AREA_BYTES - 2 * skipped);
+        peers_continue(win, AREA_BYTES - 2 * skipped);
         CHECK_OK(MPI_Win_free(&win));
         CHECK(win == MPI_WIN_NULL, "the handle is not MPI_WIN_NULL");
     }
@@ -204,7 +204,7 @@ static void the_rest_of_memory_with_a_hole_is_private_again(enum window_kind kin
     next_windows_work();
 }
 
-static void what_was_mapped_over_it_is_left_alone(enum window_kind kind)
+static void a_new_mapping_over_it_is_left_alone(enum window_kind kind)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     (void)kind;
@@ -215,7 +215,7 @@ static void what_was_mapped_over_it_is_left_alone(enum window_kind kind)
     memset(area, GUARD, AREA_BYTES);
     barrier(MPI_COMM_WORLD);
     if (is_promoted(win)) /* else the peers reach the new mapping */
-        peers_go_on(win, AREA_BYTES);
+        peers_continue(win, AREA_BYTES);
     CHECK_OK(MPI_Win_free(&win));
     for (int i = 0; i < AREA_BYTES; i++)
         if (!CHECK(area[i] == GUARD, "byte %d of the program's new memory is %d", i, area[i]))
@@ -228,17 +228,17 @@ static void what_was_mapped_over_it_is_left_alone(enum window_kind kind)
     next_windows_work();
 }
 
-static void memory_that_was_moved_keeps_its_contents(enum window_kind kind)
+static void moved_mapping_preserves_its_contents(enum window_kind kind)
 {
     (void)kind;
-    char *area = pages_map(AREA_BYTES), *place = pages_map(2 * AREA_BYTES);
+    char *area = pages_map(AREA_BYTES), *destination = pages_map(2 * AREA_BYTES);
     memset(area, GUARD, AREA_BYTES);
     MPI_Win win = named_window(area, AREA_BYTES, "moved");
     /* not libc's function: a host's hook for it loses the fifth argument */
-    long moved_to =
-        syscall(SYS_mremap, area, AREA_BYTES, AREA_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    long moved_to = syscall(SYS_mremap, area, AREA_BYTES, AREA_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+                            destination);
     char *moved = (char *)moved_to;
-    if (!CHECK(moved == place, "mremap gave %p", (void *)moved))
+    if (!CHECK(moved == destination, "mremap gave %p", (void *)moved))
         moved = area;
     barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_free(&win));
@@ -270,11 +270,11 @@ static void memory_made_readonly_stays_so(enum window_kind kind)
     MPI_Win win = named_window(area, AREA_BYTES, "readonly");
     CHECK(mprotect(area + PAGE, 3 * PAGE, PROT_READ) == 0, "mprotect");
     barrier(MPI_COMM_WORLD);
-    peers_go_on(win, AREA_BYTES);
-    char kept[AREA_BYTES];
-    memcpy(kept, area, sizeof kept);
+    peers_continue(win, AREA_BYTES);
+    char saved[AREA_BYTES];
+    memcpy(saved, area, sizeof saved);
     CHECK_OK(MPI_Win_free(&win));
-    CHECK(memcmp(kept, area, sizeof kept) == 0, "MPI_Win_free changes the contents");
+    CHECK(memcmp(saved, area, sizeof saved) == 0, "MPI_Win_free changes the contents");
     CHECK(!is_writable(area + PAGE) && !is_writable(area + 4 * PAGE - 1),
           "the pages are writable again");
     CHECK(is_writable(area) && is_writable(area + 4 * PAGE),
@@ -285,12 +285,12 @@ static void memory_made_readonly_stays_so(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(copied_memory_that_is_gone_is_an_error_at_the_origin, KIND_ANY, 2),
+    CASE(unmapped_copied_memory_is_an_error_at_the_origin, KIND_ANY, 2),
     CASE(a_transfer_into_a_hole_is_an_error, KIND_ANY, 2),
-    CASE(promoted_memory_that_is_gone_harms_nobody, KIND_ANY, 2),
+    CASE(unmapped_promoted_memory_is_harmless, KIND_ANY, 2),
     CASE(the_rest_of_memory_with_a_hole_is_private_again, KIND_ANY, 2),
-    CASE(what_was_mapped_over_it_is_left_alone, KIND_ANY, 2),
-    CASE(memory_that_was_moved_keeps_its_contents, KIND_ANY, 2),
+    CASE(a_new_mapping_over_it_is_left_alone, KIND_ANY, 2),
+    CASE(moved_mapping_preserves_its_contents, KIND_ANY, 2),
     CASE(memory_made_readonly_stays_so, KIND_ANY, 2),
 };
 

@@ -14,7 +14,7 @@ import job_output  # noqa: E402
 
 # The windows whose shared memory is unmapped when they are freed: unmapped_memory.c gives each the name of
 # its case.
-TOLD = ["vanished", "hole", "mapped-over", "moved"]
+REPORTED = ["vanished", "hole", "mapped-over", "moved"]
 SKIP = 77
 
 
@@ -33,7 +33,7 @@ def main():
         print(f"{'ok' if good else 'not ok'} vanished_memory_harms_nobody/{who}")
         if not good:
             print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
-        for name in TOLD:
+        for name in REPORTED:
             told = re.search(rf"oriel\[\d+\].*\b{name}\b.*unmapped or replaced", job.stdout)
             failures += not told
             print(f"{'ok' if told else 'not ok'} the_window_whose_memory_vanished_is_named/{name}/{who}")

@@ -13,7 +13,7 @@ enum { LARGE = 1 << 18 };
 static int rank, size;
 
 /* The number of different processor names among the ranks. */
-static int machine_count(void)
+static int named_nodes(void)
 {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length, count = 0;
@@ -61,18 +61,18 @@ static int wrong_words(int count)
 int main(int argc, char **argv)
 {
     const char *wanted = getenv("TEST_MACHINES");
-    int machines = wanted ? atoi(wanted) : 1, wrong, worst, named, nodes;
+    int wanted_nodes = wanted ? atoi(wanted) : 1, wrong, worst, named, nodes;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    named = machine_count();
+    named = named_nodes();
     nodes = node_count();
     wrong = wrong_words(1) + wrong_words(LARGE);
     MPI_Allreduce(&wrong, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
         printf("%d ranks on %d machines by name, %d by shared memory, wanted %d; wrong words: %d\n",
-               size, named, nodes, machines, worst);
-    wrong = named != machines || nodes != machines || worst != 0;
+               size, named, nodes, wanted_nodes, worst);
+    wrong = named != wanted_nodes || nodes != wanted_nodes || worst != 0;
     leave_without_finalize(wrong);
     MPI_Finalize();
     return wrong;

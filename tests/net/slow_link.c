@@ -36,10 +36,10 @@ static void put_some(struct work *work)
     int target;
     uint64_t at, length;
     choose(work, &target, &at, &length);
-    unsigned char *place = work->model + (size_t)target * STRETCH + at;
+    unsigned char *model = work->model + (size_t)target * STRETCH + at;
     for (uint64_t i = 0; i < length; i++)
-        place[i] = (unsigned char)random_next(&work->random);
-    MPI_Put(place, (int)length, MPI_BYTE, target, own_stretch() + (MPI_Aint)at, (int)length,
+        model[i] = (unsigned char)random_next(&work->random);
+    MPI_Put(model, (int)length, MPI_BYTE, target, own_stretch() + (MPI_Aint)at, (int)length,
             MPI_BYTE, work->win);
     MPI_Win_flush(target, work->win);
 }

@@ -148,7 +148,7 @@ class Paths(Case):
                             break
                     self.assertEqual((host, fence), (True, True))
 
-    def test_each_sort_of_memory_has_its_path_and_reason(self):
+    def test_each_kind_of_memory_has_its_path_and_reason(self):
         for ranks in given.ranks:
             if ranks == 1:
                 continue
@@ -167,11 +167,11 @@ class Paths(Case):
         self.assertEqual(self.ways(dynamic), {"direct": 2, "cma": 2})
         self.assertIn("ORIEL_PROMOTE=never", heap["ranks"][0]["reason"])
 
-    def test_an_agent_is_told_from_the_kernel(self):
+    def test_agent_and_kernel_are_distinguished(self):
         _, heap, _ = self.statistics("sorts", 2, ORIEL_PROMOTE="never", ORIEL_CMA="never")
         self.assertEqual(self.ways(heap, "agent"), {"direct": 2, "agent": 2})
 
-    def test_a_window_that_goes_to_the_host_says_why(self):
+    def test_a_window_of_the_host_has_a_reason(self):
         stack = self.statistics("sorts", 2, ORIEL_PROMOTE="never", ORIEL_CMA="never", ORIEL_AGENT="never")[0]
         self.assertEqual(self.ways(stack), {"host": 4})
         self.assertIn("ORIEL_AGENT=never", stack["ranks"][0]["reason"])
@@ -197,7 +197,7 @@ class Waiting(Case):
             self.assertGreaterEqual(call["waited"], TIMES / 2, name)
             self.assertGreater(call["longest_ns"], 0.25 * LATE_NS, name)
 
-    def test_who_is_late_or_holds_a_lock_is_named(self):
+    def test_late_ranks_and_lock_holders_are_named(self):
         for ranks in given.ranks:
             if ranks == 1:
                 continue
@@ -211,7 +211,7 @@ class Waiting(Case):
                         if tries_left == 0:
                             raise
 
-    def test_who_comes_late_to_the_end_of_a_window_is_named(self):
+    def test_late_ranks_at_the_end_of_a_window_are_named(self):
         for ranks in given.ranks:
             if ranks == 1:
                 continue
@@ -221,7 +221,7 @@ class Waiting(Case):
                 caused = sum(self.caused(window, "late_fence", ranks - 1) for window in windows)
                 self.assertGreater(caused, 0.8 * sum(window["calls"]["free"]["waiting_ns"] for window in windows))
 
-    def test_nobody_waits_alone(self):
+    def test_each_wait_has_a_cause(self):
         [window] = self.statistics("late", 1)
         self.assertEqual({cause["caused_ns"] for cause in window["causes"].values()}, {0})
 
@@ -275,20 +275,20 @@ class Machines(Case):
     def test_ranks_that_reach_each_other_by_messages_are_added_up(self):
         self.check(self.launch("counts", 4, "--node-size", "2").stderr)
 
-    def test_windows_over_machines_that_are_the_hosts_are_one_window(self):
+    def test_internode_windows_of_the_host_are_one_window(self):
         windows = self.statistics("sorts", 4, "--node-size", "2", ORIEL_NET="off")
         self.assertEqual([window["paths"]["host"]["count"] for window in windows], [16, 16, 16])
         self.assertEqual({rank["reason"] for window in windows for rank in window["ranks"]},
                          {"the ranks are on 2 nodes: ORIEL_NET=off"})
 
-    def test_a_machine_that_others_cannot_reach_is_named(self):
+    def test_an_unreachable_node_is_named(self):
         closed = ("sh", "-c", 'test "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 && export ORIEL_NET=off; exec "$@"', "sh")
         for window in self.statistics("sorts", 2, "--node-size", "1", before=closed):
             self.assertEqual(window["paths"]["host"]["count"], 4)
             self.assertEqual([rank["reason"] for rank in window["ranks"]],
                              ["rank 1 cannot be reached from other nodes", "the ranks are on 2 nodes: ORIEL_NET=off"])
 
-    def test_the_same_on_machines_without_a_file_in_common(self):
+    def test_nodes_without_a_common_file_system(self):
         if not given.net or given.host == "mpich":
             self.skipTest("with --net; not MPICH, whose MPI_Finalize hangs between the machines that are made for tests")
         self.check(self.launch("counts", 4, "--net", "2").stderr)
@@ -301,7 +301,7 @@ class End(Case):
         self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in counts at ')
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
-    def test_a_program_without_windows_says_so(self):
+    def test_a_program_without_windows_is_reported(self):
         self.assertIn("oriel: the program created no windows\n", self.launch("none", 2).stderr)
 
     def test_more_windows_than_have_records_share_one(self):
@@ -327,7 +327,7 @@ class End(Case):
                 os.close(os.open(path, os.O_RDWR))  # ends a reader that still waits for a writer
             self.assertEqual(json.load(reader.stdout)["ranks"], 2)
 
-    def test_contended_locks_are_told(self):
+    def test_contended_locks_are_reported(self):
         self.assertRegex(self.launch("late", 2).stderr, r"\n  contended locks: [1-9]\d* of \d+ \(\d+ %\) waited, \S+ \S+ each\n")
 
     def test_a_full_disk_loses_nothing(self):
@@ -346,7 +346,7 @@ class End(Case):
         self.assertNotIn("within 10 s", job.stderr)
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
-    def test_a_rank_without_statistics_holds_nobody_up(self):
+    def test_a_rank_without_statistics_delays_no_other(self):
         oriel = os.path.join(given.build, "bin", "oriel")
         env = dict(os.environ, **jobs.SETTINGS[given.host])
         with_it = ["-n", "2", oriel, "run", "--stats", given.program, "counts"]

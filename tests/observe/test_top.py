@@ -71,13 +71,13 @@ class Hangs(Case):
     def test_rank_that_never_completes(self):
         self.check("complete")
 
-    def test_lock_that_is_held(self):
+    def test_held_lock(self):
         self.check("lock")
 
     def test_exclusive_lock_before_lock_all(self):
         self.check("lock_all")
 
-    def test_rank_that_does_not_come_to_the_fence(self):
+    def test_rank_missing_from_the_fence(self):
         self.check("fence")
 
     def test_name_that_is_not_utf8_has_question_marks(self):
@@ -101,7 +101,7 @@ class Hangs(Case):
     def test_ring_of_a_lock_and_a_fence(self):
         self.check("mixed")
 
-    def test_stopped_rank_is_told(self):
+    def test_stopped_rank_is_shown(self):
         job = self.job("hang", "fence")
         pid = until(lambda: job.ranks().get(LAST, {}).get("process"))
         os.kill(pid, signal.SIGSTOP)

@@ -98,7 +98,7 @@ class Traces(Case):
                     ends = [event.begin_ns + event.duration_ns for event in file.events]
                     self.assertEqual(ends, sorted(ends))
 
-    def test_call_names_what_it_waited_for_longest(self):
+    def test_call_names_its_longest_wait(self):
         self.done(self.launch(3, "posts"), 3)
         waits = [event for event in trace_files.read_folder(self.traces)[0].events if event.cause == "late_post"]
         self.assertEqual([event.cause_rank for event in waits if event.waiting_ns > 100_000_000], [1])
@@ -151,7 +151,7 @@ class Traces(Case):
             self.assertEqual(file.end[1] + file.end[2], 100000 + 3 * ROUNDS + 7)
         self.assertRegex(self.report(self.traces).stdout, r"events, and [0-9,]+ dropped \(")
 
-    def test_limit_that_is_too_small_is_said(self):
+    def test_too_small_limit_is_reported(self):
         result = self.launch(2, ORIEL_TRACE_LIMIT="1K")
         self.done(result, 2)
         [line] = self.oriel_lines(result)
@@ -238,7 +238,7 @@ class Traces(Case):
                 return
         self.fail("no other machine's clock is known at the end")
 
-    def test_machines_that_share_a_clock_unawares(self):
+    def test_nodes_with_a_common_clock(self):
         for ranks, size in ((2, 1), (4, 2), (8, 3)):
             with self.subTest(ranks=ranks, size=size):
                 def trace():
@@ -250,7 +250,7 @@ class Traces(Case):
                 self.until_known_at_the_end(0, trace)
                 self.assertRegex(self.report(self.traces).stdout, r"clocks, aligned to within \d")
 
-    def test_machine_with_another_clock(self):
+    def test_node_with_another_clock(self):
         """Rank 1's monotonic clock is 5000 s ahead."""
         if run("unshare", "-T", "--monotonic", "5000", "--fork", "true").returncode:
             self.skipTest("no other clock can be made here")

@@ -62,7 +62,7 @@ class Lines(Case):
         job.end()
         self.assertTrue(until(lambda: not watchers(self.token)))
 
-    def test_ranks_that_wait_alike_are_told_together(self):
+    def test_ranks_with_the_same_wait_are_shown_together(self):
         job = self.start("hang", "fence")
         alike = "0" if RANKS == 2 else "0, 1" if RANKS == 3 else f"0-{RANKS - 2}"
         for line in job.process.stderr:
@@ -103,7 +103,7 @@ class Lines(Case):
         self.assertEqual(job.process.returncode, 0, errors)
         self.assertRegex(line, TITLE)
 
-    def test_program_that_is_not_there(self):
+    def test_absent_program(self):
         token = f"WATCHED_BY=test{os.getpid()}.{self.id()}"
         name, value = token.split("=")
         result = subprocess.run([*RUN, "/nowhere/program"], env=environment(**{name: value}), capture_output=True, text=True,
@@ -122,7 +122,7 @@ class Row(Ended):
         self.addCleanup(terminal.close)
         return terminal
 
-    def test_last_row_is_taken_and_given_back(self):
+    def test_last_row_is_used_and_restored(self):
         terminal = self.start("busy", 0, self.end)
         self.assertTrue(terminal.until(b"operations/s"), terminal.text)
         self.tell_to_end()
@@ -145,7 +145,7 @@ class Row(Ended):
         self.assertTrue(lines)
         self.assertLessEqual(max(map(len, lines)), 30, lines)
 
-    def test_watcher_that_is_told_to_end_gives_the_row_back(self):
+    def test_terminated_watcher_restores_the_row(self):
         value = f"test{os.getpid()}.{self.id()}"
         terminal = self.start("busy", 0, self.end, WATCHED_BY=value)
         [watcher] = until(lambda: watchers(f"WATCHED_BY={value}"))
@@ -156,7 +156,7 @@ class Row(Ended):
         self.assertEqual(terminal.status(), 0)
         self.assertRegex(terminal.text, rb"(?s)\A[^r]*\033\[1;23r.*\033\[24;1H\033\[K\033\[r\0338[^\033]*done\r\n\Z")
 
-    def test_launcher_whose_errors_go_to_a_file(self):
+    def test_launcher_with_errors_in_a_file(self):
         path = f"/tmp/oriel-watch.{os.getpid()}"
         self.addCleanup(os.unlink, path)
         terminal = self.start("busy", 0, self.end, before=["sh", "-c", f'exec "$@" 2>{path}', "sh"])

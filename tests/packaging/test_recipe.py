@@ -65,7 +65,7 @@ class Recipe(unittest.TestCase):
             recipe.spec.has_ucx = has_ucx
             self.assertIn(f"-DORIEL_UCX:STRING={value}", recipe.cmake_args())
 
-    def test_what_the_build_looks_for_is_depended_on(self):
+    def test_packages_that_the_build_uses_are_dependencies(self):
         known = {words[0].split("@")[0] for name, words, _ in self.spack.said if name == "depends_on"}
         self.assertLessEqual({"mpi", "jansson", "elfutils", "cmake", "ninja", "python", "ucx", "pkgconfig"}, known)
 

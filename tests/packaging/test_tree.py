@@ -52,14 +52,14 @@ class Tree(Case):
             launch(HOSTS[0], 2, oriel, "run", f"--trace={traces}/traces", os.path.join(BUILD, "tests", "cli", HOSTS[0], "one_put"))
             self.good(oriel, "report", "-o", f"{traces}/page.html", f"{traces}/traces")
 
-    def test_all_files_are_there(self):
+    def test_all_files_are_installed(self):
         self.install()
         files = files_of(self.prefix)
         for name in WANTED + [name.format(host) for host in HOSTS for name in WANTED_OF_HOST]:
             self.assertIn(name, files)
         self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a")], [])
 
-    def test_links_of_pages_lead_to_what_is_there(self):
+    def test_links_of_pages_lead_to_existing_pages(self):
         self.install()
         pages = [name for name in files_of(f"{self.prefix}/share/doc/oriel") if name.endswith(".md")]
         self.assertIn("README.md", pages)
@@ -109,7 +109,7 @@ class Make(Case):
         return run("make", "-C", ROOT, "-o", "all", target, f"BUILD={BUILD}", f"CC={CC}", f"PREFIX={prefix}",
                    f"DESTDIR={destination}")
 
-    def test_missing_pages_are_told(self):
+    def test_missing_pages_are_reported(self):
         """By the last step of the installation, which `make deb` runs as well."""
         with open(os.path.join(BUILD, "cmake_install.cmake"), encoding="utf-8") as file:
             last = re.findall(r"include\(\"(.*?)\"\)", file.read())[-1]
@@ -146,7 +146,7 @@ class Make(Case):
             self.assertEqual(self.make("uninstall", self.path("dest", "new"), prefix).returncode, 0)
             self.assertEqual(os.listdir(self.path("dest")), [])
 
-    def test_uninstall_leaves_what_is_others(self):
+    def test_uninstall_leaves_files_of_others(self):
         others = ["usr/local/bin", "usr/local/lib/pkgconfig", "usr/local/share/modulefiles/other"]
         for name in others:
             os.makedirs(self.path("dest", name))
@@ -181,7 +181,7 @@ class Make(Case):
             self.assertIn(f"libraries in '{shown}' cannot be preloaded or linked", " ".join(result.stderr.split()))
             self.assertEqual(os.listdir(self.path("dest")), [])
 
-    def test_uninstall_refuses_what_it_does_not_know(self):
+    def test_uninstall_refuses_unknown_builds(self):
         for destination, prefix, words in (("dest", "/opt/other", "set PREFIX to its prefix"),
                                            ("other", "/opt/oriel", "set DESTDIR as for its installation")):
             self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
@@ -194,14 +194,14 @@ class Make(Case):
         result = self.make("uninstall", self.path("dest"))
         self.assertRegex(result.stderr, r"(?m)^oriel: nothing to remove")
 
-    def test_uninstall_after_a_part_was_taken_away_by_hand(self):
+    def test_uninstall_after_a_part_was_removed_by_hand(self):
         os.makedirs(self.path("dest"))
         self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
         shutil.rmtree(self.path("dest/opt/oriel/share"))
         result = self.make("uninstall", self.path("dest"))
         self.assertEqual((result.returncode, os.listdir(self.path("dest"))), (0, []), result.stderr)
 
-    def test_uninstall_tells_what_it_cannot_take_away_and_goes_on_later(self):
+    def test_uninstall_reports_what_it_cannot_remove_and_can_continue(self):
         self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
         page = self.path("dest/opt/oriel/share/doc/oriel/README.md")
         os.remove(page)

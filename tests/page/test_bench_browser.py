@@ -114,7 +114,7 @@ class Drawn(Browser):
             return drawn;""" % json.dumps(list(kept)))
         self.assertEqual(found, wanted)
 
-    def test_without_script_every_figure_is_there(self):
+    def test_without_script_every_figure_is_shown(self):
         found = self.use(EXAMPLE, """
             return [page.documentElement.dataset.drawn || null, all("#filters").length, page.body.innerText];""",
                          frame='sandbox="allow-same-origin"', allowed="Blocked script execution")
@@ -124,7 +124,7 @@ class Drawn(Browser):
 
 
 class Used(Browser):
-    def test_filters_leave_what_was_chosen(self):
+    def test_filters_show_the_selection(self):
         found = self.use(EXAMPLE, """
             const change = () => page.getElementById("filters").dispatchEvent(new Event("change", {bubbles: true}));
             const state = () => ({figures: all("figure").length, other: all("figure[data-memory=create]").length,
@@ -151,7 +151,7 @@ class Used(Browser):
         self.assertTrue(0 < allocated["rows"] < whole["rows"] and 0 < allocated["dots"] < whole["dots"])
         self.assertEqual((one["patterns"], one["rows"], one["dots"], one["figures"]), (["compare-and-swap"], 1, 1, 2))
 
-    def test_the_pointer_is_told_the_figures(self):
+    def test_the_pointer_shows_the_figures(self):
         found = self.use(EXAMPLE, """
             const told = [];
             const point = (part, x, y) => {

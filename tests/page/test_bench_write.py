@@ -40,7 +40,7 @@ class Figures(unittest.TestCase):
         for (_, _, ranks, _, _), cell in found.items():
             self.assertEqual(cell.limit, (1600 if ranks == 16 else 100, "barrier"))
 
-    def test_slower_is_told_as_slower(self):
+    def test_slower_is_shown_as_slower(self):
         cell = cells(EXAMPLE)[("accumulate", "allocate", 2, 65536, 1)]
         self.assertEqual((cell.outcome, cell.verdict()), ("slower", "Oriel 27× slower"))
 
@@ -107,7 +107,7 @@ class Written(Case):
         self.assertEqual(sorted(re.findall(r"'sha256-[^']*'", policy)), sorted(ours))
         self.assertNotIn("unsafe", policy)
 
-    def test_figures_ratios_and_limits_stand_in_tables(self):
+    def test_figures_ratios_and_limits_are_in_tables(self):
         shown = Page(self.write(EXAMPLE)).shown()
         self.assertIn("put, 8 B 266 ns 23.6 ns 11 ns 10.9 ns 8.03 ns ▲ 2.1×", shown)
         self.assertIn("accumulate, sum of doubles, 64 KiB 9 µs 1.5 µs 41 µs 40.8 µs 2.68 µs ▼ 0.037×", shown)
@@ -119,7 +119,7 @@ class Written(Case):
         self.assertEqual(len(read.all("figure")), len(read.data()["plots"]))
         self.assertGreaterEqual(len(read.all("details")), len(read.all("figure")))
 
-    def test_failures_are_told_with_their_reasons(self):
+    def test_failures_are_shown_with_their_reasons(self):
         shown = Page(self.write(EXAMPLE)).shown()
         self.assertIn("compare_and_swap 376 ns ✕ crash 15.7 ns 15.5 ns", shown)
         self.assertIn("MPICH fence, 16 ranks allocate 16 ✕ timeout printed nothing for 20 s", shown)
@@ -155,7 +155,7 @@ class Written(Case):
         self.assertNotIn("Oriel compared with", read.shown())
         self.assertIn("266 ns", read.shown())
 
-    def test_one_size_alone_is_a_page_that_says_so(self):
+    def test_one_size_alone_is_a_page_with_a_note(self):
         read = Page(self.write(example(lambda result: result["bytes"] in (0, 8))))
         self.assertIn("No operation was measured with more than one size", read.shown())
         # lines: over ranks
@@ -186,7 +186,7 @@ class Written(Case):
         rows = [row["label"] for plot in plots if plot["kind"] == "bars" for row in plot["rows"]]
         self.assertEqual([row for row in rows if "odd" in row], ["put at an odd byte, 8 B", "put at an odd byte, 64 KiB"])
 
-    def test_nothing_measured_is_a_page_that_says_so(self):
+    def test_nothing_measured_is_a_page_with_a_note(self):
         for results in ({}, example(lambda result: False), {"results": [None, 3, "x", []], "columns": 7, "machine": "none"},
                         example(lambda result: result["column"] == "raw")):
             self.assertIn("Nothing was measured", Page(self.write(results)).shown())
@@ -207,11 +207,11 @@ class Written(Case):
             results["machine"]["cores"] = results["machine"]["hosts"] = results["options"] = odd
             self.write(results)
 
-    def test_an_interrupted_run_is_told(self):
+    def test_an_interrupted_run_is_shown(self):
         self.assertNotIn("interrupted", Page(self.write(EXAMPLE)).shown())
         self.assertIn("This run was interrupted", Page(self.write(dict(EXAMPLE, complete=False))).shown())
 
-    def test_missing_library_says_what_to_install_and_writes_nothing(self):
+    def test_missing_library_is_named_and_nothing_is_written(self):
         with mock.patch.object(skeleton, "LIBRARY", "no-such.js"):
             with self.assertRaisesRegex(RuntimeError, "not built in: .*no-such.js.*install-deps"):
                 page.write(EXAMPLE, self.path())
@@ -221,7 +221,7 @@ class Written(Case):
         with self.assertRaises(OSError):
             page.write(EXAMPLE, self.path("no/such/folder.html"))
 
-    def test_the_library_comes_with_its_licence(self):
+    def test_the_library_has_its_licence(self):
         text = self.write(EXAMPLE)
         for part in ("d3-scale", "Mike Bostock", "Permission to use, copy, modify, and/or distribute"):
             self.assertIn(part, text)

@@ -64,7 +64,7 @@ class Known(report_page.Reports):
         self.assertEqual([text[:15] for text in found],
                          ["rank 0 → rank 0", "rank 1 → rank 0", "rank 1 → rank 2", "rank 0 → rank 2", ""])
 
-    def test_windows_tell_their_paths_and_reasons(self):
+    def test_windows_show_their_paths_and_reasons(self):
         halo, table = self.hand("""return all("#windows tbody tr").map(row => row.innerText.replace(/\\s+/g, " ").trim());""")
         self.assertEqual(halo, "halo made by main at halo.c:42 allocate 4 64 KiB a rank direct 40 97.7 KiB 80 µs 12.6 ms 12 ms")
         self.assertEqual(table, "table made by build at table.c:7 create 3 4 KiB to 12 KiB, 24 KiB in all promoted on 2 ranks "
@@ -164,7 +164,7 @@ class Known(report_page.Reports):
         self.assertAlmostEqual(seen(brushed)[0], 11.95 * 100 / width, delta=0.02)
         self.assertAlmostEqual(seen(brushed)[1], 11.95 * 200 / width, delta=0.02)
 
-    def test_the_timeline_tells_events_epochs_and_waits(self):
+    def test_the_timeline_shows_events_epochs_and_waits(self):
         found = self.hand("""
             const x = ns => 46 + (rows.clientWidth - 52) * ns / 11.95e6, y = row => 22 + row * 29 + 14;
             const said = [point(rows, x(0.3e6), y(0)), point(rows, x(1.101e6), y(2)), point(rows, x(11.08e6), y(2)),
@@ -244,7 +244,7 @@ class Known(report_page.Reports):
         self.assertGreater(found[0], 15)
         self.assertEqual(found[1:], [[], 0])
 
-    def test_without_script_it_says_what_to_do(self):
+    def test_without_script_a_note_says_what_to_do(self):
         found = self.use("return page.body.innerText;", frame='sandbox="allow-same-origin"', allowed="Blocked script execution")
         self.assertIn("oriel report without -o prints a summary", found)
 

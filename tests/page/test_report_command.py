@@ -48,7 +48,7 @@ class Command(report_page.Reports):
         self.assertRegex(result.stderr, r"\Aoriel: [^\n]*\n\Z")
         return result.stderr
 
-    def test_findings_are_told_as_text(self):
+    def test_findings_are_printed_as_text(self):
         result = oriel(self.findings())
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, TEXT)
@@ -58,7 +58,7 @@ class Command(report_page.Reports):
             self.assertEqual(self.refused(self.findings(), short, ""), f"oriel: {option}: the name of the {what} is empty\n")
         self.assertEqual(self.refused(""), "oriel: report: the name of the folder or file is empty\n")
 
-    def test_traces_and_findings_are_told_in_turn(self):
+    def test_traces_and_findings_are_printed_in_turn(self):
         result = oriel(self.findings(), self.traces(traces.known))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertTrue(result.stdout.endswith("\n\n" + TEXT))
@@ -99,7 +99,7 @@ class Command(report_page.Reports):
                 self.assertIn(words, line)
         self.assertFalse(os.path.exists(self.path()))
 
-    def test_what_cannot_be_read_is_named(self):
+    def test_unreadable_files_are_named(self):
         self.assertIn(self.path("nowhere"), self.refused(self.path("nowhere"), "-o", self.path()))
         self.assertIn("need the folder", self.refused(self.findings(), "--perfetto", self.path("out.json")))
 
@@ -107,12 +107,12 @@ class Command(report_page.Reports):
         self.assertEqual(oriel(self.findings(), self.findings(name="second.json")).returncode, 2)
         self.assertEqual(oriel("-o", self.path()).returncode, 2)
 
-    def test_a_page_that_cannot_be_written_is_told_and_not_left(self):
+    def test_a_page_that_cannot_be_written_is_reported_and_removed(self):
         self.assertIn("No such file", self.refused(self.findings(), "-o", self.path("no/such/page.html")))
         self.assertIn("/dev/full: No space left", self.refused(self.findings(), "-o", "/dev/full"))
         self.assertTrue(os.path.exists("/dev/full"))
 
-    def test_what_is_shown_is_not_written_over(self):
+    def test_the_input_is_not_overwritten(self):
         findings, folder = self.findings(), self.traces(traces.known)
         trace = os.path.join(folder, "rank-0.oriel")
         for words, said in ((("-o", findings), "is the findings file"), (("-o", trace), "has the name of a trace"),
@@ -133,7 +133,7 @@ class Command(report_page.Reports):
         self.assertEqual(result.stderr, f"oriel: the page could not be written: {self.path()}: File too large\n")
         self.assertFalse(os.path.exists(self.path()))
 
-    def test_a_build_without_pages_says_so(self):
+    def test_a_build_without_pages_reports_it(self):
         os.makedirs(self.path("bin"))
         command = shutil.copy(ORIEL, self.path("bin"))
         line = self.refused(self.findings(), "-o", self.path(), command=command)
@@ -208,7 +208,7 @@ class Sums(report_page.Reports):
         self.assertEqual(self.epochs(data, "lock_all"), [(0, 5010, 200, -1, 1, 8), (0, 7010, 100, -1, 1, 8)])
         self.assertEqual([row[1] for row in self.epochs(data, "fence")], [6110])
 
-    def test_pairs_that_do_not_fit_are_taken_together(self):
+    def test_pairs_that_do_not_fit_are_combined(self):
         """All to all of 256 ranks in three windows: more cells than a page may have."""
         def write(folder):
             for rank in range(256):

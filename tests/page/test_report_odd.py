@@ -42,7 +42,7 @@ class Large(report_page.Reports):
         self.assertLess(elements, 3000)
         self.assertRegex(words, r"(29,9\d\d|30,000) events are shown with their own times")
 
-    def test_many_ranks_and_windows_are_taken_together(self):
+    def test_many_ranks_and_windows_are_combined(self):
         data = self.report(self.traces(traces.busy, ranks=600, events=300_000, windows=48))
         self.assertEqual((data["timeline"]["ranks_per_row"], data["timeline"]["rows"]), (3, 200))
         self.assertEqual((len(data["windows"]), data["windows"][-1]["others"]), (33, 16))
@@ -102,7 +102,7 @@ class Odd(report_page.Reports):
             self.assertEqual(self.page.all(tag), [])
         self.assertFalse(any("src" in attributes for _, attributes in self.page.elements))
 
-    def test_what_is_missing_stands_at_the_top(self):
+    def test_missing_data_is_named_at_the_top(self):
         folder = self.traces(traces.known)
         with open(os.path.join(folder, "rank-2.oriel"), "r+b") as file:
             file.truncate(os.path.getsize(file.name) - 200)
@@ -115,7 +115,7 @@ class Odd(report_page.Reports):
         self.assertIn("1 rank with incomplete data", shown)
         self.assertIn("did not reach MPI_Finalize", shown)
 
-    def test_dropped_events_stand_at_the_top(self):
+    def test_dropped_events_are_named_at_the_top(self):
         def write(folder):
             file = traces.Rank(folder, 0, 1)
             file.window(0, [0], 0, "w")

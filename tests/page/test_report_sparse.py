@@ -28,7 +28,7 @@ class Text(report_page.Reports):
         self.assertRegex(result.stderr, complaints)
         return result.stdout
 
-    def test_nothing_is_told_of_nothing(self):
+    def test_nothing_is_printed_about_nothing(self):
         self.assertTrue(self.told(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was created.\n"))
 
     def test_a_window_without_calls_or_operations_has_no_tables(self):
@@ -47,7 +47,7 @@ class Text(report_page.Reports):
         for name in ("idle", "operations alone", "calls alone"):
             self.assertIn(f'"{name}"', text)
 
-    def test_many_ranks_of_which_something_is_to_be_told_are_counted(self):
+    def test_many_ranks_with_notes_are_counted(self):
         def write(folder):
             for rank in range(9):
                 file = traces.Rank(folder, rank, 9)
@@ -55,7 +55,7 @@ class Text(report_page.Reports):
                 file.close(1000, ended=rank == 4)
         self.assertIn("0, 1, 2, 3, 5 and 3 more", self.told(write))
 
-    def test_clocks_that_nobody_compared_are_aligned_by_dates(self):
+    def test_uncompared_clocks_are_aligned_by_dates(self):
         def write(folder):
             for rank, kind in enumerate((traces.Rank, Unclocked)):
                 file = kind(folder, rank, 2, machine=(rank, 1), shift_ns=rank * 7_000_000_000)
@@ -88,7 +88,7 @@ class Text(report_page.Reports):
         self.assertIn('"later windows"', text)
         self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
 
-    def test_findings_of_a_part_say_so(self):
+    def test_incomplete_findings_are_marked(self):
         text = oriel(self.findings(dict(FINDINGS, complete=False, findings_lost=3))).stdout
         self.assertIn("\nNot all ranks reached MPI_Finalize: these are the findings of one node.\n", text)
         self.assertIn("\n3 more findings than there was room for.\n", text)
@@ -118,7 +118,7 @@ class Text(report_page.Reports):
 
 
 class Page(report_page.Reports):
-    def test_many_windows_and_pairs_are_taken_together(self):
+    def test_many_windows_and_pairs_are_combined(self):
         """The heaviest windows have rows of their own."""
         def write(folder):
             file = traces.Rank(folder, 0, 300)
@@ -136,7 +136,7 @@ class Page(report_page.Reports):
         self.assertEqual(data["windows"][31]["name"], "w39")
         self.assertEqual(sum(sum(window["pairs"]["operations"]) for window in data["windows"]), 339)
 
-    def test_of_many_events_the_longest_are_kept(self):
+    def test_of_many_events_the_longest_are_shown(self):
         count, draw = 33000, random.Random(5)
         durations = [draw.randrange(1000, 100_000) for _ in range(count)]
 
@@ -152,7 +152,7 @@ class Page(report_page.Reports):
         self.assertGreater(events["left_out"], 0)
         self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[kept])
 
-    def test_ways_of_a_window_stand_by_how_common_they_are(self):
+    def test_paths_of_a_window_are_sorted_by_frequency(self):
         """Also where there are more than the report lists."""
         def write(folder):
             for rank in range(80):

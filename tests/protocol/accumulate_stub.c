@@ -13,14 +13,14 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
     char elements[TEAM_MEMORY_BYTES] __attribute__((aligned(ORIEL_CACHE_LINE)));
     const uint64_t len_bytes = count * oriel_kinds[kind].extent_bytes;
     team_expect(len_bytes <= sizeof elements);
-    const struct oriel_path way =
+    const struct oriel_path path =
         oriel_path_find(window, rank, offset_bytes, 0, (int64_t)len_bytes);
     team_expect(oriel_accumulate_mutex_lock(window, rank) == ORIEL_OK);
-    enum oriel_status status = oriel_path_read(&way, elements, len_bytes);
+    enum oriel_status status = oriel_path_read(&path, elements, len_bytes);
     oriel_delay();
     if (status == ORIEL_OK) {
         oriel_kinds[kind].plain[operator](elements, origin, NULL, count);
-        status = oriel_path_write(&way, elements, len_bytes);
+        status = oriel_path_write(&path, elements, len_bytes);
     }
     oriel_accumulate_mutex_unlock(window, rank);
     return oriel_path_status(status, window, rank);

@@ -22,7 +22,7 @@ static struct oriel_remote part_of(const struct oriel_window *window)
 {
     struct oriel_peer *peer = window->group->peers[0];
     return (struct oriel_remote){
-        .address = fabricate_memory(window, 0)[0] + (uint64_t)(window->rank - 1) * PART_BYTES,
+        .address = window_memory(window, 0)[0] + (uint64_t)(window->rank - 1) * PART_BYTES,
         .pid = peer->identity.pid,
         .agent = by == &oriel_transport_agent ? oriel_agent_of(peer) : NULL,
         .writers = oriel_file_remote_writers(peer->base)};
@@ -107,11 +107,11 @@ static void move_and_write(struct oriel_window *window)
     uint64_t *in = malloc(PART_BYTES);
     team_expect(memory != MAP_FAILED && out != NULL && in != NULL);
     if (window->rank == 0) {
-        fabricate_memory(window, 0)[0] = (uint64_t)(uintptr_t)memory;
+        window_memory(window, 0)[0] = (uint64_t)(uintptr_t)memory;
         memset(memory, 0xff, len_bytes);
     }
     team_expect(by != &oriel_transport_agent || oriel_agent_open() == ORIEL_OK);
-    team_meet();
+    team_barrier();
     if (window->rank == 0) {
         promote_all_the_time(memory, len_bytes);
         team_flag_set(0, 1);
@@ -126,7 +126,7 @@ static void move_and_write(struct oriel_window *window)
             }
         }
     }
-    team_meet();
+    team_barrier();
     free(out);
     free(in);
     munmap(memory, len_bytes);
@@ -150,7 +150,7 @@ static void no_copy_is_lost_where_threads_are_stopped(void **state)
     team_run(4, move_and_write);
 }
 
-static void no_copy_reads_what_is_not_there_by_either_means(void **state)
+static void no_copy_reads_unmapped_pages_by_either_means(void **state)
 {
     (void)state;
     by = &oriel_transport_cma;
@@ -176,8 +176,8 @@ static void kill_copying(struct oriel_window *window)
     char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     team_expect(memory != MAP_FAILED);
     if (window->rank == 0)
-        fabricate_memory(window, 0)[0] = (uint64_t)(uintptr_t)memory;
-    team_meet();
+        window_memory(window, 0)[0] = (uint64_t)(uintptr_t)memory;
+    team_barrier();
     struct oriel_remote there = part_of(window);
     if (window->rank == 1) {
         while (may_copy(&there))
@@ -201,7 +201,7 @@ static void kill_copying(struct oriel_window *window)
     team_flag_await(1, 1);
 }
 
-static void writers_killed_in_a_copy_keep_nobody_waiting(void **state)
+static void writers_killed_in_a_copy_block_no_other_rank(void **state)
 {
     (void)state;
     by = &oriel_transport_cma;
@@ -215,9 +215,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_copy_is_lost_where_pages_are_protected),
         cmocka_unit_test(no_copy_is_lost_where_threads_are_stopped),
-        cmocka_unit_test(no_copy_reads_what_is_not_there_by_either_means),
+        cmocka_unit_test(no_copy_reads_unmapped_pages_by_either_means),
         cmocka_unit_test(no_request_to_the_agent_is_lost_by_either_means),
-        cmocka_unit_test(writers_killed_in_a_copy_keep_nobody_waiting),
+        cmocka_unit_test(writers_killed_in_a_copy_block_no_other_rank),
     };
     team_prepare(argc, argv);
     if (team_has_threads()) {

@@ -68,9 +68,9 @@ static void killed_rank_is_reported_by_barrier(void **state)
 {
     (void)state;
     team_run(TEAM, barrier);
-    team_keeps_zombies = false;
+    team_leaves_zombies = false;
     team_run(TEAM, barrier);
-    team_keeps_zombies = true;
+    team_leaves_zombies = true;
 }
 
 static void exclusive_holder(struct oriel_window *window)
@@ -86,9 +86,9 @@ static void killed_exclusive_holder_is_reported_to_lockers(void **state)
 {
     (void)state;
     team_run(TEAM, exclusive_holder);
-    team_keeps_zombies = false;
+    team_leaves_zombies = false;
     team_run(TEAM, exclusive_holder);
-    team_keeps_zombies = true;
+    team_leaves_zombies = true;
 }
 
 static void exclusive_holder_against_all(struct oriel_window *window)
@@ -222,11 +222,11 @@ static void poster(struct oriel_window *window)
     if (window->rank == VICTIM)
         die_waited_for();
     if (window->rank == OTHER) {
-        team_expect(oriel_post(window, fabricate_ranks(&survivor, 1), 1) == ORIEL_OK);
-        expect_named(oriel_start(window, fabricate_ranks(&victim, 1), 1));
+        team_expect(oriel_post(window, window_ranks(&survivor, 1), 1) == ORIEL_OK);
+        expect_named(oriel_start(window, window_ranks(&victim, 1), 1));
     } else {
-        expect_named(oriel_start(window, fabricate_ranks(both, 2), 2));
-        expect_named(oriel_start(window, fabricate_ranks(&victim, 1), 1));
+        expect_named(oriel_start(window, window_ranks(both, 2), 2));
+        expect_named(oriel_start(window, window_ranks(&victim, 1), 1));
     }
 }
 
@@ -243,10 +243,10 @@ static void expose(struct oriel_window *window, bool starts)
     if (window->rank == VICTIM) {
         static const int32_t both[] = {SURVIVOR, OTHER};
         if (starts)
-            team_expect(oriel_start(window, fabricate_ranks(both, 2), 2) == ORIEL_OK);
+            team_expect(oriel_start(window, window_ranks(both, 2), 2) == ORIEL_OK);
         die_waited_for();
     }
-    team_expect(oriel_post(window, fabricate_ranks(&victim, 1), 1) == ORIEL_OK);
+    team_expect(oriel_post(window, window_ranks(&victim, 1), 1) == ORIEL_OK);
     enum oriel_status status = ORIEL_OK;
     bool done = false;
     if (window->rank == OTHER)
@@ -263,13 +263,13 @@ static void after_an_epoch(struct oriel_window *window)
     const int32_t other = window->rank == VICTIM ? SURVIVOR : VICTIM;
     if (window->rank == OTHER)
         return;
-    team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
-    team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
+    team_expect(oriel_post(window, window_ranks(&other, 1), 1) == ORIEL_OK);
+    team_expect(oriel_start(window, window_ranks(&other, 1), 1) == ORIEL_OK);
     team_expect(oriel_complete(window) == ORIEL_OK && oriel_wait_exposure(window) == ORIEL_OK);
     if (window->rank == VICTIM)
         die_waited_for();
-    team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
-    expect_named(oriel_start(window, fabricate_ranks(&other, 1), 1));
+    team_expect(oriel_post(window, window_ranks(&other, 1), 1) == ORIEL_OK);
+    expect_named(oriel_start(window, window_ranks(&other, 1), 1));
     expect_named(oriel_wait_exposure(window));
 }
 

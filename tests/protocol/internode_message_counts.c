@@ -23,21 +23,21 @@ static void lock_put_unlock(struct oriel_window *window, uint64_t value, bool tr
     bool exclusive = value % 2 == 0;
     team_expect((trusted ? oriel_lock_trusted(window, 1) : oriel_lock(window, 1, exclusive)) ==
                 ORIEL_OK);
-    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(nodes_put(window, 1, 0, value) == ORIEL_OK);
     team_expect(oriel_unlock(window, 1) == ORIEL_OK);
 }
 
 static void lock_later_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
 {
     team_expect(!trusted && oriel_lock_later(window, 1, value % 2 == 0) == ORIEL_OK);
-    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(nodes_put(window, 1, 0, value) == ORIEL_OK);
     team_expect(oriel_unlock(window, 1) == ORIEL_OK);
 }
 
 static void lock_all_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
 {
     team_expect((trusted ? oriel_lock_all_trusted : oriel_lock_all)(window) == ORIEL_OK);
-    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(nodes_put(window, 1, 0, value) == ORIEL_OK);
     team_expect(oriel_unlock_all(window) == ORIEL_OK);
 }
 
@@ -45,9 +45,9 @@ static void lock_all_put_unlock(struct oriel_window *window, uint64_t value, boo
 static void put_and_get_back(struct oriel_window *window, uint64_t value, bool trusted)
 {
     team_expect((trusted ? oriel_lock_all_trusted : oriel_lock_all)(window) == ORIEL_OK);
-    team_expect(apart_put(window, 1, 0, value) == ORIEL_OK);
+    team_expect(nodes_put(window, 1, 0, value) == ORIEL_OK);
     team_expect(oriel_internode_flush(window, 1) == ORIEL_OK);
-    team_expect(apart_read(window, 1, 0) == value);
+    team_expect(nodes_read(window, 1, 0) == value);
     team_expect(oriel_unlock_all(window) == ORIEL_OK);
 }
 
@@ -59,38 +59,38 @@ static void count_messages(struct oriel_window *whole,
                            uint64_t most, const uint64_t most_bytes[2])
 {
     enum { TIMES = 20, COUNTED = 4 }; /* messages of each side, bytes of each side */
-    struct oriel_window *window = apart_open();
-    _Atomic uint64_t *all = (_Atomic uint64_t *)fabricate_memory(whole, 0);
+    struct oriel_window *window = nodes_open();
+    _Atomic uint64_t *all = (_Atomic uint64_t *)window_memory(whole, 0);
     uint64_t least[COUNTED] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     sends = &all[window->rank];
     bytes = &all[2 + window->rank];
     send_by_ucx = oriel_ucp_calls.ucp_am_send_nbx;
-    team_meet();
+    team_barrier();
     if (window->rank == 0) {
         lock_put_unlock(window, 1, false); /* both sides know each other */
         team_flag_set(0, 1);
     }
     team_flag_await(0, 1);
     oriel_ucp_calls.ucp_am_send_nbx = count_send;
-    team_meet();
+    team_barrier();
     for (uint64_t i = 1; window->rank == 0 && i <= TIMES; i++) {
         uint64_t before[COUNTED];
         for (int what = 0; what < COUNTED; what++)
             before[what] = atomic_load(&all[what]);
         act(window, i, trusted);
-        team_expect(apart_peek(whole, 1, 0) == i);
+        team_expect(nodes_peek(whole, 1, 0) == i);
         for (int what = 0; what < COUNTED; what++) {
             uint64_t sent = atomic_load(&all[what]) - before[what];
             least[what] = sent < least[what] ? sent : least[what];
         }
     }
-    team_meet();
+    team_barrier();
     oriel_ucp_calls.ucp_am_send_nbx = send_by_ucx;
     team_expect(window->rank != 0 || (least[0] == most && least[1] == most));
     team_expect(window->rank != 0 || (least[2] <= most_bytes[0] && least[3] <= most_bytes[1]));
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
 static const uint64_t any_bytes[] = {UINT64_MAX, UINT64_MAX};
@@ -120,7 +120,7 @@ static void count_all_trusted(struct oriel_window *whole)
     count_messages(whole, lock_all_put_unlock, true, 1, any_bytes);
 }
 
-static void count_there_and_back(struct oriel_window *whole)
+static void count_round_trip(struct oriel_window *whole)
 {
     enum {
         WIRE = sizeof(struct oriel_wire),
@@ -132,40 +132,40 @@ static void count_there_and_back(struct oriel_window *whole)
     count_messages(whole, put_and_get_back, true, 2, most_bytes);
 }
 
-static void far_lock_put_unlock_is_two_round_trips(void **state)
+static void internode_lock_put_unlock_is_two_round_trips(void **state)
 {
     (void)state;
-    apart_run(2, 2, count_checked);
-    apart_run(2, 2, count_all_checked);
+    nodes_run(2, 2, count_checked);
+    nodes_run(2, 2, count_all_checked);
 }
 
-static void far_lock_that_nobody_waits_for_is_no_round_trip(void **state)
+static void internode_lazy_lock_is_no_round_trip(void **state)
 {
     (void)state;
-    apart_run(2, 2, count_later);
+    nodes_run(2, 2, count_later);
 }
 
-static void far_lock_that_is_not_checked_is_no_round_trip(void **state)
+static void internode_lock_with_nocheck_is_no_round_trip(void **state)
 {
     (void)state;
-    apart_run(2, 2, count_trusted);
-    apart_run(2, 2, count_all_trusted);
+    nodes_run(2, 2, count_trusted);
+    nodes_run(2, 2, count_all_trusted);
 }
 
-static void far_put_and_get_are_a_round_trip_each(void **state)
+static void internode_put_and_get_are_a_round_trip_each(void **state)
 {
     (void)state;
-    apart_run(2, 2, count_there_and_back);
+    nodes_run(2, 2, count_round_trip);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_lock_put_unlock_is_two_round_trips),
-        cmocka_unit_test(far_lock_that_nobody_waits_for_is_no_round_trip),
-        cmocka_unit_test(far_lock_that_is_not_checked_is_no_round_trip),
-        cmocka_unit_test(far_put_and_get_are_a_round_trip_each),
+        cmocka_unit_test(internode_lock_put_unlock_is_two_round_trips),
+        cmocka_unit_test(internode_lazy_lock_is_no_round_trip),
+        cmocka_unit_test(internode_lock_with_nocheck_is_no_round_trip),
+        cmocka_unit_test(internode_put_and_get_are_a_round_trip_each),
     };
-    apart_prepare(argc, argv);
+    nodes_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Shared by tests of killed ranks on other nodes: which rank dies, when, and which error the others
  * must get. Each program includes it once and has its own victim. */
-#ifndef ORIEL_TESTS_PROTOCOL_DYING_H
-#define ORIEL_TESTS_PROTOCOL_DYING_H
+#ifndef ORIEL_TESTS_PROTOCOL_INTERNODE_VICTIM_H
+#define ORIEL_TESTS_PROTOCOL_INTERNODE_VICTIM_H
 
 #include "simulated_nodes.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* On three nodes unless a test says otherwise; the last ones are flags. */
-enum { SURVIVOR = 0, VICTIM = 1, OTHER = 2, TEAM = 3, READY = 0, WAITING = 1, GONE = 7 };
+enum { SURVIVOR = 0, VICTIM = 1, OTHER = 2, TEAM = 3, READY = 0, WAITING = 1, LEFT = 7 };
 
 static int32_t victim = VICTIM; /* of this team */
 
@@ -28,12 +28,12 @@ static inline void expect_named(enum oriel_status status)
 /* A rank that ends early counts as lost to the others, too: all survivors have arrived here. */
 static inline void end(const struct oriel_window *window)
 {
-    atomic_fetch_add(&team->flags[GONE], 1);
-    team_flag_await(GONE, (uint32_t)window->n - 1);
-    apart_stop();
+    atomic_fetch_add(&team->flags[LEFT], 1);
+    team_flag_await(LEFT, (uint32_t)window->n - 1);
+    nodes_stop();
 }
 
-static inline void say_waiting(void)
+static inline void announce_wait(void)
 {
     atomic_fetch_add(&team->flags[WAITING], 1);
 }

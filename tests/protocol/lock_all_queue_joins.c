@@ -11,7 +11,7 @@ enum { TIMES = 3 };
 static void take(struct oriel_window *window, int32_t target)
 {
     uint64_t got = UINT64_MAX;
-    team_expect(apart_get(window, target, 0, &got) == ORIEL_OK);
+    team_expect(nodes_get(window, target, 0, &got) == ORIEL_OK);
     team_expect(oriel_internode_flush(window, target) == ORIEL_OK && got == 0);
 }
 
@@ -32,29 +32,29 @@ static uint32_t writers(_Atomic uint64_t *queue)
 }
 
 /* A rank that has left another place is in the queue until its turn. */
-static void await_nobody(const struct oriel_window *window, int32_t target)
+static void await_lock_without_writer(const struct oriel_window *window, int32_t target)
 {
     if (team_rank == target)
         while ((uint32_t)atomic_load(&window->control->lock.queue) !=
                oriel_load_acquire(&window->control->lock.departed))
             sched_yield();
-    team_meet();
+    team_barrier();
 }
 
 /* The first rank of the two nodes, and the second. */
 struct cast {
     int32_t target;
-    int place;
+    int index;
     bool is_origin;
 };
 
 static struct cast cast(void)
 {
-    struct cast cast = {.target = 0, .is_origin = apart_machine(team_rank) == 1};
-    while (apart_machine(cast.target) != 0)
+    struct cast cast = {.target = 0, .is_origin = nodes_node_of(team_rank) == 1};
+    while (nodes_node_of(cast.target) != 0)
         cast.target++;
     for (int32_t rank = 0; rank < team_rank; rank++)
-        cast.place += apart_machine(rank) == apart_machine(team_rank);
+        cast.index += nodes_node_of(rank) == nodes_node_of(team_rank);
     return cast;
 }
 
@@ -67,54 +67,54 @@ static void begin_in_opposite_orders(struct oriel_window *whole)
     struct oriel_window *windows[2];
     _Atomic uint64_t *queues[2];
     for (int i = 0; i < 2; i++) {
-        windows[i] = apart_open();
-        queues[i] = apart_queue(whole, own.target);
-        team_meet();
+        windows[i] = nodes_open();
+        queues[i] = nodes_queue(whole, own.target);
+        team_barrier();
     }
     for (int i = 0; i < TIMES; i++) {
         const uint32_t before[] = {writers(queues[0]), writers(queues[1])};
-        team_meet();
+        team_barrier();
         if (own.is_origin) {
-            begin(windows[own.place], own.target);
-            atomic_fetch_add(&team->flags[own.place], 1);
+            begin(windows[own.index], own.target);
+            atomic_fetch_add(&team->flags[own.index], 1);
         }
-        team_meet();
+        team_barrier();
         if (own.is_origin) {
             while (writers(queues[0]) == before[0] || writers(queues[1]) == before[1])
                 sched_yield();
-            begin(windows[1 - own.place], own.target);
-            atomic_fetch_add(&team->flags[1 - own.place], 1);
+            begin(windows[1 - own.index], own.target);
+            atomic_fetch_add(&team->flags[1 - own.index], 1);
             for (int w = 0; w < 2; w++) {
                 atomic_fetch_sub(&team->flags[w], 1);
                 end(windows[w]);
             }
         } else {
-            team_expect(oriel_lock(windows[own.place], own.target, true) == ORIEL_OK);
-            team_expect(atomic_load(&team->flags[own.place]) == 0);
-            team_expect(oriel_unlock(windows[own.place], own.target) == ORIEL_OK);
+            team_expect(oriel_lock(windows[own.index], own.target, true) == ORIEL_OK);
+            team_expect(atomic_load(&team->flags[own.index]) == 0);
+            team_expect(oriel_unlock(windows[own.index], own.target) == ORIEL_OK);
         }
-        team_meet();
-        await_nobody(windows[0], own.target);
-        await_nobody(windows[1], own.target);
+        team_barrier();
+        await_lock_without_writer(windows[0], own.target);
+        await_lock_without_writer(windows[1], own.target);
     }
     for (int i = 0; i < 2; i++) {
-        apart_expect_free(windows[i]);
-        apart_close(windows[i]);
+        nodes_expect_free(windows[i]);
+        nodes_close(windows[i]);
     }
-    apart_stop();
+    nodes_stop();
 }
 
-static void far_lock_all_in_opposite_orders_closes_no_circle(void **state)
+static void internode_lock_all_in_opposite_orders_makes_no_cycle(void **state)
 {
     (void)state;
-    apart_run(4, 2, begin_in_opposite_orders);
+    nodes_run(4, 2, begin_in_opposite_orders);
 }
 
 /* One of the origins is always inside, unless the other's patience lasts longer than its epoch. */
 static void read_in_turns(struct oriel_window *whole)
 {
     enum { EPOCH_US = 300000, EPOCHS = 14, BEGUN = 0, WRITTEN = 1, ENDED = 2 };
-    struct oriel_window *window = apart_open();
+    struct oriel_window *window = nodes_open();
     const struct cast own = cast();
     (void)whole;
     if (team_rank == own.target) {
@@ -125,7 +125,7 @@ static void read_in_turns(struct oriel_window *whole)
         team_flag_set(WRITTEN, 1);
         team_expect(oriel_unlock(window, own.target) == ORIEL_OK);
     } else if (own.is_origin) {
-        if (own.place == 1) {
+        if (own.index == 1) {
             team_flag_await(BEGUN, 1);
             usleep(EPOCH_US / 2);
         }
@@ -138,25 +138,25 @@ static void read_in_turns(struct oriel_window *whole)
             end(window);
         }
     }
-    team_meet();
-    await_nobody(window, own.target);
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    team_barrier();
+    await_lock_without_writer(window, own.target);
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_lock_all_without_patience_does_not_starve_locks(void **state)
+static void internode_lock_all_without_patience_does_not_starve_locks(void **state)
 {
     (void)state;
-    apart_run(4, 2, read_in_turns);
+    nodes_run(4, 2, read_in_turns);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_lock_all_in_opposite_orders_closes_no_circle),
-        cmocka_unit_test(far_lock_all_without_patience_does_not_starve_locks),
+        cmocka_unit_test(internode_lock_all_in_opposite_orders_makes_no_cycle),
+        cmocka_unit_test(internode_lock_all_without_patience_does_not_starve_locks),
     };
-    apart_prepare(argc, argv);
+    nodes_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

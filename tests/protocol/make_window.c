@@ -16,7 +16,7 @@ static uint64_t alloc_block(uint64_t len_bytes)
 }
 
 /* Publishes each rank's part to all. */
-static void tell(int32_t n)
+static void parts_publish(int32_t n)
 {
     struct oriel_target *target = &team->targets[team_rank];
     team_expect(oriel_file_start() == ORIEL_OK);
@@ -32,13 +32,13 @@ static void tell(int32_t n)
     team->members[team_rank].process = *oriel_file_identity();
 }
 
-struct oriel_window *fabricate_open(void)
+struct oriel_window *window_open(void)
 {
     int32_t n = team->n;
     struct oriel_window *window = calloc(1, sizeof *window);
     team_expect(window != NULL);
-    tell(n);
-    team_meet();
+    parts_publish(n);
+    team_barrier();
     window->n = n;
     window->here = n;
     window->rank = team_rank;
@@ -51,18 +51,18 @@ struct oriel_window *fabricate_open(void)
         window->common->n = n;
         memcpy(window->common->targets, team->targets, (size_t)n * sizeof team->targets[0]);
     }
-    team_meet();
+    team_barrier();
     window->targets = window->common->targets;
     window->control = oriel_window_control(window, team_rank);
     atomic_init(&window->access, window->group->absent);
-    window->base = fabricate_memory(window, team_rank);
+    window->base = window_memory(window, team_rank);
     window->control_offset = (int64_t)team->targets[team_rank].control_offset;
     window->memory_offset = (int64_t)team->targets[team_rank].offset;
     window->common_offset = team_rank == 0 ? (int64_t)team->common_offset : -1;
     return window;
 }
 
-void fabricate_close(struct oriel_window *window)
+void window_close(struct oriel_window *window)
 {
     oriel_group_release(window->group);
     free(window->started.partners);
@@ -71,7 +71,7 @@ void fabricate_close(struct oriel_window *window)
     oriel_file_finalise();
 }
 
-int32_t *fabricate_ranks(const int32_t *ranks, int32_t count)
+int32_t *window_ranks(const int32_t *ranks, int32_t count)
 {
     int32_t *copy = malloc(((size_t)count + 1) * sizeof(void *));
     team_expect(copy != NULL);

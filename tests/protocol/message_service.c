@@ -15,19 +15,19 @@
 
 enum { MESSAGES = 400 };
 
-struct addresses *netting_shared; /* shared by the team */
+struct addresses *service_shared; /* shared by the team */
 static int32_t self;              /* the rank, also for the agent's thread */
-struct oriel_net_peer *netting_peers[TEAM_MOST];
+struct oriel_net_peer *service_peers[TEAM_MOST];
 static uint64_t next_index[STREAMS];
-struct oriel_net_requester netting_kept[ASKERS_MOST];
-struct note netting_kept_notes[ASKERS_MOST];
-_Atomic uint32_t netting_kept_count;
-_Atomic int netting_looks_left;
-_Atomic uint32_t netting_looks;
-struct oriel_event netting_signals;
-bool netting_has_threads;
+struct oriel_net_requester service_stored[ASKERS_MOST];
+struct note service_stored_notes[ASKERS_MOST];
+_Atomic uint32_t service_stored_count;
+_Atomic int service_polls_left;
+_Atomic uint32_t service_polls;
+struct oriel_event service_signals;
+bool service_has_threads;
 
-void netting_fill(char *bytes, size_t len_bytes, uint64_t seed)
+void service_fill(char *bytes, size_t len_bytes, uint64_t seed)
 {
     for (size_t i = 0; i < len_bytes; i++)
         bytes[i] = (char)(seed + i * 7 + (i >> 9));
@@ -41,7 +41,7 @@ static bool is_filled(const char *bytes, size_t len_bytes, uint64_t seed)
     return true;
 }
 
-void netting_answer(const struct oriel_net_requester *asker, const struct note *note,
+void service_answer(const struct oriel_net_requester *asker, const struct note *note,
                     const char *data, size_t len_bytes)
 {
     char *bytes = (char *)(uintptr_t)data;
@@ -61,47 +61,47 @@ static void serve(const struct oriel_net_requester *asker, const struct oriel_id
     team_expect(oriel_identity_equal(from, &team->members[note.stream / 2].process));
     team_expect(note.index == next_index[note.stream]++); /* N1 */
     team_expect(is_filled(message->data, message->len_bytes, note.seed));
-    atomic_fetch_add(&netting_shared->helped[self], gettid() == getpid());
-    atomic_fetch_add(&netting_shared->served[self], 1);
+    atomic_fetch_add(&service_shared->helped[self], gettid() == getpid());
+    atomic_fetch_add(&service_shared->served[self], 1);
     if (note.op == ECHO) {
-        netting_answer(asker, &note, message->data, message->len_bytes);
-    } else if (note.op == KEEP) {
-        uint32_t place = atomic_load(&netting_kept_count);
-        netting_kept[place] = *asker;
-        netting_kept_notes[place] = note;
-        atomic_store(&netting_kept_count, place + 1);
+        service_answer(asker, &note, message->data, message->len_bytes);
+    } else if (note.op == STORE) {
+        uint32_t index = atomic_load(&service_stored_count);
+        service_stored[index] = *asker;
+        service_stored_notes[index] = note;
+        atomic_store(&service_stored_count, index + 1);
     } else if (note.op == SLOWLY) {
         usleep(1000);
     } else if (note.op == VERY_SLOWLY) {
         usleep(6000);
     } else if (note.op == SIGNAL) {
-        oriel_event_signal(&netting_signals);
+        oriel_event_signal(&service_signals);
     }
 }
 
 static bool look(void)
 {
-    atomic_fetch_add(&netting_looks, 1);
-    return atomic_fetch_sub(&netting_looks_left, 1) > 1;
+    atomic_fetch_add(&service_polls, 1);
+    return atomic_fetch_sub(&service_polls_left, 1) > 1;
 }
 
 static void lost(const struct oriel_identity *who)
 {
     for (int32_t i = 0; i < team->n; i++)
         if (oriel_identity_equal(who, &team->members[i].process))
-            atomic_fetch_add(&netting_shared->lost[self], UINT64_C(1) << i);
+            atomic_fetch_add(&service_shared->lost[self], UINT64_C(1) << i);
 }
 
-const struct oriel_net_service netting_service = {.serve = serve, .look = look, .lost = lost};
+const struct oriel_net_service service_functions = {.serve = serve, .look = look, .lost = lost};
 static const struct oriel_net_service service_of_threads = {
     .serve = serve, .look = look, .lost = lost, .has_threads = true};
 
-void netting_begin(struct oriel_window *window)
+void service_begin(struct oriel_window *window)
 {
     self = window->rank;
     memset(next_index, 0, sizeof next_index);
-    atomic_store(&netting_kept_count, 0);
-    atomic_store(&netting_signals.value, 0);
+    atomic_store(&service_stored_count, 0);
+    atomic_store(&service_signals.value, 0);
     struct sigaction before;
     struct sigaction after;
     char code[16];
@@ -109,7 +109,7 @@ void netting_begin(struct oriel_window *window)
     sigaction(SIGSEGV, NULL, &before);
     memcpy(code, call, sizeof code);
     const struct oriel_net_service *service =
-        netting_has_threads ? &service_of_threads : &netting_service;
+        service_has_threads ? &service_of_threads : &service_functions;
     enum oriel_status status = oriel_net_start(&team->members[team_rank].process, NULL, service);
     if (status != ORIEL_OK)
         fprintf(stderr, "%s\n", oriel_fail_message());
@@ -117,66 +117,66 @@ void netting_begin(struct oriel_window *window)
     sigaction(SIGSEGV, NULL, &after);
     team_expect(after.sa_handler == before.sa_handler); /* UCX would have installed its own */
     team_expect(memcmp(code, call, sizeof code) == 0 || access("/sys/class/infiniband", F_OK) == 0);
-    const void *address = oriel_net_address(&netting_shared->len_bytes[team_rank]);
-    memcpy(netting_shared->bytes[team_rank], address, netting_shared->len_bytes[team_rank]);
-    team_meet();
+    const void *address = oriel_net_address(&service_shared->len_bytes[team_rank]);
+    memcpy(service_shared->bytes[team_rank], address, service_shared->len_bytes[team_rank]);
+    team_barrier();
 }
 
-void netting_open(int32_t rank)
+void service_open(int32_t rank)
 {
     const struct oriel_identity *who = &team->members[rank].process;
-    team_expect(oriel_net_open(who, netting_shared->bytes[rank], netting_shared->len_bytes[rank],
-                               &netting_peers[rank]) == ORIEL_OK);
-    team_expect(oriel_net_find(who) == netting_peers[rank]);
+    team_expect(oriel_net_open(who, service_shared->bytes[rank], service_shared->len_bytes[rank],
+                               &service_peers[rank]) == ORIEL_OK);
+    team_expect(oriel_net_find(who) == service_peers[rank]);
 }
 
-void netting_start(struct oriel_window *window)
+void service_start(struct oriel_window *window)
 {
-    netting_begin(window);
+    service_begin(window);
     for (int32_t i = 0; i < team->n; i++)
-        netting_open(i);
+        service_open(i);
 }
 
-void netting_stop(void)
+void service_stop(void)
 {
-    team_meet();
+    team_barrier();
     oriel_net_stop();
     team_expect(!oriel_net_is_started());
 }
 
 /* --- all with all --- */
 
-void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t random))
+void service_send_all(struct oriel_window *window, void (*between)(uint64_t random))
 {
     struct stream streams[TEAM_MOST];
     struct question question;
-    netting_start(window);
+    service_start(window);
     for (int32_t to = 0; to < team->n; to++)
-        streams[to] = netting_stream(to, 0);
+        streams[to] = service_stream(to, 0);
     for (int i = team_rounds(MESSAGES); i > 0; i--) {
         uint64_t random = team_random();
         struct stream *stream = &streams[random % (uint64_t)team->n];
         if ((random >> 32) % 8 == 0) {
-            netting_send(stream, ECHO, netting_size(team_random()), &question);
-            netting_await(&question);
+            service_send(stream, ECHO, service_size(team_random()), &question);
+            service_await(&question);
         } else {
-            netting_send(stream, PASS, netting_size(team_random()), NULL);
+            service_send(stream, PASS, service_size(team_random()), NULL);
         }
         if (between != NULL)
             between(random);
     }
     for (int32_t to = 0; to < team->n; to++) {
-        netting_send(&streams[to], ECHO, 100, &question);
-        netting_await(&question);
+        service_send(&streams[to], ECHO, 100, &question);
+        service_await(&question);
         free(streams[to].data);
     }
-    netting_stop();
+    service_stop();
 }
 
 /* --- an unreliable network --- */
 
-bool netting_is_unruly;
-bool netting_gathers;
+bool service_is_unreliable;
+bool service_coalesces;
 
 ucs_status_t __real_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
                                    struct oriel_ucx_buffer *buffer);
@@ -194,7 +194,7 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
     } late[8];
     static unsigned late_count;
     static uint64_t random = 88172645463325252u;
-    if (!netting_is_unruly || worker != &oriel_net.origin)
+    if (!service_is_unreliable || worker != &oriel_net.origin)
         return __real_oriel_net_send(worker, ep, buffer);
     struct oriel_wire wire = {.kind = ORIEL_WIRE_COALESCED};
     if (buffer->front_bytes != 0)
@@ -225,7 +225,7 @@ ucs_status_t __wrap_oriel_net_send(struct oriel_net_worker *worker, ucp_ep_h ep,
 
 /* --- asleep --- */
 
-unsigned long netting_sleeps(void)
+unsigned long service_sleeps(void)
 {
     unsigned long sum = 0;
     DIR *folder = opendir("/proc/self/task");
@@ -250,20 +250,20 @@ unsigned long netting_sleeps(void)
     return sum;
 }
 
-_Atomic uint32_t netting_naps;
+_Atomic uint32_t service_naps;
 
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
-    atomic_fetch_add(&netting_naps, gettid() != getpid());
+    atomic_fetch_add(&service_naps, gettid() != getpid());
     return __real_nanosleep(time, left);
 }
 
 /* --- a clock that does not advance --- */
 
-bool netting_has_limit = true;
+bool service_has_limit = true;
 
 int __real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
                  const sigset_t *mask);
@@ -273,12 +273,12 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
 int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit,
                  const sigset_t *mask)
 {
-    return __real_ppoll(fds, count, count == 2 && !netting_has_limit ? NULL : limit, mask);
+    return __real_ppoll(fds, count, count == 2 && !service_has_limit ? NULL : limit, mask);
 }
 
 /* --- asking --- */
 
-void netting_take(struct oriel_net_request *request, const struct oriel_net_received *answer)
+void service_receive(struct oriel_net_request *request, const struct oriel_net_received *answer)
 {
     struct question *question = (struct question *)request;
     struct note note;
@@ -291,15 +291,15 @@ void netting_take(struct oriel_net_request *request, const struct oriel_net_rece
     question->taken++;
 }
 
-void netting_end(struct oriel_net_request *request)
+void service_end(struct oriel_net_request *request)
 {
     struct question *question = (struct question *)request;
     question->ended++;
 }
 
-struct stream netting_stream(int32_t rank, uint32_t half)
+struct stream service_stream(int32_t rank, uint32_t half)
 {
-    struct stream stream = {.peer = netting_peers[rank],
+    struct stream stream = {.peer = service_peers[rank],
                             .number = (uint32_t)team_rank * 2 + half,
                             .random = team_random()};
     stream.data = malloc(ORIEL_NET_DATA_BYTES);
@@ -307,30 +307,30 @@ struct stream netting_stream(int32_t rank, uint32_t half)
     return stream;
 }
 
-void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question)
+void service_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question)
 {
     struct note note = {op, stream->number, stream->index++,
                         stream->random = stream->random * 6364136223846793005u + 1};
-    netting_fill(stream->data, len_bytes, note.seed);
+    service_fill(stream->data, len_bytes, note.seed);
     size_t first = len_bytes == 0 ? 0 : (note.seed >> 20) % len_bytes;
     struct iovec pieces[] = {
         {stream->data, first}, {stream->data, 0}, {stream->data + first, len_bytes - first}};
     struct oriel_net_bytes bytes = {&note, sizeof note, pieces, 3};
-    bool later = netting_gathers && (note.seed >> 50) % 4 != 0;
+    bool later = service_coalesces && (note.seed >> 50) % 4 != 0;
     if (question == NULL) {
         team_expect((later ? oriel_net_tell_later : oriel_net_tell)(stream->peer, &bytes) ==
                     ORIEL_OK);
     } else {
         *question =
-            (struct question){.net = {.take = netting_take, .end = netting_end}, .note = note};
-        question->len_bytes = op == KEEP ? 0 : len_bytes;
+            (struct question){.net = {.take = service_receive, .end = service_end}, .note = note};
+        question->len_bytes = op == STORE ? 0 : len_bytes;
         team_expect((later ? oriel_net_ask_later : oriel_net_ask)(stream->peer, &bytes,
                                                                   &question->net) == ORIEL_OK);
     }
     memset(stream->data, 0x55, len_bytes); /* it has been copied */
 }
 
-size_t netting_size(uint64_t random)
+size_t service_size(uint64_t random)
 {
     static const size_t edges[] = {
         0, 1, 8, 200, 4000, 8100, 8192, 8193, 32768, 50001, ORIEL_NET_DATA_BYTES};
@@ -338,7 +338,7 @@ size_t netting_size(uint64_t random)
                            : (random >> 8) % (random % 4 == 1 ? 64 : 3000);
 }
 
-void netting_await(struct question *question)
+void service_await(struct question *question)
 {
     enum oriel_status status = oriel_net_await(&question->net, NULL);
     if (status != ORIEL_OK)
@@ -349,14 +349,14 @@ void netting_await(struct question *question)
     team_expect(question->taken == 1 && question->ended == 1);
 }
 
-void netting_prepare(int argc, char **argv)
+void service_prepare(int argc, char **argv)
 {
     team_prepare(argc, argv);
     if (team_has_threads()) {
         printf("skipped: a process has one net\n");
         exit(77);
     }
-    netting_shared = mmap(NULL, sizeof *netting_shared, PROT_READ | PROT_WRITE,
+    service_shared = mmap(NULL, sizeof *service_shared, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(netting_shared, MAP_FAILED);
+    assert_ptr_not_equal(service_shared, MAP_FAILED);
 }

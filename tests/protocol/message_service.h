@@ -1,8 +1,8 @@
 /* Shared by the tests of messages: a service that checks order and bytes, questions that check
  * their answers, and streams of messages, one for each sending thread. A team of processes, not
  * threads: a process has one net. */
-#ifndef ORIEL_TESTS_PROTOCOL_NETTING_H
-#define ORIEL_TESTS_PROTOCOL_NETTING_H
+#ifndef ORIEL_TESTS_PROTOCOL_MESSAGE_SERVICE_H
+#define ORIEL_TESTS_PROTOCOL_MESSAGE_SERVICE_H
 
 #include "transport/ucx/net.h"
 
@@ -10,7 +10,7 @@
 
 enum { STREAMS = TEAM_MOST * 2, ASKERS_MOST = 256 };
 
-enum op { PASS, ECHO, KEEP, SLOWLY, VERY_SLOWLY, SIGNAL };
+enum op { PASS, ECHO, STORE, SLOWLY, VERY_SLOWLY, SIGNAL };
 
 /* The head of every message. */
 struct note {
@@ -45,50 +45,50 @@ struct stream {
     char *data;
 };
 
-extern struct addresses *netting_shared;
-extern struct oriel_net_peer *netting_peers[TEAM_MOST];
-extern struct oriel_net_requester netting_kept[ASKERS_MOST]; /* origins of KEEP */
-extern struct note netting_kept_notes[ASKERS_MOST];
-extern _Atomic uint32_t netting_kept_count;
-extern _Atomic int netting_looks_left;
-extern _Atomic uint32_t netting_looks;
-extern struct oriel_event netting_signals; /* set by SIGNAL; from 0 at each start */
-extern bool netting_has_threads;      /* the service reports that several threads may be in calls */
-extern _Atomic uint32_t netting_naps; /* of threads other than the main one */
-extern const struct oriel_net_service netting_service;
+extern struct addresses *service_shared;
+extern struct oriel_net_peer *service_peers[TEAM_MOST];
+extern struct oriel_net_requester service_stored[ASKERS_MOST]; /* origins of STORE */
+extern struct note service_stored_notes[ASKERS_MOST];
+extern _Atomic uint32_t service_stored_count;
+extern _Atomic int service_polls_left;
+extern _Atomic uint32_t service_polls;
+extern struct oriel_event service_signals; /* set by SIGNAL; from 0 at each start */
+extern bool service_has_threads;      /* the service reports that several threads may be in calls */
+extern _Atomic uint32_t service_naps; /* of threads other than the main one */
+extern const struct oriel_net_service service_functions;
 
 /* Whether the network delivers some messages late and some twice. */
-extern bool netting_is_unruly;
+extern bool service_is_unreliable;
 /* otherwise the agent's thread that is aside sleeps until it is woken */
-extern bool netting_has_limit;
-extern bool netting_gathers; /* most messages and questions are sent coalesced */
+extern bool service_has_limit;
+extern bool service_coalesces; /* most messages and questions are sent coalesced */
 
 /* Called by all ranks: starts the net and connects all to all; with no peer it only starts.
  * Stops. */
-void netting_start(struct oriel_window *window);
-void netting_begin(struct oriel_window *window);
-void netting_open(int32_t rank);
-void netting_stop(void);
+void service_start(struct oriel_window *window);
+void service_begin(struct oriel_window *window);
+void service_open(int32_t rank);
+void service_stop(void);
 
 /* How often threads of the net and of UCX have gone to sleep so far. */
-unsigned long netting_sleeps(void);
+unsigned long service_sleeps(void);
 
 /* half: 0 or 1, for two threads. */
-struct stream netting_stream(int32_t rank, uint32_t half);
-void netting_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question);
-size_t netting_size(uint64_t random);
-void netting_await(struct question *question);
-void netting_fill(char *bytes, size_t len_bytes, uint64_t seed);
-void netting_answer(const struct oriel_net_requester *asker, const struct note *note,
+struct stream service_stream(int32_t rank, uint32_t half);
+void service_send(struct stream *stream, enum op op, size_t len_bytes, struct question *question);
+size_t service_size(uint64_t random);
+void service_await(struct question *question);
+void service_fill(char *bytes, size_t len_bytes, uint64_t seed);
+void service_answer(const struct oriel_net_requester *asker, const struct note *note,
                     const char *data, size_t len_bytes);
-void netting_take(struct oriel_net_request *request, const struct oriel_net_received *answer);
-void netting_end(struct oriel_net_request *request);
+void service_receive(struct oriel_net_request *request, const struct oriel_net_received *answer);
+void service_end(struct oriel_net_request *request);
 
 /* All ranks start, send to all at random, with an echo now and then, and stop; the last echo of
  * each stream ends it. between (or NULL) is called after each message. */
-void netting_tell_all(struct oriel_window *window, void (*between)(uint64_t random));
+void service_send_all(struct oriel_window *window, void (*between)(uint64_t random));
 
 /* team_prepare, plus what all processes share. Ends the program if ranks are threads. */
-void netting_prepare(int argc, char **argv);
+void service_prepare(int argc, char **argv);
 
 #endif

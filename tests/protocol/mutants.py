@@ -35,7 +35,7 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
          "window/group.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
-HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_requests.c", "accumulate_stub.c")
+HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
 NET_PROGRAMS = ("net", "net_caller_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
                 "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")

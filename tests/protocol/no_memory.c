@@ -4,10 +4,10 @@
 
 #include "transport/ucx/internal.h"
 
-_Thread_local bool poor_here;
-_Atomic bool poor_agent;
-_Thread_local bool poor_heap_here;
-_Atomic bool poor_heap_of_agent;
+_Thread_local bool no_buffers_here;
+_Atomic bool no_buffers_of_agent;
+_Thread_local bool no_heap_here;
+_Atomic bool no_heap_of_agent;
 
 struct oriel_ucx_buffer *__real_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
 struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes);
@@ -15,7 +15,7 @@ struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t 
 struct oriel_ucx_buffer *__wrap_oriel_pool_take(struct oriel_pool *pool, size_t len_bytes)
 {
     const bool is_refused =
-        poor_here || (pool == &oriel_net.agent.pool && atomic_load(&poor_agent));
+        no_buffers_here || (pool == &oriel_net.agent.pool && atomic_load(&no_buffers_of_agent));
     return is_refused ? NULL : __real_oriel_pool_take(pool, len_bytes);
 }
 
@@ -24,6 +24,6 @@ void *__wrap_calloc(size_t count, size_t size);
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    bool is_refused = poor_heap_here || (oriel_net_in_agent && atomic_load(&poor_heap_of_agent));
+    bool is_refused = no_heap_here || (oriel_net_in_agent && atomic_load(&no_heap_of_agent));
     return is_refused ? NULL : __real_calloc(count, size);
 }

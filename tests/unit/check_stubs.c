@@ -9,23 +9,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { BOARD_BYTES = 1 << 30 };
+enum { SHM_BYTES = 1 << 30 };
 
 oriel_tick clocks[RANKS][RANKS];
 int rank_now;
 uint64_t counted;
-uint64_t board_left = BOARD_BYTES;
+uint64_t shm_left = SHM_BYTES;
 
 char *oriel_shm_base;
 static oriel_shm_offset used = 64;
-static oriel_shm_offset moments[RANKS];
+static oriel_shm_offset snapshots[RANKS];
 
 void clocks_start(void)
 {
     memset(clocks, 0, sizeof clocks);
     for (int rank = 0; rank < RANKS; rank++) {
         clocks[rank][rank] = 1;
-        moments[rank] = oriel_shm_allocate(sizeof clocks[rank]);
+        snapshots[rank] = oriel_shm_allocate(sizeof clocks[rank]);
     }
     rank_now = 0;
 }
@@ -38,10 +38,10 @@ void message(int from, int to)
     clocks[from][from]++;
 }
 
-oriel_shm_offset moment_of(int rank)
+oriel_shm_offset snapshot_of(int rank)
 {
-    memcpy(oriel_shm_at(moments[rank]), clocks[rank], sizeof clocks[rank]);
-    return moments[rank];
+    memcpy(oriel_shm_at(snapshots[rank]), clocks[rank], sizeof clocks[rank]);
+    return snapshots[rank];
 }
 
 int oriel_shm_world_size(void)
@@ -58,35 +58,35 @@ oriel_shm_offset oriel_shm_place(const void *at)
 oriel_shm_offset oriel_shm_find(const struct oriel_key *key, size_t len_bytes,
                                 void (*init)(void *at))
 {
-    static oriel_shm_offset place;
+    static oriel_shm_offset offset;
     (void)key;
-    if (place == 0) {
-        place = oriel_shm_allocate(len_bytes);
-        init(oriel_shm_at(place));
+    if (offset == 0) {
+        offset = oriel_shm_allocate(len_bytes);
+        init(oriel_shm_at(offset));
     }
-    return place;
+    return offset;
 }
 
 oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
 {
     if (oriel_shm_base == NULL) {
-        oriel_shm_base = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE,
+        oriel_shm_base = mmap(NULL, SHM_BYTES, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (oriel_shm_base == MAP_FAILED)
             abort();
     }
     len_bytes = (len_bytes + 15) / 16 * 16;
-    if (len_bytes > board_left || used + len_bytes > BOARD_BYTES)
+    if (len_bytes > shm_left || used + len_bytes > SHM_BYTES)
         return 0;
-    oriel_shm_offset place = used;
+    oriel_shm_offset offset = used;
     used += len_bytes;
-    board_left -= len_bytes;
-    return place;
+    shm_left -= len_bytes;
+    return offset;
 }
 
-void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
+void oriel_shm_free(oriel_shm_offset offset, size_t len_bytes)
 {
-    memset(oriel_shm_at(place), 0xff, len_bytes);
+    memset(oriel_shm_at(offset), 0xff, len_bytes);
 }
 
 void oriel_shm_lock_init(struct oriel_shm_lock *lock)
@@ -133,12 +133,12 @@ bool oriel_shm_work(const struct oriel_key *key, size_t len_bytes, oriel_shm_wor
         entry = oriel_shm_at(entry->next);
     bool made = entry == NULL;
     if (made) {
-        oriel_shm_offset place = oriel_shm_allocate(sizeof *entry + len_bytes);
-        if (place == 0)
+        oriel_shm_offset offset = oriel_shm_allocate(sizeof *entry + len_bytes);
+        if (offset == 0)
             return false;
-        entry = oriel_shm_at(place);
+        entry = oriel_shm_at(offset);
         *entry = (struct entry){first, *key};
-        first = place;
+        first = offset;
     }
     work(entry + 1, made, closure);
     return true;
@@ -151,17 +151,17 @@ int oriel_order_rank(void)
 
 oriel_shm_offset oriel_order_snapshot(void)
 {
-    return moment_of(rank_now);
+    return snapshot_of(rank_now);
 }
 
-void oriel_order_snapshot_release(oriel_shm_offset moment)
+void oriel_order_snapshot_release(oriel_shm_offset snapshot)
 {
-    (void)moment;
+    (void)snapshot;
 }
 
-const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset moment)
+const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset snapshot)
 {
-    return moment == ORIEL_SNAPSHOT_LIVE ? clocks[rank_now] : oriel_shm_at(moment);
+    return snapshot == ORIEL_SNAPSHOT_LIVE ? clocks[rank_now] : oriel_shm_at(snapshot);
 }
 
 oriel_tick oriel_order_now(void)

@@ -43,7 +43,7 @@ static inline void team_step(uint32_t step)
     atomic_store(&team->step, step);
 }
 
-static inline void team_meet(void)
+static inline void team_barrier(void)
 {
     uint32_t turn = atomic_fetch_add(&team->met, 1) / (uint32_t)team->n;
     while (atomic_load(&team->met) < (turn + 1) * (uint32_t)team->n)

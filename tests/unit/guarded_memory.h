@@ -1,7 +1,7 @@
 /* Memory between inaccessible pages: an access one byte before or after it is fatal, in every
  * build. */
-#ifndef ORIEL_TESTS_UNIT_GUARDED_H
-#define ORIEL_TESTS_UNIT_GUARDED_H
+#ifndef ORIEL_TESTS_UNIT_GUARDED_MEMORY_H
+#define ORIEL_TESTS_UNIT_GUARDED_MEMORY_H
 
 #include <stddef.h>
 #include <sys/mman.h>

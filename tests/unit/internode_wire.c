@@ -19,7 +19,7 @@ enum { MOST_WAITING = 4096 };
 struct wire wire;
 
 static struct oriel_target targets_here[2];
-static struct oriel_target targets_there[2];
+static struct oriel_target targets_remote[2];
 static struct oriel_group group;
 static struct oriel_peer peer;
 static struct oriel_peer *peers[2] = {NULL, &peer};
@@ -89,13 +89,13 @@ void wire_open(enum oriel_mechanism mechanism)
     }
     wire.attached_from = (uint64_t)(uintptr_t)window;
     wire.attached_to = wire.attached_from + WIRE_WINDOW_BYTES;
-    targets_there[1] = target;
+    targets_remote[1] = target;
     targets_here[1] = (struct oriel_target){
         .disp_unit = 1, .size_bytes = target.size_bytes, .mechanism = ORIEL_MECHANISM_NETWORK};
     wire.there =
         (struct oriel_window){.n = 2,
                               .rank = 1,
-                              .targets = targets_there,
+                              .targets = targets_remote,
                               .memory_bases = bases,
                               .control_bases = bases,
                               .group = &group,

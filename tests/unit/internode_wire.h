@@ -1,8 +1,8 @@
 /* Two ranks of a window on two nodes, in one process. The other rank serves each message at once;
  * answers wait until the test delivers them, in any order. The target's window is between guards.
  */
-#ifndef ORIEL_TESTS_UNIT_FAR_WIRE_H
-#define ORIEL_TESTS_UNIT_FAR_WIRE_H
+#ifndef ORIEL_TESTS_UNIT_INTERNODE_WIRE_H
+#define ORIEL_TESTS_UNIT_INTERNODE_WIRE_H
 
 #include "internode/origin/origin_rma.h"
 

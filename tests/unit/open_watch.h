@@ -1,6 +1,6 @@
 /* Detects whether the file of a descriptor is opened. O_PATH does not count as opening. */
-#ifndef OPENED_H
-#define OPENED_H
+#ifndef ORIEL_TESTS_UNIT_OPEN_WATCH_H
+#define ORIEL_TESTS_UNIT_OPEN_WATCH_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -24,10 +24,10 @@ static uint64_t extent_of(enum oriel_kind kind)
     return oriel_kinds[kind].extent_bytes;
 }
 
-static void add_element(struct drawn *out, enum oriel_kind kind, int64_t at)
+static void add_element(struct random_layout *out, enum oriel_kind kind, int64_t at)
 {
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
-    out->places[out->elements] = at;
+    out->offsets[out->elements] = at;
     out->kinds[out->elements++] = kind;
     for (uint32_t i = 0; i < properties->extent_bytes; i++)
         if (!properties->padded || i < properties->value_bytes ||
@@ -36,7 +36,7 @@ static void add_element(struct drawn *out, enum oriel_kind kind, int64_t at)
             out->bytes[out->moved++] = at + i;
 }
 
-static void add_items(struct drawn *out, const struct segment *segments, uint64_t count)
+static void add_items(struct random_layout *out, const struct segment *segments, uint64_t count)
 {
     uint64_t elements = 1;
     uint64_t bytes = 1;
@@ -44,10 +44,10 @@ static void add_items(struct drawn *out, const struct segment *segments, uint64_
         elements += out->count * segments[i].runs * segments[i].each;
         bytes += out->count * segments[i].runs * segments[i].each * extent_of(segments[i].kind);
     }
-    out->places = malloc(elements * sizeof *out->places);
+    out->offsets = malloc(elements * sizeof *out->offsets);
     out->kinds = malloc(elements * sizeof *out->kinds);
     out->bytes = malloc(bytes * sizeof *out->bytes);
-    assert_true(out->places != NULL && out->kinds != NULL && out->bytes != NULL);
+    assert_true(out->offsets != NULL && out->kinds != NULL && out->bytes != NULL);
     for (uint64_t item = 0; item < out->count; item++)
         for (uint64_t i = 0; i < count; i++)
             for (uint64_t run = 0; run < segments[i].runs; run++)
@@ -58,8 +58,8 @@ static void add_items(struct drawn *out, const struct segment *segments, uint64_
                                     (int64_t)(k * extent_of(segments[i].kind)));
 }
 
-static void finish(struct drawn *out, struct oriel_node *node, const struct segment *segments,
-                   uint64_t count)
+static void finish(struct random_layout *out, struct oriel_node *node,
+                   const struct segment *segments, uint64_t count)
 {
     struct oriel_type *type = &out->type;
     assert_non_null(node);
@@ -106,7 +106,7 @@ static struct segment draw_segment(enum oriel_kind kind, uint64_t about, int64_t
     return segment;
 }
 
-void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about)
+void random_layout_make(struct random_layout *out, enum oriel_kind kind, uint64_t about)
 {
     struct segment segments[BRANCHES];
     const uint64_t count = below(3) == 0 ? 1 : 1 + below(BRANCHES);
@@ -132,44 +132,45 @@ void drawn_make(struct drawn *out, enum oriel_kind kind, uint64_t about)
             segments[i].offset_bytes,
             oriel_node_loop(segments[i].runs, segments[i].stride_bytes,
                             oriel_node_run(segments[i].kind, segments[i].each))};
-    *out = (struct drawn){.count = items};
+    *out = (struct random_layout){.count = items};
     out->type.extent_bytes = end_bytes - first_bytes + (int64_t)(below(2) ? 0 : 8 * below(4));
     finish(out, oriel_node_list(count, branches), segments, count);
 }
 
-void drawn_make_within(struct drawn *out, enum oriel_kind kind, uint64_t about, uint64_t most_bytes)
+void random_layout_make_within(struct random_layout *out, enum oriel_kind kind, uint64_t about,
+                               uint64_t most_bytes)
 {
-    drawn_make(out, kind, about);
+    random_layout_make(out, kind, about);
     while ((uint64_t)(out->high_bytes - out->low_bytes) > most_bytes) {
-        drawn_free(out);
-        drawn_make(out, kind, about);
+        random_layout_free(out);
+        random_layout_make(out, kind, about);
     }
 }
 
-void drawn_dense(struct drawn *out, enum oriel_kind kind, uint64_t elements)
+void random_layout_dense(struct random_layout *out, enum oriel_kind kind, uint64_t elements)
 {
     const struct segment segment = {.kind = kind, .each = 1, .runs = 1};
-    *out = (struct drawn){.count = elements};
+    *out = (struct random_layout){.count = elements};
     out->type.extent_bytes = (int64_t)extent_of(kind);
     finish(out, oriel_node_run(kind, 1), &segment, 1);
 }
 
-void drawn_forget_type(struct drawn *drawn)
+void random_layout_free_type(struct random_layout *layout)
 {
-    oriel_node_free(drawn->type.layout);
-    memset(&drawn->type, 0xee, sizeof drawn->type);
-    drawn->type.layout = NULL;
+    oriel_node_free(layout->type.layout);
+    memset(&layout->type, 0xee, sizeof layout->type);
+    layout->type.layout = NULL;
 }
 
-void drawn_free(struct drawn *drawn)
+void random_layout_free(struct random_layout *layout)
 {
-    oriel_node_free(drawn->type.layout);
-    free(drawn->places);
-    free(drawn->kinds);
-    free(drawn->bytes);
+    oriel_node_free(layout->type.layout);
+    free(layout->offsets);
+    free(layout->kinds);
+    free(layout->bytes);
 }
 
-void drawn_noise(char *memory, uint64_t len_bytes)
+void random_bytes_fill(char *memory, uint64_t len_bytes)
 {
     for (uint64_t i = 0; i < len_bytes; i++)
         memory[i] = (char)below(256);
@@ -210,8 +211,8 @@ static void fill_element(enum oriel_kind kind, char *at)
     }
 }
 
-void drawn_fill(const struct drawn *drawn, char *memory)
+void random_layout_fill(const struct random_layout *layout, char *memory)
 {
-    for (uint64_t i = 0; i < drawn->elements; i++)
-        fill_element(drawn->kinds[i], memory + drawn->places[i]);
+    for (uint64_t i = 0; i < layout->elements; i++)
+        fill_element(layout->kinds[i], memory + layout->offsets[i]);
 }

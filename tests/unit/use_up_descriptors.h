@@ -1,6 +1,6 @@
 /* Opens descriptors until the limit is reached. */
-#ifndef ORIEL_TESTS_UNIT_USED_UP_H
-#define ORIEL_TESTS_UNIT_USED_UP_H
+#ifndef ORIEL_TESTS_UNIT_USE_UP_DESCRIPTORS_H
+#define ORIEL_TESTS_UNIT_USE_UP_DESCRIPTORS_H
 
 #include <fcntl.h>
 

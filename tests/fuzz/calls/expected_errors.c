@@ -38,43 +38,44 @@ static wide elements_of(const struct side *side)
 }
 
 /* Byte by byte; a library may also require the gaps between the bytes to be attached. */
-static struct verdict attached_verdict(const struct operation *operation, const struct field *field,
-                                       wide low, wide high)
+static struct verdict attached_verdict(const struct operation *operation,
+                                       const struct observed_window *observed, wide low, wide high)
 {
     const struct side *target = &operation->target;
     const struct random_type *map = &target->type->map;
-    wide offset = field_offset(field, operation->rank, operation->disp);
+    wide offset = observed_offset(observed, operation->rank, operation->disp);
     bool pairs = target->type->model->group == GROUP_PAIR;
-    if (field_is_attached(field, operation->rank, low, high - low))
+    if (observed_is_attached(observed, operation->rank, low, high - low))
         return (struct verdict){0, pairs ? FAULT_RANGE : 0};
-    if (high - low > FIELD_SPAN_BYTES)
+    if (high - low > OBSERVED_SPAN_BYTES)
         return (struct verdict){FAULT_RANGE, 0};
     for (MPI_Count item = 0; item < target->count; item++)
         for (int i = 0; i < map->size_bytes; i++)
-            if (!field_is_attached(field, operation->rank,
-                                   offset + item * (wide)map->extent + map->map[i], 1))
+            if (!observed_is_attached(observed, operation->rank,
+                                      offset + item * (wide)map->extent + map->map[i], 1))
                 return (struct verdict){FAULT_RANGE, 0};
     return (struct verdict){0, FAULT_RANGE};
 }
 
 /* A pair may count with its padding, or without. */
-static struct verdict range_verdict(const struct operation *operation, const struct field *field)
+static struct verdict range_verdict(const struct operation *operation,
+                                    const struct observed_window *observed)
 {
     const struct side *target = &operation->target;
     const struct random_type *map = &target->type->map;
-    wide size = field->size[operation->rank];
-    wide offset = field_offset(field, operation->rank, operation->disp);
+    wide size = observed->size[operation->rank];
+    wide offset = observed_offset(observed, operation->rank, operation->disp);
     if (bytes_of(target) == 0)
         return (struct verdict){0, 0};
-    if (field->attached == NULL && operation->disp < 0)
+    if (observed->attached == NULL && operation->disp < 0)
         return (struct verdict){FAULT_DISP, 0};
     if (target->type->state == SIDE_VAST || target->type->absolute)
         return (struct verdict){FAULT_RANGE, 0};
     wide last = (wide)(target->count - 1) * map->extent;
     wide low = offset + map->low + (last < 0 ? last : 0);
     wide high = offset + map->high + (last > 0 ? last : 0);
-    if (field->attached != NULL)
-        return attached_verdict(operation, field, low, high);
+    if (observed->attached != NULL)
+        return attached_verdict(operation, observed, low, high);
     if (low < 0 || high > size)
         return (struct verdict){FAULT_RANGE, 0};
     return (struct verdict){
@@ -225,10 +226,10 @@ static struct verdict buffers_verdict(const struct operation *operation, bool mo
     return verdict;
 }
 
-struct verdict operation_judge(struct operation *operation, const struct field *field)
+struct verdict operation_judge(struct operation *operation, const struct observed_window *observed)
 {
     struct verdict verdict;
-    bool good_rank = operation->rank >= 0 && operation->rank < field->n;
+    bool good_rank = operation->rank >= 0 && operation->rank < observed->n;
     bool has_op = operation->accumulates || operation->function == FUZZ_Fetch_and_op;
     operation->moved_bytes = 0;
     operation->nothing = true;
@@ -252,9 +253,9 @@ struct verdict operation_judge(struct operation *operation, const struct field *
     if (operation->target.type->state == SIDE_VAST)
         verdict.may |= FAULT_TYPE;
     join(&verdict, buffers_verdict(operation, operation->moved_bytes > 0));
-    join(&verdict, good_rank ? epochs_allow(&field->epochs, operation->rank)
+    join(&verdict, good_rank ? epochs_allow(&observed->epochs, operation->rank)
                              : (struct verdict){FAULT_RANK, 0});
     if (good_rank)
-        join(&verdict, range_verdict(operation, field));
+        join(&verdict, range_verdict(operation, observed));
     return verdict;
 }

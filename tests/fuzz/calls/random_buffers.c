@@ -57,9 +57,9 @@ static void add_absolute(struct side_type *out, unsigned char *buffer)
 {
     MPI_Aint base;
     MPI_Get_address(buffer, &base);
-    MPI_Aint places[2] = {base, base + 12};
+    MPI_Aint displs[2] = {base, base + 12};
     int lengths[2] = {1, 2};
-    MPI_Type_create_hindexed(2, lengths, places, MPI_INT32_T, &out->type);
+    MPI_Type_create_hindexed(2, lengths, displs, MPI_INT32_T, &out->type);
     MPI_Type_commit(&out->type);
     out->absolute = true;
     out->elements = 3;
@@ -74,13 +74,13 @@ static bool add_vast(struct side_type *out, int which)
     MPI_Datatype inner;
     int twos[2] = {1, 1};
     MPI_Aint far = (MPI_Aint)1 << 62;
-    MPI_Aint places[2] = {0, which % 2 ? far : -far};
+    MPI_Aint displs[2] = {0, which % 2 ? far : -far};
     int code = MPI_SUCCESS;
     switch (which) {
     case 0: code = MPI_Type_create_hvector(5, 1, far, MPI_INT32_T, &out->type); break;
     case 1: code = MPI_Type_create_hvector(3, 1, -far, MPI_INT32_T, &out->type); break;
     case 2:
-    case 3: code = MPI_Type_create_hindexed(2, twos, places, MPI_INT32_T, &out->type); break;
+    case 3: code = MPI_Type_create_hindexed(2, twos, displs, MPI_INT32_T, &out->type); break;
     case 4:
         MPI_Type_create_hvector(3, 1, (MPI_Aint)1 << 61, MPI_INT32_T, &inner);
         code = MPI_Type_create_hvector(3, 1, (MPI_Aint)3 << 60, inner, &out->type);
@@ -209,16 +209,16 @@ void sides_fill(struct sides *sides, struct random *random)
         word = i % 8 ? word >> 8 : random_next(random);
         ((unsigned char *)sides->buffers)[i] = (unsigned char)word;
     }
-    memcpy(sides->kept, sides->buffers, sizeof sides->kept);
+    memcpy(sides->expected, sides->buffers, sizeof sides->expected);
 }
 
 void sides_check(struct sides *sides)
 {
     static const char *const names[] = {"origin", "result", "compare"};
     for (int b = 0; b < 3; b++) {
-        if (memcmp(sides->kept[b], sides->buffers[b], SIDE_BYTES) == 0)
+        if (memcmp(sides->expected[b], sides->buffers[b], SIDE_BYTES) == 0)
             continue;
         CHECK(false, "%.250s: the buffer of the %s changed", fuzz_description(), names[b]);
-        memcpy(sides->kept[b], sides->buffers[b], SIDE_BYTES);
+        memcpy(sides->expected[b], sides->buffers[b], SIDE_BYTES);
     }
 }

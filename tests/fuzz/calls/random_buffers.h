@@ -1,7 +1,7 @@
 /* Random buffers with their datatypes: valid ones, whose every byte is known, and invalid ones of
  * each kind. */
-#ifndef ORIEL_TESTS_FUZZ_SIDES_H
-#define ORIEL_TESTS_FUZZ_SIDES_H
+#ifndef ORIEL_TESTS_FUZZ_RANDOM_BUFFERS_H
+#define ORIEL_TESTS_FUZZ_RANDOM_BUFFERS_H
 
 #include "fuzz.h"
 #include "../../mpi/random_types.h"
@@ -31,7 +31,7 @@ struct side {
 struct sides {
     struct side_type types[SIDE_TYPES];
     unsigned char buffers[3][SIDE_BYTES]; /* origin, result, compare */
-    unsigned char kept[3][SIDE_BYTES];
+    unsigned char expected[3][SIDE_BYTES];
     const struct side_type *recent; /* of the last target */
 };
 

@@ -6,17 +6,17 @@
 
 #include <sanitizer/asan_interface.h>
 
-enum { BOARD_BYTES = 6 << 20, GRAIN = 16, GUARD_BYTES = 48 };
+enum { SHM_BYTES = 6 << 20, GRAIN = 16, GUARD_BYTES = 48 };
 
-void board_open(int world_size)
+void checker_shm_open(int world_size)
 {
     char path[64];
-    REQUIRE(oriel_shm_make_sized(world_size, BOARD_BYTES, path, sizeof path) == ORIEL_OK);
+    REQUIRE(oriel_shm_make_sized(world_size, SHM_BYTES, path, sizeof path) == ORIEL_OK);
     ASAN_POISON_MEMORY_REGION(oriel_shm_base + oriel_shm_head->top,
                               oriel_shm_head->size_bytes - oriel_shm_head->top);
 }
 
-void board_close(void)
+void checker_shm_close(void)
 {
     ASAN_UNPOISON_MEMORY_REGION(oriel_shm_base, oriel_shm_head->size_bytes);
     oriel_shm_leave();
@@ -24,24 +24,24 @@ void board_close(void)
 
 oriel_shm_offset oriel_shm_allocate(size_t len_bytes)
 {
-    const uint64_t place = oriel_shm_head->top;
-    const uint64_t left_bytes = oriel_shm_head->size_bytes - place;
+    const uint64_t offset = oriel_shm_head->top;
+    const uint64_t left_bytes = oriel_shm_head->size_bytes - offset;
     if (len_bytes > left_bytes || left_bytes - len_bytes < GUARD_BYTES + GRAIN) {
         oriel_shm_head->refused++;
         return 0;
     }
-    oriel_shm_head->top = (place + len_bytes + GUARD_BYTES) / GRAIN * GRAIN;
-    ASAN_UNPOISON_MEMORY_REGION(oriel_shm_base + place, len_bytes);
-    return place;
+    oriel_shm_head->top = (offset + len_bytes + GUARD_BYTES) / GRAIN * GRAIN;
+    ASAN_UNPOISON_MEMORY_REGION(oriel_shm_base + offset, len_bytes);
+    return offset;
 }
 
-void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
+void oriel_shm_free(oriel_shm_offset offset, size_t len_bytes)
 {
-    if (place == 0)
+    if (offset == 0)
         return;
     /* freed once only */
-    REQUIRE(__asan_region_is_poisoned(oriel_shm_base + place, len_bytes) == NULL);
-    ASAN_POISON_MEMORY_REGION(oriel_shm_base + place, len_bytes);
+    REQUIRE(__asan_region_is_poisoned(oriel_shm_base + offset, len_bytes) == NULL);
+    ASAN_POISON_MEMORY_REGION(oriel_shm_base + offset, len_bytes);
 }
 
 void oriel_shm_heap_leave(void)

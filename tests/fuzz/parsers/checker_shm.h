@@ -1,14 +1,14 @@
 /* The checker's shared memory in a fuzzer. Bytes that the address sanitiser watches surround each
  * allocation. It also watches freed allocations, which are never reused. */
-#ifndef ORIEL_TESTS_FUZZERS_CHECKER_BOARD_H
-#define ORIEL_TESTS_FUZZERS_CHECKER_BOARD_H
+#ifndef ORIEL_TESTS_FUZZERS_CHECKER_SHM_H
+#define ORIEL_TESTS_FUZZERS_CHECKER_SHM_H
 
 #include "fuzzer.h"
 
 #include "check/shm/shm.h"
 
-void board_open(int world_size);
-void board_close(void);
+void checker_shm_open(int world_size);
+void checker_shm_close(void);
 
 /* Reads all of it. */
 void look_at(const void *bytes, size_t len_bytes);

@@ -3,20 +3,20 @@
 
 #include "host/host.h"
 
-static struct drawn types[DRAWN_MOST];
+static struct random_datatype types[DATATYPES_MOST];
 static int count_of_types;
 
-void drawn_start(void)
+void random_datatype_start(void)
 {
     count_of_types = 0;
 }
 
-MPI_Datatype drawn_handle(int number)
+MPI_Datatype random_datatype_handle(int number)
 {
     return (MPI_Datatype)(intptr_t)(number + 1);
 }
 
-struct drawn *drawn_of(MPI_Datatype type)
+struct random_datatype *random_datatype_of(MPI_Datatype type)
 {
     return &types[(intptr_t)type - 1];
 }
@@ -24,13 +24,13 @@ struct drawn *drawn_of(MPI_Datatype type)
 static int type_get_extent(MPI_Datatype type, MPI_Aint *low, MPI_Aint *extent)
 {
     *low = 0;
-    *extent = drawn_of(type)->extent_bytes;
+    *extent = random_datatype_of(type)->extent_bytes;
     return MPI_SUCCESS;
 }
 
 static int type_size(MPI_Datatype type, int *size)
 {
-    *size = (int)drawn_of(type)->size_bytes;
+    *size = (int)random_datatype_of(type)->size_bytes;
     return MPI_SUCCESS;
 }
 
@@ -48,18 +48,18 @@ bool oriel_contents_is_leaf(int combiner)
 
 enum oriel_status oriel_contents_open(MPI_Datatype type, struct oriel_contents *out)
 {
-    struct drawn *drawn = drawn_of(type);
+    struct random_datatype *datatype = random_datatype_of(type);
     bool fit = true;
     for (int i = 0; i < NUMBERS_MOST; i++) {
-        drawn->integers[i] = (int)drawn->numbers[i];
-        fit = fit && drawn->integers[i] == drawn->numbers[i];
+        datatype->integers[i] = (int)datatype->numbers[i];
+        fit = fit && datatype->integers[i] == datatype->numbers[i];
     }
-    *out = (struct oriel_contents){.combiner = drawn->combiner,
-                                   .integers = drawn->integers,
+    *out = (struct oriel_contents){.combiner = datatype->combiner,
+                                   .integers = datatype->integers,
                                    .integer_count = fit ? NUMBERS_MOST : 0,
-                                   .wide = drawn->numbers,
-                                   .types = drawn->types,
-                                   .type_count = drawn->parts};
+                                   .wide = datatype->numbers,
+                                   .types = datatype->types,
+                                   .type_count = datatype->parts};
     return ORIEL_OK;
 }
 
@@ -70,7 +70,8 @@ void oriel_contents_close(struct oriel_contents *contents)
 
 enum oriel_kind oriel_type_predefined(MPI_Datatype type)
 {
-    return drawn_of(type)->combiner == MPI_COMBINER_NAMED ? drawn_of(type)->kind : ORIEL_KIND_NONE;
+    return random_datatype_of(type)->combiner == MPI_COMBINER_NAMED ? random_datatype_of(type)->kind
+                                                                    : ORIEL_KIND_NONE;
 }
 
 enum oriel_kind oriel_type_parameterised(int combiner, int size_bytes, int64_t precision)
@@ -92,7 +93,7 @@ static int64_t draw_count(struct input *input)
     return byte < 252 ? byte % 6 : (int64_t)(input_word(input) >> 1);
 }
 
-static void draw_list(struct input *input, struct drawn *type)
+static void draw_list(struct input *input, struct random_datatype *type)
 {
     const bool same = type->combiner == MPI_COMBINER_INDEXED_BLOCK ||
                       type->combiner == MPI_COMBINER_HINDEXED_BLOCK;
@@ -106,7 +107,7 @@ static void draw_list(struct input *input, struct drawn *type)
         type->numbers[1 + lengths + i] = draw_number(input);
 }
 
-static void draw_array(struct input *input, struct drawn *type)
+static void draw_array(struct input *input, struct random_datatype *type)
 {
     const int n = 1 + (int)input_below(input, DIMENSIONS);
     const int order = input_byte(input) % 2 ? MPI_ORDER_FORTRAN : MPI_ORDER_C;
@@ -147,7 +148,7 @@ static int draw_leaf(struct input *input)
     const enum oriel_kind kind = (enum oriel_kind)input_below(input, ORIEL_KIND_COUNT);
     const struct oriel_kind_properties *properties = &oriel_kinds[kind];
     const uint32_t tail_bytes = oriel_kind_tail_bytes(properties);
-    types[count_of_types] = (struct drawn){
+    types[count_of_types] = (struct random_datatype){
         .combiner = MPI_COMBINER_NAMED,
         .kind = kind,
         .extent_bytes = properties->extent_bytes,
@@ -155,13 +156,13 @@ static int draw_leaf(struct input *input)
         .size_bytes = properties->padded ? properties->value_bytes + properties->index_bytes
                                          : properties->extent_bytes,
         .high_bytes = properties->extent_bytes - tail_bytes,
-        .types = {drawn_handle(count_of_types)},
+        .types = {random_datatype_handle(count_of_types)},
     };
     return count_of_types++;
 }
 
 /* A type's number: a new type, or an existing one. */
-int drawn_make(struct input *input, int depth)
+int random_datatype_make(struct input *input, int depth)
 {
     static const int combiners[] = {
         MPI_COMBINER_DUP,        MPI_COMBINER_RESIZED,
@@ -172,14 +173,15 @@ int drawn_make(struct input *input, int depth)
         MPI_COMBINER_SUBARRAY,   MPI_COMBINER_DARRAY,
     };
     const uint8_t choice = input_byte(input);
-    if (count_of_types > 0 && (choice % 8 == 7 || count_of_types >= DRAWN_MOST - DEPTH * PARTS / 2))
+    if (count_of_types > 0 &&
+        (choice % 8 == 7 || count_of_types >= DATATYPES_MOST - DEPTH * PARTS / 2))
         return (int)input_below(input, (uint32_t)count_of_types);
-    if (depth == 0 || choice % 8 == 6 || count_of_types >= DRAWN_MOST - 1)
+    if (depth == 0 || choice % 8 == 6 || count_of_types >= DATATYPES_MOST - 1)
         return draw_leaf(input);
-    struct drawn type = {.combiner = combiners[choice / 8 % 12]};
+    struct random_datatype type = {.combiner = combiners[choice / 8 % 12]};
     type.parts = type.combiner == MPI_COMBINER_STRUCT ? 1 + (int)input_below(input, PARTS) : 1;
     for (int i = 0; i < type.parts; i++)
-        type.types[i] = drawn_handle(drawn_make(input, depth - 1));
+        type.types[i] = random_datatype_handle(random_datatype_make(input, depth - 1));
     if (type.combiner == MPI_COMBINER_SUBARRAY || type.combiner == MPI_COMBINER_DARRAY) {
         draw_array(input, &type);
     } else if (type.combiner == MPI_COMBINER_CONTIGUOUS || type.combiner == MPI_COMBINER_VECTOR ||
@@ -190,9 +192,9 @@ int drawn_make(struct input *input, int depth)
     } else {
         draw_list(input, &type);
     }
-    drawn_sum_up(&type);
+    random_datatype_sum_up(&type);
     type.extent_bytes = draw_number(input);
-    if (count_of_types == DRAWN_MOST)
+    if (count_of_types == DATATYPES_MOST)
         return 0;
     types[count_of_types] = type;
     return count_of_types++;

@@ -1,6 +1,6 @@
 /* Random datatypes from a fuzzer's input, and a host that describes them. */
-#ifndef ORIEL_TESTS_FUZZERS_DRAWN_H
-#define ORIEL_TESTS_FUZZERS_DRAWN_H
+#ifndef ORIEL_TESTS_FUZZERS_RANDOM_DATATYPES_H
+#define ORIEL_TESTS_FUZZERS_RANDOM_DATATYPES_H
 
 #include "fuzzer.h"
 
@@ -9,10 +9,10 @@
 
 __extension__ typedef __int128 wide;
 
-enum { DRAWN_MOST = 48, NUMBERS_MOST = 32, PARTS = 4, DIMENSIONS = 3, DEPTH = 10 };
+enum { DATATYPES_MOST = 48, NUMBERS_MOST = 32, PARTS = 4, DIMENSIONS = 3, DEPTH = 10 };
 
 /* A datatype, and its properties by MPI's definitions. */
-struct drawn {
+struct random_datatype {
     int combiner;
     enum oriel_kind kind;          /* of a leaf */
     int64_t numbers[NUMBERS_MOST]; /* as in struct oriel_contents */
@@ -27,15 +27,15 @@ struct drawn {
 };
 
 /* Drops all types. */
-void drawn_start(void);
+void random_datatype_start(void);
 
 /* A type's number, with at most depth nested constructors. */
-int drawn_make(struct input *input, int depth);
+int random_datatype_make(struct input *input, int depth);
 
-MPI_Datatype drawn_handle(int number);
-struct drawn *drawn_of(MPI_Datatype type);
+MPI_Datatype random_datatype_handle(int number);
+struct random_datatype *random_datatype_of(MPI_Datatype type);
 
 /* Computes elements and the members after it; layout.c. */
-void drawn_sum_up(struct drawn *type);
+void random_datatype_sum_up(struct random_datatype *type);
 
 #endif

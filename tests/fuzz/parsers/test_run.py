@@ -40,7 +40,7 @@ class Run(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as self.said:
             return run.run(self.program, ["-runs=1"], os.path.dirname(self.program))
 
-    def test_input_that_was_kept_waiting_is_no_failure(self):
+    def test_delayed_input_is_no_failure(self):
         self.assertTrue(self.is_well(alone="exit 0"))
         self.assertIn("the machine was busy", self.said.getvalue())
         self.assertFalse(os.path.exists(self.unit))
@@ -56,7 +56,7 @@ class Run(unittest.TestCase):
     def test_other_failures_are_not_tried_again(self):
         self.assertFalse(self.is_well(alone="exit 0", status=77))
 
-    def test_machine_that_is_always_too_busy_is_told(self):
+    def test_node_that_is_always_too_busy_is_reported(self):
         self.assertFalse(self.is_well(alone="rm -f $0.again; exit 0"))
 
 

@@ -285,7 +285,7 @@ static void a_plan_serves_other_counts(void **state)
 }
 
 /* A constructor that changes a node in place changes its identity. */
-static void a_node_that_grows_has_no_plans_of_what_it_was(void **state)
+static void a_node_that_grows_has_no_plans_of_its_old_size(void **state)
 {
     (void)state;
     side_vector(&to, 12, 16, 24);
@@ -329,7 +329,7 @@ static void *copy_over_and_over(void *argument)
     return right ? sink : NULL;
 }
 
-static void threads_share_what_one_of_them_planned(void **state)
+static void threads_share_the_plan_of_one_of_them(void **state)
 {
     (void)state;
     static uint64_t lengths[BYTES_MOST];
@@ -365,8 +365,8 @@ int main(void)
         cmocka_unit_test(irregular_blocks_copy_from_others),
         cmocka_unit_test(a_plan_is_for_one_partner_only),
         cmocka_unit_test(a_plan_serves_other_counts),
-        cmocka_unit_test(a_node_that_grows_has_no_plans_of_what_it_was),
-        cmocka_unit_test(threads_share_what_one_of_them_planned),
+        cmocka_unit_test(a_node_that_grows_has_no_plans_of_its_old_size),
+        cmocka_unit_test(threads_share_the_plan_of_one_of_them),
     };
     sinks = guarded_map(ROOM);
     sources = guarded_map(ROOM);
