@@ -318,7 +318,7 @@ MODELS = {
         fi;
         if
         :: followed[1 - origin] -> acquire(1 - origin, true)
-""", STUCK, "J3: lock_all goes by rank"),
+""", STUCK, "J3: lock_all acquires by rank"),
     ]),
     "lock_all_queue_windows": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
         ("lock_all_queue.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: a lock that has waited long joins"),

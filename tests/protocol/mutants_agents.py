@@ -26,11 +26,11 @@ AGENTS = [
                                  "    if (oriel_unlikely(answer == DIED)) {\n")],
      "polled", "polled_p1_p2_p3_p4_done_once", "R5 after R4: a slot is released when its origin has the answer"),
     ("transport/polled/polled_origin.c", [("!oriel_identity_word_alive(owner) && ", "")],
-     "polled", "polled_slots_of_the_living_are_theirs", "only slots of the dead are taken over"),
+     "polled", "polled_slots_of_the_living_are_theirs", "only slots of dead processes are reused"),
     ("transport/polled/polled_origin.c", [("        number = polled_slot_take_over(area);", "        number = ORIEL_POLLED_SLOTS;")],
-     "polled", "polled_slots_of_the_dead_are_reused", "slots of the dead are taken over"),
+     "polled", "polled_slots_of_the_dead_are_reused", "slots of dead processes are reused"),
     ("transport/polled/polled_origin.c", [("(!polled_slot_clear(&area->slots[number]))", "(polled_slot_clear(&area->slots[number]) && false)")],
-     "polled", "polled_slots_of_the_dead_are_reused", "a slot that a thread still executes stays with its owner"),
+     "polled", "polled_slots_of_the_dead_are_reused", "a slot that a thread still executes is not reused"),
     ("transport/polled/polled_origin.c", [("        if (!oriel_identity_alive(&area->process))\n            return DIED;\n", "")],
      "polled", "polled_target_that_dies_is_reported", "after T1 the origin checks whether the target lives"),
     ("transport/polled/polled_target.c", [("        if (!atomic_compare_exchange_strong_explicit(&slot->state, &asked, ORIEL_POLLED_TAKEN, "
@@ -81,14 +81,14 @@ AGENTS = [
                                   "    atomic_fetch_add(&agent->freed.value, 1);\n")],
      "agent_deaths", "agent_q6_wakes_waits_for_a_slot", "Q6 wakes a rank that waits for a slot"),
     ("transport/agent/agent.c", [("!oriel_identity_word_alive(owner) && ", "")],
-     "agent_deaths", "agent_slots_of_the_living_are_theirs", "only slots of the dead are taken over"),
+     "agent_deaths", "agent_slots_of_the_living_are_theirs", "only slots of dead processes are reused"),
     ("transport/agent/agent.c", [("        wait->slot = agent_slot_take_over(wait->agent);", "        wait->slot = NULL;")],
      "agent_deaths", "agent_slots_of_the_dead_are_reused", "a rank that waits for a slot checks for dead owners"),
     ("transport/agent/agent.c", [("    doorbell_ring(agent, slot);\n    enum oriel_status status = agent_answer_wait(agent, slot);",
                                   "    enum oriel_status status = agent_answer_wait(agent, slot);")],
-     "agent_deaths", "agent_slots_of_the_dead_are_reused", "a rank that takes a slot over rings: the dead owner may not have"),
+     "agent_deaths", "agent_slots_of_the_dead_are_reused", "a rank that reuses a slot wakes the agent: the dead owner may not have"),
     ("transport/agent/agent.c", [("oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE", "slot != NULL")],
-     "agent_deaths", "agent_slots_of_the_dead_are_reused", "a rank that takes a slot over waits for the request in it"),
+     "agent_deaths", "agent_slots_of_the_dead_are_reused", "a rank that reuses a slot waits for the request in it"),
     ("transport/agent/agent.c", [("oriel_identity_alive(&agent->process))", "agent->process.pid > 0)")],
      "agent_deaths", "killed_target_is_reported_to_origins", "a rank that waits for an answer checks whether the target lives"),
     ("transport/agent/agent.c", [("    enum oriel_status status = agent_check(wait);",
@@ -101,7 +101,7 @@ AGENTS = [
     ("transport/agent/agent_thread.c", [("    slot->error = inside != NULL ? oriel_agent_execute(",
                                   "    atomic_store(&slot->answer.value, ORIEL_AGENT_DONE);\n    oriel_delay();\n"
                                   "    slot->error = inside != NULL ? oriel_agent_execute(")],
-     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z3 comes last"),
+     "agent", "agent_p1_p2_p3_p5_bytes_arrive", "Z3 is last"),
     ("transport/agent/agent_thread.c", [("    oriel_wake(&slot->answer.value, &slot->answer.sleepers);\n", "")],
      "agent_deaths", "agent_z3_wakes_origins", "Z3 wakes the origin"),
     ("transport/agent/agent_thread.c", [("    uint32_t bits = atomic_exchange_explicit(&agent->asked, 0, memory_order_seq_cst); "
@@ -171,7 +171,7 @@ AGENTS = [
     ("transport/agent/agent.c", [("    if (oriel_likely(oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE))",
                                   "    if (slot->operation == ORIEL_AGENT_UPDATE ||\n"
                                   "        oriel_load_acquire(&slot->answer.value) == ORIEL_AGENT_DONE)")],
-     "agent_deaths", "update_of_the_dead_is_done_once_and_the_lock_stays_with_it", "a rank that takes a slot over has the dead owner's update executed"),
+     "agent_deaths", "update_of_the_dead_is_done_once_and_the_lock_stays_with_it", "a rank that reuses a slot has the dead owner's update executed"),
 
     ("transport/remote_writers.c", [("        struct oriel_remote_writers_slot *slot = writer_slot_claim(writers, word);\n        oriel_delay();\n"
                               "        uint32_t moving = atomic_load_explicit(&writers->moving.value, memory_order_seq_cst); "
@@ -234,7 +234,7 @@ AGENTS = [
      "copies_and_promotion", "no_request_to_the_agent_is_lost_by_either_means", "the agent stays out while pages move"),
     ("rma/deferred.c", [("    if (oriel_accumulate_mutex_lock(window, deferred->rank) != ORIEL_OK)\n        return false;\n", ""),
                         ("    oriel_accumulate_mutex_unlock(window, deferred->rank);\n    return is_read;", "    return is_read;")],
-     "deferred", "deferred_p3_p4_accumulates_are_atomic_and_alone", "P3: the accumulate lock is held from read to write"),
+     "deferred", "deferred_p3_p4_accumulates_are_atomic_and_alone", "P3: the accumulate mutex is locked from read to write"),
     ("rma/deferred.c", [("            stage_touch(stage, at, runs[i].len_bytes);", "            stage_touch(stage, 0, all.len_bytes);")],
      "deferred", "deferred_p3_p4_accumulates_are_atomic_and_alone", "P4: bytes between elements are not written"),
     ("rma/deferred.c", [("    return deferred->rank == sort->rank && ", "    return ")],

@@ -25,7 +25,7 @@ LOCKS = [
                         "oriel_ticket_number(place), watch);\n"
                         "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_enter_reader(lock);\n    }\n"
                         "    uint32_t ticket = oriel_ticket_number(place);\n")],
-     "ticket", "ticket_overtakes_no_rank", "a reader that must wait keeps its place"),
+     "ticket", "ticket_overtakes_no_rank", "a reader that must wait retains its position"),
     ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
@@ -33,7 +33,7 @@ LOCKS = [
                         "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
-     "ticket", "ticket_overtakes_no_rank", "a writer that must wait for readers keeps its place"),
+     "ticket", "ticket_overtakes_no_rank", "a writer that must wait for readers retains its position"),
     ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
@@ -41,7 +41,7 @@ LOCKS = [
                         "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
-     "lock", "waiting_lock_is_not_overtaken", "an exclusive lock that must wait keeps its place"),
+     "lock", "waiting_lock_is_not_overtaken", "an exclusive lock that must wait retains its position"),
     ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */", "        (void)lock;")],
      "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
     ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */",
@@ -78,7 +78,7 @@ LOCKS = [
                         "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
                         "    return place - (uint32_t)place +\n"
                         "           (uint32_t)atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed);")],
-     "ticket", "ticket_excludes", "R1: a reader counts at the place where it has checked for writers"),
+     "ticket", "ticket_excludes", "R1: a reader counts at the position at which it has checked for writers"),
 
     ("sync/lock_all_gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
      "lock_all_gate", "gate_g1_g4_lock_all_and_exclusive_exclude_each_other", "G1: a reader checks for writers"),
