@@ -457,7 +457,8 @@ CASE(E1, after_an_error_code_of_the_program, 1)
 
 /* --- calls that fail --- */
 
-/* One rank's broadcast has met nobody: the barriers behind it are not those of the same number of the others. */
+/* One rank's broadcast has matched no other: later barriers do not match those of the same number
+ * of the other ranks. */
 CASE_APART(C1, order_after_failed_broadcasts, 2)
 {
     enum { ROUNDS = 4 };
@@ -469,7 +470,8 @@ CASE_APART(C1, order_after_failed_broadcasts, 2)
     if (rank == 0)
         MPI_Bcast(&size, 1, MPI_INT, size, comm); /* there is no such rank */
     MPI_Barrier(MPI_COMM_WORLD);
-    usleep(rank == 1 ? 400000 : 200000); /* until all are out of it: who comes out takes all that others have done by then */
+    /* Until all have left it: a rank that leaves acquires all earlier events of the others. */
+    usleep(rank == 1 ? 400000 : 200000);
     for (int round = 0; round < ROUNDS; round++) {
         if (rank == 1) {
             MPI_Put(&rank, 1, MPI_INT, 0, round, 1, MPI_INT, win); /* FINDS C1 here */
@@ -496,7 +498,7 @@ static void put_and_barrier(MPI_Comm *comm, int *code, ...)
     MPI_Barrier(met);
 }
 
-/* The barrier in the handler of a reduction that has met nobody is the others' next one. */
+/* The barrier in the handler of an unmatched reduction matches the others' next one. */
 CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
 {
     int sum = 0;
@@ -518,7 +520,8 @@ CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
     MPI_Comm_free(&met);
 }
 
-/* For completions: the predefined ones' handler, too, for MPICH does not look whose request has failed. */
+/* For completions: the predefined ones' handler, too, since MPICH does not check which request has
+ * failed. */
 static MPI_Comm comm_handled_everywhere(MPI_Comm_errhandler_function *function)
 {
     MPI_Comm comm = comm_handled(MPI_COMM_WORLD, function);
@@ -585,7 +588,8 @@ static void put_and_send(MPI_Comm comm, MPI_Win win)
     }
 }
 
-/* The error handler of a wait for any waits for the other request, and may start new ones in the places of both. */
+/* The error handler of a wait for any waits for the other request, and may start new ones at the
+ * indices of both. */
 CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
 {
     MPI_Win win = ints_window(4);
@@ -644,7 +648,8 @@ static void wait_for_the_persistent_one(MPI_Comm comm, MPI_Win win)
         MPI_Request_free(&used.persistent);
 }
 
-/* The error handler of a wait starts the persistent request anew whose wait has failed, or waits for one that is under way. */
+/* The error handler of a wait starts the persistent request anew whose wait has failed, or waits
+ * for one that is under way. */
 CASE_APART(E1, persistent_requests_that_a_waits_handler_uses, 2)
 {
     int pair[] = {1, 2};

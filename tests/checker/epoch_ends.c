@@ -1,6 +1,6 @@
-/* Epochs that another kind of synchronisation, or the end of the window, closes in the program's
- * place. The program then continues as if it had closed them itself. The checker reports the error
- * only once. */
+/* Epochs that another kind of synchronisation, or the end of the window, closes instead of the
+ * program. The program then continues as if it had closed them itself. The checker reports the
+ * error only once. */
 #include "offenders.h"
 
 CASE(E5, fence_inside_a_lock_all, 2)

@@ -1,5 +1,5 @@
-/* Error handlers in functions without unwind information (CMakeLists.txt compiles this file so): a walk through the stack ends at
- * the first of them, and the handler still counts as running. */
+/* Error handlers in functions without unwind information (CMakeLists.txt compiles this file so): a
+ * walk through the stack ends at the first of them, and the handler still counts as running. */
 #include "offenders.h"
 
 #include <unistd.h>

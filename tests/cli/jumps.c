@@ -1,6 +1,7 @@
-/* Calls that rank 0 leaves by a jump (the modes' table says how).  From then on rank 0 is not checked, and the other ranks are
- * blamed for nothing that depends on it: puts ordered by messages through rank 0, posts and starts, windows that are made and
- * freed.  The end is the same for all modes: rank 1 puts outside an epoch, which alone is found. */
+/* Calls that rank 0 leaves by a jump (the modes' table says how).  From then on rank 0 is not
+ * checked, and the other ranks are blamed for nothing that depends on it: puts ordered by messages
+ * through rank 0, posts and starts, windows that are made and freed.  The end is the same for all
+ * modes: rank 1 puts outside an epoch, which alone is found. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -261,7 +262,8 @@ static int cancel_nothing(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* A query function makes a call on a stack that lies above the wait around it, which looks like a jump, and returns. */
+/* A query function makes a call on a stack above the enclosing wait, which looks like a jump, and
+ * returns. */
 static void call_on_another_stack(void)
 {
     char stack[STACK_BYTES];

@@ -62,8 +62,8 @@ class Misbehaviour(BenchCase):
                                       oriel=self.stand_in())
         self.assertEqual(result.returncode, 1, result.stderr)
         for column in (HOSTS[0], "oriel-" + HOSTS[0]):
-            told = {pattern: entry["status"] for (pattern, where), entry in found.items() if where == column}
-            self.assertEqual(told, {"put": "ok", "get": "wrong", "accumulate": "timeout", "get-accumulate": "crash",
+            printed = {pattern: entry["status"] for (pattern, where), entry in found.items() if where == column}
+            self.assertEqual(printed, {"put": "ok", "get": "wrong", "accumulate": "timeout", "get-accumulate": "crash",
                                     "fetch-and-op": "crash", "compare-and-swap": "timeout",
                                     "lock-exclusive": "ok", "fence": "crash"})
             for entry in (entry for (_, where), entry in found.items() if where == column):
@@ -77,7 +77,7 @@ class Misbehaviour(BenchCase):
 
     def test_column_without_oriel_has_no_figures(self):
         result, found = self.measured("--patterns", "put", "--sizes", "8", "--hosts", HOSTS[0],
-                                      oriel=self.stand_in("windows by nobody"))
+                                      oriel=self.stand_in("windows by no library"))
         self.assertEqual(result.returncode, 1)
         self.assertEqual(found["put", HOSTS[0]]["status"], "ok")
         self.assertEqual(found["put", "oriel-" + HOSTS[0]]["status"], "refused")
@@ -227,17 +227,17 @@ class Files(BenchCase):
         with open("/proc/meminfo", encoding="ascii") as info:
             room_mib = next(int(line.split()[1]) for line in info if line.startswith("MemAvailable:")) >> 10
         if not 1024 < room_mib < 65536:
-            self.skipTest("a machine with %d MiB" % room_mib)
+            self.skipTest("a node with %d MiB" % room_mib)
         self.stand_in()
         os.remove(self.path("tree/lib/oriel/bench/raw"))
         # this test ignores copies of that length
         self.write("tree/lib/oriel/bench/raw", "#!/bin/sh\n")
         result = self.run_stand_in("--patterns", "put", "--sizes", "8,256M", "--json", self.path("out.json"),
                                    stdout=subprocess.PIPE)
-        told = "put, 268435456 B, 64 in flight: skipped, because it may need 65536 MiB of memory, and "
-        self.assertIn(told, result.stderr)
+        printed = "put, 268435456 B, 64 in flight: skipped, because it may need 65536 MiB of memory, and "
+        self.assertIn(printed, result.stderr)
         self.read_results()
-        self.assertIn(told, self.record["notes"][0])
+        self.assertIn(printed, self.record["notes"][0])
         found = {(entry["bytes"], entry["in_flight"]) for entry in self.record["results"] if entry["column"] == HOSTS[0]}
         self.assertEqual(found, {(8, 1), (8, 64), (1 << 28, 1)})
 

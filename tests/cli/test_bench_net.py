@@ -38,7 +38,7 @@ def nets():
 
 
 @unittest.skipUnless(CHECK.returncode == 0, CHECK.stdout.strip())
-class Machines(BenchCase):
+class Nodes(BenchCase):
     def test_internode_windows_are_measured_with_the_link(self):
         before = nets()
         result, found = self.measured("--net", "--patterns", "put,fence", "--sizes", "8", "--limit", "60")
@@ -63,7 +63,7 @@ class Machines(BenchCase):
             self.assertEqual(columns, {"oriel-" + host for host in HOSTS})
             self.assertIn("1.3 x 2 put_lat + wake-up", result.stdout)
 
-    @unittest.skipUnless("mpich" in HOSTS, "the host must make windows between machines by itself")
+    @unittest.skipUnless("mpich" in HOSTS, "the host must make windows between nodes itself")
     def test_window_of_the_host_is_no_figure_of_oriel(self):
         result, found = self.measured("--net", "--patterns", "fence", "--hosts", "mpich", "--limit", "60", ORIEL_NET="off")
         self.assertEqual(result.returncode, 1)
@@ -87,7 +87,7 @@ class Machines(BenchCase):
         self.assertFalse(self.record["complete"])
 
 
-class Elsewhere(BenchCase):
+class Refused(BenchCase):
     def test_missing_nodes_are_reported(self):
         for name in ("python3", *(f"mpiexec.{host}" for host in HOSTS)):
             os.symlink(sys.executable if name == "python3" else shutil.which(name), self.path(name))
@@ -97,7 +97,7 @@ class Elsewhere(BenchCase):
         self.assertFalse(os.path.exists(self.path("out.json")))
 
     def test_patterns_of_one_node_are_refused(self):
-        self.refused(bench(ORIEL, "--net", "--patterns", "put,pscw-ring"), "pscw-ring", "not measured between machines")
+        self.refused(bench(ORIEL, "--net", "--patterns", "put,pscw-ring"), "pscw-ring", "not measured between nodes")
 
     def test_all_limits_are_known(self):
         result = subprocess.run([sys.executable, "-B", "-c", LIMITS, SCRIPTS], capture_output=True, text=True, check=False)

@@ -193,11 +193,11 @@ class Findings(Case):
 
     def test_summary_before_an_abort_goes_to_a_file_as_well(self):
         for host in HOSTS:
-            with open(self.path("told"), "w+", encoding="utf-8") as told:
+            with open(self.path("told"), "w+", encoding="utf-8") as output:
                 subprocess.run([ORIEL, "check", program(host, "mistaken"), "abort"], env=environment(), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=told, timeout=60, check=False)
-                told.seek(0)
-                text = told.read()
+                               stdout=subprocess.DEVNULL, stderr=output, timeout=60, check=False)
+                output.seek(0)
+                text = output.read()
             self.assertIn(SUMMARY + "1 finding, 1 in all on this node; the program ended without MPI_Finalize", text)
             self.assertIn("local accesses were not watched", text.partition(SUMMARY)[2])
 
@@ -237,10 +237,10 @@ class Findings(Case):
                              "-o", self.path("sanitised"))
             if compiled.returncode != 0:
                 continue
-            told = start(ORIEL, "check", "--host", "mpich", "--stacks", self.path("sanitised"),
+            output = start(ORIEL, "check", "--host", "mpich", "--stacks", self.path("sanitised"),
                          ASAN_OPTIONS="detect_leaks=0").stderr
-            frames = [line.split(" in ")[1] for line in told.partition("stack: ")[2].splitlines()[:3]]
-            self.assertEqual(frames, ["mistake", "look", "main"], told)
+            frames = [line.split(" in ")[1] for line in output.partition("stack: ")[2].splitlines()[:3]]
+            self.assertEqual(frames, ["mistake", "look", "main"], output)
 
     def test_stack_leads_to_main(self):
         for host in HOSTS:
@@ -286,8 +286,8 @@ class Findings(Case):
         with open(self.path("found.json"), encoding="utf-8") as file:
             found = json.load(file)["findings"]
         line = line_of("/* the mistake */")
-        places = [(finding["call"]["line"], finding["call"]["function"]) for finding in found]
-        self.assertEqual(places, [(line, "mistake")] * findings)
+        lines = [(finding["call"]["line"], finding["call"]["function"]) for finding in found]
+        self.assertEqual(lines, [(line, "mistake")] * findings)
         with open(self.path("started"), encoding="utf-8") as file:
             started = file.read().split()
         os.remove(self.path("started"))

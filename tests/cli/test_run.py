@@ -143,10 +143,10 @@ class Start(RunCase):
     def test_closed_descriptors_are_closed_for_the_program(self):
         script = self.write("script", "#!/bin/sh\nfor fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] || echo $fd >>\"$1\"; done\n")
         for closed in (0, 1, 2):
-            told = self.path(f"told-{closed}")
-            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, told], timeout=60, check=True,
+            printed = self.path(f"closed-{closed}")
+            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, printed], timeout=60, check=True,
                            preexec_fn=lambda fd=closed: os.close(fd))
-            with open(told, encoding="utf-8") as file:
+            with open(printed, encoding="utf-8") as file:
                 self.assertEqual(file.read(), f"{closed}\n")
 
     def test_program_has_the_name_it_was_called_by(self):
@@ -200,8 +200,8 @@ class Start(RunCase):
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "1", program(host, "one_put")],
                                  env=environment(ORIEL_VERBOSE="1", ORIEL_SPIN="1000", ORIEL_TIMEOUT="30", ORIEL_PROMOTE=""),
                                  capture_output=True, text=True, timeout=60, check=False)
-            told = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
-            self.assertEqual(told, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
+            printed = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
+            self.assertEqual(printed, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
 
     def test_the_options_are_printed_once_for_any_number_of_starts(self):
         if "mpich" not in HOSTS:
@@ -223,12 +223,12 @@ class Start(RunCase):
             self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
 
     def test_an_earlier_jobs_statistics_are_removed_when_this_one_dies(self):
-        os.symlink("told.json", self.path("link.json"))
+        os.symlink("statistics.json", self.path("link.json"))
         for host in HOSTS:
-            self.write("told.json", "earlier", 0o644)
+            self.write("statistics.json", "earlier", 0o644)
             result = start(ORIEL, "run", f"--stats={self.path('link.json')}", program(host, "mistaken"), "right", "abort")
             self.assertNotEqual(result.returncode, 0)
-            self.assertEqual(os.path.getsize(self.path("told.json")), 0, result.stderr)
+            self.assertEqual(os.path.getsize(self.path("statistics.json")), 0, result.stderr)
             self.assertTrue(os.path.islink(self.path("link.json")))
 
     def test_bypass_changes_nothing(self):
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("Oriel", result.stdout)
 
-    @unittest.skipUnless(callers_are_known(), "who has called is not known in this build")
+    @unittest.skipUnless(callers_are_known(), "this build does not report callers")
     def test_module_of_the_other_host(self):
         for host in HOSTS:
             self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)
@@ -485,11 +485,11 @@ class Preload(RunCase):
             self.assertIn("Oriel", start(ORIEL, "run", program(host, "one_put_linked")).stdout)
 
     def test_path_that_cannot_be_preloaded_is_refused(self):
-        os.makedirs(self.path("a place/bin"))
-        os.makedirs(self.path(f"a place/lib/oriel/{self.host}"))
-        shutil.copy(ORIEL, self.path("a place/bin/oriel"))
-        shutil.copy(self.oriel, self.path(f"a place/lib/oriel/{self.host}/liboriel.so"))
-        self.refused(start(self.path("a place/bin/oriel"), "run", "true"), "its path contains a space or a colon")
+        os.makedirs(self.path("a folder/bin"))
+        os.makedirs(self.path(f"a folder/lib/oriel/{self.host}"))
+        shutil.copy(ORIEL, self.path("a folder/bin/oriel"))
+        shutil.copy(self.oriel, self.path(f"a folder/lib/oriel/{self.host}/liboriel.so"))
+        self.refused(start(self.path("a folder/bin/oriel"), "run", "true"), "its path contains a space or a colon")
 
 
 class Sanitised(RunCase):
@@ -526,7 +526,7 @@ class Sanitised(RunCase):
                                      (first, "(unset)"))
         self.assertGreater(tried, 0)
 
-    @unittest.skipIf("address" in SANITIZE, "the command itself would be given the stand-in for its runtime")
+    @unittest.skipIf("address" in SANITIZE, "the command itself would get the replacement of its runtime")
     def test_sanitiser_runtime_precedes_all(self):
         host = self.library(SONAMES[HOSTS[0]])
         oriel, first, ours = self.stand_in(), self.library("first.so"), self.stood_in(HOSTS[0])

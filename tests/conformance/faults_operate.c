@@ -1,5 +1,5 @@
-/* Faults of operations: where data goes, how much of it, and when. Faults recognise datatypes by
- * their handles; other datatypes pass unchanged. breaker.c chooses the fault. */
+/* Faults of operations: the destination of data, its amount, and its time. Faults recognise
+ * datatypes by their handles; other datatypes pass unchanged. breaker.c chooses the fault. */
 #include "breaker.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 from command import BUILD, ORIEL, start  # noqa: E402
 
 PAGES = sorted(glob.glob(os.path.join(BUILD, "share", "man", "man?", "*.?")))
-ELSEWHERE = {("gcore", "1"), ("python3", "1")}  # pages of other projects that ours refer to
+OTHER_PROJECTS = {("gcore", "1"), ("python3", "1")}  # pages of other projects that ours refer to
 
 
 def read(*names):
@@ -55,7 +55,7 @@ class Manual(unittest.TestCase):
                 self.assertNotRegex(file.read(), r"@[A-Z]+", page)
 
     def test_references_lead_somewhere(self):
-        known = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} | ELSEWHERE
+        known = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} | OTHER_PROJECTS
         for page in PAGES:
             with open(page, encoding="utf-8") as file:
                 for found in re.findall(r"\bXr (\S+) (\d)", file.read()):

@@ -79,9 +79,9 @@ class Checked(unittest.TestCase):
         result = subprocess.run([str(ROOT / "tests" / "launch"), "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--env",
                                  "LD_PRELOAD=" + self.library(source), os.path.join(BUILD, "bench", HOSTS[0], "checked"), "10"],
                                 capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, check=False)
-        said = dict(re.findall(r"^(\S+) ([0-9.]+ [0-9.]+|WRONG)$", result.stdout, re.M))
-        self.assertEqual(list(said), list(CHECKED.OPERATIONS), result.stderr)
-        return {name for name, word in said.items() if word == "WRONG"}
+        output = dict(re.findall(r"^(\S+) ([0-9.]+ [0-9.]+|WRONG)$", result.stdout, re.M))
+        self.assertEqual(list(output), list(CHECKED.OPERATIONS), result.stderr)
+        return {name for name, word in output.items() if word == "WRONG"}
 
     def test_every_row_has_its_figures(self):
         result, rows = self.measured()

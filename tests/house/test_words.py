@@ -79,19 +79,19 @@ def same_names(paths):
     for path in paths:
         if not VARIANTS & set(path.parts):
             names[path.name].append(str(path))
-    for name, places in sorted(names.items()):
-        if len(places) > 1:
-            yield f"{name}: {', '.join(places)}"
+    for name, files_of in sorted(names.items()):
+        if len(files_of) > 1:
+            yield f"{name}: {', '.join(files_of)}"
 
 
 def common_statics(texts):
     """texts: (path, text)."""
-    places = collections.defaultdict(set)
+    files_of = collections.defaultdict(set)
     for path, text in texts:
         for name in STATIC.findall(text):
             if name not in ("__attribute__", "_Atomic"):
-                places[name].add(str(path))
-    for name, files in sorted(places.items()):
+                files_of[name].add(str(path))
+    for name, files in sorted(files_of.items()):
         if len(files) > STATIC_FILES_MOST:
             yield f"static {name} is in {len(files)} files"
 

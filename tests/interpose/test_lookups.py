@@ -43,7 +43,7 @@ class Lookups(Case):
                 operations = json.load(file)["windows"][0]["operations"]
             self.assertIn(operations["put"]["count"], [2 * puts for puts in PUTS])
 
-    @unittest.skipIf("thread" in SANITIZE, "the checker stands in that runtime's place")
+    @unittest.skipIf("thread" in SANITIZE, "the checker replaces that runtime")
     def test_checked(self):
         for host in HOSTS:
             result = self.job(host, ORIEL, "check", "--host", host, *lookups(host, "conflict"), options=["--plain"])

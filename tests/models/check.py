@@ -420,45 +420,45 @@ def search(name, folder, defines, optimise):
     """The output of spin's search."""
     run(["spin", *defines, "-a", name + ".pml"], folder)
     run(["cc", optimise, "-w", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
-    said = run(["./pan", "-m100000", "-w22"], folder)
-    cut_short = "max search depth too small" in said or "out of memory" in said
-    if cut_short or "errors:" not in said or ("Search not completed" in said and "errors: 0" in said):
-        raise Failure(f"{name}.pml: the search is not complete\n{said}")
-    return said
+    output = run(["./pan", "-m100000", "-w22"], folder)
+    cut_short = "max search depth too small" in output or "out of memory" in output
+    if cut_short or "errors:" not in output or ("Search not completed" in output and "errors: 0" in output):
+        raise Failure(f"{name}.pml: the search is not complete\n{output}")
+    return output
 
 
-def found_error(said):
-    return next((line for line in said.splitlines() if line.startswith("pan:1:")), None)
+def found_error(output):
+    return next((line for line in output.splitlines() if line.startswith("pan:1:")), None)
 
 
 def check_model(name, folder, defines):
-    said = search(name, folder, defines, "-O1")
-    error = found_error(said)
+    output = search(name, folder, defines, "-O1")
+    error = found_error(output)
     if error is not None:
         trail = subprocess.run(["spin", "-t", "-p", "-g", name + ".pml"], cwd=folder, capture_output=True, text=True, check=False)
         raise Failure(f"{name}.pml: {error}\n{trail.stdout[-6000:]}")
-    said_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", said)  # the victim never sees a death
-    if "unreached in " not in said_of_living:
-        raise Failure(f"{name}.pml: the search does not say what it reached\n{said}")
-    unreached = [line.strip() for line in said_of_living.splitlines()
+    output_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", output)  # the victim never sees a death
+    if "unreached in " not in output_of_living:
+        raise Failure(f"{name}.pml: the search does not say what it reached\n{output}")
+    unreached = [line.strip() for line in output_of_living.splitlines()
                  if re.match(r"\t\S+, state ", line) and '"-end-"' not in line]
     if unreached:
         raise Failure(f"{name}.pml: never reached: {'; '.join(unreached)}")
-    return re.search(r"(\d\S*) states, stored", said).group(1)
+    return re.search(r"(\d\S*) states, stored", output).group(1)
 
 
 def check_mutant(name, folder, mutant, defines):
-    path, text, replacement, error, taken = mutant
+    path, text, replacement, error, removed = mutant
     unchanged = read(os.path.join(HERE, path))
     if unchanged.count(text) != 1:
-        raise Failure(f"BROKEN    {name}: {taken}: the text is found {unchanged.count(text)} times in {path}")
+        raise Failure(f"BROKEN    {name}: {removed}: the text is found {unchanged.count(text)} times in {path}")
     with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
         file.write(unchanged.replace(text, replacement))
-    said = found_error(search(name, folder, defines, "-O0"))
+    output = found_error(search(name, folder, defines, "-O0"))
     shutil.copy(os.path.join(HERE, path), folder)
-    if said is None or error not in said or "invalid array index" in said:
-        raise Failure(f"SURVIVED  {name}: {taken}: {said}")
-    return f"noticed   {name}: {taken} ({error}, {re.search(r'at depth [0-9]+', said).group()})"
+    if output is None or error not in output or "invalid array index" in output:
+        raise Failure(f"SURVIVED  {name}: {removed}: {output}")
+    return f"noticed   {name}: {removed} ({error}, {re.search(r'at depth [0-9]+', output).group()})"
 
 
 def main():

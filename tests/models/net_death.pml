@@ -23,7 +23,7 @@ byte ended;
 chan messages[2] = [4] of { mtype };
 chan answers[2] = [3] of { bool };
 bool is_closed[2];                /* by one of the ends, or by a death */
-bool is_lossy[2];                 /* messages on their way may not arrive */
+bool is_lossy[2];                 /* messages under way may not arrive */
 bool tells_origin[2], tells_agent[2];
 chan ready[2] = [4] of { mtype }; /* of each agent */
 

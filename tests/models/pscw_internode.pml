@@ -24,7 +24,7 @@
 mtype = { POST, PUT, COMPLETE };
 
 chan messages[2] = [4] of { mtype, byte }; /* to each node */
-byte device_put[2];                            /* on its way to that node by a device */
+byte device_put[2];                            /* under way to that node by a device */
 byte ready, ended;
 
 /* After earlier stores: its sender unlocks a mutex. */

@@ -18,7 +18,7 @@ mtype = { POST, PUT, COMPLETE };
 
 chan to_origin[PROCESSES] = [4] of { mtype, byte }; /* of each rank: to its predecessor */
 chan to_target[PROCESSES] = [4] of { mtype, byte }; /* to its successor */
-byte device_put[PROCESSES];                             /* by each rank, on its way by a device */
+byte device_put[PROCESSES];                             /* by each rank, under way by a device */
 byte exposed[PROCESSES], data[PROCESSES], posts_here[PROCESSES], completes_here[PROCESSES];
 bool has_left[PROCESSES]; /* the window */
 bool dead, is_cut;

@@ -384,7 +384,7 @@ static void threads_of_all_ranks_lose_nothing(enum window_kind kind)
     if (harness_thread_level() == MPI_THREAD_MULTIPLE)
         for_every_type(kind, 0, THREADS, scaled_rounds(12));
     else
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
 }
 
 /* Updates that are split into several, with fetches on the same elements in between. */

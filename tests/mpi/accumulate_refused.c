@@ -236,7 +236,7 @@ static void operations_on_nothing_may_have_any_types(enum window_kind kind)
                     MPI_Accumulate(word, 0, types[i], world_size, AT, 0, types[i], MPI_SUM, win));
     }
     MPI_Win_flush_all(win);
-    CHECK(all_are((unsigned char *)old, sizeof old, 0), "something came back");
+    CHECK(all_are((unsigned char *)old, sizeof old, 0), "the result buffer changed");
     MPI_Type_free(&types[EMPTY]);
     MPI_Type_free(&types[MIXED]);
     barrier(MPI_COMM_WORLD);

@@ -276,7 +276,7 @@ static void all_and_the_target_itself_count_exactly(enum window_kind kind)
         MPI_Get_accumulate(ones, 3, MPI_INT64_T, old, 3, MPI_INT64_T, 0, 2, 3, MPI_INT64_T, MPI_SUM,
                            window.win);
         MPI_Win_flush(0, window.win);
-        CHECK(seen > last && old[0] > last_old, "a count goes back: %lld, %lld", (long long)seen,
+        CHECK(seen > last && old[0] > last_old, "a count decreased: %lld, %lld", (long long)seen,
               (long long)old[0]);
         last = seen;
         last_old = old[0];

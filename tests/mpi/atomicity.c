@@ -282,7 +282,7 @@ static void tickets_are_unique(enum window_kind kind)
     }
     MPI_Allreduce(taken, all, total, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < total; i++)
-        if (!CHECK(all[i] == 1, "ticket %d was given out %d times", i, all[i]))
+        if (!CHECK(all[i] == 1, "ticket %d was returned %d times", i, all[i]))
             break;
     free(taken);
     free(all);

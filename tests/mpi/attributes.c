@@ -1,6 +1,6 @@
 /* The state of a window: predefined attributes, group, names, the user's attributes, Fortran
- * handles, error handlers, info. Every flavour returns the same answers, whatever memory is behind
- * its handle. A plain MPI program, run by the test rows. */
+ * handles, error handlers, info. Every flavour returns the same answers, whatever its memory. A
+ * plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void attributes_of_an_empty_window(enum window_kind kind)
     CHECK_OK(MPI_Win_get_attr(window.win, MPI_WIN_BASE, &base, &found));
     CHECK(found, "MPI_WIN_BASE is not there");
     if (kind == KIND_HEAP)
-        CHECK(base == NULL, "MPI_WIN_BASE is %p, not the NULL that was given", base);
+        CHECK(base == NULL, "MPI_WIN_BASE is %p, not the given NULL", base);
     CHECK_EQUAL(*(MPI_Aint *)attribute(window.win, MPI_WIN_SIZE), 0);
     CHECK_EQUAL(*(int *)attribute(window.win, MPI_WIN_DISP_UNIT), 8);
     window_free(&window);
@@ -114,7 +114,7 @@ static void delete_callbacks_run_while_the_memory_is_valid(enum window_kind kind
     memcpy(window.base, "window memory", 14);
     CHECK_OK(MPI_Win_set_attr(window.win, keyval, window.base));
     CHECK_OK(MPI_Win_get_attr(window.win, keyval, &value, &found));
-    CHECK(found && value == window.base, "the attribute does not come back");
+    CHECK(found && value == window.base, "the attribute is not returned");
     MPI_Win_free_keyval(&keyval);
     window_free(&window);
     CHECK_EQUAL(deleted.calls, 1);
@@ -147,9 +147,9 @@ static void fortran_handles_convert_back(enum window_kind kind)
     MPI_Fint first = MPI_Win_c2f(one.win), second = MPI_Win_c2f(two.win);
     CHECK(first != second, "two windows have one Fortran handle");
     CHECK(MPI_Win_f2c(first) == one.win && MPI_Win_f2c(second) == two.win,
-          "the handles do not come back");
+          "the handles do not convert back");
     CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL,
-          "MPI_WIN_NULL does not come back");
+          "MPI_WIN_NULL does not convert back");
     window_free(&one);
     window_free(&two);
 }
@@ -176,7 +176,7 @@ static void error_handlers_belong_to_one_window(enum window_kind kind)
     MPI_Win_create_errhandler(note_call, &mine);
     CHECK_OK(MPI_Win_set_errhandler(window.win, mine));
     CHECK_OK(MPI_Win_get_errhandler(window.win, &got));
-    CHECK(got == mine, "another handler comes back");
+    CHECK(got == mine, "another handler is returned");
     MPI_Errhandler_free(&got);
     handler_calls = 0;
     CHECK_OK(MPI_Win_call_errhandler(window.win, MPI_ERR_OTHER));

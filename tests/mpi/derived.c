@@ -227,7 +227,7 @@ static void origins_may_be_absolute_addresses(enum window_kind kind)
     MPI_Win_flush(target, window.win);
     for (int i = 0; i < 9; i++)
         CHECK_EQUAL(i < 4 ? first[i] : i < 7 ? second[i - 4] : third[i - 2], 100 * world_rank + i);
-    CHECK(third[4] == 0 && third[7] == 0, "a word beside the data changed");
+    CHECK(third[4] == 0 && third[7] == 0, "a word next to the data changed");
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&type);
     window_free(&window);
@@ -267,7 +267,7 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
     MPI_Get(got + LEVELS, 1, type, target, world_rank, LEVELS + 1, MPI_INT32_T, window.win);
     MPI_Win_flush(target, window.win);
     for (int i = 0; i <= LEVELS; i++)
-        CHECK(got[wanted[i]] == wanted[i], "element %d comes back as %d", wanted[i],
+        CHECK(got[wanted[i]] == wanted[i], "element %d is returned as %d", wanted[i],
               got[wanted[i]]);
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&type);
@@ -349,7 +349,7 @@ static void threads_use_different_types(enum window_kind kind)
 {
     static struct worker workers[THREADS];
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     struct window window = slots_make(kind, THREADS);

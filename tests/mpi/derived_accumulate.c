@@ -291,7 +291,7 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
     MPI_Win_flush(target, window.win);
     CHECK(result[4] == 22 && result[5] == 24 && result[2] == 32, "sums are %lld %lld %lld",
           (long long)result[4], (long long)result[5], (long long)result[2]);
-    CHECK(result[3] == 0 && result[6] == 0 && result[0] == 0, "a word beside the result changed");
+    CHECK(result[3] == 0 && result[6] == 0 && result[0] == 0, "a word next to the result changed");
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&from);
     MPI_Type_free(&to);

@@ -88,8 +88,8 @@ static void window_has_the_attributes_of_its_flavour(enum window_kind kind)
     CHECK_EQUAL(*flavour, MPI_WIN_FLAVOR_DYNAMIC);
     CHECK_EQUAL(*model, MPI_WIN_UNIFIED);
     CHECK_OK(MPI_Win_shared_query(win, next_rank(), &shared_size, &shared_unit, &base));
-    CHECK(shared_size == 0 && base == NULL, "shared_query gives %ld bytes at %p", (long)shared_size,
-          base);
+    CHECK(shared_size == 0 && base == NULL, "shared_query returns %ld bytes at %p",
+          (long)shared_size, base);
     MPI_Win_free(&win);
 }
 
@@ -121,7 +121,7 @@ static void access_spans_regions_that_touch(enum window_kind kind)
                      BYTES + 2, MPI_BYTE, win));
     MPI_Win_unlock(next_rank(), win);
     CHECK(memcmp(got, sent + BYTES - 1, BYTES + 2) == 0,
-          "what crossed three regions came back changed");
+          "data across three regions was returned changed");
     barrier(MPI_COMM_WORLD);
     for (size_t i = 0; i < sizeof sent; i++)
         if (!CHECK(memory[i] == (char)(i * 7 + (size_t)previous_rank()), "byte %zu is wrong", i))

@@ -1,4 +1,4 @@
-/* Errors of dynamic windows: each wrong call gives its error class, changes no byte of any rank,
+/* Errors of dynamic windows: each wrong call returns its error class, changes no byte of any rank,
  * and leaves the window usable. A plain MPI program, run by the test rows. */
 #include "dynamic.h"
 

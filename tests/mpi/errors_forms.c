@@ -112,9 +112,9 @@ static void call_fails(struct zoned *zoned, enum operation operation, int form,
         MPI_Win_set_errhandler(zoned->window.win, handled ? zoned->handler : MPI_ERRORS_RETURN);
         handled_calls.calls = 0;
         MPI_Error_class(form_call(operation, form, a, zoned->window.win, &request), &code_class);
-        CHECK(code_class == class, "%s in %s gives class %d, not %d", what,
+        CHECK(code_class == class, "%s in %s returns class %d, not %d", what,
               form_name(operation, form), code_class, class);
-        CHECK(request == MPI_REQUEST_NULL, "%s in %s gives a request", what,
+        CHECK(request == MPI_REQUEST_NULL, "%s in %s returns a request", what,
               form_name(operation, form));
         CHECK(handled_calls.calls == handled, "%s in %s: %d calls of the handler", what,
               form_name(operation, form), handled_calls.calls);

@@ -167,7 +167,7 @@ static void calls_fail(MPI_Win win, const struct wrong_call *calls, size_t count
             handled_calls.win_calls = 0;
             MPI_Win_set_errhandler(win, handled ? handler : MPI_ERRORS_RETURN);
             MPI_Error_class(calls[i].call(win), &class);
-            CHECK(class == calls[i].class, "%s gives class %d, not %d", calls[i].name, class,
+            CHECK(class == calls[i].class, "%s returns class %d, not %d", calls[i].name, class,
                   calls[i].class);
             CHECK(handled_calls.win_calls == handled, "%s: %d calls of the handler", calls[i].name,
                   handled_calls.win_calls);
@@ -429,7 +429,7 @@ static void window_is_refused(MPI_Win win, const char *what)
             handled_calls.comm_calls = 0;
             MPI_Error_class(form_call((enum operation)operation, form, &a, win, &request), &class);
             CHECK(class == MPI_ERR_WIN && handled_calls.class == MPI_ERR_WIN,
-                  "%s on %s gives class %d", form_name((enum operation)operation, form), what,
+                  "%s on %s returns class %d", form_name((enum operation)operation, form), what,
                   class);
             CHECK(handled_calls.comm_calls == 1, "%s on %s: %d calls of the handler",
                   form_name((enum operation)operation, form), what, handled_calls.comm_calls);

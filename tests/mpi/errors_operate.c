@@ -1,4 +1,4 @@
-/* Errors of operations: each wrong argument gives its class, moves nothing and leaves the window
+/* Errors of operations: each wrong argument returns its class, moves nothing and leaves the window
  * usable. Every form of access outside the target's window is refused at the origin. A plain MPI
  * program, run by the test rows. */
 #include "errors.h"

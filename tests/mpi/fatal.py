@@ -20,13 +20,13 @@ CASES = {
 def main():
     args = job_output.arguments()
     failures = 0
-    for case, told in CASES.items():
+    for case, pattern in CASES.items():
         job = job_output.run(args, 2, case)
-        good = job.returncode != 0 and re.search(told, job.stdout) is not None
+        good = job.returncode != 0 and re.search(pattern, job.stdout) is not None
         failures += not good
         print(f"{'ok' if good else 'not ok'} an_unhandled_error_ends_the_job_and_says_why/{case}")
         if not good:
-            print(f"# status {job.returncode}, wanted: {told}\n{job.stdout}")
+            print(f"# status {job.returncode}, wanted: {pattern}\n{job.stdout}")
     return 1 if failures else 0
 
 

@@ -57,7 +57,7 @@ void die_after_steps(long steps);
 /* The tracer detaches: the instructions that follow are outside the interrupted part. */
 void live_on(void);
 
-/* By TEST_MOMENT: 5000 for us, or 5000steps. */
+/* By TEST_DEATH_TIME: 5000 for us, or 5000steps. */
 void die_on_request(void);
 
 /* The time by which the process has surely died, if no call waited. */

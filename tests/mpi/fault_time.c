@@ -90,7 +90,7 @@ void die_after_steps(long steps)
     bool is_traced = tracer > 0 && read(ready[0], &refused, 1) == 1 && refused == 0;
     close(ready[0]);
     if (!is_traced) {
-        fprintf(stderr, "nobody can trace this process: %s\n",
+        fprintf(stderr, "this process cannot be traced: %s\n",
                 strerror(refused)); /* faults.py knows this text */
         abort();
     }
@@ -103,10 +103,10 @@ void live_on(void)
         *stage = OVER;
 }
 
-/* TEST_MOMENT: a number of us, or a number of steps followed by "steps". */
+/* TEST_DEATH_TIME: a number of us, or a number of steps followed by "steps". */
 static bool counts_steps(long *count)
 {
-    const char *requested = getenv("TEST_MOMENT");
+    const char *requested = getenv("TEST_DEATH_TIME");
     char *end = NULL;
     *count = requested ? strtol(requested, &end, 10) : 10000;
     return requested && strcmp(end, "steps") == 0;

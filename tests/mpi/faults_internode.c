@@ -1,5 +1,5 @@
 /* More scenarios of fault.h: waits by messages between ranks on several nodes. The survivors access
- * the victim's memory and lock, or a lock in whose queue the victim waits. After a call has failed
+ * the victim's memory and lock, or a lock for which the victim waits. After a call has failed
  * because of the victim, the next one to it must also fail, and soon. */
 #include "fault.h"
 
@@ -267,9 +267,9 @@ const struct scenario scenarios[] = {
     {"bulk-accumulate", nothing, nothing, wait_bulk_accumulate, false, NULL, true},
     {"unlock", nothing, nothing, wait_unlock, false, lock_victim_shared, true},
     {"lock", nothing, nothing, wait_lock, false, NULL, true},
-    {"lock-behind-survivor", nothing, nothing, wait_after_survivor, false, lock_victim_exclusive,
+    {"lock-after-survivor", nothing, nothing, wait_after_survivor, false, lock_victim_exclusive,
      true},
-    {"lock-behind-waiter", connect_and_barrier, die_waiting, wait_after_waiter, true,
+    {"lock-after-waiter", connect_and_barrier, die_waiting, wait_after_waiter, true,
      connect_and_hold_own, true},
     {"lock-all", nothing, nothing, wait_lock_all_first_use, false, NULL, true},
     {"unlock-all", nothing, nothing, wait_unlock_all, false, NULL, true},

@@ -1,7 +1,7 @@
 /* A rank is killed at a random time in a series of calls that all ranks make (fault.h). The others
- * get an error in the call or in the fence that follows. TEST_MOMENT sets the time. A rank with an
- * error still releases its locks, since the others may wait for them. faults.py --rounds starts it,
- * for many deaths in one job (fault_rounds.c). */
+ * get an error in the call or in the fence that follows. TEST_DEATH_TIME sets the time. A rank with
+ * an error still releases its locks, since the others may wait for them. faults.py --rounds starts
+ * it, for many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Limits the size of files from now on to TEST_FILE_BYTES, if set. Not from the start, since hosts
- * need larger ones for themselves and for windows that are not under test. test_full_disk.py looks
- * at the files of programs that call it. */
+ * need larger ones for themselves and for windows that are not under test. test_full_disk.py checks
+ * the files of programs that call it. */
 #ifndef ORIEL_TESTS_FILE_SIZE_LIMIT_H
 #define ORIEL_TESTS_FILE_SIZE_LIMIT_H
 

@@ -1,4 +1,4 @@
-/* The kernel's counts of this process's resources, for tests that must leave nothing behind. */
+/* The kernel's counts of this process's resources, for tests that must leave nothing. */
 #ifndef ORIEL_TESTS_FOOTPRINT_H
 #define ORIEL_TESTS_FOOTPRINT_H
 

@@ -153,7 +153,7 @@ static void a_communicator_that_could_not_be_freed_has_windows_again(enum window
             MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
             CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS, "MPI_Comm_free went through");
             cached.windows = 0;
-            if (!CHECK(comm != MPI_COMM_NULL, "the communicator has gone"))
+            if (!CHECK(comm != MPI_COMM_NULL, "the communicator was freed"))
                 return;
             for (int i = 0; i < 4; i++)
                 use_a_window(comm, 20 + i);

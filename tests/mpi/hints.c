@@ -188,9 +188,9 @@ static void unknown_keys_are_ignored(enum window_kind kind)
     CHECK_OK(MPI_Win_set_info(win, info));
     CHECK_OK(MPI_Win_get_info(win, &used));
     MPI_Info_get(used, "nobody_knows_this_key", 7, value, &found);
-    CHECK(!found, "an unknown key is said to be in use");
-    hint_expect(win, "no_locks", "false", "beside a key that is nearly it");
-    hint_expect(win, "same_size", "false", "beside a key in capitals");
+    CHECK(!found, "an unknown key is returned as in use");
+    hint_expect(win, "no_locks", "false", "with a similar key");
+    hint_expect(win, "same_size", "false", "with a key in capitals");
     MPI_Info_free(&used);
     MPI_Info_free(&info);
     MPI_Win_free(&win);
@@ -245,7 +245,7 @@ static void unlike_parts_check(const char *key)
     for (int origin = 0; origin < world_size && world_size <= 64 / unit; origin++)
         CHECK_EQUAL(memory[origin * unit], origin + 1);
     for (int i = 0; i < 64; i++)
-        if (!CHECK(memory[size_bytes + i] == 0, "%s: byte %d behind the window changed", key, i))
+        if (!CHECK(memory[size_bytes + i] == 0, "%s: byte %d after the window changed", key, i))
             break;
     MPI_Win_free(&win);
     MPI_Info_free(&info);

@@ -154,7 +154,7 @@ static void a_wait_of_ten_seconds_is_reported_once(enum window_kind kind)
     CHECK_EQUAL(status, ORIEL_OK);
     CHECK_EQUAL(agreed, 2);
     CHECK_EQUAL(warnings, world_rank == 0);
-    CHECK(world_rank != 0 || strstr(warning, "the test has waited 10 s") != NULL, "told was: %s",
+    CHECK(world_rank != 0 || strstr(warning, "the test has waited 10 s") != NULL, "printed: %s",
           warning);
 }
 

@@ -101,7 +101,7 @@ static void serves(void (*act)(void))
     MPI_Win win;
     int64_t *base;
     if (ranks_share_memory()) {
-        harness_skip("all ranks are on one machine");
+        harness_skip("all ranks are on one node");
         return;
     }
     CHECK_OK(MPI_Win_allocate(8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));

@@ -141,7 +141,8 @@ static void a_flag_put_after_a_flush_publishes_the_payload(enum window_kind kind
             put_word(window.win, 0, RENDEZVOUS, round);
         }
     }
-    CHECK(forbidden == 0, "the flag came before its payload in %d of %d rounds", forbidden, rounds);
+    CHECK(forbidden == 0, "the flag arrived before its payload in %d of %d rounds", forbidden,
+          rounds);
     words_free(&window);
 }
 
@@ -198,7 +199,7 @@ static void *putter_main(void *argument)
 static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
 {
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     pthread_t thread;
@@ -244,7 +245,8 @@ static void a_message_after_a_flush_publishes_the_payload(enum window_kind kind)
             MPI_Send(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
         }
     }
-    CHECK(forbidden == 0, "the message came before the data in %d of %d rounds", forbidden, rounds);
+    CHECK(forbidden == 0, "the message arrived before the data in %d of %d rounds", forbidden,
+          rounds);
     words_free(&window);
 }
 

@@ -120,7 +120,7 @@ static int make_until_refused(MPI_Comm comm, int count)
     MPI_Allreduce(codes, lowest, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(codes, highest, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     CHECK(lowest[0] == highest[0] && lowest[1] == highest[1],
-          "class %d after %d windows here, %d to %d after %d to %d elsewhere", codes[0], count,
+          "class %d after %d windows here, %d to %d after %d to %d on other ranks", codes[0], count,
           lowest[0], highest[0], lowest[1], highest[1]);
     if (count == LIMIT)
         return count;

@@ -45,7 +45,7 @@ static void remove_network_path(struct memory_path *path)
 {
     size_t len = strlen(path->list);
     bool is_last = len >= 3 && strcmp(path->list + len - 3, "ucx") == 0;
-    if (ranks_share_memory() || !CHECK(is_last, "reached by %s over several machines", path->list))
+    if (ranks_share_memory() || !CHECK(is_last, "reached by %s over several nodes", path->list))
         return;
     path->list[len > 3 ? len - 4 : 0] = '\0';
     path->is_known = len > 3;
@@ -308,7 +308,7 @@ static void put_and_get_ends(MPI_Win win, int target, const struct part *part, i
         MPI_Win_flush(target, win);
         for (MPI_Aint i = 0; i < len_bytes; i++)
             if (!CHECK(block[i] == byte_at(round, world_rank, disp + i),
-                       "byte %ld of rank %d does not come back", (long)(disp + i), target))
+                       "byte %ld of rank %d is not returned", (long)(disp + i), target))
                 return;
     }
 }

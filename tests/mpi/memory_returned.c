@@ -245,7 +245,7 @@ static void the_node_gets_the_memory_back(enum window_kind kind)
             printf("# Shmem: %ld KiB before, %ld with the window, %ld after\n", before_kib,
                    during_kib, after_kib);
     }
-    CHECK(done, "the machine's shared memory never went up and down by %ld KiB", total_kib);
+    CHECK(done, "the node's shared memory never rose and fell by %ld KiB", total_kib);
 }
 
 /* Also where /dev/shm is full (dev_shm.py). */

@@ -183,7 +183,7 @@ static void the_group_outlives_the_window(enum window_kind kind)
     MPI_Group_free(&before);
 }
 
-/* The refusal affects the intercommunicator alone: the communicators behind it still support
+/* The refusal affects the intercommunicator alone: the communicators that it joins still support
  * windows. */
 static void a_refused_intercommunicator_does_no_harm(enum window_kind kind)
 {

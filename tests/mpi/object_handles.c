@@ -68,7 +68,8 @@ static void callbacks_of_free_can_use_the_whole_window(enum window_kind kind)
     for (int i = 0; i < KEYS; i++)
         CHECK_EQUAL(deleted.first_words[i], 60 + (world_rank + world_size - 1) % world_size + i);
     if (kind == KIND_HEAP || kind == KIND_ARENA)
-        CHECK(words[0] == KEYS && words[WORDS - 1] == KEYS, "what the callbacks wrote is lost");
+        CHECK(words[0] == KEYS && words[WORDS - 1] == KEYS,
+              "data written by the callbacks is lost");
     if (kind == KIND_HEAP)
         free(window.base);
     else if (kind == KIND_ARENA)
@@ -188,7 +189,7 @@ static void names_are_empty_then_as_long_as_the_host_allows(enum window_kind kin
     CHECK_OK(MPI_Win_set_name(window.win, long_name));
     CHECK_OK(MPI_Win_get_name(window.win, name, &length));
     CHECK_EQUAL(length, MPI_MAX_OBJECT_NAME - 1);
-    CHECK(strcmp(name, long_name) == 0, "the long name comes back as \"%s\"", name);
+    CHECK(strcmp(name, long_name) == 0, "the long name is returned as \"%s\"", name);
     CHECK_OK(MPI_Win_set_name(window.win, "shorter"));
     CHECK_OK(MPI_Win_get_name(window.win, name, &length));
     CHECK(strcmp(name, "shorter") == 0 && length == 7, "the name is \"%s\"", name);

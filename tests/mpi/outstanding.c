@@ -36,7 +36,7 @@ static bool target_is_here(void)
     here = strcmp(name[0], name[1]) == 0 && kill((pid_t)pid, 0) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!here)
-        harness_skip("the target is on another machine");
+        harness_skip("the target is on another node");
     return here;
 }
 
@@ -163,7 +163,7 @@ static void finish_found(struct mix *mix, enum completion completion)
             CHECK(count >= 1, "MPI_Waitsome waited for nothing");
         for (int i = 0; i < (done ? count : 0); i++) {
             if (!CHECK(indices[i] >= 0 && indices[i] < PIECES && !found[indices[i]],
-                       "index %d is told", indices[i]))
+                       "index %d is returned", indices[i]))
                 return;
             found[indices[i]] = true;
             left--;

@@ -204,7 +204,7 @@ static void threads_wait_for_their_own_while_others_flush(enum window_kind kind)
 {
     pthread_t threads[WAITERS];
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     threads_window = numbered_make(kind, WORDS);

@@ -180,7 +180,7 @@ static void memory_of_ended_children_is_released(enum window_kind kind)
         if (promoted && !by_another_program)
             CHECK(memory_file_kib() - before_kib >=
                       LARGE_KIB / 2, /* memory of other windows may be released meanwhile */
-                  "the child's pages are gone from the memory file");
+                  "the child's pages are missing from the memory file");
         if (!by_another_program)
             child_resume(&child, "a child that waits");
         if (use_other_windows(AREA_BYTES)) /* else no promotion has checked the child's memory */

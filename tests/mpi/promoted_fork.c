@@ -93,7 +93,7 @@ static void areas_exercise(struct area *areas)
               "%s: a byte before the window has changed", area->name);
         CHECK(is_filled(area->memory + area->at + area->len_bytes,
                         AREA_BYTES - area->at - area->len_bytes, GUARD + i),
-              "%s: a byte behind the window has changed", area->name);
+              "%s: a byte after the window has changed", area->name);
     }
 }
 
@@ -183,7 +183,7 @@ static void memory_next_to_a_window_is_as_at_the_fork_in_a_child(enum window_kin
     memset(area + PAGE, 1, 500);
     memset(area + PAGE + 1100, 1, PAGE - 1100);
     CHECK(write(resume[1], "x", 1) == 1, "write");
-    child_check(child, "a child that reads beside the window");
+    child_check(child, "a child that reads next to the window");
     window_exercise(win, area + PAGE + 500, 600);
     MPI_Win_free(&win);
     close(resume[0]);
@@ -470,10 +470,10 @@ static void a_stream_next_to_a_window_stays_locked_in_a_fork(enum window_kind ki
     char *block = block_next_to(&holder.stream);
     (void)kind;
     if (block == NULL && SANITISERS_MALLOC) {
-        harness_skip("the sanitiser keeps sizes apart");
+        harness_skip("the sanitiser separates sizes");
         return;
     }
-    if (!CHECK(block != NULL, "no block of %d bytes lies beside a stream", FIRST_BYTES))
+    if (!CHECK(block != NULL, "no block of %d bytes is next to a stream", FIRST_BYTES))
         return;
     memset(block, GUARD, FIRST_BYTES);
     MPI_Win win = window_over(block, FIRST_BYTES);
@@ -484,7 +484,7 @@ static void a_stream_next_to_a_window_stays_locked_in_a_fork(enum window_kind ki
     pid_t child = fork();
     if (child == 0)
         _exit(is_filled(block, FIRST_BYTES, GUARD) ? 0 : 1);
-    child_check(child, "a child beside whose window is a stream");
+    child_check(child, "a child with a stream next to the window");
     bool is_free = ftrylockfile(holder.stream) == 0;
     CHECK(!is_free, "a stream that another thread has locked is free after a fork");
     pthread_barrier_wait(&holder.turn);

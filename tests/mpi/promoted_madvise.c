@@ -166,9 +166,9 @@ static void pages_given_up_after_the_window_are_zero(enum window_kind kind)
         CHECK(count_others(area + PAGE, 3 * PAGE, 0) == 0, "%s: MADV_DONTNEED leaves contents",
               names[what]);
         CHECK(count_others(area + 4 * PAGE, AREA_BYTES - 4 * PAGE, 7) == 0,
-              "%s: pages beside have changed", names[what]);
+              "%s: neighbouring pages have changed", names[what]);
         CHECK(posix_madvise(area, AREA_BYTES, POSIX_MADV_DONTNEED) == 0 && area[0] == 7,
-              "posix_madvise gives nothing up");
+              "posix_madvise frees nothing");
         CHECK(madvise(area, AREA_BYTES, MADV_FREE) == 0, "MADV_FREE: %s", strerror(errno));
         CHECK(madvise(area, AREA_BYTES, MADV_REMOVE) != 0 && errno == EINVAL,
               "MADV_REMOVE of private memory");

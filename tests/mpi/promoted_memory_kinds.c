@@ -50,7 +50,7 @@ static void part_try(char *area, size_t area_bytes, size_t at, size_t len_bytes,
     CHECK(memcmp(saved, area + at, stored_bytes) == 0, "MPI_Win_free changes the contents");
     for (size_t i = 0; i < area_bytes; i++)
         if ((i < at || i >= at + len_bytes) &&
-            !CHECK(area[i] == GUARD, "byte %zu beside the window is %d", i, area[i]))
+            !CHECK(area[i] == GUARD, "byte %zu next to the window is %d", i, area[i]))
             break;
     memset(area, 1, area_bytes);
     free(saved);
@@ -180,7 +180,7 @@ static void sparse_memory_beyond_two_gib_stays_sparse(enum window_kind kind)
     unsigned char present[(1 << 20) / PAGE];
     CHECK(mincore(area + ((size_t)2 << 30) + (1 << 22), 1 << 20, present) == 0, "mincore");
     for (size_t i = 0; i < sizeof present; i++)
-        CHECK((present[i] & 1) == 0, "a page that nobody has touched is there");
+        CHECK((present[i] & 1) == 0, "an untouched page is present");
     munmap(area, len_bytes);
 }
 
@@ -238,7 +238,7 @@ static void private_mappings_of_a_file_leave_the_file_alone(enum window_kind kin
         check_promoted_inward(win, area + skipped, LEN_BYTES - skipped);
         CHECK(memcmp(area, text, sizeof text) == 0, "the window changes the contents");
         window_exercise(win, area + skipped, LEN_BYTES - skipped);
-        CHECK(memcmp(area, text, skipped) == 0, "a byte beside the window has changed");
+        CHECK(memcmp(area, text, skipped) == 0, "a byte next to the window has changed");
         MPI_Win_free(&win);
         munmap(area, LEN_BYTES);
     }
@@ -310,7 +310,7 @@ static void huge_pages_of_hugetlbfs(enum window_kind kind)
     int failed = area == MAP_FAILED;
     MPI_Allreduce(&failed, &any_failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (any_failed)
-        harness_skip("the machine has no huge pages to give (/proc/sys/vm/nr_hugepages)");
+        harness_skip("the node has no free huge pages (/proc/sys/vm/nr_hugepages)");
     else
         part_try(area, huge, 77, 5 * PAGE, COPIED, "hugetlb");
     if (!failed)

@@ -252,7 +252,7 @@ static const struct arrangement arrangements[] = {
     {"one inside another", {0, PAGE, 2 * PAGE + 100}, {8 * PAGE, 6 * PAGE, PAGE}},
     {"the same", {40, 40, 40}, {5 * PAGE, 5 * PAGE, 5 * PAGE}},
     {"byte by byte", {PAGE, 3 * PAGE - 7, 5 * PAGE + 1}, {2 * PAGE - 7, 2 * PAGE + 8, PAGE}},
-    {"pages beside pages", {PAGE, 3 * PAGE, 5 * PAGE}, {2 * PAGE, 2 * PAGE, 2 * PAGE}},
+    {"pages next to pages", {PAGE, 3 * PAGE, 5 * PAGE}, {2 * PAGE, 2 * PAGE, 2 * PAGE}},
     {"the ends first", {0, 6 * PAGE, PAGE / 2}, {2 * PAGE, 2 * PAGE, 7 * PAGE}},
 };
 
@@ -289,7 +289,7 @@ static void arrangement_try(const struct arrangement *arrangement, char *area, i
     }
     for (size_t i = 0; i < AREA_BYTES; i++)
         if (!is_inside(arrangement, i) &&
-            !CHECK(area[i] == GUARD, "%s: byte %zu beside the windows", arrangement->name, i))
+            !CHECK(area[i] == GUARD, "%s: byte %zu next to the windows", arrangement->name, i))
             return;
 }
 

@@ -7,7 +7,7 @@
 
 enum { RANDOM_PARTS = 4, RANDOM_DIMENSIONS = 3 };
 
-/* All except the array constructors are blocks of lengths[i] items of olds[i], at places[i] units;
+/* All except the array constructors are blocks of lengths[i] items of olds[i], at displs[i] units;
  * the regular ones also have a length and a stride. */
 struct random_plan {
     int combiner;

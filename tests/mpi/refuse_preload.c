@@ -1,8 +1,8 @@
 /* Preloaded by the tests: refuses one acquisition of liboriel and the checker (memory, mappings,
  * files, descriptors, sockets, threads, handlers), the n-th after refuse_arm(n). With
- * TEST_INTERRUPTS, it ends every second of their interruptible calls with EINTR. refused_acquisitions.c
- * calls it. Calls of other libraries are unchanged: the hosts fail on signals while they connect.
- */
+ * TEST_INTERRUPTS, it ends every second of their interruptible calls with EINTR.
+ * refused_acquisitions.c calls it. Calls of other libraries are unchanged: the hosts fail on
+ * signals while they connect. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

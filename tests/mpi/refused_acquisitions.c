@@ -251,7 +251,7 @@ static void use_shared(MPI_Aint size_bytes)
     setup_use(&setup);
     TRY(MPI_Win_shared_query(setup.win, setup.right, &theirs_bytes, &unit, &theirs));
     CHECK(theirs_bytes == size_bytes && theirs[0] == setup.rank + 1,
-          "another rank's memory is not what was written");
+          "another rank's memory differs from the written data");
     barrier(node);
     TRY_TOGETHER_IN(node, MPI_Win_free(&setup.win));
 }

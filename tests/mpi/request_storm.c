@@ -193,7 +193,7 @@ static void requests_are_completed_by_other_threads(enum window_kind kind)
     pthread_t threads[THREADS];
     int64_t total = 0, mine[64] = {0};
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);

@@ -10,7 +10,7 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* Completes the request in one of the four ways. */
+/* Completes the request by one of four functions. */
 static void complete(MPI_Request *request, int completion)
 {
     MPI_Status status;
@@ -103,7 +103,7 @@ static void many_requests_complete_together(enum window_kind kind)
     window_free(&window);
 }
 
-/* Ten ways to end the use of one request. */
+/* Ten sequences that end the use of one request. */
 enum completion {
     WAIT,
     TEST,
@@ -160,8 +160,8 @@ static void finish(MPI_Request *request, enum completion completion)
     CHECK(*request != MPI_REQUEST_NULL, "the operation gave no request");
     while (!finish_once(request, completion, &status) && !harness_failed())
         ;
-    CHECK(*request == MPI_REQUEST_NULL, "way %d leaves a request that is not MPI_REQUEST_NULL",
-          completion);
+    CHECK(*request == MPI_REQUEST_NULL,
+          "completion %d leaves a request that is not MPI_REQUEST_NULL", completion);
     if (completion != FREE)
         status_check(&status);
 }
@@ -244,17 +244,17 @@ static void mixed_complete_operations(struct mixed *mixed, bool wait)
     MPI_Status statuses[MIXED];
     int indices[MIXED], left = MESSAGES, count = 0, done = 1;
     CHECK_OK(MPI_Testall(MIXED, mixed->requests, &done, statuses));
-    CHECK(!done, "MPI_Testall is done although nobody has sent");
+    CHECK(!done, "MPI_Testall is done although no rank has sent");
     while (left > 0 && !harness_failed()) {
         if (wait)
             CHECK_OK(MPI_Waitsome(MIXED, mixed->requests, &count, indices, statuses));
         else
             CHECK_OK(MPI_Testsome(MIXED, mixed->requests, &count, indices, statuses));
         for (int i = 0; i < count; i++) {
-            CHECK(indices[i] % 2 == 1, "the receive at place %d is done although nobody has sent",
+            CHECK(indices[i] % 2 == 1, "the receive at index %d is done although no rank has sent",
                   indices[i]);
             CHECK(mixed->requests[indices[i]] == MPI_REQUEST_NULL,
-                  "the request at place %d is still there", indices[i]);
+                  "the request at index %d remains", indices[i]);
             CHECK_EQUAL(mixed->words[indices[i] / 2], 70 + indices[i] / 2 + right_of(world_rank));
         }
         left -= count;
@@ -279,7 +279,7 @@ static void mixed_finish(struct mixed *mixed)
         CHECK_EQUAL(mixed->received[i], 10 * ((world_rank + world_size - 1) % world_size) + i);
     CHECK_OK(MPI_Waitany(MIXED, mixed->requests, &index, MPI_STATUS_IGNORE));
     CHECK_EQUAL(index, MPI_UNDEFINED);
-    CHECK(mixed->requests[MIXED - 2] != MPI_REQUEST_NULL, "the persistent request is gone");
+    CHECK(mixed->requests[MIXED - 2] != MPI_REQUEST_NULL, "the persistent request is missing");
     CHECK_OK(MPI_Request_free(&mixed->requests[MIXED - 2]));
 }
 

@@ -104,7 +104,7 @@ static void segments_may_lie_apart(enum window_kind kind)
     MPI_Win_free(&win);
     MPI_Win_allocate_shared(segment_bytes(world_rank), 1, info, MPI_COMM_WORLD, &base, &win);
     CHECK(query(win, world_rank, segment_bytes(world_rank), 1) == base,
-          "the own segment is elsewhere than creation says");
+          "the own segment differs from the created one");
     MPI_Win_free(&win);
     MPI_Info_free(&info);
 }
@@ -184,7 +184,7 @@ static void shared_memory_serves_where_rank_0_is_absent(enum window_kind kind)
     window_free(&shared);
 }
 
-/* Where this rank can reach the memory the pointer must be the memory; elsewhere size 0 and NULL.
+/* Where this rank can reach the memory the pointer must be the memory, otherwise size 0 and NULL.
  * The rank's own memory is reachable. */
 static bool store_if_in_reach(MPI_Win win, int rank)
 {

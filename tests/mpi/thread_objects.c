@@ -1,7 +1,7 @@
 /* Threads make and free windows, datatypes and communicators while other threads use theirs. A
  * reused handle refers to the new object in every thread, including threads that used the old one.
- * A plain MPI program, run by the test rows; skipped where the host gives no MPI_THREAD_MULTIPLE.
- */
+ * A plain MPI program, run by the test rows; skipped where the host does not support
+ * MPI_THREAD_MULTIPLE. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ static bool threads_supported(void)
 {
     if (harness_thread_level() == MPI_THREAD_MULTIPLE)
         return true;
-    harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+    harness_skip("the host does not support MPI_THREAD_MULTIPLE");
     return false;
 }
 

@@ -21,15 +21,15 @@ CASES = {
 def main():
     args = job_output.arguments()
     failures = 0
-    for count, told in CASES.items():
+    for count, pattern in CASES.items():
         job = job_output.run(args, 3, count)
         lines = [line for line in job.stdout.splitlines() if "oriel[" in line]
-        wanted = 1 if told else 0
-        good = job.returncode == 0 and len(lines) == wanted and all(re.search(told, line) for line in lines)
+        wanted = 1 if pattern else 0
+        good = job.returncode == 0 and len(lines) == wanted and all(re.search(pattern, line) for line in lines)
         failures += not good
         print(f"{'ok' if good else 'not ok'} windows_left_open_are_reported_once_by_name/{count}")
         if not good:
-            print(f"# status {job.returncode}, wanted: {told}\n{job.stdout}")
+            print(f"# status {job.returncode}, wanted: {pattern}\n{job.stdout}")
     return 1 if failures else 0
 
 

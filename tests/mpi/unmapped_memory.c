@@ -1,7 +1,7 @@
 /* The program unmaps memory under an open window, which MPI forbids and programs do. Peers get an
  * error or continue with the old pages. No process crashes, MPI_Win_free succeeds, and Oriel leaves
- * the program's new mapping alone. unmapped_memory.py runs it and reads the messages to the user: each
- * window here has the name of its case. */
+ * the program's new mapping alone. unmapped_memory.py runs it and reads the messages to the user:
+ * each window here has the name of its case. */
 #define _GNU_SOURCE
 #include "memory_path.h"
 
@@ -86,7 +86,7 @@ static void every_operation_fails(MPI_Win win, int target, MPI_Aint disp, const 
 
 static void unmapped_copied_memory_is_an_error_at_the_origin(enum window_kind kind)
 {
-    const char *name = "gone-by-copy";
+    const char *name = "unmapped-copied";
     (void)kind;
     char *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MPI_Win win = named_window(area, AREA_BYTES, name);
@@ -117,14 +117,14 @@ static void a_transfer_into_a_hole_is_an_error(enum window_kind kind)
     char *block = calloc(AREA_BYTES, 1);
     (void)kind;
     char *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    MPI_Win win = named_window(area, AREA_BYTES, "gone-in-part");
+    MPI_Win win = named_window(area, AREA_BYTES, "unmapped-in-part");
     munmap(area + 3 * PAGE, PAGE);
     barrier(MPI_COMM_WORLD);
     int target = (world_rank + 1) % world_size;
     CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
     CHECK_CLASS(MPI_ERR_RMA_RANGE,
                 MPI_Put(block, AREA_BYTES, MPI_BYTE, target, 0, AREA_BYTES, MPI_BYTE, win));
-    message_check("MPI_Put", "gone-in-part", target);
+    message_check("MPI_Put", "unmapped-in-part", target);
     CHECK_CLASS(MPI_ERR_RMA_RANGE,
                 MPI_Get(block, AREA_BYTES, MPI_BYTE, target, 0, AREA_BYTES, MPI_BYTE, win));
     CHECK_OK(MPI_Get(block, 3 * PAGE, MPI_BYTE, target, 4 * PAGE, 3 * PAGE, MPI_BYTE, win));
@@ -152,7 +152,7 @@ static void peers_continue(MPI_Win win, size_t len_bytes)
             CHECK(put == MPI_SUCCESS || put == MPI_ERR_RMA_RANGE, "MPI_Put gave class %d", put);
             CHECK(got == MPI_SUCCESS || got == MPI_ERR_RMA_RANGE, "MPI_Get gave class %d", got);
             CHECK(put != MPI_SUCCESS || got != MPI_SUCCESS || seen == value,
-                  "what was put at %zu does not come back", disp);
+                  "the data put at %zu is not returned", disp);
             CHECK_EQUAL(flushed, MPI_SUCCESS);
         }
         CHECK_OK(MPI_Win_unlock(target, win));
@@ -278,7 +278,7 @@ static void memory_made_readonly_stays_so(enum window_kind kind)
     CHECK(!is_writable(area + PAGE) && !is_writable(area + 4 * PAGE - 1),
           "the pages are writable again");
     CHECK(is_writable(area) && is_writable(area + 4 * PAGE),
-          "the pages beside them are not writable");
+          "the pages next to them are not writable");
     CHECK(mprotect(area + PAGE, 3 * PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
     munmap(area, AREA_BYTES);
     next_windows_work();

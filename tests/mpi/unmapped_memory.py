@@ -12,8 +12,8 @@ import sys
 sys.dont_write_bytecode = True
 import job_output  # noqa: E402
 
-# The windows whose shared memory is unmapped when they are freed: unmapped_memory.c gives each the name of
-# its case.
+# The windows whose shared memory is unmapped when they are freed: unmapped_memory.c gives each the
+# name of its case.
 REPORTED = ["vanished", "hole", "mapped-over", "moved"]
 SKIP = 77
 
@@ -23,20 +23,20 @@ def main():
     failures = 0
     as_user = os.geteuid() == 0 and os.environ.get("TESTS_SANITIZE") != "thread"
     for user in [[]] + ([["--user"]] if as_user else []):
-        who = "an_ordinary_user" if user or os.geteuid() != 0 else "root"
+        user_name = "an_ordinary_user" if user or os.geteuid() != 0 else "root"
         job = job_output.run(args, 2, options=["--timeout", "100", *user, "--env", "ORIEL_PROMOTE=always"])
         if job.returncode == SKIP:
-            print(f"skip vanished_memory_harms_nobody/{who}: {job.stdout.strip()}")
+            print(f"skip vanished_memory_harms_nobody/{user_name}: {job.stdout.strip()}")
             continue
         good = job.returncode == 0 and "not ok" not in job.stdout
         failures += not good
-        print(f"{'ok' if good else 'not ok'} vanished_memory_harms_nobody/{who}")
+        print(f"{'ok' if good else 'not ok'} vanished_memory_harms_nobody/{user_name}")
         if not good:
             print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
         for name in REPORTED:
-            told = re.search(rf"oriel\[\d+\].*\b{name}\b.*unmapped or replaced", job.stdout)
-            failures += not told
-            print(f"{'ok' if told else 'not ok'} the_window_whose_memory_vanished_is_named/{name}/{who}")
+            found = re.search(rf"oriel\[\d+\].*\b{name}\b.*unmapped or replaced", job.stdout)
+            failures += not found
+            print(f"{'ok' if found else 'not ok'} the_window_whose_memory_vanished_is_named/{name}/{user_name}")
     return 1 if failures else 0
 
 

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     wrong = wrong_words(1) + wrong_words(LARGE);
     MPI_Allreduce(&wrong, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("%d ranks on %d machines by name, %d by shared memory, wanted %d; wrong words: %d\n",
+        printf("%d ranks on %d nodes by name, %d by shared memory, wanted %d; wrong words: %d\n",
                size, named, nodes, wanted_nodes, worst);
     wrong = named != wanted_nodes || nodes != wanted_nodes || worst != 0;
     leave_without_finalize(wrong);

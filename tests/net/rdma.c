@@ -55,7 +55,7 @@ static void the_device_carries_puts_and_gets(enum window_kind kind)
         CHECK_OK(MPI_Win_flush(right(), window.win));
         CHECK_OK(MPI_Get(back, size, MPI_BYTE, right(), 0, size, MPI_BYTE, window.win));
         CHECK_OK(MPI_Win_flush(right(), window.win));
-        CHECK(memcmp(sent, back, (size_t)size) == 0, "%d bytes came back otherwise", size);
+        CHECK(memcmp(sent, back, (size_t)size) == 0, "%d bytes were returned changed", size);
         bytes += 2 * size;
         MPI_Win_sync(window.win);
         barrier(MPI_COMM_WORLD);
@@ -170,7 +170,7 @@ static void expect_from_left(const struct window *window, int turn, const char *
     int wrong = 0;
     for (int i = 0; i < LARGEST; i++)
         wrong += window->base[i] != byte_of(left(), turn, i);
-    CHECK(wrong == 0, "%d of %d bytes have not arrived behind %s", wrong, (int)LARGEST, after);
+    CHECK(wrong == 0, "%d of %d bytes have not arrived after %s", wrong, (int)LARGEST, after);
 }
 
 /* The message that ends the epoch overtakes outstanding work of the device, unless the message

@@ -24,7 +24,7 @@ static void expect_refusal(MPI_Win win, double limit_s)
     CHECK_EQUAL(class, MPI_ERR_OTHER);
     CHECK(took_s > limit_s / 2 && took_s < limit_s + LATE_SECONDS, "given up after %.1f s", took_s);
     code = MPI_Put(&word, 1, MPI_INT64_T, SILENT, 0, 1, MPI_INT64_T, win);
-    CHECK(code != MPI_SUCCESS, "a put to who was given up began");
+    CHECK(code != MPI_SUCCESS, "a put to an abandoned rank began");
 }
 
 /* With each of the other running ranks. */

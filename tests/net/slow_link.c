@@ -68,7 +68,7 @@ static void add_some(struct work *work)
                        work->win);
     MPI_Fetch_and_op(values, &before, MPI_INT64_T, target, 0, MPI_SUM, work->win);
     MPI_Win_flush(target, work->win);
-    CHECK(before >= 0, "a sum of what is not negative is %lld", (long long)before);
+    CHECK(before >= 0, "a sum of non-negative values is %lld", (long long)before);
     work->added[target] += 21 * values[0];
 }
 

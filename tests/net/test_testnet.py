@@ -60,8 +60,8 @@ class Testnet(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         return identity
 
-    def inside(self, identity, machine, *command):
-        result = testnet(identity, "exec", machine, *command)
+    def inside(self, identity, node, *command):
+        result = testnet(identity, "exec", node, *command)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.strip()
 

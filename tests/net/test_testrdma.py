@@ -39,13 +39,13 @@ class Guest(unittest.TestCase):
     def test_command_has_the_same_folder_environment_and_arguments(self):
         with tempfile.TemporaryDirectory(prefix="oriel a'b.") as folder:
             with open(os.path.join(folder, "file"), "w", encoding="utf-8") as file:
-                file.write("of the machine\n")
+                file.write("of this system\n")
             script = ('pwd; cat file; echo "$TEST_WORDS"; echo written > file; echo elsewhere > /tmp/file; id -u; '
                       f'{BUILD}/bin/oriel info | grep "^  network"; echo an error >&2; (setsid sleep 1000 &); exit 7')
             result = inside(script, cwd=folder, env=dict(os.environ, TEST_WORDS="two\nlines and a 'quote'"))
             with open(os.path.join(folder, "file"), encoding="utf-8") as file:
-                self.assertEqual(file.read(), "of the machine\n")
-        self.assertEqual(result.stdout, f"{folder}\nof the machine\ntwo\nlines and a 'quote'\n0\n"
+                self.assertEqual(file.read(), "of this system\n")
+        self.assertEqual(result.stdout, f"{folder}\nof this system\ntwo\nlines and a 'quote'\n0\n"
                                         "  network      yes  rc_verbs on rxe0:1, ud_verbs on rxe0:1; UCX_NET_DEVICES=rxe0:1\n",
                          result.stderr)
         self.assertEqual((result.stderr, result.returncode), ("an error\n", 7))

@@ -94,8 +94,8 @@ class Refusals(Case):
     def test_job_of_another_user(self):
         job = self.job("hang", "fence")
         until(job.ranks)
-        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        self.refused(top("--once", job.pid, before=nobody), "another user: only root")
+        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.refused(top("--once", job.pid, before=as_nobody), "another user: only root")
 
     def test_killed_job_is_reported(self):
         job = self.job("hang", "fence")
@@ -207,8 +207,8 @@ class Files(Case):
         os.read(begun, 1)
         self.file(state=self.state())
         # the lock's holder is a child of this process
-        told = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]
-        self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in told), sorted([[os.getpid()], [holder]]))
+        printed = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]
+        self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in printed), sorted([[os.getpid()], [holder]]))
 
     def test_a_file_with_only_the_name_of_a_memory_file_is_not_opened(self):
         folder = tempfile.mkdtemp()

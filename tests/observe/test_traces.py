@@ -85,7 +85,7 @@ class Traces(Case):
                 self.assertEqual(self.oriel_lines(result), [])
                 files = self.check(ranks)
                 self.assertEqual([file.end[2] for file in files], [0] * ranks)
-                self.assertEqual(len({file.machine for file in files}), 1)
+                self.assertEqual(len({file.node for file in files}), 1)
                 self.assertEqual([(own, error) for file in files for own, zero, error in file.clocks if own == zero],
                                  [(file.clocks[0][0], 0) for file in files])
                 # fences mostly wait for the late rank, which is 20 ms late; measuring error is
@@ -221,7 +221,7 @@ class Traces(Case):
         """Finds each other node's clock offset, if known: its first rank is shift_ns ahead of rank
         0.  Returns whether one is known at the end, too; a busy node may have no time to measure
         it."""
-        leaders = [file for file in files[1:] if file.machine != files[0].machine]
+        leaders = [file for file in files[1:] if file.node != files[0].node]
         self.assertGreater(len(leaders), 0)
         for file in leaders:
             self.assertGreaterEqual(len(file.clocks), 1)
@@ -236,7 +236,7 @@ class Traces(Case):
         for _ in range(TRIES):
             if self.check_clocks(trace(), shift_ns):
                 return
-        self.fail("no other machine's clock is known at the end")
+        self.fail("no other node's clock is known at the end")
 
     def test_nodes_with_a_common_clock(self):
         for ranks, size in ((2, 1), (4, 2), (8, 3)):
@@ -244,7 +244,7 @@ class Traces(Case):
                 def trace():
                     self.done(self.launch(ranks, options=["--node-size", str(size)]), ranks)
                     files = self.check(ranks)
-                    self.assertEqual(len({file.machine for file in files}), -(-ranks // size))
+                    self.assertEqual(len({file.node for file in files}), -(-ranks // size))
                     return files
 
                 self.until_known_at_the_end(0, trace)
@@ -276,7 +276,7 @@ class Traces(Case):
         self.addCleanup(shutil.rmtree, self.traces)
         self.done(self.launch(4, options=["--net", "2"]), 4)
         files = self.check(4)
-        self.assertEqual(len({file.machine for file in files}), 2)
+        self.assertEqual(len({file.node for file in files}), 2)
         for file in files[2:]:
             for own_ns, zero_ns, error_ns in file.clocks:
                 self.assertLessEqual(abs(own_ns - zero_ns), error_ns)

@@ -42,7 +42,7 @@ class Lines(Case):
             lines.append(job.process.stderr.readline())
             self.assertRegex(lines[-1], rf"\A({TITLE}.*|oriel: no window yet)\n\Z", lines)
             rates += re.search(r" [1-9][0-9.]*( [kMGTP])? operations/s", lines[-1]) is not None
-        self.tell_to_end()
+        self.ask_to_end()
         out, errors = job.process.communicate(timeout=60)
         self.assertEqual((job.process.returncode, out), (0, "done\n"), errors)
         for line in errors.splitlines():
@@ -51,7 +51,7 @@ class Lines(Case):
 
     def test_job_that_hangs(self):
         job = self.start("hang", "cycle")
-        until(lambda: (job.look() or {}).get("deadlocks"))
+        until(lambda: (job.snapshot() or {}).get("deadlocks"))
         ring = " -> ".join(map(str, [*range(RANKS), 0]))
         for line in job.process.stderr:
             if "deadlock" in line:
@@ -98,7 +98,7 @@ class Lines(Case):
         for line in job.process.stderr:
             if re.match(TITLE, line):
                 break
-        self.tell_to_end()
+        self.ask_to_end()
         _, errors = job.process.communicate(timeout=60)
         self.assertEqual(job.process.returncode, 0, errors)
         self.assertRegex(line, TITLE)
@@ -125,7 +125,7 @@ class Row(Ended):
     def test_last_row_is_used_and_restored(self):
         terminal = self.start("busy", 0, self.end)
         self.assertTrue(terminal.until(b"operations/s"), terminal.text)
-        self.tell_to_end()
+        self.ask_to_end()
         self.assertEqual(terminal.status(), 0)
         text = terminal.text.decode()
         self.assertEqual(text.count("\033[1;23r"), 1)
@@ -152,7 +152,7 @@ class Row(Ended):
         self.assertTrue(terminal.until(b"\033[1;23r"), terminal.text)
         os.kill(watcher, signal.SIGTERM)
         self.assertTrue(until(lambda: not watchers(f"WATCHED_BY={value}")))
-        self.tell_to_end()
+        self.ask_to_end()
         self.assertEqual(terminal.status(), 0)
         self.assertRegex(terminal.text, rb"(?s)\A[^r]*\033\[1;23r.*\033\[24;1H\033\[K\033\[r\0338[^\033]*done\r\n\Z")
 
@@ -167,7 +167,7 @@ class Row(Ended):
 
         self.assertTrue(terminal.until(b"busy"), terminal.text)
         self.assertTrue(until(lambda: re.search(TITLE, errors())), errors())
-        self.tell_to_end()
+        self.ask_to_end()
         self.assertEqual(terminal.status(), 0)
         self.assertNotIn(b"\033", terminal.text)
 

@@ -88,9 +88,9 @@ class Root:
                                self.folder, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False)
 
-    def must(self, script, *words, **ways):
+    def must(self, script, *words, **options):
         """The same for a script that must succeed and print these words."""
-        result = self.run(script, **ways)
+        result = self.run(script, **options)
         lacking = [word for word in words if word not in result.stdout]
         if result.returncode or lacking:
             sys.exit(f"not ok: {script}\n{result.stdout[-4000:]}\nstatus {result.returncode}, not said: {lacking}")

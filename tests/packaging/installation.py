@@ -69,8 +69,8 @@ def run(*words, **changes):
 
 def launch(host, ranks, *words, user=False, through=None, **changes):
     """One job on the host; with through, by that installation's `oriel run`."""
-    ways = (["--build", through] if through else ["--plain"]) + (["--user"] if user else [])
-    return run(os.path.join(ROOT, "tests", "launch"), "--host", host, "-n", ranks, *ways, "--timeout", 60, "--", *words,
+    options = (["--build", through] if through else ["--plain"]) + (["--user"] if user else [])
+    return run(os.path.join(ROOT, "tests", "launch"), "--host", host, "-n", ranks, *options, "--timeout", 60, "--", *words,
                **changes)
 
 

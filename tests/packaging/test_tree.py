@@ -27,8 +27,8 @@ class Tree(Case):
     def check_works(self, prefix, oriel):
         """The command of an installation finds its libraries, runs and checks programs, and finds
         its benchmark."""
-        told = json.loads(self.good(oriel, "info", "--json"))
-        for host in told["hosts"]:
+        info = json.loads(self.good(oriel, "info", "--json"))
+        for host in info["hosts"]:
             if host["name"] in HOSTS:
                 self.assertEqual((host["served"], host["liboriel"]), (True, f"{prefix}/lib/oriel/{host['name']}/liboriel.so"))
         for host in HOSTS:
@@ -88,8 +88,8 @@ class Tree(Case):
     def test_one_hosts_libraries_alone_serve_that_host(self):
         for host in HOSTS:
             self.install("oriel", host)
-            told = json.loads(self.good(f"{self.prefix}/bin/oriel", "info", "--json"))
-            self.assertEqual([each["name"] for each in told["hosts"] if each["served"]], [host])
+            info = json.loads(self.good(f"{self.prefix}/bin/oriel", "info", "--json"))
+            self.assertEqual([each["name"] for each in info["hosts"] if each["served"]], [host])
             shutil.rmtree(self.prefix)
 
 
@@ -161,9 +161,9 @@ class Make(Case):
 
     def test_a_place_is_the_same_however_it_is_written(self):
         relative = os.path.relpath(self.path("d e"), ROOT)
-        ways = (self.path("d e"), f"{relative}/", relative), ("/opt/oriel", "/opt//oriel/", "/usr/../opt/oriel")
-        for destination, prefix in zip(*ways):
-            for end in ways[0]:
+        spellings = (self.path("d e"), f"{relative}/", relative), ("/opt/oriel", "/opt//oriel/", "/usr/../opt/oriel")
+        for destination, prefix in zip(*spellings):
+            for end in spellings[0]:
                 os.makedirs(self.path("d e"))
                 self.assertEqual(self.make("install", destination, prefix).returncode, 0)
                 self.assertIn("opt/oriel/bin/oriel", files_of(self.path("d e")))

@@ -69,7 +69,7 @@ FINDINGS = {
     "complete": True, "local_accesses_watched": False, "findings_lost": 0,
     "not_looked_at": [{"what": "calls of MPI_Test", "count": 3}],
     "findings": [
-        {"rule": "C1", "title": "conflicting operations without order", "remedy": "Give each rank a place of its own.",
+        {"rule": "C1", "title": "conflicting operations without order", "remedy": "Give each rank memory of its own.",
          "window": "halo", "flavour": "allocate", "target": 2, "offset": 16, "bytes": 8, "element": 2, "elements": 1,
          "call": SITE, "other": dict(SITE, call="MPI_Get", rank=0, line=57, function="sum"),
          "opening": dict(SITE, call="MPI_Win_lock_all", line=30, function="main"),

@@ -32,12 +32,12 @@ class Known(report_page.Reports):
         self.assertEqual(len(found), 16)
         put = {(0, 1): "9.77 KiB", (1, 2): "19.5 KiB", (2, 3): "29.3 KiB", (3, 0): "39.1 KiB"}
         got = {(1, 1): "24 B", (2, 1): "24 B", (3, 1): "24 B"}
-        for place, (told, shade) in found.items():
-            origin, target = map(int, place.split())
+        for cell, (tooltip, shade) in found.items():
+            origin, target = map(int, cell.split())
             words = {**put, **got}.get((origin, target), "nothing")
-            self.assertTrue(told.startswith(f"rank {origin} → rank {target} bytes {words}"), told)
-            self.assertEqual(shade == card, words == "nothing", (place, shade))
-        shades = [sum(map(int, found[place][1].split())) for place in ("1 1", "0 1", "1 2", "2 3", "3 0")]
+            self.assertTrue(tooltip.startswith(f"rank {origin} → rank {target} bytes {words}"), tooltip)
+            self.assertEqual(shade == card, words == "nothing", (cell, shade))
+        shades = [sum(map(int, found[cell][1].split())) for cell in ("1 1", "0 1", "1 2", "2 3", "3 0")]
         self.assertEqual(sorted(shades, reverse=True), shades)  # more is darker
         self.assertEqual(len(set(shades)), 5)
 
@@ -188,11 +188,11 @@ class Known(report_page.Reports):
             const counts = id => all(`#${id} .bin`).map(bin => [bin.dataset.kind, bin.dataset.bin, Number(bin.dataset.count)]);
             return [counts("sizes"), counts("times"), counts("call-times"), point(page.querySelector("#sizes .bin"), 1, 1),
                     page.querySelector("#sizes").textContent];""")
-        sizes, times, calls, told, words = found
+        sizes, times, calls, tooltip, words = found
         self.assertEqual(sizes, [["0", "10", 10], ["0", "11", 10], ["0", "12", 20], ["1", "4", 9]])
         self.assertEqual(sum(count for _, _, count in times), 49)
         self.assertEqual(sum(count for _, _, count in calls), 44 + 7 + 7 + 3 + 3 - 3)
-        self.assertTrue(told.startswith("put, 512 B to 1,023 B calls 10"), told)
+        self.assertTrue(tooltip.startswith("put, 512 B to 1,023 B calls 10"), tooltip)
         self.assertIn("40, median ≥ 1 KiB, 99 % ≥ 2 KiB", words)
 
     def test_times_are_split_in_working_and_waiting(self):

@@ -22,7 +22,7 @@ C1: conflicting operations without order
     rank 0: MPI_Get at halo.c:57 in sum, before it
     epoch opened by rank 1: MPI_Win_lock_all at halo.c:30 in main
     missing: MPI_Win_flush(2, win) between them
-    remedy: Give each rank a place of its own.
+    remedy: Give each rank memory of its own.
     12 times, rank 0, 1
     stack: exchange at halo.c:42
            main at halo.c:99

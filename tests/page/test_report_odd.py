@@ -149,7 +149,7 @@ class Found(report_page.Reports):
         for text in ("C1 conflicting operations without order", "“halo” (allocate), target rank 2, bytes 16 to 23, element 2",
                      "rank 1: MPI_Put at halo.c:42 in exchange", "Before it rank 0: MPI_Get at halo.c:57 in sum",
                      "Epoch opened rank 1: MPI_Win_lock_all at halo.c:30 in main", "MPI_Win_flush(2, win) between them",
-                     "Give each rank a place of its own.", "12 times, by ranks 0, 1", "main at halo.c:99",
+                     "Give each rank memory of its own.", "12 times, by ranks 0, 1", "main at halo.c:99",
                      "without a name (create)", "offset 0x1234 of /opt/app/ring", "there was none", "1 time, by rank 3",
                      "Not looked at: calls of MPI_Test (3).", "compile it with -fsanitize=thread"):
             self.assertIn(text, shown)

@@ -29,7 +29,7 @@ class Run(report_page.Reports):
         self.assertEqual((job.returncode, job.stdout, job.stderr), (0, "", ""))
         return self.report(folder)
 
-    def look(self, data, host, ranks):
+    def check(self, data, host, ranks):
         run = data["run"]
         self.assertEqual((run["ranks"], run["traced"], run["dropped"], run["odd"], run["host"]), (ranks, ranks, 0, 0, host))
         windows = {window["name"]: window for window in data["windows"]}
@@ -42,8 +42,8 @@ class Run(report_page.Reports):
             self.assertEqual(cells["counter"], {(rank, ranks - 2): (STEPS, STEPS * 8) for rank in range(ranks - 1)})
             self.assertEqual(windows["counter"]["rows"], list(range(ranks - 1)))
         for window in windows.values():
-            ways = [(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["memory_paths"]]
-            self.assertEqual(ways, [("direct", window["ranks"])])
+            paths = [(data["paths"][path["path"]]["name"], path["ranks"]) for path in window["memory_paths"]]
+            self.assertEqual(paths, [("direct", window["ranks"])])
             self.assertIn("ring_puts", window["site"])
         kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]
         self.assertEqual((kinds.count("fence"), kinds.count("lock")), (STEPS * ranks, STEPS * (ranks - 1)))
@@ -52,13 +52,13 @@ class Run(report_page.Reports):
         for host in HOSTS:
             for ranks in (1, 2, 4, 8):
                 with self.subTest(host=host, ranks=ranks):
-                    self.look(self.ran(host, ranks), host, ranks)
+                    self.check(self.ran(host, ranks), host, ranks)
 
     @unittest.skipUnless(os.geteuid() == 0, "already an ordinary user")
     def test_as_an_ordinary_user(self):
         for host in HOSTS:
             with self.subTest(host=host):
-                self.look(self.ran(host, 4, "--user"), host, 4)
+                self.check(self.ran(host, 4, "--user"), host, 4)
 
     @unittest.skipIf(browser.BROWSER is None, "no chromium to open the page with")
     def test_the_page_opens(self):

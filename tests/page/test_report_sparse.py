@@ -22,14 +22,14 @@ class Unclocked(traces.Rank):
 
 
 class Text(report_page.Reports):
-    def told(self, write, complaints=r"\A\Z"):
+    def report(self, write, complaints=r"\A\Z"):
         result = oriel(self.traces(write))
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, complaints)
         return result.stdout
 
     def test_nothing_is_printed_about_nothing(self):
-        self.assertTrue(self.told(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was created.\n"))
+        self.assertTrue(self.report(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was created.\n"))
 
     def test_a_window_without_calls_or_operations_has_no_tables(self):
         def write(folder):
@@ -40,7 +40,7 @@ class Text(report_page.Reports):
             file.event(PUT, 10, 1, window=1, bytes_=8, target=0)
             file.event(traces.call("create"), 20, 0, window=2)
             file.close(1000)
-        text = self.told(write)
+        text = self.report(write)
         self.assertEqual(len(re.findall(r"^  operation ", text, re.M)), 1)
         self.assertEqual(len(re.findall(r"^  call ", text, re.M)), 1)
         self.assertEqual(text.count("busiest pairs"), 1)
@@ -53,7 +53,7 @@ class Text(report_page.Reports):
                 file = traces.Rank(folder, rank, 9)
                 file.window(0, range(9), rank, "w")
                 file.close(1000, ended=rank == 4)
-        self.assertIn("0, 1, 2, 3, 5 and 3 more", self.told(write))
+        self.assertIn("0, 1, 2, 3, 5 and 3 more", self.report(write))
 
     def test_uncompared_clocks_are_aligned_by_dates(self):
         def write(folder):
@@ -62,7 +62,7 @@ class Text(report_page.Reports):
                 file.window(0, [0, 1], rank, "w")
                 file.event(PUT, 1_000_000, 500_000, bytes_=8, target=0)
                 file.close(2_000_000)
-        text = self.told(write)
+        text = self.report(write)
         self.assertIn("the clocks of 1 ranks were not compared: their times are as precise as the system dates", text)
         self.assertRegex(text, r"began .*; (1\.5|500|2) ?[mu]s from the first event to the last")
 
@@ -73,7 +73,7 @@ class Text(report_page.Reports):
                 file.window(0, range(2 - rank), 0, "w")
                 file.event(PUT, 10, 1, bytes_=8, target=0)
                 file.close(1000)
-        text = self.told(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has different ranks than in other files, and is ignored\n\Z")
+        text = self.report(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has different ranks than in other files, and is ignored\n\Z")
         self.assertRegex(text, r"\n  put +1 ")
 
     def test_windows_beyond_the_table_are_one_over_all_ranks(self):
@@ -84,7 +84,7 @@ class Text(report_page.Reports):
             file.window(20, [], 0, "")
             file.event(PUT, 10, 1, window=20, bytes_=8, target=2)
             file.close(1000)
-        text = self.told(write, "2 of 3 ranks have no readable trace")
+        text = self.report(write, "2 of 3 ranks have no readable trace")
         self.assertIn('"later windows"', text)
         self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
 
@@ -147,10 +147,10 @@ class Page(report_page.Reports):
                 file.event(PUT, 200_000 * at, duration, bytes_=8, target=0)
             file.close(200_000 * count)
         events = self.report(self.traces(write))["events"]
-        kept = len(events["kind"])
-        self.assertEqual(events["left_out"], count - kept)
+        shown = len(events["kind"])
+        self.assertEqual(events["left_out"], count - shown)
         self.assertGreater(events["left_out"], 0)
-        self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[kept])
+        self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[shown])
 
     def test_paths_of_a_window_are_sorted_by_frequency(self):
         """Also where there are more than the report lists."""
@@ -162,8 +162,8 @@ class Page(report_page.Reports):
                 file.event(traces.call("create"), 5, 0)
                 file.close(1000)
         few, many = self.report(self.traces(write))["windows"]
-        self.assertEqual([way["ranks"] for way in few["memory_paths"]], [79, 1])
-        self.assertEqual([way["ranks"] for way in many["memory_paths"]], [1] * 64)
+        self.assertEqual([path["ranks"] for path in few["memory_paths"]], [79, 1])
+        self.assertEqual([path["ranks"] for path in many["memory_paths"]], [1] * 64)
 
 
 if __name__ == "__main__":

@@ -342,10 +342,10 @@ struct bad {
 static const struct bad bad_requests[] = {
     {"an operation that is none", 77, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
     {"a kind that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_COUNT, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
-    {"a kind far away", ORIEL_AGENT_UPDATE, 0x7fffffff, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
+    {"a distant kind", ORIEL_AGENT_UPDATE, 0x7fffffff, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
     {"an operator that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_COUNT, 1, 8,
      0, 8},
-    {"an operator far away", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, 0x7fffffff, 1, 8, 0, 8},
+    {"a distant operator", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, 0x7fffffff, 1, 8, 0, 8},
     {"an operator not for this kind", ORIEL_AGENT_UPDATE, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_BXOR, 1,
      8, 0, 8},
     {"half an element", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 12, 0, 12},

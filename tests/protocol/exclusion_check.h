@@ -1,6 +1,5 @@
-/* A room in a rank's window memory that detects who is inside: plain words that only a correct lock
- * keeps consistent. Processes enter after they acquire the lock and leave before they release it.
- */
+/* Words in a rank's window memory that detect missing exclusion: only a correct lock keeps them
+ * consistent. Processes enter after they acquire the lock and leave before they release it. */
 #ifndef ORIEL_TESTS_PROTOCOL_EXCLUSION_CHECK_H
 #define ORIEL_TESTS_PROTOCOL_EXCLUSION_CHECK_H
 

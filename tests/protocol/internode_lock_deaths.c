@@ -172,7 +172,7 @@ static void internode_killed_waiter_is_reported_to_later_waits(void **state)
     nodes_run(TEAM, 3, waiter_with_lazy_lock);
 }
 
-/* It is killed at the gate, where it has no place in the queue yet, while it waits for a lock_all
+/* It is killed at the gate, where it is not in the queue yet, while it waits for a lock_all
  * that ends after its death. No rank is blocked then. */
 static void waiter_at_the_gate(struct oriel_window *whole)
 {
@@ -271,7 +271,7 @@ static void internode_killed_target_is_reported(void **state)
     nodes_run(TEAM, 3, target);
 }
 
-/* SURVIVOR has kept the victim's own lock waiting, so its next lock_all asks for a place in that
+/* SURVIVOR has kept the victim's own lock waiting, so its next lock_all requests a position in that
  * queue. The request fails, and the first operation on that target reports it. */
 static void target_in_turn(struct oriel_window *whole)
 {

@@ -1,6 +1,6 @@
 /* src/internode/origin/origin_sync.c, target_sync.c: a target's own process acquires its lock for
  * ranks on other nodes, among locks of ranks on its node. Each target's memory in the team's own
- * window has a room for its lock. */
+ * window has an exclusion check for its lock. */
 #include "simulated_nodes.h"
 #include "exclusion_check.h"
 #include "sync/lock_all_gate.h"
@@ -134,7 +134,7 @@ static void internode_shared_locks_are_held_together(void **state)
     nodes_run(6, 3, share);
 }
 
-/* The number of occupied places in a target's queue. */
+/* The number of occupied positions in a target's queue. */
 static uint32_t queue_length(const struct oriel_window *whole, int32_t target)
 {
     uint64_t queue = atomic_load(nodes_queue(whole, target));
@@ -185,7 +185,7 @@ static void internode_waiting_lock_is_not_overtaken(void **state)
     nodes_run(7, 4, enter_in_order);
 }
 
-/* The same while rank 0 is inside lock_all: they have no places yet, and get them in that order
+/* The same while rank 0 is inside lock_all: they have no positions yet, and get them in that order
  * when rank 0 has left. */
 static void arrive_at_the_gate(struct oriel_window *whole)
 {

@@ -1,6 +1,6 @@
 /* src/sync/lock.c: locks of one target and of all, as MPI programs use them, mixed at random. Each
- * target's window has a room for its own lock. A room on rank 0 checks lock_all against exclusive
- * locks of any target. */
+ * target's window has an exclusion check for its own lock. One on rank 0 checks lock_all against
+ * exclusive locks of any target. */
 #include "exclusion_check.h"
 #include "sync/lock.h"
 
@@ -80,7 +80,7 @@ static void lock_of_two_targets_in_one_order_ends(void **state)
     team_run_sizes(hold_two);
 }
 
-/* A rank whose exclusive lock has a place in the queue sees each other rank enter at most once
+/* A rank whose exclusive lock is in the queue sees each other rank enter at most once
  * before its own turn. So no rank gets more than twice another's share while both want the lock.
  * Visits are counted inside. */
 static void count_visits(struct oriel_window *window, bool exclusive)

@@ -31,7 +31,7 @@ static uint32_t writers(_Atomic uint64_t *queue)
     return (uint32_t)(atomic_load(queue) >> 32);
 }
 
-/* A rank that has left another place is in the queue until its turn. */
+/* A rank that has left another position is in the queue until its turn. */
 static void await_lock_without_writer(const struct oriel_window *window, int32_t target)
 {
     if (team_rank == target)

@@ -1,6 +1,6 @@
-/* Shared by remote_writers.c and remote_writers_deaths.c: words of rank 0 that a plain copy moves from one
- * location to another, as promotion moves pages. Writers read the location first and write some
- * time later, as the kernel does. */
+/* Shared by remote_writers.c and remote_writers_deaths.c: words of rank 0 that a plain copy moves
+ * from one location to another, as promotion moves pages. Writers read the location first and write
+ * some time later, as the kernel does. */
 #ifndef ORIEL_TESTS_PROTOCOL_MOVED_WORDS_H
 #define ORIEL_TESTS_PROTOCOL_MOVED_WORDS_H
 

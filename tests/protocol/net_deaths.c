@@ -22,7 +22,7 @@ static void expect_lost(struct oriel_net_peer *peer, enum oriel_status status)
     team_expect(oriel_net_check(peer) == ORIEL_E_PEER);
 }
 
-/* How the others notice: each in its own way. */
+/* How the others detect it: each by its own call. */
 static void detect_a_death(int32_t dead, bool is_reported)
 {
     static struct question question;

@@ -188,7 +188,7 @@ static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum o
     return oriel_polled_submit(there, &wanted, status);
 }
 
-/* The victim owns all slots. Those that no thread executes are taken over, and the victim's
+/* The victim owns all slots. Those that no thread executes are reused, and the victim's
  * requests are not executed. */
 static void die_with_slots(struct oriel_window *window)
 {

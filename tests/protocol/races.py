@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, tell_stale_rows
+from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, report_stale_rows
 
 FLAGS = ("-g", "-fsanitize=thread", "-Wno-tsan")
 LIMIT_S = 20  # per team
@@ -129,11 +129,11 @@ def link_weakened(builder, number, path, changes, program):
 
 
 def check_weakened(builder, number):
-    path, changes, program, test, taken = WEAKENED[number]
+    path, changes, program, test, removed = WEAKENED[number]
     try:
         executable = link_weakened(builder, number, path, changes, program)
     except Failure as failure:
-        print(f"BROKEN    {path}: {taken}\n{failure}", flush=True)
+        print(f"BROKEN    {path}: {removed}\n{failure}", flush=True)
         return False
     for _ in range(ATTEMPTS):
         _, output = run(executable, test)
@@ -141,9 +141,9 @@ def check_weakened(builder, number):
             print(f"BROKEN    {program} has no test {test}", flush=True)
             return False
         if RACE in output:
-            print(f"reported  {path}: {taken} ({program}: {test})", flush=True)
+            print(f"reported  {path}: {removed} ({program}: {test})", flush=True)
             return True
-    print(f"SILENT    {path}: {taken} ({program}: {test})", flush=True)
+    print(f"SILENT    {path}: {removed} ({program}: {test})", flush=True)
     return False
 
 
@@ -163,7 +163,7 @@ def main():
     parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
     if arguments.rows:
-        return 1 if tell_stale_rows(arguments.tree, WEAKENED) else 0
+        return 1 if report_stale_rows(arguments.tree, WEAKENED) else 0
     folder = tempfile.mkdtemp(prefix="oriel-races-")
     try:
         if not can_report(arguments.cc, folder):

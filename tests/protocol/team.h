@@ -30,7 +30,7 @@ enum { TEAM_MOST = 16, TEAM_FLAGS = 8, TEAM_MEMORY_BYTES = 4096 };
 struct team {
     int32_t n;
     uint64_t seed;
-    _Atomic uint32_t arrivals; /* ranks that have arrived at any meeting so far */
+    _Atomic uint32_t arrivals; /* ranks that have arrived at any barrier so far */
     _Atomic uint32_t dying;    /* bit r: rank r ends by SIGKILL, intentionally */
     _Atomic uint32_t flags[TEAM_FLAGS];
     _Atomic uint32_t last_round; /* 0 until rank 0 has decided */

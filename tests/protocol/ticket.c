@@ -1,5 +1,6 @@
 /* src/sync/ticket.c alone: a writer is alone, readers share, and all enter in the order of their
- * places. The lock is that of rank 0's control words; no gate and no access words are involved. */
+ * positions. The lock is that of rank 0's control words; no gate and no access words are involved.
+ */
 #include "exclusion_check.h"
 #include "sync/ticket.h"
 
@@ -228,8 +229,8 @@ struct shares {
     _Atomic uint32_t visits[2][TEAM_MOST];
 };
 
-/* No rank overtakes a rank that has a place in the queue: until its turn, each of the others enters
- * at most once, from the place that it had already. The order among readers does not count as
+/* No rank overtakes a rank in the queue: until its turn, each of the others enters
+ * at most once, from the position that it had already. The order among readers does not count as
  * overtaking. */
 static void count_overtakers(struct oriel_window *window)
 {

@@ -1,5 +1,5 @@
-/* As remote_accesses.c, for the agent of transport/agent/: its accesses count as those of another process on
- * this node. */
+/* As remote_accesses.c, for the agent of transport/agent/: its accesses count as those of another
+ * process on this node. */
 #include "remote_accesses.h"
 
 #include "transport/agent/agent.h"

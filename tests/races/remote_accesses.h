@@ -1,5 +1,5 @@
-/* For remote_accesses.c, reply_copies.c and agent.c: wraps a function by the linker. Inside it, loads and stores
- * of the net's agent, or of any caller while the condition holds, do not count. */
+/* For remote_accesses.c, reply_copies.c and agent.c: wraps a function by the linker. Inside it,
+ * loads and stores of the net's agent, or of any caller while the condition holds, do not count. */
 #include <stdbool.h>
 
 extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/internal.h */

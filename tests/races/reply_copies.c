@@ -1,6 +1,6 @@
-/* As remote_accesses.c: the agent's thread copies a window's memory into a message to answer another node,
- * and that copy counts as the other process's access. A separate file, because two parts of the
- * library have a struct oriel_ucx_buffer. */
+/* As remote_accesses.c: the agent's thread copies a window's memory into a message to answer
+ * another node, and that copy counts as the other process's access. A separate file, because two
+ * parts of the library have a struct oriel_ucx_buffer. */
 #include "remote_accesses.h"
 
 #include "transport/ucx/coalesce.h"

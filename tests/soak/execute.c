@@ -201,7 +201,7 @@ static void guarded_add(struct worker *worker, struct pending *pending, const st
     MPI_Win_flush(op->target, win);
     pending_flushed(pending, op->target);
     if (memcmp(two, two + bytes, bytes) != 0)
-        fail("the lock did not keep others out: %#llx and %#llx should be equal; %s",
+        fail("the lock did not exclude others: %#llx and %#llx should be equal; %s",
              (unsigned long long)area_load(&plan->areas[op->area], two),
              (unsigned long long)area_load(&plan->areas[op->area], two + bytes), op_text(plan, op));
     if (one_in(&worker->random, 2))
@@ -257,7 +257,7 @@ static void signal_or_await(struct pending *pending, struct op *op)
     MPI_Type_free(&data);
     pending_flushed(pending, op->target);
     buffer_check(plan, op, &op->from,
-                 op->kind == OP_SIGNAL ? "the origin buffer" : "what was told by the flag");
+                 op->kind == OP_SIGNAL ? "the origin buffer" : "the data published by the flag");
 }
 
 static void store(const struct plan *plan, struct op *op)
@@ -265,7 +265,7 @@ static void store(const struct plan *plan, struct op *op)
     unsigned char *at = op_region(plan, op)->at + op->disp;
     MPI_Win_sync(plan->window->win);
     struct buffer seen = {.bytes = at, .wanted = op->from.wanted, .len_bytes = op->len_bytes};
-    buffer_check(plan, op, &seen, "what was there before the store");
+    buffer_check(plan, op, &seen, "the data before the store");
     memcpy(at, op->from.bytes, op->len_bytes);
     MPI_Win_sync(plan->window->win);
 }

@@ -42,7 +42,7 @@ static void settle(const struct plan *plan, struct op *op)
     if (op->kind == OP_SWAP)
         buffer_check(plan, op, &op->compare, "the compare buffer");
     buffer_check(plan, op, &op->from,
-                 op->kind == OP_GET ? "what was got"
+                 op->kind == OP_GET ? "the returned data"
                  : is_message(op)   ? "the message"
                                     : "the origin buffer");
     memset(op->from.bytes, 0xEE, op->from.len_bytes); /* too late for the library to read it */
@@ -147,7 +147,7 @@ void pending_complete(struct pending *pending)
 void pending_free(struct pending *pending)
 {
     if (pending->count > 0)
-        fail("%d operations are still pending: %s", pending->count,
+        fail("%d operations are still outstanding: %s", pending->count,
              op_text(pending->plan, pending->ops[0]));
     free(pending->ops);
     free(pending->requests);

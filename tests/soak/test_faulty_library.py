@@ -20,7 +20,7 @@ ALL_FAULTS = FAULTS + ["swap_always", "swap_compares_one_byte", "sums_are_not_at
                        "padding_of_pairs_moves", "exclusive_locks_are_shared", "rget_completes_too_early",
                        "rput_reads_its_buffer_late", "derived_types_do_nothing", "the_origins_unit_scales"]
 ATTEMPTS = 30  # of a command whose failure may need a race: the rarest appears once in six runs
-PLACE = "--env ORIEL_STATS=1"  # a single node, with the breaker as the only addition
+CONFIGURATION = "--env ORIEL_STATS=1"  # a single node, with the breaker as the only addition
 
 
 def run(command):
@@ -39,7 +39,7 @@ def tried(arguments, fault):
     """Returns the error in run.py's handling of the fault, or None."""
     breaker = os.path.join(arguments.build, "tests", "conformance", arguments.host, "libbreaker.so")
     result = run([os.path.join(HERE, "run.py"), "--build", arguments.build, "--host", arguments.host, "--only", "soak",
-                  "--place", PLACE, "--seed", "3", "--minutes", "2", "--env", f"LD_PRELOAD={breaker}",
+                  "--configuration", CONFIGURATION, "--seed", "3", "--minutes", "2", "--env", f"LD_PRELOAD={breaker}",
                   "--env", f"CONFORMANCE_BREAK=fault {fault}"])
     again = result.stdout.splitlines()[-1:]
     if result.returncode != 1 or "again with:" not in result.stdout:
@@ -58,7 +58,7 @@ def tried(arguments, fault):
 def misread(arguments):
     """Returns the error in run.py's handling of an invalid configuration, or None."""
     result = run([os.path.join(HERE, "run.py"), "--build", arguments.build, "--host", arguments.host, "--only", "soak",
-                  "--place", PLACE, "--seed", "3", "--runs", "1", "--env", "ORIEL_SPIN=fast"])
+                  "--configuration", CONFIGURATION, "--seed", "3", "--runs", "1", "--env", "ORIEL_SPIN=fast"])
     if result.returncode != 1 or "ORIEL_SPIN=fast is not a whole number" not in result.stdout:
         return f"status {result.returncode}, {result.stdout[-500:]}"
     return None

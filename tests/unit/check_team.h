@@ -1,6 +1,6 @@
 /* Processes that share the checker's memory: the test creates it and forks them, and each joins it
- * as a checked process would. A process returns by its exit status whether all expectations held.
- * For the unit tests of check/. */
+ * as a checked process would. A process returns by its exit status whether all expectations were
+ * met. For the unit tests of check/. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_TEAM_H
 #define ORIEL_TESTS_UNIT_CHECK_TEAM_H
 

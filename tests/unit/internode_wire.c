@@ -1,5 +1,5 @@
-/* See internode_wire.h. Also replaces the functions of memory/ that rma/ calls, for a window that no
- * other process has. */
+/* See internode_wire.h. Also replaces the functions of memory/ that rma/ calls, for a window that
+ * no other process has. */
 #include "internode_wire.h"
 
 #include "base/tls_cache.h"

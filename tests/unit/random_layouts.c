@@ -1,5 +1,5 @@
-/* See random_layouts.h. Offsets follow from the definition of each constructor, not from a walk of its
- * result. */
+/* See random_layouts.h. Offsets follow from the definition of each constructor, not from a walk of
+ * its result. */
 #include "random_layouts.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* The end without MPI_Finalize (tests/mpi/skip_finalize.h) for programs in Fortran, which flush their own
- * units first. The name is the one that Fortran gives a subroutine without an interface. */
+/* The end without MPI_Finalize (tests/mpi/skip_finalize.h) for programs in Fortran, which flush
+ * their own units first. The name is the one that Fortran gives a subroutine without an interface.
+ */
 #include "../../mpi/skip_finalize.h"
 
 /* Collective. Ends the process where tests/launch requests such an end, with status 1 if *failed is

@@ -86,7 +86,7 @@ static void all_to_all_with_requests_orders_all(void)
     all_of(all_2, MPI_COMM_WORLD);
 }
 
-/* --- one way --- */
+/* --- in one direction --- */
 
 static void from_root(int which)
 {

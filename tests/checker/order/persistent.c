@@ -113,13 +113,13 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
     {                                                                                              \
         C ones[RANKS_MOST];                                                                        \
         D displs[RANKS_MOST], bytes[RANKS_MOST];                                                   \
-        MPI_Aint distances[RANKS_MOST];                                                                  \
+        MPI_Aint distances[RANKS_MOST];                                                            \
         bool is_root = rank == root;                                                               \
         for (int i = 0; i < RANKS_MOST; i++) {                                                     \
             ones[i] = 1;                                                                           \
             displs[i] = (D)i;                                                                      \
-            distances[i] = i * (MPI_Aint)sizeof(int);                                                    \
-            bytes[i] = (D)distances[i];                                                                  \
+            distances[i] = i * (MPI_Aint)sizeof(int);                                              \
+            bytes[i] = (D)distances[i];                                                            \
         }                                                                                          \
         RUN("Allgather_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_WORLD),       \
             GATHERED, true);                                                                       \
@@ -142,16 +142,17 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
         RUN("Gatherv_init" #suffix, (PLAIN(C), void *, V(C, D), int, END),                         \
             (ONE_OUT, V_IN, root, IN_WORLD), GATHERED, is_root);                                   \
         RUN("Neighbor_allgather_init" #suffix, (PLAIN(C), ROOM(C), END),                           \
-            (ONE_OUT, ONE_IN, IN_RING), FROM_NEIGHBOURS, true);                                        \
+            (ONE_OUT, ONE_IN, IN_RING), FROM_NEIGHBOURS, true);                                    \
         RUN("Neighbor_allgatherv_init" #suffix, (PLAIN(C), void *, V(C, D), END),                  \
-            (ONE_OUT, V_IN, IN_RING), FROM_NEIGHBOURS, true);                                          \
+            (ONE_OUT, V_IN, IN_RING), FROM_NEIGHBOURS, true);                                      \
         RUN("Neighbor_alltoall_init" #suffix, (PLAIN(C), ROOM(C), END),                            \
-            (ONE_OUT, ONE_IN, IN_RING), FROM_NEIGHBOURS, true);                                        \
+            (ONE_OUT, ONE_IN, IN_RING), FROM_NEIGHBOURS, true);                                    \
         RUN("Neighbor_alltoallv_init" #suffix, (const void *, V(C, D), void *, V(C, D), END),      \
-            (V_OUT, V_IN, IN_RING), FROM_NEIGHBOURS, true);                                            \
+            (V_OUT, V_IN, IN_RING), FROM_NEIGHBOURS, true);                                        \
         RUN("Neighbor_alltoallw_init" #suffix,                                                     \
             (const void *, W(C, MPI_Aint), void *, W(C, MPI_Aint), END),                           \
-            (out, ones, distances, types, in, ones, distances, types, IN_RING), FROM_NEIGHBOURS, true);            \
+            (out, ones, distances, types, in, ones, distances, types, IN_RING), FROM_NEIGHBOURS,   \
+            true);                                                                                 \
         RUN("Reduce_init" #suffix, (const void *, ROOM(C), MPI_Op, int, END),                      \
             (out, ONE_IN, MPI_SUM, root, IN_WORLD), SUM, is_root);                                 \
         RUN("Reduce_scatter_block_init" #suffix, (const void *, ROOM(C), MPI_Op, END),             \

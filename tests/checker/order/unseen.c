@@ -1,5 +1,5 @@
 /* Communicators that the checker has not seen, and calls that the host refuses. A communicator
- * created while the checker did not look has no model and orders all ranks. A refused call orders
+ * created without the checker's knowledge has no model and orders all ranks. A refused call orders
  * nothing and leaves no state that would mislead the next call. */
 #include "order.h"
 

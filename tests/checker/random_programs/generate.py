@@ -11,7 +11,7 @@ import random
 
 import program as p
 import promises
-from loops import PLACE, Loop
+from loops import SLOT_BYTES, Loop
 
 ARENA_OF_WINDOWS = 1 << 14
 BUFFER = 128  # bytes of each buffer
@@ -58,7 +58,7 @@ class Drawer:
         self.queues = [Rank() for _ in range(ranks)]
         self.windows, self.makings = {}, collections.Counter()
         self.types = [{} for _ in range(ranks)]
-        self.held = {}      # (window, target) -> {rank: exclusive}
+        self.locks = {}      # (window, target) -> {rank: exclusive}
         self.regimes = {}   # window -> synchronisation of the phase
         self.plans = {}
         delays = draw.choice([0, 10, 60]) if not self.in_turns else 0
@@ -125,15 +125,15 @@ class Drawer:
         draw = self.random
         plan = {}
         for target in range(self.ranks):
-            places = window.size // PLACE
+            slots = window.size // SLOT_BYTES
             end = 0
-            for place in range(places):
-                if place == end:
-                    end = min(places, place + draw.choice([1, 1, 2, 4, 8]))
+            for slot in range(slots):
+                if slot == end:
+                    end = min(slots, slot + draw.choice([1, 1, 2, 4, 8]))
                     what = draw.choice([("own", draw.randrange(self.ranks)), ("read", None), ("accumulate", None)])
                     element = draw.choice([p.INT, p.INT, p.LONG, p.UNSIGNED])
                     operator = draw.choice([p.SUM, p.SUM, p.REPLACE, p.NO_OP, p.MAX])
-                plan[target, place] = (*what, element, operator, end)
+                plan[target, slot] = (*what, element, operator, end)
         self.plans[window] = plan
 
     def open_phase(self, window):
@@ -172,19 +172,19 @@ class Drawer:
             queue.pending = {key for key in queue.pending if key[0] != window}
         del self.regimes[window]
 
-    def may_take(self, rank, step):
+    def may_execute(self, rank, step):
         what, fields, window, _ = step
         if what != "lock":
             return True
-        holders = self.held.get((window, fields[1]), {})
+        holders = self.locks.get((window, fields[1]), {})
         return not any(fields[2] or exclusive for other, exclusive in holders.items() if other != rank)
 
-    def take(self, rank, step):
+    def execute(self, rank, step):
         what, fields, window, types = step
         if what == "lock":
-            self.held.setdefault((window, fields[1]), {})[rank] = fields[2]
+            self.locks.setdefault((window, fields[1]), {})[rank] = fields[2]
         elif what == "unlock":
-            del self.held[window, fields[1]][rank]
+            del self.locks[window, fields[1]][rank]
         elif what == "send":
             other = fields[0]
             self.queues[other].chunks.append([("recv", (rank, self.message_buffer(other)), None, None)])
@@ -196,7 +196,7 @@ class Drawer:
         """Runs the ranks' chunks one step at a time, in an interleaving drawn at random."""
         draw = self.random
         left = {rank: draw.randint(1, 5) for rank in range(self.ranks)}
-        keep = draw.choice([0.3, 0.8, 0.97])
+        stay = draw.choice([0.3, 0.8, 0.97])
         rank = 0
         while True:
             ready = []
@@ -207,18 +207,18 @@ class Drawer:
                     chunk = self.chunk(other)
                     if chunk:
                         queue.chunks.append(chunk)
-                if queue.chunks and self.may_take(other, queue.chunks[0][0]):
+                if queue.chunks and self.may_execute(other, queue.chunks[0][0]):
                     ready.append(other)
             if not ready:
-                assert not any(queue.chunks for queue in self.queues), "nobody can go on"
+                assert not any(queue.chunks for queue in self.queues), "no rank can continue"
                 return
-            if rank not in ready or draw.random() > keep:
+            if rank not in ready or draw.random() > stay:
                 rank = draw.choice(ready)
             queue = self.queues[rank]
             step = queue.chunks[0].pop(0)
             if not queue.chunks[0]:
                 queue.chunks.popleft()
-            self.take(rank, step)
+            self.execute(rank, step)
 
     def change_types(self):
         draw = self.random

@@ -3,7 +3,7 @@ phase's plan assigns to the rank, with occasional deviations."""
 
 import program as p
 
-PLACE = 8
+SLOT_BYTES = 8
 MOST_REQUESTS = 60
 
 
@@ -36,18 +36,18 @@ class Loop:
 
     # --- one iteration ---
 
-    def allows(self, place):
-        what, whose = self.plan[place][:2]
+    def allows(self, slot):
+        what, owner = self.plan[slot][:2]
         if self.kind in p.PUTS:
-            return what == "own" and whose == self.rank
+            return what == "own" and owner == self.rank
         if self.kind in p.GETS:
-            return (what == "own" and whose == self.rank) or what == "read"
+            return (what == "own" and owner == self.rank) or what == "read"
         return what == "accumulate"
 
-    def draw_place(self, careless):
+    def draw_slot(self, careless):
         """Target and slot, or None if no slot fits."""
-        fits = [(target, place) for target in self.targets for place in range(self.window.size // PLACE)
-                if careless or self.allows((target, place))]
+        fits = [(target, slot) for target in self.targets for slot in range(self.window.size // SLOT_BYTES)
+                if careless or self.allows((target, slot))]
         return self.random.choice(fits) if fits else None
 
     def draw_types(self, plan, room, careless):
@@ -69,7 +69,7 @@ class Loop:
         if self.kind in ("fetch_and_op", "compare_and_swap"):
             count = 1
         elif self.kind in p.PUTS | p.GETS:
-            count = draw.choice([1, max(1, min(most, PLACE // size)), most, draw.randint(1, most)])
+            count = draw.choice([1, max(1, min(most, SLOT_BYTES // size)), most, draw.randint(1, most)])
         else:
             count = draw.choice([1, 1, 1, 1, draw.randint(1, most)])
         return number, p.basic_type(number), count
@@ -93,7 +93,7 @@ class Loop:
         buffers = [self.queue.buffer_for(draw, mistaken and draw.random() < 0.6) for _ in range(3)] \
             if self.buffers is None or mistaken else list(self.buffers)
         if careless and window.is_in_arena() and draw.random() < 0.3:
-            buffers[0] = window.at + PLACE * draw.randrange(window.size // PLACE)
+            buffers[0] = window.at + SLOT_BYTES * draw.randrange(window.size // SLOT_BYTES)
         return buffers
 
     # --- steps ---
@@ -128,12 +128,12 @@ class Loop:
     def turn(self):
         draw, window = self.random, self.window
         careless = draw.random() < self.drawer.careless
-        found = self.draw_place(careless)
+        found = self.draw_slot(careless)
         if found is None:
             return
-        target, place = found
+        target, slot = found
         plan = self.plan[found]
-        room = PLACE * ((window.size // PLACE if careless else plan[4]) - place)
+        room = SLOT_BYTES * ((window.size // SLOT_BYTES if careless else plan[4]) - slot)
         if self.types is None or careless or self.kind not in p.PUTS | p.GETS or self.types[1].extent * self.types[2] > room:
             self.types = self.draw_types(plan, room, careless)
         number, made, count = self.types
@@ -141,8 +141,8 @@ class Loop:
                 if low % p.BASIC_BYTES[made.basic] == 0 and low + count * made.extent <= room]
         if not fits:
             return
-        low = place * PLACE + draw.choice(fits)
-        keys = {(window, target, at // PLACE) for begin, end in made.runs(low, count) for at in range(begin, end)}
+        low = slot * SLOT_BYTES + draw.choice(fits)
+        keys = {(window, target, at // SLOT_BYTES) for begin, end in made.runs(low, count) for at in range(begin, end)}
         if not self.flush_pending(keys):
             return
         buffers, request = self.draw_buffers(careless), self.request()

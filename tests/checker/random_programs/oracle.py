@@ -16,7 +16,7 @@ INFINITE = 1 << 60
 MESSAGE_SITES = {"send": "send_from", "recv": "receive_into"}
 LATE_WORDS = 16  # late words that a window records at most
 # completing calls that may wait: their turn ends when they start (steps.c)
-LETS_GO = {"fence", "complete"}
+PUBLISHES = {"fence", "complete"}
 COMPLETIONS = {"flush", "flush_all", "flush_local", "flush_local_all", "unlock", "unlock_all", "fence", "complete"}
 # rules that report a conflict whose first origin seems to have mistaken a call for a flush
 MISTAKES = {"E17", "E18", "E19"}
@@ -27,7 +27,7 @@ class Access:
     """An access to a target, or to an origin buffer (local is then true)."""
     step: p.Step
     kind: str        # put, get, accumulate, load, store
-    places: frozenset
+    byte_ids: frozenset
     done: float      # the line that completes it
     op: int = None
     basic: int = None
@@ -66,7 +66,7 @@ class Oracle:
         self.until = {}  # line -> the line before which its turn ends
         coming = {}
         for step in reversed(self.steps):
-            self.until[step.line] = coming.get(step.rank, INFINITE) if step.what in LETS_GO else step.line
+            self.until[step.line] = coming.get(step.rank, INFINITE) if step.what in PUBLISHES else step.line
             coming[step.rank] = step.line
         self.least = self.knowledge(self.edges(most=False))
         prompt = all(program.is_prompt(step.window) for step in self.steps if step.what == "window")
@@ -120,18 +120,18 @@ class Oracle:
             pending[rank] = left
 
     @staticmethod
-    def counting(places, windows):
+    def window_part(byte_ids, windows):
         """For a buffer partly in window memory, the part in window memory."""
-        inside = frozenset(place for place in places
-                           if any(window.is_in_arena() and window.at <= place[2] < window.at + window.size for window in windows))
-        return inside or places
+        inside = frozenset(byte_id for byte_id in byte_ids
+                           if any(window.is_in_arena() and window.at <= byte_id[2] < window.at + window.size for window in windows))
+        return inside or byte_ids
 
     def add_operation(self, step, pending, opening, windows):
         kind_number, _, _, target, disp, count, _, op, origin, result, compare, request, origin_count, _ = step.fields
         kind, window, site = p.KINDS[kind_number], step.window, site_of(step)
         at = disp * window.unit
         general = "put" if kind in p.PUTS else "get" if kind in p.GETS else "accumulate"
-        access = Access(step, general, frozenset(window.place(target, byte) for low, high in step.type.runs(at, count)
+        access = Access(step, general, frozenset(window.byte_id(target, byte) for low, high in step.type.runs(at, count)
                                                  for byte in range(low, high)), INFINITE, site=site, opening=opening)
         if general == "accumulate":
             access.basic = step.type.basic
@@ -144,8 +144,8 @@ class Oracle:
                                              (compare, False, 1, step.type), (result, True, count, step.type)):
             if address < 0:
                 continue
-            places = self.counting(in_arena(step.rank, made.runs(address, items)), windows)
-            buffer = Access(step, "store" if writes else "load", places, INFINITE, site=site, local=True, opening=opening)
+            byte_ids = self.window_part(in_arena(step.rank, made.runs(address, items)), windows)
+            buffer = Access(step, "store" if writes else "load", byte_ids, INFINITE, site=site, local=True, opening=opening)
             self.buffers.append(buffer)
             pending.append((window, target, request, buffer, True))
 
@@ -179,7 +179,7 @@ class Oracle:
     def active_edges(self):
         """Posts to starts and completes to waits: the n-th of each pair match."""
         found = []
-        given, taken = collections.defaultdict(list), collections.Counter()
+        opened_by, consumed = collections.defaultdict(list), collections.Counter()
         started, posted = {}, {}
         later = []
         for step in self.steps:
@@ -187,18 +187,18 @@ class Oracle:
             if step.what == "post":
                 posted[key] = mask_ranks(step.fields[1])
                 for origin in posted[key]:
-                    given["post", step.window, step.rank, origin].append(step.line)
+                    opened_by["post", step.window, step.rank, origin].append(step.line)
             elif step.what == "start":
                 started[key] = mask_ranks(step.fields[1])
                 later.extend((("post", step.window, target, step.rank), step.line) for target in started[key])
             elif step.what == "complete":
                 for target in started[key]:
-                    given["complete", step.window, step.rank, target].append(step.line)
+                    opened_by["complete", step.window, step.rank, target].append(step.line)
             elif step.what == "wait_posted":
                 later.extend((("complete", step.window, origin, step.rank), step.line) for origin in posted[key])
         for key, line in later:
-            found.append((given[key][taken[key]], line))
-            taken[key] += 1
+            found.append((opened_by[key][consumed[key]], line))
+            consumed[key] += 1
         return found
 
     def lock_edges(self, found, most):
@@ -239,8 +239,8 @@ class Oracle:
                 size = p.BASIC_BYTES[step.type.basic]
                 takers[step.window, target, None].append(step)
                 for low, high in step.type.runs(at, count):
-                    for place in range(low, high, size):
-                        takers[step.window, target, place].append(step)
+                    for offset in range(low, high, size):
+                        takers[step.window, target, offset].append(step)
         pairs = [(a.line, b.line) for word, taking in takers.items() for b in taking for a in givers.get(word, ())
                  if a.rank != b.rank]
         if most:
@@ -277,10 +277,10 @@ class Oracle:
         """For each line, the lines that happen before its operations, as a bit set. Order that a
         line acquires holds only after the line."""
         first, count = self.first, len(self.steps)
-        taken = collections.defaultdict(list)
+        consumed = collections.defaultdict(list)
         for giver, taker in edges:
-            taken[taker - first].append(giver - first)
-        before, behind = [0] * count, [0] * count
+            consumed[taker - first].append(giver - first)
+        before, after_line = [0] * count, [0] * count
         changed = True
         while changed:
             changed = False
@@ -288,13 +288,13 @@ class Oracle:
             for number, step in enumerate(self.steps):
                 known = before[number] | 1 << number
                 if step.rank in last:
-                    known |= behind[last[step.rank]]
-                after = behind[number] | known
-                for giver in taken[number]:
+                    known |= after_line[last[step.rank]]
+                after = after_line[number] | known
+                for giver in consumed[number]:
                     after |= before[giver]
-                if known != before[number] or after != behind[number]:
+                if known != before[number] or after != after_line[number]:
                     changed = True
-                before[number], behind[number] = known, after
+                before[number], after_line[number] = known, after
                 last[step.rank] = number
         return before
 

@@ -1,5 +1,5 @@
-"""A generated program: its steps, one per line of a table. Each step belongs to one rank. generate.py
-generates programs; oracle.py computes their errors."""
+"""A generated program: its steps, one per line of a table. Each step belongs to one rank.
+generate.py generates programs; oracle.py computes their errors."""
 
 import dataclasses
 
@@ -67,7 +67,7 @@ class Window:
     def is_in_arena(self):
         return self.kind in (IN_ARENA, DYNAMIC)
 
-    def place(self, target, offset):
+    def byte_id(self, target, offset):
         """Identity of a byte, the same through all windows that share it."""
         return (target, "arena", self.at + offset) if self.is_in_arena() else (target, (self.number, self.making), offset)
 

@@ -31,7 +31,7 @@ ARENAS_AT = 1024  # steps.c
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="Compare what oriel check finds in drawn programs with what is wrong with them.")
+    parser = argparse.ArgumentParser(description="Compares the findings of oriel check in random programs with their errors.")
     parser.add_argument("--build", required=True, type=os.path.abspath)
     parser.add_argument("--host", required=True, choices=["mpich", "openmpi"])
     parser.add_argument("--program", required=True, help="steps, built for the host")
@@ -39,8 +39,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of the first program; the next has the next")
     parser.add_argument("--programs", type=int, default=20, help="in one job")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--node-size", type=int, default=0, help="every so many ranks believe to be a machine of their own")
-    parser.add_argument("--threads", type=int, default=0, help="so many threads take turns, of a program that asks for them")
+    parser.add_argument("--node-size", type=int, default=0, help="treat every N consecutive ranks as a separate node")
+    parser.add_argument("--threads", type=int, default=0, help="the number of threads per rank; they alternate")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one job")
     parser.add_argument("--show", action="store_true", help="the steps of each program that fails")
     parser.add_argument("--keep", help="a folder for the last job's table and findings")
@@ -57,9 +57,9 @@ def run_job(args, ranks, table, folder):
         file.write(bytes(4096))
     if os.path.exists(found):
         os.remove(found)
-    machines = ["--node-size", str(args.node_size)] if args.node_size else []
+    node_options = ["--node-size", str(args.node_size)] if args.node_size else []
     threads = [str(args.threads)] if args.threads else []
-    job = subprocess.run([LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
+    job = subprocess.run([LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *node_options, "--timeout",
                           str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", found,
                           args.program, steps, turns, *threads], capture_output=True, text=True, errors="replace", check=False)
     with open(turns, "rb") as file:
@@ -94,8 +94,8 @@ class Judge:
         self.all = self.oracle.accesses + self.oracle.buffers
         self.at = collections.defaultdict(list)  # accesses by byte
         for access in self.all:
-            for place in access.places:
-                self.at[place].append(access)
+            for byte_id in access.byte_ids:
+                self.at[byte_id].append(access)
         self.made_names()
         self.find_conflicts()
 
@@ -115,14 +115,14 @@ class Judge:
                                     if rank == step.rank and (step.rank, number) in now}
         self.windows_named = names
 
-    def names_of(self, access, place):
+    def names_of(self, access, byte_id):
         """The windows of a byte under which the access may be reported."""
         return [name for name, window in self.windows_named[access.line].items()
-                if (access.local or window == access.step.window) and self.offset_in(window, place) is not None]
+                if (access.local or window == access.step.window) and self.offset_in(window, byte_id) is not None]
 
     @staticmethod
-    def offset_in(window, place):
-        target, memory, at = place
+    def offset_in(window, byte_id):
+        target, memory, at = byte_id
         if memory == "arena" and window.is_in_arena() and window.at <= at < window.at + window.size:
             return at - window.at
         return at if memory == (window.number, window.making) else None
@@ -132,17 +132,17 @@ class Judge:
         pairs that the most order leaves unordered."""
         self.open, self.sure = {}, {}
         self.by_sites = collections.defaultdict(list)
-        for place, touching in self.at.items():
+        for byte_id, touching in self.at.items():
             for i, a in enumerate(touching):
                 for b in touching[i + 1:]:
                     key = (id(a), id(b))
                     if key in self.open:
-                        self.open[key][2].add(place)
+                        self.open[key][2].add(byte_id)
                         continue
                     if (a.local and b.local and a.rank != b.rank) or not o.conflicts(a, b) or \
                             not self.oracle.is_unordered(self.oracle.least, a, b):
                         continue
-                    self.open[key] = (a, b, {place})
+                    self.open[key] = (a, b, {byte_id})
                     self.by_sites[tuple(sorted((a.site, b.site)))].append(key)
                     if self.oracle.is_unordered(self.oracle.most, a, b):
                         self.sure[key] = self.open[key]
@@ -155,15 +155,15 @@ class Judge:
         if earlier is None:
             return False
         for key in self.by_sites.get(tuple(sorted((later["function"] or "?", earlier["function"] or "?"))), ()):
-            a, b, places = self.open[key]
+            a, b, byte_ids = self.open[key]
             for first, second in ((a, b), (b, a)):
                 if (second.site, second.rank) == (later["function"], later["rank"]) and \
                         (first.site, first.rank) == (earlier["function"], earlier["rank"]) and \
-                        self.is_told_as(finding, first, second, places):
+                        self.is_reported_as(finding, first, second, byte_ids):
                     return True
         return False
 
-    def is_told_as(self, finding, first, second, places):
+    def is_reported_as(self, finding, first, second, byte_ids):
         opening = finding["opening"]
         if finding["rule"] not in o.rules(first, second) | o.MISTAKES:
             return False
@@ -175,46 +175,46 @@ class Judge:
             if name != finding["window"] or not (second.local or window == second.step.window):
                 continue
             start = self.arenas[finding["target"]] + window.at if window.kind == p.DYNAMIC else 0
-            if window.place(finding["target"], finding["offset"] - start) in places:
+            if window.byte_id(finding["target"], finding["offset"] - start) in byte_ids:
                 return True
         return False
 
     # --- every conflict has a finding ---
 
-    def behind(self, access, place):
+    def representatives(self, access, byte_id):
         """The access and those that represent it at this byte."""
         found, open_ = [access], [access]
         while open_:
             earlier = open_.pop()
-            for later in self.at[place]:
+            for later in self.at[byte_id]:
                 if later not in found and o.supersedes(later, earlier) and \
                         self.oracle.is_ordered(self.oracle.most, earlier, later):
                     found.append(later)
                     open_.append(later)
         return found
 
-    def is_told(self, a, b, place, told):
+    def is_reported(self, a, b, byte_id, reported):
         """Whether the pair has a finding. Each pair of sites has one finding, by one rule, even
         where several rules apply (an operation and its buffer)."""
-        for x in self.behind(a, place):
-            for y in self.behind(b, place):
+        for x in self.representatives(a, byte_id):
+            for y in self.representatives(b, byte_id):
                 sites = tuple(sorted((x.site, y.site)))
-                names = [*self.names_of(x, place), *self.names_of(y, place)]
+                names = [*self.names_of(x, byte_id), *self.names_of(y, byte_id)]
                 if x.local and y.local:
                     names.append("")
-                if o.conflicts(x, y) and any((name, sites) in told for name in names):
+                if o.conflicts(x, y) and any((name, sites) in reported for name in names):
                     return True
         return False
 
-    def missed(self, told):
-        for a, b, places in self.sure.values():
+    def missed(self, reported):
+        for a, b, byte_ids in self.sure.values():
             sites = tuple(sorted((a.site, b.site)))
-            names = {name for place in places for name in (*self.names_of(a, place), *self.names_of(b, place))}
-            if any((name, sites) in told for name in names):
+            names = {name for byte_id in byte_ids for name in (*self.names_of(a, byte_id), *self.names_of(b, byte_id))}
+            if any((name, sites) in reported for name in names):
                 continue
-            for place in places:
-                if not self.is_told(a, b, place, told):
-                    yield a, b, place
+            for byte_id in byte_ids:
+                if not self.is_reported(a, b, byte_id, reported):
+                    yield a, b, byte_id
                     break
 
 
@@ -225,17 +225,17 @@ def words(access):
 def judge_job(programs, status, text, report, arenas):
     """The errors of a job, as lines, and the number of conflicting pairs."""
     if report is None or not report["complete"]:
-        return [f"did not come to its end; status {status}\n{text[-3000:]}"], 0
+        return [f"did not end normally; status {status}\n{text[-3000:]}"], 0
     complaints = []
     if report["not_looked_at"]:
         complaints.append(f"not looked at: {report['not_looked_at']}")
     if status != (FOUND if report["findings"] else 0):
         complaints.append(f"status {status}\n{text[-3000:]}")
     judges = [Judge(program, index, arenas) for index, program in enumerate(programs)]
-    told = set()
+    reported = set()
     for finding in report["findings"]:
         sites = tuple(sorted(call["function"] or "?" for call in (finding["call"], finding["other"]) if call))
-        told.add((finding["window"] or "", sites))
+        reported.add((finding["window"] or "", sites))
         index = (finding["window"] or "").split(".")[0]
         candidates = [judges[int(index)]] if index.isdigit() else judges
         if not any(judge.explains(finding) for judge in candidates):
@@ -243,9 +243,9 @@ def judge_job(programs, status, text, report, arenas):
             complaints.append(f"{seed}blamed falsely: {json.dumps(finding)}")
     full = len(report["findings"]) >= MOST_FINDINGS or report["findings_lost"]
     for judge in judges:
-        for a, b, place in [] if full else judge.missed(told):
-            complaints.append(f"program seed {judge.program.seed}: not told: {words(a)} and {words(b)}, place {place}, windows "
-                              f"{judge.names_of(a, place)} {judge.names_of(b, place)}")
+        for a, b, byte_id in [] if full else judge.missed(reported):
+            complaints.append(f"program seed {judge.program.seed}: not reported: {words(a)} and {words(b)}, byte {byte_id}, windows "
+                              f"{judge.names_of(a, byte_id)} {judge.names_of(b, byte_id)}")
     return complaints, sum(len(judge.sure) for judge in judges)
 
 

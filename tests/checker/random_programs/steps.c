@@ -1,9 +1,9 @@
 /* Executes generated programs: a table of steps, one per line, of which each rank executes its own
  * in order.  The program runs in turns or freely with random delays. In turns, each line waits for
  * the line before it through memory that the checker does not see, and no order results from it.
- * generate.py writes the tables; run.py starts this program as `steps TABLE TURNS [THREADS]`. TURNS is
- * an empty file for the turns and for the addresses of the ranks' arenas. Each of THREADS threads
- * executes some of its rank's steps, one at a time in table order. */
+ * generate.py writes the tables; run.py starts this program as `steps TABLE TURNS [THREADS]`. TURNS
+ * is an empty file for the turns and for the addresses of the ranks' arenas. Each of THREADS
+ * threads executes some of its rank's steps, one at a time in table order. */
 #define _GNU_SOURCE
 #include "steps.h"
 

@@ -4,7 +4,7 @@
 
 enum { SLOTS = 4 };
 
-/* One call of one function; returns whether it completed the request at the given place. */
+/* One call of one function; returns whether it completed the request in the given slot. */
 static bool turn(int function, MPI_Request requests[SLOTS], int slot, int *code)
 {
     MPI_Status statuses[SLOTS];

@@ -85,7 +85,7 @@ static void attach_wrongly(struct observed_window *observed, struct random *rand
     unsigned char *top = (unsigned char *)UINTPTR_MAX - below(random, 50);
     MPI_Aint size = 60 + below(random, 1000);
     int choice = below(random, 3);
-    fuzz_describe("Win_attach, wrong in way %d", choice);
+    fuzz_describe("Win_attach, invalid in form %d", choice);
     if (choice == 0)
         fuzz_judge((struct verdict){FAULT_SIZE | FAULT_ARG, 0},
                    FUZZ(Win_attach, observed->win, one_in(random, 2) ? at : NULL,

@@ -125,7 +125,7 @@ static void attribute(const struct observed_window *observed, struct random *ran
     CHECK(flag == 0, "an attribute that was not set is there");
     fuzz_judge(good, FUZZ(Win_set_attr, observed->win, keyval, &stored));
     fuzz_judge(good, FUZZ(Win_get_attr, observed->win, keyval, &value, &flag));
-    CHECK(flag == 1 && value == &stored, "an attribute is not what was set");
+    CHECK(flag == 1 && value == &stored, "an attribute has another value than the one set");
     fuzz_judge(good, FUZZ(Win_delete_attr, observed->win, keyval));
     CHECK(deleted == 1, "the delete callback ran %d times", deleted);
     fuzz_judge(good, FUZZ(Win_free_keyval, &keyval));
@@ -153,13 +153,13 @@ static void handler(const struct observed_window *observed, struct random *rando
     fuzz_describe("Win_set_name(%d characters)", length);
     fuzz_judge(good, FUZZ(Win_set_name, observed->win, name));
     fuzz_judge(good, FUZZ(Win_get_name, observed->win, got, &got_length));
-    CHECK(strncmp(got, name, MPI_MAX_OBJECT_NAME - 1) == 0, "%.200s: another name came back",
+    CHECK(strncmp(got, name, MPI_MAX_OBJECT_NAME - 1) == 0, "%.200s: another name was returned",
           fuzz_description());
     fuzz_describe("error handlers");
     fuzz_judge(good, FUZZ(Win_create_errhandler, note_error, &own));
     fuzz_judge(good, FUZZ(Win_set_errhandler, observed->win, own));
     fuzz_judge(good, FUZZ(Win_get_errhandler, observed->win, &seen));
-    CHECK(seen == own, "another error handler came back");
+    CHECK(seen == own, "another error handler was returned");
     handled_class = MPI_SUCCESS;
     FUZZ(Win_call_errhandler, observed->win, class);
     CHECK(handled_class == class, "the handler saw class %d, not %d", handled_class, class);

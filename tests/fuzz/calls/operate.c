@@ -283,8 +283,8 @@ static void follow(const struct operation *operation, struct observed_window *ob
     accept(to, to->origin - sides->buffers[b] + sides->expected[b], to->origin, len_bytes);
     if (is_exact(to, len_bytes) && is_exact(target, len_bytes)) {
         random_type_gather(&to->type->map, len_bytes, to->origin, now);
-        CHECK(memcmp(old, now, (size_t)len_bytes) == 0, "%.250s: other bytes came than were there",
-              fuzz_description());
+        CHECK(memcmp(old, now, (size_t)len_bytes) == 0,
+              "%.250s: the returned bytes differ from the target's", fuzz_description());
     }
 }
 

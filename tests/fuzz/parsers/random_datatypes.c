@@ -1,4 +1,5 @@
-/* Generates datatypes (random_datatypes.h).  Extents are random, too, as if every type were resized. */
+/* Generates datatypes (random_datatypes.h).  Extents are random, too, as if every type were
+ * resized. */
 #include "random_datatypes.h"
 
 #include "host/host.h"

@@ -78,7 +78,7 @@ static void memory_of_another_user_is_not_opened(void **state)
     int reason = 0;
     (void)state;
     if (geteuid() != 0) {
-        print_message("skipped: only root can give a file away\n");
+        print_message("skipped: only root can change a file's owner\n");
         skip();
     }
     int fd = memfd_create("some", MFD_CLOEXEC);
@@ -99,7 +99,7 @@ static void missing_files_have_a_reason(void **state)
     assert_int_equal(errno, 0);
 }
 
-/* The file that was checked is opened, even if the name leads elsewhere by then. */
+/* The file that was checked is opened, even if the name denotes another file by then. */
 static void the_checked_file_is_opened(void **state)
 {
     char path[64], byte = 0;

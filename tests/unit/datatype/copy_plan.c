@@ -105,7 +105,7 @@ static void copy_and_compare(const struct side *to_side, const struct side *from
     assert_true(oriel_copy_is_supported(&to_side->items, &from_side->items));
     assert_true(oriel_copy_items(to + shift, &to_side->items, from, &from_side->items));
     if (memcmp(to, wanted, to_bytes) != 0)
-        fail_msg("%ld bytes went elsewhere", (long)to_side->length);
+        fail_msg("%ld bytes went to other offsets", (long)to_side->length);
     free(wanted);
 }
 
@@ -181,8 +181,8 @@ static void blocks_copy_from_every_second_word(void **state)
     }
 }
 
-/* Blocks of two words anywhere from words at equal distances, one of which may be elsewhere or
- * farther from its neighbour. */
+/* Blocks of two words anywhere from words at equal distances, one of which may have another offset
+ * or distance. */
 static void pairs_of_words_copy_from_equal_distances(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void reserve_holds_the_physical_memory(void **state)
     assert_int_equal(getrlimit(RLIMIT_AS, &space), 0);
     if (space.rlim_cur != RLIM_INFINITY || sysconf(_SC_NPROCESSORS_CONF) > 16 ||
         physical > UINT64_C(1) << 41) {
-        print_message("skipped: the machine is too large, or this process limited\n");
+        print_message("skipped: the node is too large, or this process limited\n");
         skip();
     }
     uint64_t reserve_bytes = reserve_with(0, NULL);

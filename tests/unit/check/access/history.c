@@ -68,7 +68,7 @@ static void check_reported(const struct oriel_conflict *conflict, void *closure)
             model[i].bytes[conflict->offset] &&
             model_conflicts(&model[i], reported->later, reported->bytes))
             return;
-    fail_msg("a conflict with what the model does not have");
+    fail_msg("a conflict that the model does not have");
 }
 
 static size_t draw_extents(struct oriel_access_extent *extents)

@@ -120,7 +120,7 @@ static void lazily_freed_memory_is_unchanged_or_zero(void **state)
     char *memory = map_private(256 * PAGE);
     memset(memory, 7, 256 * PAGE);
     assert_int_equal(madvise(memory, 256 * PAGE, MADV_FREE), 0);
-    memory[5 * PAGE] = 8; /* taken over again */
+    memory[5 * PAGE] = 8; /* promoted again */
     promote(memory, 256 * PAGE, how, &promoted);
     assert_int_equal(memory[5 * PAGE], 8);
     for (uint64_t i = 0; i < 256; i++)

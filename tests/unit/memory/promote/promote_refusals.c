@@ -1,4 +1,4 @@
-/* A refused promotion gives its reason and changes nothing: neither the memory nor the program's
+/* A refused promotion returns its reason and changes nothing: neither the memory nor the program's
  * signals. */
 #include "promote_common.h"
 
@@ -141,7 +141,7 @@ static void *sleep_until_done(void *context)
     while (!atomic_load(&sleeper->done))
         usleep(1000);
     if (sleeper
-            ->blocks_all) { /* signals for this thread must be gone: they would end the process */
+            ->blocks_all) { /* no signal for this thread may remain: they would end the process */
         sigset_t none;
         sigemptyset(&none);
         pthread_sigmask(SIG_SETMASK, &none, NULL);
@@ -350,7 +350,7 @@ static void unused(int number)
     (void)number;
 }
 
-/* Including the one that Oriel had taken before. */
+/* Including the one that Oriel used before. */
 static void program_with_all_real_time_signals_in_use_is_refused(void **state)
 {
     means_of(state);
@@ -370,7 +370,7 @@ static void program_with_all_real_time_signals_in_use_is_refused(void **state)
     munmap(memory, 2 * PAGE);
 }
 
-/* Memory whose demotion fails stays shared, and the next promotion takes it over. */
+/* Memory whose demotion fails stays shared, and the next promotion reuses it. */
 static void memory_that_cannot_be_released_stays_shared(void **state)
 {
     means_of(state);
