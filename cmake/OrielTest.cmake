@@ -46,10 +46,10 @@ set(ORIEL_MODE_copied --env ORIEL_PROMOTE=never)
 set(ORIEL_MODE_cma-never --env ORIEL_PROMOTE=never --env ORIEL_CMA=never)
 set(ORIEL_MODE_denied --deny --env ORIEL_PROMOTE=never)
 set(ORIEL_MODE_denied-promoted --deny --env ORIEL_PROMOTE=always)
-foreach(machines 2 3)
-  set(ORIEL_MODE_net${machines} --net ${machines})
-  set(ORIEL_MODE_net${machines}-cyclic --net ${machines} --map cyclic)
-  set(ORIEL_MODE_net${machines}-plain --net ${machines} --plain)
+foreach(nodes 2 3)
+  set(ORIEL_MODE_net${nodes} --net ${nodes})
+  set(ORIEL_MODE_net${nodes}-cyclic --net ${nodes} --map cyclic)
+  set(ORIEL_MODE_net${nodes}-plain --net ${nodes} --plain)
 endforeach()
 foreach(size 1 2)
   set(ORIEL_MODE_node${size} --node-size ${size})
@@ -74,8 +74,9 @@ elseif(SANITIZE STREQUAL "thread")
   set(ORIEL_TEST_SLOWER 6)
   # UCX's hooks of memory calls run in threads that have ended for the sanitiser, and crash there,
   # on the bare host too. Suppressions match stacks of old accesses, so the history must be long.
-  set(ORIEL_SCRIPT_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7" UCX_MEM_EVENTS=no
-                       TEST_SECONDS=300)
+  set(ORIEL_SCRIPT_ENV
+      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7"
+      UCX_MEM_EVENTS=no TEST_SECONDS=300)
   list(TRANSFORM ORIEL_SCRIPT_ENV PREPEND "--env;" OUTPUT_VARIABLE ORIEL_TEST_ENV)
 endif()
 
@@ -89,10 +90,11 @@ function(oriel_test_register name quick timeout processors)
 endfunction()
 
 function(oriel_test_row)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;TIMEOUT" "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;TIMEOUT"
+                        "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
   if(NOT arg_PROGRAM OR NOT (arg_RANKS OR arg_FULL_RANKS) OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; not understood: "
-                        "${arg_UNPARSED_ARGUMENTS}")
+    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; "
+                        "not understood: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   foreach(list RANKS FULL_RANKS MODES HOSTS)
     # A quoted "2;4" arrives as one word with the semicolon escaped.

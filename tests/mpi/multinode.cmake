@@ -39,11 +39,12 @@ endfunction()
 foreach(area put_get accumulate_order fence pscw lock dynamic)
   oriel_multinode_rows(PROGRAM ${area} QUICK)
 endforeach()
-foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate_refused atomicity derived derived_accumulate requests
-             request_storm progress litmus attributes hints large_forms large_transfers resources memory_returned threads thread_objects
-             thread_epochs object_groups object_handles later_windows freed_communicators host_progress presence children finalise
-             errors_create errors_operate errors_sync errors_dynamic errors_buffers errors_corners errors_forms errors_handlers
-             small_windows limits)
+foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate_refused atomicity
+    derived derived_accumulate requests request_storm progress litmus attributes hints large_forms
+    large_transfers resources memory_returned threads thread_objects thread_epochs object_groups
+    object_handles later_windows freed_communicators host_progress presence children finalise
+    errors_create errors_operate errors_sync errors_dynamic errors_buffers errors_corners
+    errors_forms errors_handlers small_windows limits)
   oriel_multinode_rows(PROGRAM ${area})
 endforeach()
 oriel_test_row(PROGRAM lock_all_cycles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
@@ -63,7 +64,8 @@ oriel_test_row(PROGRAM host_waits FULL_RANKS "4" MODES node2 HOSTS mpich)
 # The user sets one of UCX's two segment sizes; it must not exceed the other one, which Oriel sets.
 oriel_test_row(PROGRAM put_get NAME put_get_small_pieces RANKS "2" MODES net2 ENV UCX_TCP_RX_SEG_SIZE=8k HOSTS openmpi)
 oriel_multinode_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)
-foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse promoted_memory_kinds promoted_dynamic)
+foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse
+    promoted_memory_kinds promoted_dynamic)
   oriel_multinode_rows(PROGRAM ${area} NAME ${area}_always ENV ORIEL_PROMOTE=always)
   oriel_test_row(PROGRAM ${area} NAME ${area}_always FULL_RANKS "4" MODES node2-user TIMEOUT 240 ENV ORIEL_PROMOTE=always)
 endforeach()
@@ -81,6 +83,7 @@ foreach(area create put_get accumulate accumulate_mix atomicity derived dynamic)
   oriel_test_row(PROGRAM ${area} NAME ${area}_by_agent FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never ORIEL_CMA=never TIMEOUT 240)
 endforeach()
 # Over an RDMA device, all ranks in a guest.
-foreach(area put_get accumulate accumulate_order fence pscw lock dynamic requests progress atomicity outstanding outstanding_gets derived)
+foreach(area put_get accumulate accumulate_order fence pscw lock dynamic requests progress atomicity
+    outstanding outstanding_gets derived)
   oriel_test_row(PROGRAM ${area} FULL_RANKS "2;3" MODES rdma TIMEOUT 120)
 endforeach()

@@ -26,17 +26,17 @@ def main():
         user_name = "an_ordinary_user" if user or os.geteuid() != 0 else "root"
         job = job_output.run(args, 2, options=["--timeout", "100", *user, "--env", "ORIEL_PROMOTE=always"])
         if job.returncode == SKIP:
-            print(f"skip vanished_memory_harms_nobody/{user_name}: {job.stdout.strip()}")
+            print(f"skip unmapped_memory_is_harmless/{user_name}: {job.stdout.strip()}")
             continue
         good = job.returncode == 0 and "not ok" not in job.stdout
         failures += not good
-        print(f"{'ok' if good else 'not ok'} vanished_memory_harms_nobody/{user_name}")
+        print(f"{'ok' if good else 'not ok'} unmapped_memory_is_harmless/{user_name}")
         if not good:
             print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
         for name in REPORTED:
             found = re.search(rf"oriel\[\d+\].*\b{name}\b.*unmapped or replaced", job.stdout)
             failures += not found
-            print(f"{'ok' if found else 'not ok'} the_window_whose_memory_vanished_is_named/{name}/{user_name}")
+            print(f"{'ok' if found else 'not ok'} the_window_with_unmapped_memory_is_named/{name}/{user_name}")
     return 1 if failures else 0
 
 

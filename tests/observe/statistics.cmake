@@ -1,6 +1,7 @@
 # Statistics: a program with known figures, and the reports about it.
 oriel_mpi_program(NAME counted SOURCES counted.c)
-set(counted /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_statistics.py" --build "${CMAKE_BINARY_DIR}")
+set(counted /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_statistics.py"
+    --build "${CMAKE_BINARY_DIR}")
 list(GET ORIEL_HOSTS 0 first)
 foreach(host IN LISTS ORIEL_HOSTS)
   set(full FULL) # most of a minute: one host's row is quick

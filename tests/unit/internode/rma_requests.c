@@ -1,6 +1,6 @@
 /* src/internode/origin/rma_requests.c: when an operation of several messages has ended, which side
  * frees a message's request, and how failures are reported. This file simulates the net: answers
- * arrive when a case says so. Run by the test rows. */
+ * arrive when a case delivers them. Run by the test rows. */
 #include "internode/origin/rma_requests.h"
 
 #include <stdlib.h>

@@ -39,7 +39,7 @@ static _Atomic uint64_t *word_of(char *memory, int page, int number)
     return (_Atomic uint64_t *)(memory + (uint64_t)page * PAGE + (uint64_t)number * 64);
 }
 
-/* Increments random pages by a load and a store. The last pages are touched rarely, so many rounds
+/* Increments random pages by a load and a store. The last pages are touched rarely: most rounds
  * find them empty. */
 static void *write_pages(void *context)
 {
