@@ -48,7 +48,7 @@ endif()
 option(COVERAGE "Count which lines are executed, for make coverage (gcc)" OFF)
 if(COVERAGE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
-  add_library(oriel_coverage OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/leave.c")
+  add_library(oriel_coverage OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/write_at_exit.c")
   target_compile_definitions(oriel_coverage PRIVATE _GNU_SOURCE)
   set_target_properties(oriel_coverage PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # Applies to all targets that follow.

@@ -88,9 +88,9 @@ class Tutorial(unittest.TestCase):
         self.environment = environment(PATH=f"{self.path('bin')}:{os.environ['PATH']}", HOME=self.folder, TMPDIR=self.folder,
                                        XDG_RUNTIME_DIR=self.folder)
 
-        told = subprocess.run([*self.prefix, os.path.join(BUILD, "bin", "oriel"), "info", "--json"], env=self.environment,
+        transcript = subprocess.run([*self.prefix, os.path.join(BUILD, "bin", "oriel"), "info", "--json"], env=self.environment,
                               capture_output=True, text=True, check=True)
-        if not all(each["available"] for each in json.loads(told.stdout)["mechanisms"] if each["name"] in ("memfd", "cma")):
+        if not all(each["available"] for each in json.loads(transcript.stdout)["mechanisms"] if each["name"] in ("memfd", "cma")):
             self.skipTest("the kernel refuses what the page shows: copies between processes")
 
     def path(self, name):
@@ -104,12 +104,12 @@ class Tutorial(unittest.TestCase):
         done = subprocess.run([*self.prefix, "/bin/sh", "-c", command], cwd=self.folder, env=self.environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
                               check=False)
-        told = f"$ {command}\n{done.stdout}"
+        transcript = f"$ {command}\n{done.stdout}"
         finds = any(re.match(r"oriel: [A-Z]\d+:", line) for line in wanted)
-        self.assertEqual(done.returncode != 0, finds, told)
+        self.assertEqual(done.returncode != 0, finds, transcript)
         printed = [row_name(line) or essence(line) for line in done.stdout.splitlines()]
         for line in wanted:
-            self.assertIn(row_name(line) or essence(line), printed, told)
+            self.assertIn(row_name(line) or essence(line), printed, transcript)
 
     def test_as_a_reader(self):
         commands = 0

@@ -160,13 +160,13 @@ static void arrive(struct input *input)
 static void serve_ready(uint64_t *next)
 {
     while (oriel_net.ready != NULL) {
-        struct oriel_net_message *held = oriel_net.ready;
-        oriel_net.ready = held->next;
+        struct oriel_net_message *message = oriel_net.ready;
+        oriel_net.ready = message->next;
         if (oriel_net.ready == NULL)
             oriel_net.ready_end = &oriel_net.ready;
-        REQUIRE(held->wire.sequence == next[held->sender->session]++);
-        oriel_net_serve_one(held);
-        oriel_net_free_message(held);
+        REQUIRE(message->wire.sequence == next[message->caller->session]++);
+        oriel_net_serve_one(message);
+        oriel_net_free_message(message);
         for (uint64_t session = 1; session <= CALLERS; session++)
             next[session] =
                 oriel_hash_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;

@@ -22,7 +22,7 @@ static void write_small(void)
     oriel_trace_writer_end(NULL);
 }
 
-static int make_whole(void **state)
+static int make_complete(void **state)
 {
     if (folder_make(state) != 0 || in_process(write_small) != 0)
         return -1;
@@ -61,7 +61,7 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
     return seen;
 }
 
-static void whole_one_has_no_problem(void **state)
+static void complete_trace_has_no_warning(void **state)
 {
     struct oriel_trace_parsed parsed;
     (void)state;
@@ -152,7 +152,7 @@ static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *
         assert_non_null(strstr(parsed.problem, "are invalid and ignored"));                        \
     } while (0)
 
-static void what_cannot_be_is_left_out(void **state)
+static void impossible_events_are_left_out(void **state)
 {
     (void)state;
     EXPECT_ODD(SET_EVENT(target, 4), PUTS - 1);
@@ -304,7 +304,7 @@ static void put_rank(int32_t named, int32_t rank, uint64_t job)
     fclose(file);
 }
 
-static void mixed_runs_are_told_apart(void **state)
+static void mixed_runs_are_distinguished(void **state)
 {
     (void)state;
     put_rank(0, 0, 1);
@@ -339,12 +339,16 @@ static void folders_without_traces(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_whole, folder_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_complete, folder_remove)
     const struct CMUnitTest tests[] = {
-        TEST(whole_one_has_no_problem), TEST(cut_anywhere),
-        TEST(damaged_anywhere),         TEST(what_cannot_be_is_left_out),
-        TEST(other_files_are_refused),  TEST(texts_are_clean),
-        TEST(clocks_are_aligned),       TEST(mixed_runs_are_told_apart),
+        TEST(complete_trace_has_no_warning),
+        TEST(cut_anywhere),
+        TEST(damaged_anywhere),
+        TEST(impossible_events_are_left_out),
+        TEST(other_files_are_refused),
+        TEST(texts_are_clean),
+        TEST(clocks_are_aligned),
+        TEST(mixed_runs_are_distinguished),
         TEST(folders_without_traces),
     };
 #undef TEST

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "far_layouts.h"
-#include "far_wire.h"
+#include "random_layouts.h"
+#include "internode_wire.h"
 
 /* count runs of `each` doubles. */
 static struct oriel_type vector_of(uint64_t count, uint64_t each, int64_t stride_bytes)
@@ -86,7 +86,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
 }
 
 /* One request, and no message that a flush would have to confirm. So with its flush it needs one
- * round trip, like a get (tests/protocol/internode_counts.c). */
+ * round trip, like a get (tests/protocol/internode_message_counts.c). */
 static void expect_one_question(enum oriel_status status, enum oriel_internode_kind kind)
 {
     assert_int_equal(status, ORIEL_OK);
@@ -96,7 +96,7 @@ static void expect_one_question(enum oriel_status status, enum oriel_internode_k
     wire.messages = wire.answers = 0;
 }
 
-static void what_returns_is_one_question(void **state)
+static void returning_operations_are_one_request(void **state)
 {
     (void)state;
     static double here[512], got[512];
@@ -161,7 +161,7 @@ static void expect_refusal(const struct oriel_internode_head *head, const void *
     assert_int_equal(wire.failure, status);
 }
 
-static void what_leaves_the_window_is_refused(void **state)
+static void operations_outside_the_window_are_refused(void **state)
 {
     (void)state;
     const char bytes[64] = {0};
@@ -200,7 +200,7 @@ static void what_leaves_the_window_is_refused(void **state)
     wire_close();
 }
 
-static void what_is_not_attached_is_refused_but_may_lie_in_holes(void **state)
+static void unattached_memory_is_refused_but_may_be_in_holes(void **state)
 {
     (void)state;
     wire_open(ORIEL_PLACEMENT_REGIONS);
@@ -309,10 +309,10 @@ static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_by
 {
     static const uint64_t words[] = {
         0, 1, 8, UINT64_C(1) << 31, UINT64_C(1) << 62, INT64_MAX, UINT64_MAX, UINT64_C(1) << 63};
-    uint64_t places = len_bytes < 256 ? len_bytes : 256;
+    uint64_t choices = len_bytes < 256 ? len_bytes : 256;
     for (uint64_t i = 1 + below(3); i > 0; i--) {
-        char *bytes = below(2) || places < 8 ? (char *)head + 8 : data;
-        uint64_t room = bytes == data ? places : sizeof *head - 8;
+        char *bytes = below(2) || choices < 8 ? (char *)head + 8 : data;
+        uint64_t room = bytes == data ? choices : sizeof *head - 8;
         uint64_t word = words[below(8)];
         uint64_t len = below(2) ? 8 : 4;
         if (below(2))
@@ -323,7 +323,7 @@ static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_by
     if (head->kind < ORIEL_INTERNODE_PUT || head->kind > ORIEL_INTERNODE_SWAP)
         head->kind = ORIEL_INTERNODE_PUT + (uint32_t)below(4);
     if (below(20) == 0)
-        drawn_noise(data, len_bytes);
+        random_bytes_fill(data, len_bytes);
 }
 
 /* Random bytes: the sanitizers detect reads, the guards stores. */
@@ -333,19 +333,19 @@ static void spoilt_messages_harm_nothing(void **state)
     char *guards = malloc(2 * WIRE_GUARD_BYTES);
     assert_non_null(guards);
     for (int round = 0; round < 300; round++) {
-        struct drawn there;
-        struct drawn here;
-        wire_open(round % 3 == 0   ? ORIEL_PLACEMENT_REGIONS
-                  : round % 3 == 1 ? ORIEL_PLACEMENT_COPY
-                                   : ORIEL_PLACEMENT_DIRECT);
-        drawn_noise(wire.memory, WIRE_ALL_BYTES / 64);
-        drawn_noise(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
+        struct random_layout there;
+        struct random_layout here;
+        wire_open(round % 3 == 0   ? ORIEL_MECHANISM_REGIONS
+                  : round % 3 == 1 ? ORIEL_MECHANISM_COPY
+                                   : ORIEL_MECHANISM_DIRECT);
+        random_bytes_fill(wire.memory, WIRE_ALL_BYTES / 64);
+        random_bytes_fill(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         memcpy(guards, wire.memory, WIRE_GUARD_BYTES);
         memcpy(guards + WIRE_GUARD_BYTES, wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES,
                WIRE_GUARD_BYTES);
         const enum oriel_kind kind = (enum oriel_kind)below(ORIEL_KIND_COUNT);
-        drawn_make_within(&there, kind, 30, WIRE_WINDOW_BYTES);
-        drawn_dense(&here, kind, there.elements);
+        random_layout_make_within(&there, kind, 30, WIRE_WINDOW_BYTES);
+        random_layout_dense(&here, kind, there.elements);
         const uint64_t base = wire.here.flavour == ORIEL_FLAVOUR_DYNAMIC ? wire.attached_from : 0;
         const struct oriel_span target = {
             1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}};
@@ -375,8 +375,8 @@ static void spoilt_messages_harm_nothing(void **state)
         assert_memory_equal(guards + WIRE_GUARD_BYTES,
                             wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         free(buffer.here);
-        drawn_free(&here);
-        drawn_free(&there);
+        random_layout_free(&here);
+        random_layout_free(&there);
         wire_close();
     }
     free(guards);
@@ -454,17 +454,18 @@ void oriel_internode_peers_close(struct oriel_window *window)
 }
 
 /* As internode/target/am_dispatch.c: rank 0 requests or releases a lock. */
-static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind, bool rides)
+static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind,
+                       bool has_lazy_lock)
 {
     const struct oriel_net_requester asker = {{0}};
     const struct oriel_internode_head head = {
-        .kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = rides};
+        .kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = has_lazy_lock};
     const struct oriel_net_received message = {&head, sizeof head, NULL, 0};
     if (!oriel_internode_defers(window, &asker, &head, &message, true, NULL))
         oriel_internode_serve(window, &asker, &head);
 }
 
-static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state)
+static void a_deferred_unlock_of_a_rank_with_two_locks_is_answered_once(void **state)
 {
     static struct oriel_control control;
     static struct oriel_common common;
@@ -502,14 +503,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_vector_is_one_message_with_one_batch),
         cmocka_unit_test(blocks_are_one_message_with_two_numbers_each),
-        cmocka_unit_test(what_returns_is_one_question),
+        cmocka_unit_test(returning_operations_are_one_request),
         cmocka_unit_test(dense_sides_are_sent_as_they_lie_without_places),
-        cmocka_unit_test(what_leaves_the_window_is_refused),
-        cmocka_unit_test(what_is_not_attached_is_refused_but_may_lie_in_holes),
+        cmocka_unit_test(operations_outside_the_window_are_refused),
+        cmocka_unit_test(unattached_memory_is_refused_but_may_be_in_holes),
         cmocka_unit_test(wrong_messages_are_refused),
         cmocka_unit_test(lengths_that_overflow_together_are_refused),
         cmocka_unit_test(spoilt_messages_harm_nothing),
-        cmocka_unit_test(a_kept_unlock_of_a_rank_with_two_locks_is_answered_once),
+        cmocka_unit_test(a_deferred_unlock_of_a_rank_with_two_locks_is_answered_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void ask_half(int rank)
     team_step(DONE);
 }
 
-static void half_a_question_keeps_nobody_from_an_answer(void **state)
+static void half_a_question_delays_no_other_answer(void **state)
 {
     (void)state;
     team_run(2, BOARD, 0, ask_half);
@@ -300,7 +300,7 @@ static void server_that_has_died_is_given_up(void **state)
     team_run(2, BOARD, 1u << SERVER, ask_dead);
 }
 
-static void ask_what_does_not_hold(int rank)
+static void ask_with_wrong_values(int rank)
 {
     const size_t clock_bytes = (size_t)team->n * sizeof(oriel_tick);
     const size_t access_bytes = sizeof(struct oriel_access) + clock_bytes;
@@ -347,10 +347,10 @@ static void ask_what_does_not_hold(int rank)
 static void questions_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, ask_what_does_not_hold);
+    team_run(2, BOARD, 0, ask_with_wrong_values);
 }
 
-static void add_what_does_not_hold(int rank)
+static void add_with_wrong_values(int rank)
 {
     const struct oriel_access right = {.kind = ORIEL_ACCESS_PUT};
     const struct oriel_access wrong[] = {
@@ -377,7 +377,7 @@ static void add_what_does_not_hold(int rank)
 }
 
 /* A report is accepted only for an existing rank, in one of two states, with a terminated name. */
-static void report_what_does_not_hold(int rank)
+static void report_with_wrong_values(int rank)
 {
     struct oriel_wait_report right = {.rank = team->n - 1, .state = ORIEL_DEADLOCK_SET_WAITS};
     struct oriel_wait_report wrong[5] = {right, right, right, right, right};
@@ -396,11 +396,11 @@ static void report_what_does_not_hold(int rank)
 static void reports_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, report_what_does_not_hold);
+    team_run(2, BOARD, 0, report_with_wrong_values);
 }
 
 /* A collective call's report is as long as its members require, and those are existing ranks. */
-static void gather_what_does_not_hold(int rank)
+static void gather_with_wrong_values(int rank)
 {
     size_t room = oriel_collective_progress_bytes(team->n + 1, true);
     size_t right = oriel_collective_progress_bytes(team->n, true);
@@ -441,13 +441,13 @@ static void gather_what_does_not_hold(int rank)
 static void progress_that_is_inconsistent_is_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, gather_what_does_not_hold);
+    team_run(2, BOARD, 0, gather_with_wrong_values);
 }
 
 static void accesses_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, add_what_does_not_hold);
+    team_run(2, BOARD, 0, add_with_wrong_values);
 }
 
 static void close_while_another_works(int rank)
@@ -463,7 +463,7 @@ static void close_while_another_works(int rank)
     EXPECT(oriel_history_make(0) == part); /* its memory is free */
 }
 
-static void closed_part_stays_until_who_works_on_it_has_left(void **state)
+static void closed_part_stays_until_its_users_have_left(void **state)
 {
     (void)state;
     team_run(1, BOARD, 0, close_while_another_works);
@@ -490,7 +490,7 @@ static int silent_listener(struct oriel_check_remote_address *address)
     return listener;
 }
 
-static void who_gets_many_signals_gives_a_silent_server_up(void **state)
+static void a_silent_server_is_given_up_despite_signals(void **state)
 {
     (void)state;
     struct oriel_check_remote_address address;
@@ -501,7 +501,7 @@ static void who_gets_many_signals_gives_a_silent_server_up(void **state)
     close(listener);
 }
 
-static void who_gets_many_signals_gives_a_silent_connection_up(void **state)
+static void a_silent_connection_is_given_up_despite_signals(void **state)
 {
     (void)state;
     static char much[1 << 20];
@@ -527,16 +527,16 @@ int main(void)
         cmocka_unit_test(questions_that_do_not_hold_are_refused),
         cmocka_unit_test(accesses_that_do_not_hold_are_refused),
         cmocka_unit_test(reports_that_do_not_hold_are_refused),
-        cmocka_unit_test(progress_that_is_inconsistent_is_refused),
-        cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
-        cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
+        cmocka_unit_test(gatherings_that_do_not_hold_are_refused),
+        cmocka_unit_test(closed_part_stays_until_its_users_have_left),
+        cmocka_unit_test(half_a_question_delays_no_other_answer),
         cmocka_unit_test(strangers_are_refused_and_not_missed),
         cmocka_unit_test(server_without_descriptors_waits_for_some),
         cmocka_unit_test(length_that_wraps_is_refused),
         cmocka_unit_test(server_that_has_stopped_is_given_up),
         cmocka_unit_test(server_that_has_died_is_given_up),
-        cmocka_unit_test(who_gets_many_signals_gives_a_silent_server_up),
-        cmocka_unit_test(who_gets_many_signals_gives_a_silent_connection_up),
+        cmocka_unit_test(a_silent_server_is_given_up_despite_signals),
+        cmocka_unit_test(a_silent_connection_is_given_up_despite_signals),
     };
     setenv("ORIEL_TIMEOUT", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
