@@ -1,15 +1,15 @@
-/* The environment and spawned programs. The path of the `oriel` command is derived from the
- * library's own path, since both are installed together: <prefix>/lib/oriel/<host>/liboriel.so and
- * <prefix>/bin/oriel. */
+/* The environment and spawned programs. The `oriel` command and this library are installed below
+ * the same prefix. */
 #include "api/spawn_env.h"
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/prefix.h"
 #include "host/confirm.h"
 #include "host/host.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,28 +86,14 @@ bool oriel_spawn_env_has_entered(void)
 /* The path of the `oriel` command, to be freed; NULL if it does not exist. */
 static char *find_command(void)
 {
-    Dl_info library;
-    static const char suffix[] = "/bin/oriel";
-    if (dladdr((void *)(uintptr_t)find_command, &library) == 0)
-        return NULL;
-    char *path = realpath(library.dli_fname, NULL);
+    char prefix[PATH_MAX];
     char *command = NULL;
-    for (int level = 0; path != NULL && level < 4; level++) { /* file, host, oriel, lib */
-        char *slash = strrchr(path, '/');
-        if (slash == NULL)
-            break;
-        *slash = '\0';
-        if (level == 3 && (command = malloc(strlen(path) + sizeof suffix)) != NULL) {
-            strcpy(command, path);
-            strcat(command, suffix);
-        }
-    }
-    free(path);
-    if (command != NULL && access(command, X_OK) != 0) {
-        free(command);
-        command = NULL;
-    }
-    return command;
+    if (!oriel_prefix_find(prefix) || asprintf(&command, "%s/bin/oriel", prefix) < 0)
+        return NULL;
+    if (access(command, X_OK) == 0)
+        return command;
+    free(command);
+    return NULL;
 }
 
 bool oriel_spawn_env_wrap(const char *command, char **argv, struct oriel_spawn *out)
