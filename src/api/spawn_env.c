@@ -64,7 +64,10 @@ static void print_options(void)
     if (atomic_flag_test_and_set(&printed))
         return;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        if (option.is_set)
+        if (option.origin.file != NULL)
+            oriel_note("%s=%s (%s:%u)", option.name, oriel_option_value(&option),
+                       option.origin.file, option.origin.line);
+        else if (option.origin.is_set)
             oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 

@@ -1,6 +1,6 @@
-/* Derives the installation's prefix from the path of the file that holds this code: PREFIX/bin/oriel
- * or PREFIX/lib/oriel/HOST/liboriel.so. The installation may have been moved, or reached through
- * links. */
+/* Derives the installation's prefix from the path of the file that has this code:
+ * PREFIX/bin/oriel or PREFIX/lib/oriel/HOST/liboriel.so. The installation may have been moved, or
+ * reached through links. */
 #include "base/prefix.h"
 
 #include <dlfcn.h>

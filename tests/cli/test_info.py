@@ -27,7 +27,7 @@ class Info(Case):
     def test_json_is_complete(self):
         value, result = info()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(set(value), {"version", "hosts", "mechanisms", "options"})
+        self.assertEqual(set(value), {"version", "hosts", "mechanisms", "settings", "options"})
         self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi"])
         self.assertEqual([mechanism["name"] for mechanism in value["mechanisms"]],
                          ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion", "agent", "network"])

@@ -14,7 +14,7 @@ static char *read_with(const char *name, const char *value, struct oriel_options
     FILE *file = open_memstream(&complaints, &len);
     assert_non_null(file);
     assert_int_equal(setenv(name, value, 1), 0);
-    oriel_options_read(file, out);
+    oriel_options_read(file, NULL, out);
     fclose(file);
     unsetenv(name);
     return complaints;
@@ -39,7 +39,7 @@ static void defaults_apply_without_variables(void **state)
 {
     (void)state;
     struct oriel_options options;
-    oriel_options_read(stderr, &options);
+    oriel_options_read(stderr, NULL, &options);
     assert_false(options.bypass);
     assert_int_equal(options.verbose, 0);
     assert_int_equal(options.cma, ORIEL_CMA_AUTO);
@@ -167,7 +167,7 @@ static void no_complaints_without_a_file(void **state)
     (void)state;
     struct oriel_options options;
     setenv("ORIEL_SPIN", "x", 1);
-    oriel_options_read(NULL, &options);
+    oriel_options_read(NULL, NULL, &options);
     unsetenv("ORIEL_SPIN");
     assert_int_equal(options.spin_ns, 2000);
 }
@@ -181,7 +181,7 @@ static void every_shown_row_is_described(void **state)
 #undef OPTION
     };
     struct oriel_options options;
-    oriel_options_read(stderr, &options);
+    oriel_options_read(stderr, NULL, &options);
     struct oriel_option_description option;
     size_t index = 0;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
@@ -191,7 +191,7 @@ static void every_shown_row_is_described(void **state)
         assert_string_equal(option.name, expected[i]);
         assert_string_equal(oriel_option_value(&option),
                             option.initial); /* nothing is set: the default's text reads back */
-        assert_false(option.is_set);
+        assert_false(option.origin.is_set);
         assert_true(strlen(option.meaning) > 0);
     }
     assert_false(oriel_option_describe(index, &options, &option));
@@ -203,7 +203,7 @@ static struct oriel_option_description describe_with(const char *name, const cha
     struct oriel_options options;
     struct oriel_option_description option;
     setenv(name, value, 1);
-    oriel_options_read(NULL, &options);
+    oriel_options_read(NULL, NULL, &options);
     size_t index = 0;
     bool there = false;
     do
@@ -219,17 +219,17 @@ static void described_values_are_those_in_effect(void **state)
     (void)state;
     struct oriel_option_description option = describe_with("ORIEL_RESERVE", "65536K");
     assert_string_equal(oriel_option_value(&option), "64M");
-    assert_true(option.is_set);
+    assert_true(option.origin.is_set);
     option = describe_with("ORIEL_RESERVE", "1025");
     assert_string_equal(oriel_option_value(&option), "1025");
     option = describe_with("ORIEL_CMA", "never");
     assert_string_equal(oriel_option_value(&option), "never");
     option = describe_with("ORIEL_SPIN", "x");
     assert_string_equal(oriel_option_value(&option), "2000");
-    assert_false(option.is_set);
+    assert_false(option.origin.is_set);
     option = describe_with("ORIEL_TIMEOUT", "0");
     assert_string_equal(oriel_option_value(&option), "30");
-    assert_false(option.is_set);
+    assert_false(option.origin.is_set);
 }
 
 static void described_texts_are_whole(void **state)
@@ -239,7 +239,7 @@ static void described_texts_are_whole(void **state)
     memset(text, 'x', sizeof text - 1);
     struct oriel_option_description option = describe_with("ORIEL_TRACE", text);
     assert_string_equal(oriel_option_value(&option), text);
-    assert_true(option.is_set);
+    assert_true(option.origin.is_set);
     free((char *)oriel_option_value(&option)); /* the options' own copy */
 }
 
