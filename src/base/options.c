@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
+#include "base/similar.h"
 #include "oriel/oriel.h"
 
 enum option_kind { KIND_bool, KIND_int, KIND_count, KIND_size, KIND_choice, KIND_string };
@@ -42,7 +44,9 @@ static const struct option_row rows[] = {
 #undef OPTION
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0] };
+static const char prefix[] = "ORIEL_";
+
+enum { ROWS = sizeof rows / sizeof rows[0], PREFIX_LEN = sizeof prefix - 1 };
 
 /* Parses a whole decimal number of 0 or more; *end is the first character after it. */
 static bool number_parse(const char *text, uint64_t *out, const char **end)
@@ -179,10 +183,20 @@ void oriel_options_read(FILE *complaints, struct oriel_options *out)
 static struct oriel_options process_options;
 static pthread_once_t process_options_once = PTHREAD_ONCE_INIT;
 
+static bool is_second_copy;
+
+void oriel_options_leave_complaints(void)
+{
+    is_second_copy = true;
+}
+
+/* The ranks of a job have the same environment: the first one alone complains about it. */
 static void process_options_read(void)
 {
-    oriel_options_read(stderr, &process_options);
-    oriel_options_warn_unknown(stderr);
+    bool complains = !is_second_copy && oriel_job_rank() <= 0;
+    oriel_options_read(complains ? stderr : NULL, &process_options);
+    if (complains)
+        oriel_options_warn_unknown(stderr);
 }
 
 const struct oriel_options *oriel_options(void)
@@ -206,15 +220,35 @@ static bool name_is_known(const char *name, size_t len_bytes)
     return false;
 }
 
+/* The shown option whose name is most similar, compared after ORIEL_; NULL if none is. */
+static const char *name_similar(const char *name, size_t len_bytes)
+{
+    struct oriel_similar similar;
+    oriel_similar_start(&similar, name + PREFIX_LEN, len_bytes - PREFIX_LEN);
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].shown) {
+            oriel_similar_offer(&similar, rows[i].name + PREFIX_LEN);
+        }
+    }
+    return similar.found == NULL ? NULL : similar.found - PREFIX_LEN;
+}
+
+static void unknown_name_print(FILE *out, const char *name, size_t len_bytes)
+{
+    const char *similar = name_similar(name, len_bytes);
+    fprintf(out, "oriel: %.*s is not an option of Oriel %s and is ignored%s%s%s\n", (int)len_bytes,
+            name, ORIEL_VERSION, similar == NULL ? "" : "; did you mean ",
+            similar == NULL ? "" : similar, similar == NULL ? "" : "?");
+}
+
 int oriel_options_warn_unknown(FILE *out)
 {
     extern char **environ;
     int unknown = 0;
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         size_t len = strcspn(*entry, "=");
-        if (strncmp(*entry, "ORIEL_", 6) == 0 && !name_is_known(*entry, len)) {
-            fprintf(out, "oriel: %.*s is not an option of Oriel %s and is ignored\n", (int)len,
-                    *entry, ORIEL_VERSION);
+        if (strncmp(*entry, prefix, PREFIX_LEN) == 0 && !name_is_known(*entry, len)) {
+            unknown_name_print(out, *entry, len);
             unknown++;
         }
     }

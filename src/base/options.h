@@ -29,9 +29,13 @@ struct oriel_options {
 #undef OPTION
 };
 
-/* The options of this process. Malformed values and unknown variables are reported once on
- * stderr. */
+/* The options of this process. The first rank of a job reports malformed values and unknown
+ * variables once on stderr. */
 const struct oriel_options *oriel_options(void);
+
+/* Called as the checker is loaded: its copy of the options complains about nothing, because the
+ * library's does. */
+void oriel_options_leave_complaints(void);
 
 /* ORIEL_TIMEOUT in nanoseconds. */
 uint64_t oriel_timeout_ns(void);
@@ -40,8 +44,8 @@ uint64_t oriel_timeout_ns(void);
  * line to complaints, unless that is NULL. Strings in *out are copies that are never freed. */
 void oriel_options_read(FILE *complaints, struct oriel_options *out);
 
-/* Prints one line for each environment variable that begins with ORIEL_ and is not an option.
- * Returns the number of lines. */
+/* Prints one line for each environment variable that begins with ORIEL_ and is not an option, with
+ * the option whose name is similar. Returns the number of lines. */
 int oriel_options_warn_unknown(FILE *out);
 
 /* One option, for a listing. The texts are constant; oriel_option_value returns the value in
