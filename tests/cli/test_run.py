@@ -467,6 +467,32 @@ class Order(RunCase):
         self.assertEqual(start(ORIEL, "run", "--", self.app, "--stats", ORIEL_BYPASS="1").stderr, "")
 
 
+class Slurm(RunCase):
+    """Tasks that cannot connect to Slurm's PMI: each is a job of one rank."""
+
+    TASKS = {"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"}
+    LINE = ("Slurm has 4 tasks, but MPI_COMM_WORLD has 1 rank: start the program with srun --mpi=pmi2 or --mpi=pmix "
+            "(srun --mpi=list shows what Slurm has), or with mpiexec\n")
+
+    def test_singletons_are_warned_about_once(self):
+        for host in HOSTS:
+            for changes, told in (({**self.TASKS, "SLURM_PROCID": "0"}, 1), ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, 1),
+                                  ({**self.TASKS, "SLURM_PROCID": "1"}, 0),
+                                  ({**self.TASKS, "SLURM_PROCID": "0", "ORIEL_BYPASS": "1"}, 0),
+                                  # a shell of salloc; a step of one task
+                                  (self.TASKS, 0), ({"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, 0)):
+                result = start(ORIEL, "run", program(host, "one_put"), **changes)
+                self.assertEqual((result.returncode, result.stderr.count(self.LINE)), (0, told), f"{host} {changes} {result.stderr}")
+
+    def test_hosts_own_launcher_in_a_task_is_intended(self):
+        for host in HOSTS:
+            for ranks in ("1", "2"):
+                job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, program(host, "one_put"), SLURM_PROCID="0",
+                            **self.TASKS)
+                self.assertEqual(job.returncode, 0, job.stderr)
+                self.assertNotIn("Slurm", job.stderr)
+
+
 class Preload(RunCase):
     def setUp(self):
         super().setUp()
