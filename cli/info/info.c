@@ -3,7 +3,6 @@
  * needs no launcher and no privileges. */
 #include "cli/cli.h"
 
-#include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "cli/arguments.h"
 #include "cli/info/installed.h"
 #include "cli/json.h"
 #include "cli/trace_text.h"
@@ -223,7 +223,7 @@ int oriel_command_info(int argc, char **argv)
                "all options.",
     };
     bool as_json = false;
-    argp_parse(&argp, argc, argv, 0, NULL, &as_json);
+    oriel_arguments_parse(&argp, argc, argv, false, &as_json);
 
     json_t *info =
         oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts",

@@ -7,17 +7,16 @@
  * the reverse order. A value that no parser accepts sets nothing. */
 #include "base/options.h"
 
-#include "base/job.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
+#include "base/similar.h"
 #include "oriel/oriel.h"
 
 enum option_kind { KIND_bool, KIND_int, KIND_count, KIND_size, KIND_choice, KIND_string };
@@ -50,9 +49,14 @@ static const struct option_row rows[] = {
 #undef OPTION
 };
 
+static const char prefix[] = "ORIEL_";
+
 enum {
     ROWS = ORIEL_OPTIONS,
-    VALUE_BYTES = 32,      /* of a value that is no string */
+    PREFIX_LEN = sizeof prefix - 1,
+    VALUE_BYTES = 32,  /* of a value that is no string */
+    WANTED_BYTES = 64, /* of the description of a kind's values */
+    MESSAGE_BYTES = 256,
     SHOWN_BYTES = 80,      /* of a text from outside, in a message */
     MISTAKES_REPORTED = 8, /* for each file */
 };
@@ -175,7 +179,7 @@ static bool value_parse(const struct option_row *row, const char *text, void *fi
     return false;
 }
 
-static void wanted_format(const struct option_row *row, char *out, size_t room)
+static void wanted_format(const struct option_row *row, char out[WANTED_BYTES])
 {
     static const char *const wanted[] = {
         [KIND_bool] = "0 or 1",
@@ -185,7 +189,8 @@ static void wanted_format(const struct option_row *row, char *out, size_t room)
         [KIND_choice] = "one of",
         [KIND_string] = "text",
     };
-    snprintf(out, room, "%s%s%s", wanted[row->kind], row->words[0] == '\0' ? "" : " ", row->words);
+    snprintf(out, WANTED_BYTES, "%s%s%s", wanted[row->kind], row->words[0] == '\0' ? "" : " ",
+             row->words);
 }
 
 /* Whole multiples of G, M or K are written with their suffix. */
@@ -233,6 +238,28 @@ static const struct option_row *row_find(const char *name, size_t len_bytes)
     return NULL;
 }
 
+/* The shown option whose name is most similar, compared after ORIEL_; NULL if none is. */
+static const char *name_similar(const char *name, size_t len_bytes)
+{
+    struct oriel_similar similar;
+    if (strncmp(name, prefix, PREFIX_LEN) != 0)
+        return NULL;
+    oriel_similar_start(&similar, name + PREFIX_LEN, len_bytes - PREFIX_LEN);
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].shown)
+            oriel_similar_offer(&similar, rows[i].name + PREFIX_LEN);
+    return similar.found == NULL ? NULL : similar.found - PREFIX_LEN;
+}
+
+static void unknown_name_format(const char *name, size_t len_bytes, char out[MESSAGE_BYTES])
+{
+    const char *similar = name_similar(name, len_bytes);
+    int shown = len_bytes < SHOWN_BYTES ? (int)len_bytes : SHOWN_BYTES;
+    snprintf(out, MESSAGE_BYTES, "%.*s is not an option of Oriel %s and is ignored%s%s%s", shown,
+             name, ORIEL_VERSION, similar == NULL ? "" : "; did you mean ",
+             similar == NULL ? "" : similar, similar == NULL ? "" : "?");
+}
+
 /* --- settings files --- */
 
 /* The options while one settings file is read. */
@@ -243,47 +270,43 @@ struct file_reading {
     unsigned mistakes;
 };
 
-__attribute__((format(printf, 3, 4))) static void
-mistake_report(struct file_reading *reading, unsigned line, const char *format, ...)
+static void mistake_report(struct file_reading *reading, unsigned line, const char *message)
 {
-    char text[512];
-    va_list args;
-    if (reading->complaints == NULL || ++reading->mistakes > MISTAKES_REPORTED)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(reading->complaints, "oriel: %s:%u: %s; the line is ignored\n", reading->file->path,
-            line, text);
+    if (reading->complaints != NULL && ++reading->mistakes <= MISTAKES_REPORTED)
+        fprintf(reading->complaints, "oriel: %s:%u: %s\n", reading->file->path, line, message);
 }
 
-/* An empty value sets the default. Of several lines of a file the last one counts. */
-static void setting_apply(struct file_reading *reading, const struct oriel_setting *setting)
+/* An empty value sets the default. Of several lines of a file the last one counts. Returns false
+ * with a message if the line is wrong. */
+static bool setting_apply(struct file_reading *reading, const struct oriel_setting *setting,
+                          char message[MESSAGE_BYTES])
 {
-    const struct option_row *row = row_find(setting->name, strlen(setting->name));
-    char wanted[128];
+    size_t name_len = strlen(setting->name);
+    const struct option_row *row = row_find(setting->name, name_len);
     if (setting->mistake != NULL) {
-        mistake_report(reading, setting->line, "%s", setting->mistake);
-        return;
+        snprintf(message, MESSAGE_BYTES, "%s; the line is ignored", setting->mistake);
+        return false;
     }
     if (row == NULL) {
-        mistake_report(reading, setting->line, "%s is not an option of Oriel %s", setting->name,
-                       ORIEL_VERSION);
-        return;
+        unknown_name_format(setting->name, name_len, message);
+        return false;
     }
     if (!row->shown || row == &rows[ORIEL_OPTION_config]) {
-        mistake_report(reading, setting->line, "%s counts only in the environment", row->name);
-        return;
+        snprintf(message, MESSAGE_BYTES, "%s counts only in the environment; the line is ignored",
+                 row->name);
+        return false;
     }
     const char *text = setting->value[0] == '\0' ? row->initial : setting->value;
     if (!value_parse(row, text, row_field(row, reading->options))) {
-        wanted_format(row, wanted, sizeof wanted);
-        mistake_report(reading, setting->line, "%s=%.*s is not %s", row->name, SHOWN_BYTES,
-                       setting->value, wanted);
-        return;
+        char wanted[WANTED_BYTES];
+        wanted_format(row, wanted);
+        snprintf(message, MESSAGE_BYTES, "%s=%.*s is not %s; the line is ignored", row->name,
+                 SHOWN_BYTES, setting->value, wanted);
+        return false;
     }
     reading->options->origins[row - rows] =
         (struct oriel_option_origin){true, reading->file->path, setting->line};
+    return true;
 }
 
 static void file_apply(FILE *complaints, const struct oriel_settings_file *file,
@@ -291,12 +314,14 @@ static void file_apply(FILE *complaints, const struct oriel_settings_file *file,
 {
     struct file_reading reading = {.complaints = complaints, .file = file, .options = options};
     struct oriel_setting setting;
+    char message[MESSAGE_BYTES];
     const char *at = file->text;
     unsigned line = 0;
     if (file->is_refused && complaints != NULL)
         fprintf(complaints, "oriel: %s: %s; the file is ignored\n", file->path, file->state);
     while (at != NULL && oriel_settings_next(&at, &line, &setting))
-        setting_apply(&reading, &setting);
+        if (!setting_apply(&reading, &setting, message))
+            mistake_report(&reading, setting.line, message);
     if (reading.mistakes > MISTAKES_REPORTED)
         fprintf(complaints, "oriel: %s: %u further lines are ignored\n", file->path,
                 reading.mistakes - MISTAKES_REPORTED);
@@ -319,9 +344,9 @@ static void variable_apply(FILE *complaints, const struct option_row *row,
     }
     if (complaints == NULL)
         return;
-    char wanted[128];
+    char wanted[WANTED_BYTES];
     char value[VALUE_BYTES];
-    wanted_format(row, wanted, sizeof wanted);
+    wanted_format(row, wanted);
     value_format(row, field, value, sizeof value);
     if (origin->is_set)
         fprintf(complaints, "oriel: %s=%s is not %s; using %s from %s:%u\n", row->name, text,
@@ -347,9 +372,17 @@ static struct oriel_options process_options;
 static struct oriel_settings process_settings;
 static pthread_once_t process_options_once = PTHREAD_ONCE_INIT;
 
+static bool is_second_copy;
+
+void oriel_options_leave_complaints(void)
+{
+    is_second_copy = true;
+}
+
+/* The ranks of a job have the same environment and files: the first one alone complains. */
 static void process_options_read(void)
 {
-    FILE *complaints = oriel_job_rank() > 0 ? NULL : stderr;
+    FILE *complaints = is_second_copy || oriel_job_rank() > 0 ? NULL : stderr;
     oriel_settings_open(&process_settings);
     oriel_options_read(complaints, &process_settings, &process_options);
     if (complaints != NULL)
@@ -376,12 +409,13 @@ uint64_t oriel_timeout_ns(void)
 int oriel_options_warn_unknown(FILE *out)
 {
     extern char **environ;
+    char message[MESSAGE_BYTES];
     int unknown = 0;
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         size_t len = strcspn(*entry, "=");
-        if (strncmp(*entry, "ORIEL_", 6) == 0 && row_find(*entry, len) == NULL) {
-            fprintf(out, "oriel: %.*s is not an option of Oriel %s and is ignored\n", (int)len,
-                    *entry, ORIEL_VERSION);
+        if (strncmp(*entry, prefix, PREFIX_LEN) == 0 && row_find(*entry, len) == NULL) {
+            unknown_name_format(*entry, len, message);
+            fprintf(out, "oriel: %s\n", message);
             unknown++;
         }
     }

@@ -55,6 +55,10 @@ const struct oriel_options *oriel_options(void);
 /* The settings files that oriel_options has read. */
 const struct oriel_settings *oriel_options_settings(void);
 
+/* Called as the checker is loaded: its copy of the options complains about nothing, because the
+ * library's does. */
+void oriel_options_leave_complaints(void);
+
 /* ORIEL_TIMEOUT in nanoseconds. */
 uint64_t oriel_timeout_ns(void);
 
@@ -64,8 +68,8 @@ uint64_t oriel_timeout_ns(void);
 void oriel_options_read(FILE *complaints, const struct oriel_settings *settings,
                         struct oriel_options *out);
 
-/* Prints one line for each environment variable that begins with ORIEL_ and is not an option.
- * Returns the number of lines. */
+/* Prints one line for each environment variable that begins with ORIEL_ and is not an option, with
+ * the option whose name is similar. Returns the number of lines. */
 int oriel_options_warn_unknown(FILE *out);
 
 /* One option, for a listing. The texts are constant; oriel_option_value returns the value in

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "oriel/oriel.h"
 
 /* Reads the options with one variable set, and returns the complaints; the caller frees them. */
 static char *read_with(const char *name, const char *value, struct oriel_options *out)
@@ -243,23 +244,52 @@ static void described_texts_are_whole(void **state)
     free((char *)oriel_option_value(&option)); /* the options' own copy */
 }
 
-static void unknown_variables_are_named(void **state)
+static void warn_unknown(const char *name, int expected_count, const char *suggestion)
 {
-    (void)state;
     char *text = NULL;
+    char *expected = NULL;
     size_t len = 0;
     FILE *file = open_memstream(&text, &len);
     assert_non_null(file);
-    assert_int_equal(oriel_options_warn_unknown(file), 0);
-    setenv("ORIEL_SPINN", "1", 1);
-    setenv("ORIEL_SPIN", "1", 1);
+    setenv(name, "1", 1);
     int unknown = oriel_options_warn_unknown(file);
-    unsetenv("ORIEL_SPINN");
-    unsetenv("ORIEL_SPIN");
+    unsetenv(name);
     fclose(file);
-    assert_int_equal(unknown, 1);
-    assert_non_null(strstr(text, "oriel: ORIEL_SPINN is not an option of Oriel"));
+    assert_int_equal(unknown, expected_count);
+    assert_true(asprintf(&expected, "oriel: %s is not an option of Oriel %s and is ignored%s%s%s\n",
+                         name, ORIEL_VERSION, suggestion == NULL ? "" : "; did you mean ",
+                         suggestion == NULL ? "" : suggestion, suggestion == NULL ? "" : "?") > 0);
+    assert_string_equal(text, expected_count == 0 ? "" : expected);
     free(text);
+    free(expected);
+}
+
+static void unknown_variables_are_named_with_the_similar_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *similar;
+    } rows[] = {
+        {"ORIEL_SPINN", "ORIEL_SPIN"},
+        {"ORIEL_SIPN", "ORIEL_SPIN"},
+        {"ORIEL_SPI", "ORIEL_SPIN"},
+        {"ORIEL_spin", "ORIEL_SPIN"},
+        {"ORIEL_TIME_OUT", "ORIEL_TIMEOUT"},
+        {"ORIEL_STACK", NULL},
+        {"ORIEL_CHECK", "ORIEL_CHECK_FAIL"},
+        {"ORIEL_VERBOS", "ORIEL_VERBOSE"},
+        {"ORIEL_NETT", "ORIEL_NET"},
+        {"ORIEL_TRACES", "ORIEL_TRACE"},
+        {"ORIEL_TRACE_LMIT", "ORIEL_TRACE_LIMIT"},
+        {"ORIEL_X", NULL},
+        {"ORIEL_", NULL},
+        {"ORIEL_PRELOADE", NULL},
+        {"ORIEL_ABCDEFGHIJKLMNOPQRSTUVWXYZ_ABCDEFGHIJKLMNOPQRSTUVWXYZ", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        warn_unknown(rows[i].name, 1, rows[i].similar);
+    warn_unknown("ORIEL_SPIN", 0, NULL);
+    warn_unknown("ORIELSPIN", 0, NULL);
 }
 
 int main(void)
@@ -284,7 +314,7 @@ int main(void)
         cmocka_unit_test(every_shown_row_is_described),
         cmocka_unit_test(described_values_are_those_in_effect),
         cmocka_unit_test(described_texts_are_whole),
-        cmocka_unit_test(unknown_variables_are_named),
+        cmocka_unit_test(unknown_variables_are_named_with_the_similar_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

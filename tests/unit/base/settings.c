@@ -303,7 +303,7 @@ static void wrong_lines_are_reported_and_ignored(void **state)
              "ignored\n"
              "oriel: /n:2: ORIEL_TIMEOUT=0 is not a whole number of 1 or more; the line is "
              "ignored\n"
-             "oriel: /n:3: spin is not an option of Oriel " ORIEL_VERSION "; the line is ignored\n"
+             "oriel: /n:3: spin is not an option of Oriel " ORIEL_VERSION " and is ignored\n"
              "oriel: /n:4: not NAME = VALUE; the line is ignored\n",
              &options);
     assert_int_equal(options.spin_ns, 6);
