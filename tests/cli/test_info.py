@@ -171,7 +171,7 @@ class Info(Case):
         os.chmod(self.folder, 0o755)
         found = mechanisms_by("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=0:0", oriel)
         self.assertFalse(found["agent"]["available"])
-        self.assertIn("no thread for the agent: Resource temporarily unavailable", found["agent"]["detail"])
+        self.assertIn("cannot create the agent's thread: Resource temporarily unavailable", found["agent"]["detail"])
         self.assertFalse(found["network"]["available"])  # UCX alone would end the process
 
     def test_full_device_is_an_error(self):

@@ -33,7 +33,7 @@ MODELS = {
         ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
          "W1 publishes earlier stores"),
     ]),
-    "help": (["transport/ucx/caller_progress.c"], set(), [
+    "help": (["transport/ucx/waiter_progress.c"], set(), [
         ("help.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
         ("help.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
         ("help.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: the helper may have left"),

@@ -234,7 +234,7 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
             .disp_unit = 1,
             .control_offset =
                 is_here ? meeting->ranks[i].control_offset : (uint64_t)apart_machine(i),
-            .mechanism = is_here ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_NETWORK,
+            .placement = is_here ? ORIEL_PLACEMENT_DIRECT : ORIEL_PLACEMENT_NETWORK,
         };
     }
     fill_machines((struct oriel_nodes *)((char *)common + common->nodes_offset));

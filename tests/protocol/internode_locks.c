@@ -97,7 +97,7 @@ static void count_up(struct oriel_window *whole)
 
 static void count_up_later(struct oriel_window *whole)
 {
-    count_up_behind(whole, oriel_lock_later);
+    count_up_behind(whole, oriel_lock_lazy);
 }
 
 static void far_unlock_publishes_and_excludes(void **state)
