@@ -169,7 +169,7 @@ static void settings_print(const json_t *settings)
     }
 }
 
-/* Prints where a value comes from, if it is no default. */
+/* Prints the source of a value that is no default. */
 static void source_print(const json_t *option)
 {
     const char *source = member_text(option, "source");

@@ -34,7 +34,7 @@ enum oriel_net_choice { ORIEL_NET_UCX, ORIEL_NET_MESSAGES, ORIEL_NET_OFF };
 #define ORIEL_OPTION_TYPE_choice int
 #define ORIEL_OPTION_TYPE_string const char *
 
-/* Where a value comes from. */
+/* The source of a value. */
 struct oriel_option_origin {
     bool is_set;      /* to an accepted value; false for a default */
     const char *file; /* the settings file; NULL for the environment */
