@@ -23,20 +23,19 @@ static bool end_remove(char *path, const char *end)
 static bool name_remove(char *path)
 {
     char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return false;
-    *slash = '\0';
-    return true;
+    if (slash != NULL)
+        *slash = '\0';
+    return slash != NULL;
 }
 
 bool oriel_prefix_find(char out[PATH_MAX])
 {
     Dl_info own;
     struct link_map *object = NULL;
-    if (dladdr1((void *)(uintptr_t)oriel_prefix_find, &own, (void **)&object, RTLD_DL_LINKMAP) == 0)
-        return false;
+    void *address = (void *)(uintptr_t)oriel_prefix_find;
     /* the executable has no name here */
-    const char *path = object->l_name[0] == '\0' ? "/proc/self/exe" : object->l_name;
-    return realpath(path, out) != NULL && name_remove(out) &&
+    return dladdr1(address, &own, (void **)&object, RTLD_DL_LINKMAP) != 0 &&
+           realpath(object->l_name[0] == '\0' ? "/proc/self/exe" : object->l_name, out) != NULL &&
+           name_remove(out) &&
            (end_remove(out, "/bin") || (name_remove(out) && end_remove(out, "/lib/oriel")));
 }

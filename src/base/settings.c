@@ -84,15 +84,11 @@ static int file_open(struct oriel_settings_file *file)
 static ssize_t fd_read(int fd, char *out, size_t room)
 {
     size_t used = 0;
-    while (used < room) {
-        ssize_t len_bytes = read(fd, out + used, room - used);
-        if (len_bytes < 0 && errno == EINTR)
-            continue;
-        if (len_bytes < 0)
+    for (ssize_t len_bytes = 1; used < room && len_bytes != 0;) {
+        len_bytes = read(fd, out + used, room - used);
+        if (len_bytes < 0 && errno != EINTR)
             return -1;
-        if (len_bytes == 0)
-            break;
-        used += (size_t)len_bytes;
+        used += len_bytes > 0 ? (size_t)len_bytes : 0;
     }
     return (ssize_t)used;
 }
@@ -151,28 +147,26 @@ static char *path_join(const char *folder, const char *rest)
 /* Returns a path to be freed, or NULL if there is none. */
 static char *path_of(enum oriel_settings_kind kind)
 {
-    const char *named = getenv("ORIEL_CONFIG");
-    const char *settings = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    char prefix[PATH_MAX];
-    switch (kind) {
-    case ORIEL_SETTINGS_NAMED:
+    if (kind == ORIEL_SETTINGS_NAMED) {
+        const char *named = getenv("ORIEL_CONFIG");
         if (named == NULL || named[0] == '\0')
             return NULL;
-        return named[0] == '/' ? strdup(named) : path_join(start_folder, named);
-    case ORIEL_SETTINGS_FOLDER:
-        return start_folder[0] == '/' ? path_join(start_folder, "oriel.conf") : NULL;
-    case ORIEL_SETTINGS_USER:
-        if (settings != NULL && settings[0] == '/')
-            return path_join(settings, "oriel/oriel.conf");
-        return home != NULL && home[0] == '/' ? path_join(home, ".config/oriel/oriel.conf") : NULL;
-    case ORIEL_SETTINGS_SYSTEM:
-        if (!oriel_prefix_find(prefix))
-            return NULL;
-        return path_join(strcmp(prefix, "/usr") == 0 ? "" : prefix, "etc/oriel.conf");
-    case ORIEL_SETTINGS_KINDS: break;
+        bool is_whole = named[0] == '/' || start_folder[0] == '\0';
+        return is_whole ? strdup(named) : path_join(start_folder, named);
     }
-    return NULL;
+    if (kind == ORIEL_SETTINGS_FOLDER)
+        return start_folder[0] == '/' ? path_join(start_folder, "oriel.conf") : NULL;
+    if (kind == ORIEL_SETTINGS_USER) {
+        const char *folder = getenv("XDG_CONFIG_HOME");
+        const char *home = getenv("HOME");
+        if (folder != NULL && folder[0] == '/')
+            return path_join(folder, "oriel/oriel.conf");
+        return home != NULL && home[0] == '/' ? path_join(home, ".config/oriel/oriel.conf") : NULL;
+    }
+    char prefix[PATH_MAX];
+    if (!oriel_prefix_find(prefix))
+        return NULL;
+    return path_join(strcmp(prefix, "/usr") == 0 ? "" : prefix, "etc/oriel.conf");
 }
 
 /* The file of an earlier kind that is the same one, or NULL. */

@@ -76,6 +76,13 @@ class Settings(Case):
             self.assertEqual(complaints.count("\n"), 1, complaints)
             self.assertEqual(found["folder"]["detail"], "read as " + self.path("here/oriel.conf"))
 
+    def test_job_in_a_removed_folder(self):
+        os.makedirs(self.path("here/gone"))
+        result = start("sh", "-c", 'cd gone && rmdir ../gone && exec "$0" info --json', ORIEL, folder=self.path("here"),
+                       **self.settings, ORIEL_CONFIG="own.conf")
+        self.assertEqual(result.stderr, "oriel: own.conf: No such file or directory; the file is ignored\n")
+        self.assertNotIn("folder", [file["name"] for file in json.loads(result.stdout)["settings"]])
+
     def test_pipe_does_not_stop_a_job(self):
         os.mkfifo(self.path("here/oriel.conf"))
         self.assertEqual(self.info()[3], f"oriel: {self.path('here/oriel.conf')}: is not a regular file; the file is ignored\n")

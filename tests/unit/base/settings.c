@@ -164,6 +164,9 @@ static void only_regular_files_are_opened(void **state)
     file_read(ORIEL_SETTINGS_FOLDER, path, false, true, "Too many levels of symbolic links");
     file_read(ORIEL_SETTINGS_USER, (char *)(uintptr_t) "/dev/null", false, true,
               "is not a regular file");
+    /* a regular file that cannot be read, because nothing is mapped at its first byte */
+    file_read(ORIEL_SETTINGS_USER, (char *)(uintptr_t) "/proc/self/mem", false, true,
+              "Input/output error");
 }
 
 static void file_of_the_folder_is_this_users(void **state)
