@@ -74,6 +74,8 @@ def main():
         check_jobs(root, hosts, NOBODY)
         root.must("oriel bench --quick --patterns put --sizes 8 --memories allocate --runs 1", "put", "Oriel")
 
+        root.must("ls /usr/share/bash-completion/completions/oriel /usr/share/zsh/vendor-completions/_oriel "
+                  "/usr/share/fish/vendor_completions.d/oriel.fish")
         root.must("apt-get install -y -qq --no-install-recommends man-db groff-base")
         root.must("man -w oriel oriel-run oriel-check", "/usr/share/man/man1/oriel.1.gz")
 
