@@ -1,7 +1,10 @@
 # A thin front over CMake and Ninja.
 #
-#   make                       builds into build/
-#   make demo | test | test-full | bench    install what is missing, build, run
+#   make                       builds the library and the command into build/, without tests
+#   make demo                  installs what is missing, builds, compares each host with Oriel
+#   make test | test-full      installs all that the tests need, builds them, runs them
+#   make tests                 builds the tests
+#   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
@@ -50,25 +53,27 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 
 # The scripts below look for the programs there.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
+.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
 
 all: configure
 	cmake --build $(BUILD)
+
+tests: configure
+	cmake --build $(BUILD) --target all tests/all
 
 configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 
-deps:
+demo:
 	scripts/install-deps
-
-# The tools must be installed before the build starts, also with make -j.
-ready: deps
 	$(MAKE) all
-
-demo: ready
 	scripts/demo $(ARGS)
+
+ready:
+	scripts/install-deps
+	$(MAKE) tests
 
 test: ready
 	$(CTEST) -L quick $(ARGS)
@@ -79,8 +84,9 @@ test-full: ready
 lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)
 
-coverage: deps
-	$(MAKE) all BUILD=$(COVERAGE_BUILD) COVERAGE=ON
+coverage:
+	scripts/install-deps
+	$(MAKE) tests BUILD=$(COVERAGE_BUILD) COVERAGE=ON
 	scripts/coverage --build $(COVERAGE_BUILD) $(ARGS)
 
 faults: ready
@@ -95,7 +101,9 @@ fuzz: ready
 soak: ready
 	tests/soak/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
-bench: ready
+bench:
+	scripts/install-deps
+	$(MAKE) all
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
 # Where an installation goes, the same however it is written: absolute, without a slash at the end. The shell takes it from the
