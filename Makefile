@@ -1,7 +1,7 @@
 # A thin front over CMake and Ninja.
 #
 #   make                       builds the library and the command into build/, without tests
-#   make demo                  installs what is missing, builds, compares each host with Oriel
+#   make demo [HOST=mpich]     installs what is missing, builds, compares each host with Oriel
 #   make test | test-full      installs all that the tests need, builds them, runs them
 #   make tests                 builds the tests
 #   make bench                 times one-sided patterns on each host and with Oriel
@@ -53,6 +53,15 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 
 # The scripts below look for the programs there.
 export BUILD
 
+# One host for the demo. Some shells export a HOST of their own.
+ifeq ($(origin HOST),command line)
+  DEMO_HOST = $(HOST)
+endif
+
+# Status 1: packages are missing and could not be installed. The build then leaves out what needs
+# them, or names what it cannot do without.
+DEPS = scripts/install-deps $(1) || test $$? -eq 1
+
 .PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
 
 all: configure
@@ -64,15 +73,17 @@ tests: configure
 configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
+	@for tool in cmake ninja; do command -v $$tool >/dev/null || \
+	    { echo "oriel: no $$tool: scripts/install-deps build lists and installs what the build needs" >&2; exit 1; }; done
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 
 demo:
-	scripts/install-deps
+	@$(call DEPS,build $(DEMO_HOST))
 	$(MAKE) all
-	scripts/demo $(ARGS)
+	scripts/demo $(DEMO_HOST) $(ARGS)
 
 ready:
-	scripts/install-deps
+	@$(call DEPS,test)
 	$(MAKE) tests
 
 test: ready
@@ -85,7 +96,7 @@ lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)
 
 coverage:
-	scripts/install-deps
+	@$(call DEPS,test)
 	$(MAKE) tests BUILD=$(COVERAGE_BUILD) COVERAGE=ON
 	scripts/coverage --build $(COVERAGE_BUILD) $(ARGS)
 
@@ -102,7 +113,7 @@ soak: ready
 	tests/soak/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
 bench:
-	scripts/install-deps
+	@$(call DEPS,build)
 	$(MAKE) all
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
