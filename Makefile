@@ -80,7 +80,7 @@ $(BUILD)/build.ninja:
 demo:
 	@$(call DEPS,build $(DEMO_HOST))
 	$(MAKE) all
-	scripts/demo $(DEMO_HOST) $(ARGS)
+	$(BUILD)/bin/oriel demo $(addprefix --host=,$(DEMO_HOST)) $(ARGS)
 
 ready:
 	@$(call DEPS,test)

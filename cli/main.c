@@ -24,6 +24,7 @@ static const struct command commands[] = {
     {"top", "Show what running jobs do, and which ranks wait for which", oriel_command_top},
     {"bench", "Time one-sided patterns on each host MPI, with and without Oriel",
      oriel_command_bench},
+    {"demo", "Compare a small program on each host MPI alone and with Oriel", oriel_command_demo},
     {"info", "Show versions, hosts, mechanisms and options", oriel_command_info},
 };
 

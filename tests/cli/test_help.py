@@ -29,6 +29,9 @@ class Help(Case):
     def test_help_of_info(self):
         self.golden("help-info", "info", "--help")
 
+    def test_help_of_demo(self):
+        self.golden("help-demo", "demo", "--help")
+
     def test_help_of_top(self):
         self.golden("help-top", "top", "--help")
 
@@ -39,6 +42,7 @@ class Help(Case):
         self.golden("version", "report", "--version")
         self.golden("version", "info", "--version")
         self.golden("version", "bench", "--version")
+        self.golden("version", "demo", "--version")
         self.golden("version", "top", "--version")
 
     def test_unknown_command_is_refused(self):
@@ -49,7 +53,8 @@ class Help(Case):
     def test_wrong_use_has_status_2(self):
         for arguments in ([], ["run"], ["--fly"], ["run", "--fly", "true"], ["run", "--host"], ["check"],
                           ["check", "--fly", "true"], ["check", "--json"], ["check", "--explain"], ["info", "word"],
-                          ["info", "--json=1"], ["bench", "--fly"], ["bench", "word"]):
+                          ["info", "--json=1"], ["bench", "--fly"], ["bench", "word"],
+                          ["demo", "--fly"], ["demo", "word"]):
             result = start(ORIEL, *arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
             self.assertIn("--help", result.stderr, arguments)

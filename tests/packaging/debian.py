@@ -72,6 +72,8 @@ def main():
                   "tr , '\\n' | sed 's/|.*//' | sort -u)")
         check_jobs(root, hosts, None)
         check_jobs(root, hosts, NOBODY)
+        for host in hosts:
+            root.must(f"oriel demo --host {host} --ranks 2", "with Oriel", user=NOBODY)
         root.must("oriel bench --quick --patterns put --sizes 8 --memories allocate --runs 1", "put", "Oriel")
 
         root.must("apt-get install -y -qq --no-install-recommends man-db groff-base")
