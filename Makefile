@@ -7,6 +7,7 @@
 #   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make dist                  the release tarball, with the HTML bundles, into build
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
 #   make soak [MINUTES=n]      random programs with known results, until one fails
 #   make lint                  clang-tidy and cppcheck
@@ -47,8 +48,9 @@ ifneq ($(COVERAGE),)
 endif
 
 # A test declares how many processors it needs; one that needs more than there are runs alone. Most
-# tests wait half of their time, for launchers and each other, so ctest gets twice the processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 * $(shell nproc)))
+# tests wait for launchers and for each other much of the time, so ctest gets three times the
+# processors.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
 
 # The scripts below look for the programs there.
 export BUILD
@@ -62,7 +64,7 @@ endif
 # them, or names what it cannot do without.
 DEPS = scripts/install-deps $(1) || test $$? -eq 1
 
-.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
+.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb dist clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -134,6 +136,9 @@ uninstall:
 deb: all
 	cd $(BUILD) && cpack
 	@cmake -D "ORIEL_BUILD=$$(realpath $(BUILD))" -P packaging/after.cmake
+
+dist: all
+	scripts/dist $(BUILD)
 
 help:
 	@sed -n 's/^#   //p' Makefile
