@@ -188,15 +188,17 @@ static void job_run(const struct stage *stage, bool through_oriel, int ranks,
     }
     char *const program[] = {stage->program, top, repeat, stage->text, NULL};
     memcpy(end, program, sizeof program);
-    oriel_timed_job_run(command, settings, through_oriel ? LIMIT_ORIEL_S : LIMIT_ALONE_S, out);
+    oriel_timed_job_run(command, settings, "counting ",
+                        through_oriel ? LIMIT_ORIEL_S : LIMIT_ALONE_S, out);
 }
 
-/* The program's own time; negative when it has not confirmed its result. */
+/* The program's own time; negative when it has not confirmed its result. A job may be late after
+ * that: some hosts need long for the end of many ranks. */
 static double counted_s(const struct oriel_timed_job *job)
 {
     double seconds = -1;
     const char *line = strstr(job->output, "\nseconds ");
-    if (job->is_late || job->status != 0 || line == NULL ||
+    if ((job->status != 0 && !job->is_late) || line == NULL ||
         strstr(job->output, "confirmed by a sequential count") == NULL ||
         sscanf(line, " seconds %lf", &seconds) != 1)
         return -1;
@@ -225,15 +227,15 @@ static void cell_describe(const struct oriel_timed_job *job, int limit_s, char o
         snprintf(out, CELL_BYTES, "failed with status %d", job->status);
 }
 
-/* How many times as fast Oriel is. Of a job without a time of its own, only the limit is known,
- * which includes the start of the ranks. */
+/* How many times as fast Oriel is. Of a job without a time of its own, only the limit is known. */
 static void ratio_print(const struct oriel_timed_job *alone, const struct oriel_timed_job *oriel)
 {
     double times = counted_s(alone) / counted_s(oriel);
-    if (alone->is_late)
-        printf("more than %.0f times as fast", LIMIT_ALONE_S / oriel->elapsed_s);
-    else if (times > 0)
+    double least = LIMIT_ALONE_S / counted_s(oriel);
+    if (times > 0)
         printf("%.*f times as fast", times < 10 ? 1 : 0, times);
+    else if (alone->is_late && least > 1)
+        printf("more than %.0f times as fast", least);
 }
 
 /* Prints a row, each cell when it is known. Returns false when the job with Oriel failed. */

@@ -19,7 +19,7 @@
 #include "cli/cli.h"
 #include "cli/jobs.h"
 
-enum { POLL_MS = 20, LIMIT_END_S = 3, ENDS_MOST = 200 };
+enum { POLL_MS = 20, LIMIT_START_S = 60, LIMIT_END_S = 3, ENDS_MOST = 200 };
 
 static double now_s(void)
 {
@@ -59,14 +59,19 @@ static bool output_read(int fd, char *output, size_t *used)
 }
 
 /* Reads the output until the launcher has ended; returns false when the time is over first. */
-static bool launcher_wait(pid_t launcher, int fd, double deadline_s, size_t *used,
+static bool launcher_wait(pid_t launcher, int fd, const char *beginning, int limit_s, size_t *used,
                           struct oriel_timed_job *out)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
+    double deadline_s = now_s() + (beginning != NULL ? LIMIT_START_S : limit_s);
     for (;;) {
         bool has_ended = waitpid(launcher, &out->status, WNOHANG) == launcher;
         if (!output_read(fd, out->output, used))
             ready.fd = -1;
+        if (beginning != NULL && strstr(out->output, beginning) != NULL) {
+            beginning = NULL;
+            deadline_s = now_s() + limit_s;
+        }
         if (has_ended)
             return true;
         if (now_s() > deadline_s)
@@ -101,15 +106,14 @@ static void leftovers_end(void)
     }
 }
 
-void oriel_timed_job_run(char *const command[], char *const settings[], int limit_s,
-                         struct oriel_timed_job *out)
+void oriel_timed_job_run(char *const command[], char *const settings[], const char *beginning,
+                         int limit_s, struct oriel_timed_job *out)
 {
     int ends[2];
     size_t used = 0;
     memset(out, 0, sizeof *out);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         oriel_die("%s cannot be started: %s", command[0], strerror(errno));
-    double start_s = now_s();
     pid_t launcher = fork();
     if (launcher < 0)
         oriel_die("%s cannot be started: %s", command[0], strerror(errno));
@@ -118,13 +122,12 @@ void oriel_timed_job_run(char *const command[], char *const settings[], int limi
     close(ends[1]);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
 
-    if (!launcher_wait(launcher, ends[0], start_s + limit_s, &used, out)) {
+    if (!launcher_wait(launcher, ends[0], beginning, limit_s, &used, out)) {
         out->is_late = true;
         kill(launcher, SIGTERM);
-        if (!launcher_wait(launcher, ends[0], now_s() + LIMIT_END_S, &used, out))
+        if (!launcher_wait(launcher, ends[0], NULL, LIMIT_END_S, &used, out))
             kill(launcher, SIGKILL);
     }
-    out->elapsed_s = now_s() - start_s;
     leftovers_end();
     close(ends[0]);
     out->status = WIFSIGNALED(out->status) ? 128 + WTERMSIG(out->status) : WEXITSTATUS(out->status);
