@@ -10,7 +10,7 @@
 
 #include "base/options.h"
 #include "base/similar.h"
-#include "cli/arguments.h"
+#include "cli/option_parser.h"
 #include "cli/run/command_line.h"
 #include "cli/run/launcher.h"
 #include "cli/run/program.h"
@@ -35,6 +35,8 @@ static const struct command commands[] = {
     {"top", "Show what running jobs do, and which ranks wait for which", oriel_command_top, false},
     {"bench", "Time one-sided patterns on each host MPI, with and without Oriel",
      oriel_command_bench, false},
+    {"demo", "Compare a small program on each host MPI alone and with Oriel", oriel_command_demo,
+     false},
     {"info", "Show versions, hosts, mechanisms and options", oriel_command_info, false},
     {"help", "Describe a command or a variable", help_command, false},
     {"version", "Print the version", version_command, false},

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "cli/arguments.h"
+#include "cli/option_parser.h"
 #include "cli/info/installed.h"
 #include "cli/json.h"
 #include "cli/trace_text.h"

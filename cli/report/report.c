@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/arguments.h"
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/report/findings_reader.h"
 #include "cli/report/html.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/job.h"
-#include "cli/arguments.h"
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/run/launcher.h"
 #include "cli/run/program.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/arguments.h"
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/top/screen.h"

@@ -15,7 +15,7 @@ import unittest
 
 from command import BUILD, Case, HERE, ORIEL, environment, start
 
-COMMANDS = ["run", "check", "report", "top", "bench", "info", "help", "version"]
+COMMANDS = ["run", "check", "report", "top", "bench", "demo", "info", "help", "version"]
 COMPLETION = {"bash": "bash-completion/completions/oriel", "zsh": "zsh/site-functions/_oriel",
               "fish": "fish/vendor_completions.d/oriel.fish"}
 
@@ -95,7 +95,7 @@ class Refusal(Case):
     def test_wrong_use_has_status_2(self):
         for arguments in ([], ["run"], ["run", "--watch"], ["check"], ["check", "--stacks"], ["info", "word"], ["report"],
                           ["report", "a", "b", "c"], ["top", "a", "b"], ["help", "run", "check"], ["version", "word"],
-                          ["bench", "word"], ["bench", "--runs"]):
+                          ["bench", "word"], ["bench", "--runs"], ["demo", "word"]):
             result = start(ORIEL, *arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
             self.assertIn("--help", result.stderr, arguments)

@@ -178,7 +178,7 @@ class Info(Case):
         with open("/dev/full", "w", encoding="utf-8") as full:
             for words in (["info"], ["run", "--counters"], ["check", "--rules"], ["check", "--explain", "C1"], ["--help"],
                           ["--version"], ["version"], ["help"], ["help", "ORIEL_SPIN"],
-                          *([name, "--help"] for name in ("run", "check", "report", "top", "bench", "info"))):
+                          *([name, "--help"] for name in ("run", "check", "report", "top", "bench", "demo", "info"))):
                 result = subprocess.run([ORIEL, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
                 self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"), words)
 

@@ -1,7 +1,7 @@
 /* Checks the words of a command line against a table of options, and suggests the similar option.
  * The tables of the commands are the only lists of options: help, manual, completion and
  * suggestions come from them. */
-#include "cli/arguments.h"
+#include "cli/option_parser.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Parses a command's arguments by its table of options, an argp. argp prints the help and stores
  * the values; this file checks the words first, so that each mistake is one line with a suggestion.
  * It adds the options that all commands have: --help, --usage and --version. */
-#ifndef ORIEL_CLI_ARGUMENTS_H
-#define ORIEL_CLI_ARGUMENTS_H
+#ifndef ORIEL_CLI_OPTION_PARSER_H
+#define ORIEL_CLI_OPTION_PARSER_H
 
 #include <argp.h>
 #include <stdbool.h>
