@@ -19,7 +19,7 @@ static void free_strings(struct oriel_options *options)
 #define FREE_count(field)
 #define FREE_size(field)
 #define FREE_choice(field)
-#define FREE_string(field)                                        free((char *)(uintptr_t)options->field);
+#define FREE_string(field) free((char *)(uintptr_t)options->field);
 #define OPTION(kind, field, name, initial, words, shown, meaning) FREE_##kind(field)
 #include "base/options.def"
 #undef OPTION
