@@ -55,7 +55,7 @@ static void top_request_parse(int argc, char **argv, struct request *out)
                "selects a job by its number, or by a process, which may be a rank or the launcher. "
                "On a terminal the display is updated every second until q is pressed; otherwise it "
                "is printed once. Rates require counters: start the job with oriel run --watch or "
-               "--stats. docs/watching.md describes the display.",
+               "--stats. docs/guides/watching.md describes the display.",
     };
     *out = (struct request){.job = NULL};
     argp_parse(&argp, argc, argv, 0, NULL, out);

@@ -1,4 +1,4 @@
-"""Each rule of the table has an offender and an innocent twin, and docs/rules.md matches the table.
+"""Each rule of the table has an offender and an innocent twin, and docs/reference/findings.md matches the table.
 
 Arguments: oriel, the programs with the cases, the page, and the rules whose programs this build
 cannot make."""

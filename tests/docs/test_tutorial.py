@@ -1,4 +1,4 @@
-"""Executes docs/tutorial.md like a reader: writes its program, makes its changes, runs its
+"""Executes docs/guides/tutorial.md like a reader: writes its program, makes its changes, runs its
 commands, and compares their output.
 
 The C block is histogram.c. A diff block is applied to it. A line that begins with "$ " is run,
@@ -28,7 +28,7 @@ NOBODY = 65534
 
 def blocks():
     """The fenced blocks, as (kind, text)."""
-    with open(os.path.join(ROOT, "docs", "tutorial.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "docs", "guides", "tutorial.md"), encoding="utf-8") as file:
         return re.findall(r"^```(\w*)\n(.*?)^```\n", file.read(), re.M | re.S)
 
 

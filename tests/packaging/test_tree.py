@@ -12,7 +12,7 @@ from place import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
-          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/checker.md",
+          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
           f"share/modulefiles/oriel/{VERSION}.lua", "share/man/man1/oriel.1", "share/man/man3/oriel_last_error.3",
           "share/man/man5/oriel.5", "share/man/man7/oriel.7"]
 WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
