@@ -4,6 +4,7 @@
 #   make demo | test | test-full | bench    install what is missing, build, run
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make dist                  the release tarball, with the HTML bundles, into build
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
 #   make soak [MINUTES=n]      random programs with known results, until one fails
 #   make lint                  clang-tidy and cppcheck
@@ -44,13 +45,14 @@ ifneq ($(COVERAGE),)
 endif
 
 # A test declares how many processors it needs; one that needs more than there are runs alone. Most
-# tests wait half of their time, for launchers and each other, so ctest gets twice the processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 * $(shell nproc)))
+# tests wait for launchers and for each other much of the time, so ctest gets three times the
+# processors.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
 
 # The scripts below look for the programs there.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
+.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb dist clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -115,6 +117,9 @@ uninstall:
 deb: all
 	cd $(BUILD) && cpack
 	@cmake -D "ORIEL_BUILD=$$(realpath $(BUILD))" -P packaging/after.cmake
+
+dist: all
+	scripts/dist $(BUILD)
 
 help:
 	@sed -n 's/^#   //p' Makefile

@@ -1,6 +1,6 @@
 /* Entry points around windows. MPI_Init removes Oriel from the environment. MPI_Comm_spawn runs
  * programs under Oriel. MPI_Comm_free leaves the cached rendezvous of a communicator.
- * MPI_Get_library_version names Oriel. */
+ * MPI_Get_library_version names Oriel, and oriel_version and oriel_active answer for it. */
 #include "api/api.h"
 #include "api/spawn_env.h"
 #include "base/options.h"
@@ -52,6 +52,16 @@ int oriel_entry_Comm_disconnect(MPI_Comm *comm)
     int code = oriel_host()->Comm_disconnect(comm);
     oriel_comm_cache_end_free(&freeing);
     return code;
+}
+
+ORIEL_EXPORT const char *oriel_version(void)
+{
+    return ORIEL_VERSION;
+}
+
+ORIEL_EXPORT int oriel_active(void)
+{
+    return !oriel_options()->bypass;
 }
 
 int oriel_entry_Get_library_version(char *version, int *resultlen)

@@ -82,7 +82,7 @@ def main():
             . /usr/share/lmod/lmod/init/sh
             module use /usr/share/modulefiles; module load oriel; module list 2>&1
             echo "$PATH|$PKG_CONFIG_PATH|$CMAKE_PREFIX_PATH"; module unload oriel; echo "after:$PATH|$PKG_CONFIG_PATH" """,
-                  "oriel/0.1.0", "/usr/bin:/bin|/usr/lib/pkgconfig|/usr", "after:/bin|")
+                  "oriel/0.2.0", "/usr/bin:/bin|/usr/lib/pkgconfig|/usr", "after:/bin|")
 
         root.must("apt-get purge -y -qq 'oriel*'")
         left = root.must("find / -xdev -path /proc -prune -o -path /srv -prune -o -path /var/lib/apt -prune -o "

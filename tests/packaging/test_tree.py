@@ -14,6 +14,7 @@ WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "incl
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
           "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
           f"share/modulefiles/oriel/{VERSION}.lua", "share/man/man1/oriel.1", "share/man/man3/oriel_last_error.3",
+          "share/man/man3/oriel_version.3",
           "share/man/man5/oriel.5", "share/man/man7/oriel.7"]
 WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
                   "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc"]
