@@ -1,4 +1,4 @@
-/* Writes the findings of a job as one JSON object; docs/guides/checking.md describes it. In
+/* Writes the findings of a job as one JSON object; docs/reference/file-formats.md describes it. In
  * strings that are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
 #include "cli/helper.h"
 

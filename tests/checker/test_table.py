@@ -47,7 +47,7 @@ class Table(unittest.TestCase):
 
     def test_page_is_what_the_table_says(self):
         with open(PAGE, encoding="utf-8") as file:
-            self.assertEqual(output(ORIEL, "check", "--rules-page"), file.read(), "run scripts/rules")
+            self.assertEqual(output(ORIEL, "check", "--rules-page"), file.read(), "run scripts/reference")
 
 
 unittest.main(argv=sys.argv[:1])

@@ -101,10 +101,10 @@ class Manual(unittest.TestCase):
         self.assertEqual(text.count("; default: "), len(options))
 
     def test_every_setting_that_is_chosen_for_ucx(self):
-        self.assertIn("docs/concepts/internode.md describes the settings for UCX", shown("oriel.5"))
+        self.assertIn("docs/reference/environment.md describes the settings for UCX", shown("oriel.5"))
         chosen = set(re.findall(r'"(UCX_\w+[A-Z])\b', read("src", "transport", "ucx", "library.c")))
         self.assertGreater(len(chosen), 8)
-        page = read("docs", "concepts", "internode.md")
+        page = read("docs", "reference", "environment.md")
         for name in chosen:
             self.assertRegex(page, rf"\n\|.*`{name}`")
 
