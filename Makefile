@@ -4,6 +4,7 @@
 #   make demo | test | test-full | bench    install what is missing, build, run
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make docs                  the site of docs/, into build/site
 #   make dist                  the release tarball, with the HTML bundles, into build
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
 #   make soak [MINUTES=n]      random programs with known results, until one fails
@@ -47,12 +48,13 @@ endif
 # A test declares how many processors it needs; one that needs more than there are runs alone. Most
 # tests wait for launchers and for each other much of the time, so ctest gets three times the
 # processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
+CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure --no-tests=error \
+    -j $$((3 * $(shell nproc)))
 
 # The scripts below look for the programs there.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb dist clean
+.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -120,6 +122,11 @@ deb: all
 
 dist: all
 	scripts/dist $(BUILD)
+
+docs:
+	@command -v mkdocs >/dev/null || { echo "oriel: no mkdocs: scripts/install-deps test installs it" >&2; exit 1; }
+	mkdocs build --strict --site-dir "$(BUILD)/site"
+	@echo "$(BUILD)/site/index.html; for its search: python3 -m http.server -d $(BUILD)/site"
 
 help:
 	@sed -n 's/^#   //p' Makefile
