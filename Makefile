@@ -1,7 +1,7 @@
-# A thin front over CMake and Ninja.
+# Short names for common uses of CMake and Ninja.
 #
 #   make                       builds into build/
-#   make demo | test | test-full | bench    install what is missing, build, run
+#   make demo | test | test-full | bench    install missing tools, build, run
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
 #   make docs                  the site of docs/, into build/site
@@ -14,7 +14,7 @@
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
 #
-# One folder holds one configuration: CC and SANITIZE count when the folder is made.
+# Each build folder has one configuration: CC and SANITIZE are read when the folder is created.
 
 BUILD    ?= build
 PREFIX   ?= /usr/local
@@ -25,7 +25,8 @@ MINUTES  ?= 10
 ROUNDS   ?= 100
 COVERAGE_BUILD ?= build-coverage
 
-# make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
+# make presets CC and CXX. Only values that the user chose are passed on. With clang, CXX is
+# clang++.
 ifneq ($(origin CC),default)
   CONFIGURE += -DCMAKE_C_COMPILER=$(CC)
   ifneq ($(filter clang%,$(notdir $(CC))),)
@@ -45,16 +46,17 @@ ifneq ($(COVERAGE),)
   CONFIGURE += -DCOVERAGE=$(COVERAGE)
 endif
 
-# A test declares how many processors it needs; one that needs more than there are runs alone. Most
-# tests wait for launchers and for each other much of the time, so ctest gets three times the
-# processors.
-CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure --no-tests=error \
-    -j $$((3 * $(shell nproc)))
+# Each test declares how many processors it needs; one that needs more than the node has runs alone.
+# Most tests wait for launchers and for each other much of the time, so ctest uses three times the
+# number of processors.
+CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure \
+        --no-tests=error -j $$((3 * $(shell nproc)))
 
-# The scripts below look for the programs there.
+# The scripts below find the built programs by this variable.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb dist docs clean
+.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench \
+        install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -89,8 +91,9 @@ coverage: deps
 
 faults: ready
 	for host in mpich openmpi; do \
-	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || tests/mpi/faults.py --launch tests/launch --build $(BUILD) \
-	        --host $$host --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
+	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || \
+	        tests/mpi/faults.py --launch tests/launch --build $(BUILD) --host $$host \
+	        --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
 	done
 
 fuzz: ready
@@ -102,14 +105,15 @@ soak: ready
 bench: ready
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
-# Where an installation goes, the same however it is written: absolute, without a slash at the end. The shell takes it from the
-# environment, since make's own functions part it at blanks.
+# The folders of an installation as absolute paths without a slash at the end. The shell reads them
+# from the environment, because make's own functions split them at blanks.
 install uninstall: export PREFIX := $(PREFIX)
 install uninstall: export DESTDIR := $(DESTDIR)
 PLACE = prefix=$$(realpath -ms -- "$${PREFIX:?is empty}") && \
     DESTDIR=$${DESTDIR:+$$(realpath -ms -- "$$DESTDIR")} && DESTDIR=$${DESTDIR%/}
 
-# Only the last installation from a build folder is known to uninstall. CMake opens files to all, but no folders.
+# uninstall removes the last installation from a build folder. CMake makes files readable to all
+# users, but not folders, so umask does.
 install: all
 	@$(PLACE) && umask 022 && cmake --install $(BUILD) --prefix "$$prefix"
 

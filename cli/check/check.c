@@ -1,7 +1,6 @@
 /* `oriel check`: executes the program with the checker preloaded before Oriel, or explains rules.
  * Options reach the checker as ORIEL_CHECK_* environment variables; options about rules are
- * answered here. main calls this once per rank. The checker also starts it as its helper process
- * (helper.c). */
+ * answered here. `oriel check --helper` is the helper process (helper.c). */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -163,7 +162,7 @@ int oriel_command_check(int argc, char **argv)
         json_file_set(request.json);
     /* A lock call then returns only when the lock is acquired. So the checker can order it after
      * the previous holder's release. */
-    oriel_env_set("ORIEL_LOCK", "awaited");
+    oriel_env_set("ORIEL_LOCK", "eager");
     if (request.no_fail)
         oriel_env_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

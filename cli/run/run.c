@@ -1,5 +1,5 @@
 /* `oriel run`: executes the program with liboriel.so preloaded. This file parses the options;
- * exec_program.c does the rest. main calls it once per rank. */
+ * exec_program.c does the rest. */
 #include "cli/cli.h"
 
 #include <argp.h>

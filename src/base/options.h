@@ -12,7 +12,7 @@
 enum oriel_cma_choice { ORIEL_CMA_AUTO, ORIEL_CMA_NEVER };
 enum oriel_promote_choice { ORIEL_PROMOTE_AUTO, ORIEL_PROMOTE_ALWAYS, ORIEL_PROMOTE_NEVER };
 enum oriel_agent_choice { ORIEL_AGENT_AUTO, ORIEL_AGENT_NEVER };
-enum oriel_lock_choice { ORIEL_LOCKS_LATER, ORIEL_LOCKS_AWAITED };
+enum oriel_lock_choice { ORIEL_LOCKS_LAZY, ORIEL_LOCKS_EAGER };
 enum oriel_net_choice { ORIEL_NET_UCX, ORIEL_NET_MESSAGES, ORIEL_NET_OFF };
 
 /* The type of the field that a row of each kind declares. A string that is not set is NULL. */

@@ -45,9 +45,9 @@ class Info(Case):
             for word in words:
                 self.assertIn(word, network["detail"])
 
-    def test_what_is_chosen_for_the_network_is_cut_visibly(self):
-        for given, shown in (("lo" + ",lo" * 12 + ",l", "=lo" + ",lo" * 12 + ",l"), ("lo" + ",lo" * 13, "=lo" + ",lo" * 12 + ",l...")):
-            network = info(UCX_NET_DEVICES=given)[0]["mechanisms"][-1]
+    def test_long_network_settings_are_cut_visibly(self):
+        for value_set, shown in (("lo" + ",lo" * 12 + ",l", "=lo" + ",lo" * 12 + ",l"), ("lo" + ",lo" * 13, "=lo" + ",lo" * 12 + ",l...")):
+            network = info(UCX_NET_DEVICES=value_set)[0]["mechanisms"][-1]
             if "built without" in network["detail"]:
                 self.skipTest(network["detail"])
             self.assertTrue(network["detail"].endswith("; UCX_NET_DEVICES" + shown), network)
@@ -91,7 +91,7 @@ class Info(Case):
                 self.assertFalse(host["found"])
                 self.assertIn("could not be queried: " + words, host["reason"])
 
-    def test_every_shown_option_is_there(self):
+    def test_every_option_is_shown(self):
         with open(os.path.join(ROOT, "src", "base", "options.def"), encoding="utf-8") as file:
             rows = re.findall(r'^OPTION\((\w+), \w+, "(\w+)", "([^"]*)", "([^"]*)", ([01])', file.read(), re.M)
         self.assertGreater(len(rows), 1)
@@ -109,10 +109,10 @@ class Info(Case):
         self.assertFalse(options["ORIEL_CMA"]["set"])
 
     def test_values_and_paths_of_any_bytes_are_shown(self):
-        for given, shown in ((b"/\xff\x1b[1m/t", "/??[1m/t"), (b"/" + b"a" * 255, "/" + "a" * 255),
+        for value_set, shown in ((b"/\xff\x1b[1m/t", "/??[1m/t"), (b"/" + b"a" * 255, "/" + "a" * 255),
                              (("/a" + "\u00e4" * 2000).encode(), "/a" + "\u00e4" * 2000)):
-            value, result = info(ORIEL_TRACE=os.fsdecode(given))
-            self.assertIn("  ORIEL_TRACE=" + shown + "  (", start(ORIEL, "info", ORIEL_TRACE=os.fsdecode(given)).stdout)
+            value, result = info(ORIEL_TRACE=os.fsdecode(value_set))
+            self.assertIn("  ORIEL_TRACE=" + shown + "  (", start(ORIEL, "info", ORIEL_TRACE=os.fsdecode(value_set)).stdout)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertIn(shown, [option["value"] for option in value["options"]])
         os.makedirs(os.path.join(os.fsencode(self.folder), b"\xe4", b"bin"))
@@ -124,13 +124,13 @@ class Info(Case):
         for words in (["info"], *(["run", program(host, "one_put")] for host in HOSTS)):
             result = start(ORIEL, *words, ORIEL_SPINN="1", ORIEL_SPIN="fast")
             self.assertEqual(result.returncode, 0, result.stderr)
-            told = [line for line in result.stderr.splitlines() if "ORIEL_" in line]
-            self.assertEqual(told[0], "oriel: ORIEL_SPIN=fast is not a whole number of 0 or more; using the default, 2000")
-            self.assertRegex(told[1], r"^oriel: ORIEL_SPINN is not an option of Oriel \S+ and is ignored$")
-            self.assertEqual(told[2:], [])
+            warnings = [line for line in result.stderr.splitlines() if "ORIEL_" in line]
+            self.assertEqual(warnings[0], "oriel: ORIEL_SPIN=fast is not a whole number of 0 or more; using the default, 2000")
+            self.assertRegex(warnings[1], r"^oriel: ORIEL_SPINN is not an option of Oriel \S+ and is ignored$")
+            self.assertEqual(warnings[2:], [])
         self.assertIn("ORIEL_SPIN=2000", start(ORIEL, "info", ORIEL_SPIN="fast").stdout)
 
-    def test_text_says_what_json_says(self):
+    def test_text_equals_json(self):
         value, _ = info()
         text = start(ORIEL, "info").stdout
         self.assertTrue(text.startswith(f"Oriel {value['version']}\n"))
@@ -154,7 +154,7 @@ class Info(Case):
         self.assertTrue(mechanisms["memfd"]["available"] and mechanisms["agent"]["available"])
         self.assertEqual([host["served"] for host in value["hosts"] if host["name"] in HOSTS], [True] * len(HOSTS))
 
-    def test_agent_is_there_where_copies_are_refused(self):
+    def test_agent_is_available_where_copies_are_refused(self):
         found = mechanisms_by(os.path.join(BUILD, "tests", "mpi", "deny"), ORIEL)
         self.assertFalse(found["cma"]["available"])
         self.assertEqual((found["agent"]["available"], found["agent"]["detail"]),
@@ -166,7 +166,7 @@ class Info(Case):
         os.chmod(self.folder, 0o755)
         found = mechanisms_by("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nproc=0:0", oriel)
         self.assertFalse(found["agent"]["available"])
-        self.assertIn("no thread for the agent: Resource temporarily unavailable", found["agent"]["detail"])
+        self.assertIn("cannot create the agent's thread: Resource temporarily unavailable", found["agent"]["detail"])
         self.assertFalse(found["network"]["available"])  # UCX alone would end the process
 
     def test_full_device_is_an_error(self):

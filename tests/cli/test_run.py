@@ -117,7 +117,7 @@ class Host(RunCase):
                            **{LAUNCHER_VARIABLES[other(host)][0]: "1"})
             self.assertEqual(result.stdout, liboriel(host) + "\n")
 
-    def test_only_host_built_is_taken(self):
+    def test_only_host_built_is_used(self):
         for host in HOSTS:
             oriel = self.tree(host)
             result = start(oriel, "run", "printenv", "LD_PRELOAD")
@@ -140,16 +140,16 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", host, "--", script, "--host", "x y", "--", "", "-V")
         self.assertEqual((result.returncode, result.stdout), (9, "<--host>\n<x y>\n<-->\n<>\n<-V>\n"))
 
-    def test_what_was_closed_is_closed_for_the_program(self):
+    def test_closed_descriptors_are_closed_for_the_program(self):
         script = self.write("script", "#!/bin/sh\nfor fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] || echo $fd >>\"$1\"; done\n")
         for closed in (0, 1, 2):
-            told = self.path(f"told-{closed}")
-            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, told], timeout=60, check=True,
+            printed = self.path(f"closed-{closed}")
+            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, printed], timeout=60, check=True,
                            preexec_fn=lambda fd=closed: os.close(fd))
-            with open(told, encoding="utf-8") as file:
+            with open(printed, encoding="utf-8") as file:
                 self.assertEqual(file.read(), f"{closed}\n")
 
-    def test_program_keeps_the_name_it_was_called_by(self):
+    def test_program_has_the_name_it_was_called_by(self):
         folder, name = os.path.split(program(HOSTS[0], "environment"))
         result = start(ORIEL, "run", name, PATH=f"{self.folder}:{folder}:{os.environ['PATH']}")
         self.assertEqual(values(result.stdout)["argv[0]"], name)
@@ -172,7 +172,7 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", HOSTS[0], self.write("script", "echo shell\n"))
         self.assertEqual(result.stdout, "shell\n")
 
-    def test_verbose_says_by_which_path_each_rank_is_reached(self):
+    def test_verbose_prints_the_path_to_each_rank(self):
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", program(host, "one_put")],
                                  env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
@@ -195,15 +195,15 @@ class Start(RunCase):
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
         self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes\n", job.stderr)
 
-    def test_verbose_tells_the_options_that_are_set(self):
+    def test_verbose_prints_the_options_that_are_set(self):
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "1", program(host, "one_put")],
                                  env=environment(ORIEL_VERBOSE="1", ORIEL_SPIN="1000", ORIEL_TIMEOUT="30", ORIEL_PROMOTE=""),
                                  capture_output=True, text=True, timeout=60, check=False)
-            told = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
-            self.assertEqual(told, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
+            printed = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
+            self.assertEqual(printed, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
 
-    def test_the_options_are_told_once_however_often_mpi_is_started(self):
+    def test_the_options_are_printed_once_for_any_number_of_starts(self):
         if "mpich" not in HOSTS:
             self.skipTest("Open MPI 4 has no sessions, of which a program may have several")
         program_of_two = os.path.join(BUILD, "tests", "mpi", "mpich", "sessions")
@@ -212,7 +212,7 @@ class Start(RunCase):
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertEqual(len(re.findall(r"(?m)^oriel\[\d+\]: ORIEL_VERBOSE=1$", job.stderr)), 2, job.stderr)
 
-    def test_children_of_a_program_whose_oriel_is_gone_start_without(self):
+    def test_children_of_a_program_whose_oriel_was_removed_start_without(self):
         if "openmpi" not in HOSTS:
             self.skipTest("Debian's MPICH cannot spawn")
         tree = os.path.dirname(os.path.dirname(self.tree("openmpi")))
@@ -222,13 +222,13 @@ class Start(RunCase):
                                  env=environment(), capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
 
-    def test_an_earlier_jobs_statistics_are_gone_when_this_one_dies(self):
-        os.symlink("told.json", self.path("link.json"))
+    def test_an_earlier_jobs_statistics_are_removed_when_this_one_dies(self):
+        os.symlink("statistics.json", self.path("link.json"))
         for host in HOSTS:
-            self.write("told.json", "earlier", 0o644)
+            self.write("statistics.json", "earlier", 0o644)
             result = start(ORIEL, "run", f"--stats={self.path('link.json')}", program(host, "mistaken"), "right", "abort")
             self.assertNotEqual(result.returncode, 0)
-            self.assertEqual(os.path.getsize(self.path("told.json")), 0, result.stderr)
+            self.assertEqual(os.path.getsize(self.path("statistics.json")), 0, result.stderr)
             self.assertTrue(os.path.islink(self.path("link.json")))
 
     def test_bypass_changes_nothing(self):
@@ -266,13 +266,13 @@ class Launcher(RunCase):
             self.assertIn(self.line(host, "would be"), job.stderr)
             self.assertNotIn("no findings", job.stderr)
 
-    def test_run_says_it_once_and_runs(self):
+    def test_run_warns_once_and_runs(self):
         for host in HOSTS:
             job = self.job(other(host), 3, ORIEL, "run", program(host, "one_put"))
             self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 3), job.stderr)
             self.assertEqual(job.stderr.count(self.line(host, "is")), 1, job.stderr)
 
-    def test_script_that_is_said_to_use_the_other_host(self):
+    def test_script_with_an_explicit_other_host(self):
         script = self.write("script", "true\n")
         self.assertIn(f"oriel: {script} uses Open MPI, but MPICH's launcher started it: each process would be",
                       self.job("mpich", 2, ORIEL, "check", "--host", "openmpi", script).stderr)
@@ -298,7 +298,7 @@ class Launcher(RunCase):
                 self.assertNotIn("launcher", job.stderr)
 
     @unittest.skipIf(SANITIZE == "thread", "the checker stands where ThreadSanitizer's runtime would")
-    def test_what_may_be_meant_so_is_left_alone(self):
+    def test_possibly_intended_preload_is_unchanged(self):
         """A single process; a script in the other host's job that starts programs itself; leftover
         variables."""
         left = {"mpich": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
             self.assertIn("memory=42", result.stdout)
             self.assertIn("Oriel", result.stdout)
 
-    def test_module_that_has_both_hosts_is_served_by_the_one_that_was_said(self):
+    def test_module_with_both_hosts_is_served_by_the_chosen_one(self):
         for host in HOSTS:
             found = start(shutil.which("ldd"), program(other(host), "one_put")).stdout
             library = re.search(rf"{re.escape(SONAMES[other(host)])} => (\S+)", found).group(1)
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("Oriel", result.stdout)
 
-    @unittest.skipUnless(callers_are_known(), "who has called is not known in this build")
+    @unittest.skipUnless(callers_are_known(), "this build does not report callers")
     def test_module_of_the_other_host(self):
         for host in HOSTS:
             self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)
@@ -409,7 +409,7 @@ class Preload(RunCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]
 
-    def test_what_was_there_stays_ahead(self):
+    def test_existing_entries_remain_first(self):
         first, second = self.library("first.so"), self.library("second.so")
         for separator in (":", " "):
             self.assertEqual(self.preload(ORIEL, "run", program(self.host, "environment"),
@@ -425,7 +425,7 @@ class Preload(RunCase):
         self.assertEqual(self.preload(ORIEL, "run", "--host", self.host, "sh", "-c", f"exec {ORIEL} run {target}",
                                       LD_PRELOAD=first), (f"{first}:{self.oriel}", self.oriel))
 
-    def test_entry_of_the_user_is_not_taken_for_ours(self):
+    def test_entry_of_the_user_is_not_mistaken_for_oriels(self):
         self.assertEqual(self.preload(ORIEL, "run", program(self.host, "environment"), LD_PRELOAD=self.oriel),
                          (self.oriel, ""))
 
@@ -436,7 +436,7 @@ class Preload(RunCase):
         self.assertEqual(self.preload(ORIEL, "run", "--host", HOSTS[0], "sh", "-c", f"exec {ORIEL} run {inner}"),
                          (liboriel(HOSTS[1]), liboriel(HOSTS[1])))
 
-    def test_linked_tool_stands_ahead_of_oriel(self):
+    def test_linked_tool_precedes_oriel(self):
         for host in HOSTS:
             tool = os.path.join(BUILD, "tests", "cli", host, "libmpitool.so")
             result = start(ORIEL, "run", program(host, "one_put_tooled"))
@@ -459,7 +459,7 @@ class Preload(RunCase):
         result = start(self.stand_in(), "run", self.using(library, host))
         self.assertEqual(result.stdout, self.stood_in(self.host), result.stderr)
 
-    def test_tools_keep_their_order_and_their_place(self):
+    def test_tools_remain_in_their_order_and_position(self):
         tools = [self.library(name, "void MPI_Put(void) {}") for name in ("libmpiP.so", "libtrace.so.1")]
         oriel, fake = self.stand_in(), self.using(*tools, self.library(SONAMES[self.host]))
         ours = self.stood_in(self.host)
@@ -467,7 +467,7 @@ class Preload(RunCase):
         # A tool in the user's own preload keeps its position.
         self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=tools[1]).stdout, f"{tools[1]}:{tools[0]}:{ours}")
 
-    def test_init_takes_the_entries_out_again(self):
+    def test_init_removes_the_entries(self):
         users = f"{self.library('first.so')}:{self.library('second.so')}"
         for host in HOSTS:
             result = start(ORIEL, "run", program(host, "one_put"), LD_PRELOAD=users)
@@ -485,11 +485,11 @@ class Preload(RunCase):
             self.assertIn("Oriel", start(ORIEL, "run", program(host, "one_put_linked")).stdout)
 
     def test_path_that_cannot_be_preloaded_is_refused(self):
-        os.makedirs(self.path("a place/bin"))
-        os.makedirs(self.path(f"a place/lib/oriel/{self.host}"))
-        shutil.copy(ORIEL, self.path("a place/bin/oriel"))
-        shutil.copy(self.oriel, self.path(f"a place/lib/oriel/{self.host}/liboriel.so"))
-        self.refused(start(self.path("a place/bin/oriel"), "run", "true"), "its path contains a space or a colon")
+        os.makedirs(self.path("a folder/bin"))
+        os.makedirs(self.path(f"a folder/lib/oriel/{self.host}"))
+        shutil.copy(ORIEL, self.path("a folder/bin/oriel"))
+        shutil.copy(self.oriel, self.path(f"a folder/lib/oriel/{self.host}/liboriel.so"))
+        self.refused(start(self.path("a folder/bin/oriel"), "run", "true"), "its path contains a space or a colon")
 
 
 class Sanitised(RunCase):
@@ -526,8 +526,8 @@ class Sanitised(RunCase):
                                      (first, "(unset)"))
         self.assertGreater(tried, 0)
 
-    @unittest.skipIf("address" in SANITIZE, "the command itself would be given the stand-in for its runtime")
-    def test_runtime_stands_ahead_of_all(self):
+    @unittest.skipIf("address" in SANITIZE, "the command itself would get the replacement of its runtime")
+    def test_sanitiser_runtime_precedes_all(self):
         host = self.library(SONAMES[HOSTS[0]])
         oriel, first, ours = self.stand_in(), self.library("first.so"), self.stood_in(HOSTS[0])
         for name in ("libasan.so.8", "libclang_rt.asan-x86_64.so"):
@@ -587,7 +587,7 @@ class Refusal(RunCase):
         for soname in ("libmpi.so.20", "libmpi.so.0", "libmpich.so.10", "libmpi.so"):
             self.refused(start(ORIEL, "run", self.using(self.library(soname))), soname, "does not support")
 
-    def test_program_that_is_not_there(self):
+    def test_absent_program(self):
         self.refused(start(ORIEL, "run", "no-such-program"), "no-such-program: program not found")
         self.refused(start(ORIEL, "run", self.path("none")), self.path("none") + ": program not found")
         self.refused(start(ORIEL, "run", ""), "the program's name is empty")

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 from command import BUILD, ORIEL, start  # noqa: E402
 
 PAGES = sorted(glob.glob(os.path.join(BUILD, "share", "man", "man?", "*.?")))
-ELSEWHERE = {("gcore", "1"), ("python3", "1")}  # pages of other projects that ours refer to
+OTHER_PROJECTS = {("gcore", "1"), ("python3", "1")}  # pages of other projects that ours refer to
 
 
 def read(*names):
@@ -36,7 +36,7 @@ def shown(name):
 
 @unittest.skipUnless(shutil.which("man"), "no man")
 class Manual(unittest.TestCase):
-    def test_the_pages_that_there_should_be(self):
+    def test_all_expected_pages_exist(self):
         commands = re.findall(r"^  ([a-z]+) +\S", start(ORIEL, "--help").stdout.split("Commands:")[1], re.M)
         self.assertIn("run", commands)
         wanted = {f"oriel-{command}.1" for command in commands}
@@ -56,7 +56,7 @@ class Manual(unittest.TestCase):
                 self.assertNotRegex(file.read(), r"@[A-Z]+", page)
 
     def test_references_lead_somewhere(self):
-        known = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} | ELSEWHERE
+        known = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} | OTHER_PROJECTS
         for page in PAGES:
             with open(page, encoding="utf-8") as file:
                 for found in re.findall(r"\bXr (\S+) (\d)", file.read()):
@@ -72,12 +72,12 @@ class Manual(unittest.TestCase):
                 for option in options:
                     self.assertIn(option, text, page)
 
-    def test_every_command_tells_its_statuses(self):
+    def test_every_command_documents_its_statuses(self):
         for page in PAGES:
             if page.endswith(".1"):
                 self.assertIn(" EXIT STATUS ", shown(os.path.basename(page)), page)
 
-    def test_questions_of_check_take_no_options(self):
+    def test_queries_of_check_have_no_options(self):
         self.assertRegex(shown("oriel-check.1"), r"oriel check \[option\.\.\.\] \[--\] program \[argument\.\.\.\] "
                                                  r"oriel check --explain rule oriel check --rules DESCRIPTION")
 
@@ -138,7 +138,7 @@ class Manual(unittest.TestCase):
         for name in re.findall(r"MPI_(?:Win_)?(\w+)\([^)]*handle", members):
             self.assertIn(f" {name[0].upper() + name[1:]}()", text)
 
-    def test_headers_and_pages_agree_on_what_is_oriels(self):
+    def test_headers_and_pages_agree_on_oriels_names(self):
         declared = re.findall(r"\b(oriel_\w+)\(", read("include", "oriel", "oriel.h"))
         for name in declared:
             self.assertIn(f"{name}()", shown(f"{name}.3").replace("(void)", "()"))

@@ -66,10 +66,10 @@ def faults(folder):
     listed = [name for _, name, _ in rows]
     found += [f"README.md lists {name} {listed.count(name)} times"
               for name in names if listed.count(name) != 1]
-    for number, name, said in rows:
+    for number, name, stated in rows:
         if name not in known:
             found.append(f"README.md lists {name}, which does not exist")
-        elif number != name[:3] or said != known[name]:
+        elif number != name[:3] or stated != known[name]:
             found.append(f"README.md has another number, title or status for {name}")
     return found
 
@@ -97,7 +97,7 @@ class Decisions(unittest.TestCase):
         lines = self.index.read_text(encoding="utf-8").splitlines(True)
         return next(line for line in lines if self.first.name in line)
 
-    def test_records_and_table_are_whole(self):
+    def test_records_and_table_are_complete(self):
         self.assertGreater(len(list(RECORDS.glob("[0-9]*.md"))), 100)
         self.assertEqual(faults(RECORDS), [])
 

@@ -55,12 +55,12 @@ class InstallDeps(unittest.TestCase):
         except FileNotFoundError:
             return []
 
-    def test_nothing_happens_when_all_is_there(self):
+    def test_nothing_happens_when_all_is_installed(self):
         self.apt(user=1000)
         result = self.run_script()
         self.assertEqual((result.returncode, result.stdout, result.stderr, self.calls()), (0, "", "", []))
 
-    def test_root_installs_what_is_missing_only(self):
+    def test_root_installs_only_missing_packages(self):
         self.apt(user=0, missing="libmpich-dev")
         result = self.run_script()
         self.assertEqual((result.returncode, result.stdout), (0, "oriel: installing libmpich-dev\n"), result.stderr)
@@ -74,13 +74,13 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual(self.calls(), ["sudo", "update -qq", "sudo",
                                         "install -y -qq --no-install-recommends libmpich-dev"])
 
-    def test_without_sudo_it_says_what_root_should_do(self):
+    def test_without_sudo_the_command_for_root_is_printed(self):
         self.apt(user=1000, missing="libmpich-dev")
         result = self.run_script()
         self.assertEqual((result.returncode, self.calls()), (1, []))
         self.assertIn("as root: apt-get install libmpich-dev", result.stderr)
 
-    def test_packages_of_the_pages_are_as_the_lock_file_says(self):
+    def test_packages_of_the_pages_match_the_lock_file(self):
         self.apt(user=1000)
         self.lock("package-lock.json", 3)
         result = self.run_script()
@@ -90,7 +90,7 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual(self.run_script().returncode, 0)
         self.assertEqual(len(self.calls()), 2)
 
-    def test_npm_is_installed_where_there_is_none(self):
+    def test_npm_is_installed_where_it_is_missing(self):
         self.apt(user=0, missing="npm")
         os.remove(os.path.join(self.folder, "npm"))
         self.assertEqual(self.run_script().returncode, 0)
@@ -102,7 +102,7 @@ class InstallDeps(unittest.TestCase):
         with open(os.path.join(self.folder, "kernels"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "testrdma fetch\n")
 
-    def test_other_distribution_is_told_what_is_needed(self):
+    def test_other_distribution_gets_the_list_of_packages(self):
         result = self.run_script()
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("this distribution has no apt", result.stderr)

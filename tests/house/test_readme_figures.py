@@ -82,7 +82,7 @@ class ReadmeFigures(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr),
                          (1, "readme-figures: the results have no get 8 B + flush (allocate)\n"))
 
-    def test_nothing_is_written_from_what_is_no_run(self):
+    def test_nothing_is_written_from_invalid_results(self):
         for found in ("{", "{}", "[]", json.dumps({"results": [{"pattern": "put"}]}), json.dumps({"results": 3})):
             done, text = self.run_on(README, found)
             self.assertEqual((done.returncode, text), (1, README), found)

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from clean import Root
+from clean_system import Root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -27,9 +27,9 @@ def main():
             shutil.copy2(os.path.join(ROOT, name), root.path(f"srv/oriel/{name}"), follow_symlinks=False)
         root.must("/srv/oriel/scripts/install-deps", limit_s=1800)
         root.must("/srv/oriel/scripts/install-deps")  # and has nothing to do the second time
-        told = root.must("cd /srv/oriel && make -s", limit_s=3 * 3600)
-        assert "warning" not in told, told[-4000:]
-        lacking = [line for line in told.splitlines() if line.startswith("-- No ")]
+        printed = root.must("cd /srv/oriel && make -s", limit_s=3 * 3600)
+        assert "warning" not in printed, printed[-4000:]
+        lacking = [line for line in printed.splitlines() if line.startswith("-- No ")]
         assert not lacking, lacking  # optional parts of the build
         root.must("cd /srv/oriel && ctest --test-dir build -R '^(mpi.lock.*[.]2[.]oriel|unit.options|cli.info)$'",
                   "100% tests passed", limit_s=1800)

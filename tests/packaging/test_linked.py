@@ -6,7 +6,7 @@ import re
 import shutil
 import unittest
 
-from place import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run
+from installation import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
@@ -88,7 +88,7 @@ class Linked(Case):
             version = self.good("pkg-config", "--modversion", f"oriel-{host}", PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
             self.assertEqual(version, VERSION + "\n")
 
-    def test_as_the_pages_say_it(self):
+    def test_commands_of_the_pages_work(self):
         """Each command of the README and of oriel(7) that compiles app.c, copied literally."""
         commands = []
         for page in ("README.md", "docs/man/oriel.7.in"):
@@ -116,7 +116,7 @@ class Linked(Case):
             for program in ("bare", "app", "turned"):
                 self.served(launch(host, 2, self.path(host, "build", program)), 2)
 
-    def test_a_fortran_program_keeps_the_library_that_it_names_nothing_of(self):
+    def test_a_fortran_program_is_linked_with_the_library(self):
         self.write("app.f90", FORTRAN)
         for host in HOSTS:
             compiler = wrapper(host, "mpifort")

@@ -37,7 +37,7 @@ from mpi4py import MPI  # noqa: E402  (starts MPI, so that it comes after the sk
 world = MPI.COMM_WORLD
 rank, size = world.Get_rank(), world.Get_size()
 right, left = (rank + 1) % size, (rank - 1) % size
-machine = world.Split_type(MPI.COMM_TYPE_SHARED)  # the ranks that share memory with this one
+node = world.Split_type(MPI.COMM_TYPE_SHARED)  # the ranks that share memory with this one
 
 
 def run(*cases):

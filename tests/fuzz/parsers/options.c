@@ -6,6 +6,11 @@
 
 enum { TEXT_BYTES = 200, OPTIONS_MOST = 32 };
 
+static void free_string(const char *text)
+{
+    free((char *)(uintptr_t)text);
+}
+
 static void free_strings(struct oriel_options *options)
 {
 #define FREE_bool(field)
@@ -13,7 +18,7 @@ static void free_strings(struct oriel_options *options)
 #define FREE_count(field)
 #define FREE_size(field)
 #define FREE_choice(field)
-#define FREE_string(field)                                        free((char *)(uintptr_t)options->field);
+#define FREE_string(field)                                        free_string(options->field);
 #define OPTION(kind, field, name, initial, words, shown, meaning) FREE_##kind(field)
 #include "base/options.def"
 #undef OPTION

@@ -56,7 +56,7 @@ static void empty_variable_counts_as_unset(void **state)
     assert_int_equal(options.spin_ns, 2000);
 }
 
-static void bool_takes_words_and_digits(void **state)
+static void bool_accepts_words_and_digits(void **state)
 {
     (void)state;
     struct oriel_options options;
@@ -110,7 +110,7 @@ static void count_refuses_0(void **state)
     }
 }
 
-static void size_takes_suffixes_and_refuses_overflow(void **state)
+static void size_accepts_suffixes_and_refuses_overflow(void **state)
 {
     (void)state;
     struct oriel_options options;
@@ -135,7 +135,7 @@ static void size_takes_suffixes_and_refuses_overflow(void **state)
     }
 }
 
-static void choice_takes_its_words_only(void **state)
+static void choice_accepts_its_words_only(void **state)
 {
     (void)state;
     struct oriel_options options;
@@ -232,7 +232,7 @@ static void described_values_are_those_in_effect(void **state)
     assert_false(option.is_set);
 }
 
-static void described_texts_are_whole(void **state)
+static void described_texts_are_complete(void **state)
 {
     (void)state;
     char text[5000] = "";
@@ -274,16 +274,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_apply_without_variables),
         cmocka_unit_test(empty_variable_counts_as_unset),
-        cmocka_unit_test(bool_takes_words_and_digits),
+        cmocka_unit_test(bool_accepts_words_and_digits),
         cmocka_unit_test(int_refuses_signs_rests_and_overflow),
         cmocka_unit_test(count_refuses_0),
-        cmocka_unit_test(size_takes_suffixes_and_refuses_overflow),
-        cmocka_unit_test(choice_takes_its_words_only),
+        cmocka_unit_test(size_accepts_suffixes_and_refuses_overflow),
+        cmocka_unit_test(choice_accepts_its_words_only),
         cmocka_unit_test(string_is_a_copy),
         cmocka_unit_test(no_complaints_without_a_file),
         cmocka_unit_test(every_shown_row_is_described),
         cmocka_unit_test(described_values_are_those_in_effect),
-        cmocka_unit_test(described_texts_are_whole),
+        cmocka_unit_test(described_texts_are_complete),
         cmocka_unit_test(unknown_variables_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
