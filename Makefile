@@ -128,7 +128,8 @@ dist: all
 	scripts/dist $(BUILD)
 
 docs:
-	@command -v mkdocs >/dev/null || { echo "oriel: no mkdocs: scripts/install-deps test installs it" >&2; exit 1; }
+	@command -v mkdocs >/dev/null || \
+	    { echo "oriel: no mkdocs: scripts/install-deps test installs it" >&2; exit 1; }
 	mkdocs build --strict --site-dir "$(BUILD)/site"
 	@echo "$(BUILD)/site/index.html; for its search: python3 -m http.server -d $(BUILD)/site"
 

@@ -27,7 +27,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "packaging"))
-from place import Case, run  # noqa: E402
+from installation import Case, run  # noqa: E402
 
 HOST, PAGES = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 2 else ("mpich", [])
 del sys.argv[1:]
