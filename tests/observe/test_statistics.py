@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             job = json.load(file)
         self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["missing_ranks"]),
-                         ("oriel-statistics", 1, options.host, ranks, []))
+                         ("oriel-statistics", 2, options.host, ranks, []))
         return job["windows"]
 
 
