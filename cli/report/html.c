@@ -192,7 +192,7 @@ static char *template_read(FILE *complaints)
     if (file == NULL) {
         fprintf(complaints,
                 "oriel: this build has no HTML pages: %s: %s; scripts/install-deps installs the "
-                "dependencies\n",
+                "dependencies [O28]\n",
                 path, strerror(errno));
     } else {
         text = file_read_text(file);

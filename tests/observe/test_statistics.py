@@ -333,7 +333,7 @@ class End(Case):
 
     def test_a_word_that_is_neither_is_refused(self):
         job = self.launch("counts", 2, stats="yes")
-        self.assertIn(": ORIEL_STATS=yes is neither 1 nor the name of a .json file: nothing is counted\n", job.stderr)
+        self.assertIn(": ORIEL_STATS=yes is neither 1 nor the name of a .json file: nothing is counted [O20]\n", job.stderr)
         self.assertNotIn("statistics of", job.stderr)
 
     def test_late_ranks_are_waited_for(self):
