@@ -7,6 +7,7 @@
 #   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make docs                  the site of docs/, into build/site
 #   make dist                  the release tarball, with the HTML bundles, into build
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
 #   make soak [MINUTES=n]      random programs with known results, until one fails
@@ -51,7 +52,8 @@ endif
 # Each test declares how many processors it needs; one that needs more than the node has runs alone.
 # Most tests wait for launchers and for each other much of the time, so ctest uses three times the
 # number of processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
+CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure \
+        --no-tests=error -j $$((3 * $(shell nproc)))
 
 # The scripts below find the built programs by this variable.
 export BUILD
@@ -66,7 +68,7 @@ endif
 DEPS = scripts/install-deps $(1) || test $$? -eq 1
 
 .PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench \
-        install uninstall deb dist clean
+        install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -144,6 +146,12 @@ deb: all
 
 dist: all
 	scripts/dist $(BUILD)
+
+docs:
+	@command -v mkdocs >/dev/null || \
+	    { echo "oriel: no mkdocs: scripts/install-deps test installs it" >&2; exit 1; }
+	mkdocs build --strict --site-dir "$(BUILD)/site"
+	@echo "$(BUILD)/site/index.html; for its search: python3 -m http.server -d $(BUILD)/site"
 
 help:
 	@sed -n 's/^#   //p' Makefile

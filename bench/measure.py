@@ -161,7 +161,7 @@ class Bench:
         options, job = self.options, _Job(column, cells, self.progress, self.net is not None and column.oriel)
         limits = ["--batches=%d" % (QUICK_BATCHES if options.quick else BATCHES), "--budget=%.2f" % self._budget_s(ranks)]
         if self.net is not None and column.host == "mpich":
-            limits.append("--leaves")  # it often hangs in MPI_Finalize between nodes (docs/network.md)
+            limits.append("--leaves")  # it often hangs in MPI_Finalize between nodes (docs/concepts/internode.md)
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
         settings = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
         result = jobs.launch(column.host, ranks, self._program(column) + limits + list(job.names), oriel, limit_s=1e9,

@@ -1,5 +1,5 @@
 """The benchmark's results as one JSON object, and its output files.
-docs/benchmark.md has the schema; a cell that was not reached is absent."""
+docs/results/benchmark.md has the schema; a cell that was not reached is absent."""
 
 import errno
 import json

@@ -248,7 +248,8 @@ char *oriel_statistics_write(const void *request, size_t len_bytes)
         problem = oriel_statistics_dump(&job, job.head->file);
     }
     if (problem[0] != '\0')
-        fprintf(out, "oriel: ORIEL_STATS: %s cannot be written: %s\n", job.head->file, problem);
+        fprintf(out, "oriel: ORIEL_STATS: %s cannot be written: %s [O20]\n", job.head->file,
+                problem);
     if (job.head->file[0] == '\0' || problem[0] != '\0')
         oriel_statistics_print(&job, out);
     free(problem);

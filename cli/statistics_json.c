@@ -1,4 +1,4 @@
-/* Writes the statistics as one JSON object; docs/statistics.md describes it. */
+/* Writes the statistics as one JSON object; docs/reference/file-formats.md describes it. */
 #include "cli/statistics.h"
 
 #include <errno.h>

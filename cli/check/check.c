@@ -69,7 +69,7 @@ static void check_request_parse(int argc, char **argv, struct request *out)
         {"stacks", OPTION_STACKS, NULL, 0, "Show the call stack of each finding", 0},
         {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain a rule, for example C1", 0},
         {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
-        {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
+        {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/reference/findings.md", 0},
         {0},
     };
     static const struct argp argp = {
@@ -82,7 +82,8 @@ static void check_request_parse(int argc, char **argv, struct request *out)
                "mpiexec -n 4 oriel check ./app. The program continues after a finding. A summary "
                "follows at its end; the exit status is 86 if there are findings and the program's "
                "own status is 0. Compile with -g to see source lines, and with -fsanitize=thread "
-               "to check the program's own loads and stores. docs/checker.md describes the checks.",
+               "to check the program's own loads and stores. docs/guides/checking.md describes the "
+               "checks.",
     };
     memset(out, 0, sizeof *out);
     oriel_command_line_parse(&argp, argc, argv, out);

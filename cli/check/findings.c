@@ -1,5 +1,5 @@
-/* Writes the findings of a job as one JSON object; docs/checker.md describes it. In strings that
- * are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
+/* Writes the findings of a job as one JSON object; docs/reference/file-formats.md describes it. In
+ * strings that are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
 #include "cli/helper.h"
 
 #include <errno.h>

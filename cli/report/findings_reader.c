@@ -1,6 +1,7 @@
 /* Reads the output of `oriel check --json` and prints it with the checker's own wording
- * (src/check/report/report_text.c). A missing key, or one with another type than docs/checker.md
- * describes, is omitted. Only a file that does not come from the checker is refused. */
+ * (src/check/report/report_text.c). A missing key, or one with another type than
+ * docs/reference/file-formats.md describes, is omitted. Only a file that does not come from the
+ * checker is refused. */
 #include "cli/report/findings_reader.h"
 
 #include <inttypes.h>

@@ -86,7 +86,8 @@ static void report_request_parse(int argc, char **argv, struct request *out)
             "FINDINGS, or both.\vWithout options it prints a summary. For each window: the "
             "operations, their paths, the time in each call and how much of it was waiting, which "
             "ranks waited for which, and the busiest pairs of ranks. Traces of a running or killed "
-            "program are read up to the last complete block. docs/traces.md has the details.",
+            "program are read up to the last complete block. docs/guides/profiling.md has the "
+            "details.",
     };
     memset(out, 0, sizeof *out);
     oriel_arguments_parse(&argp, argc, argv, false, out);

@@ -114,10 +114,10 @@ static void privileges_check(const char *path, const char *advice)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
-        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s", path,
+        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s [O9]", path,
                   (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s", path,
+        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s [O9]", path,
                   advice);
 }
 
@@ -130,7 +130,7 @@ static void architecture_check(const char *path, const struct oriel_elf_file *fi
     bool same = oriel_elf_same_machine(file, &self);
     oriel_elf_close(&self);
     if (!same)
-        oriel_die("%s is for another architecture than this oriel; %s", path, advice);
+        oriel_die("%s is for another architecture than this oriel; %s [O10]", path, advice);
 }
 
 /* Adds the library of one line of the loader's list, "soname => path (address)" or "path
@@ -188,12 +188,12 @@ void oriel_program_inspect(struct oriel_program *program)
     bool has_mpi = oriel_elf_defines(&file, "PMPI_Init");
     oriel_elf_close(&file);
     if (!is_dynamic)
-        oriel_die("%s is a static program and loads no libraries; %s", path, program->advice);
+        oriel_die("%s is a static program and loads no libraries; %s [O8]", path, program->advice);
     if (access(loader, F_OK) != 0)
         oriel_die("%s: its loader %s does not exist here: the program is for another C library",
                   path, loader);
     if (has_mpi)
-        oriel_die("%s has MPI linked into it, where a preload has no effect; %s", path,
+        oriel_die("%s has MPI linked into it, where a preload has no effect; %s [O8]", path,
                   program->advice);
     libraries_list(program, loader, path);
 }

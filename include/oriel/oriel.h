@@ -1,7 +1,8 @@
 /* Oriel's public header: version, state and last error, for programs in C or C++.
  *
  * The numbers are the version that a program is compiled against. The build reads them from this
- * file, which alone defines the version. docs/stability.md lists what stays compatible. */
+ * file, which alone defines the version. docs/reference/stability.md lists what stays compatible.
+ */
 #ifndef ORIEL_ORIEL_H
 #define ORIEL_ORIEL_H
 

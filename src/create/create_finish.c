@@ -255,7 +255,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if (state->records == NULL)
         return AGREE_REACHED | AGREE_CMA;
     if (group_open(state) != ORIEL_OK)
-        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
     else
         bits |= AGREE_REACHED;
     if ((bits & AGREE_REACHED) && cma_probe_targets(state) == ORIEL_OK)
@@ -273,7 +273,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
         status = oriel_node_map_open(state);
     if (status == ORIEL_E_OTHER)
-        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
     if (status != ORIEL_OK)
         bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
     return bits;

@@ -194,7 +194,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
         status = window_memory_prepare(state);
     if (status != ORIEL_E_OTHER)
         return status;
-    oriel_note("%s: the host creates the window: %s", creation->call, oriel_fail_message());
+    oriel_note("%s: the host creates the window: %s [O12]", creation->call, oriel_fail_message());
     state->own.wants_host = 1;
     return ORIEL_OK;
 }

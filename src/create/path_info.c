@@ -89,7 +89,7 @@ void oriel_path_info_warn_lost(const struct oriel_window *window, const char *ca
     const char *name = window->host->name;
     if (lost_bytes > 0)
         oriel_warn("%s on window %s: the program has unmapped or replaced %lu bytes of the memory "
-                   "of rank %d; Oriel leaves them unchanged",
+                   "of rank %d; Oriel leaves them unchanged [O15]",
                    call, name[0] != '\0' ? name : "(unnamed)", (unsigned long)lost_bytes,
                    (int)window->rank);
 }

@@ -20,7 +20,7 @@
  * With MPI_MODE_NOCHECK no lock is acquired (trusted): the caller promises that no rank has, or
  * wants, a conflicting lock. If a rank requests one nevertheless, the epoch does not block it. Some
  * programs keep such a lock_all for the lifetime of the window, and acquire exclusive locks
- * (docs/adr/053-nocheck-takes-no-lock.md). */
+ * (docs/design/adr/053-nocheck-takes-no-lock.md). */
 #include "sync/lock.h"
 
 #include "internode/origin/liveness.h"

@@ -1,4 +1,4 @@
-"""Each rule of the table has an offender and an innocent twin, and docs/rules.md matches the table.
+"""Each rule of the table has an offender and an innocent twin, and docs/reference/findings.md matches the table.
 
 Arguments: oriel, the programs with the cases, the page, and the rules whose programs this build
 cannot make."""
@@ -47,7 +47,7 @@ class Table(unittest.TestCase):
 
     def test_page_equals_the_table(self):
         with open(PAGE, encoding="utf-8") as file:
-            self.assertEqual(output(ORIEL, "check", "--rules-page"), file.read(), "run scripts/rules")
+            self.assertEqual(output(ORIEL, "check", "--rules-page"), file.read(), "run scripts/reference")
 
 
 unittest.main(argv=sys.argv[:1])

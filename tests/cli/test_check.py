@@ -124,7 +124,7 @@ class Unchecked(Case):
         for host in HOSTS:
             result = start("prlimit", f"--fsize={32 << 20}", ORIEL, "check", "--host", host, program(host, "mistaken"), "right")
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-            self.assertRegex(result.stderr, r"memory: File (is )?too large\): nothing is checked\n")
+            self.assertRegex(result.stderr, r"memory: File (is )?too large\): nothing is checked \[O26\]\n")
             self.assertNotIn(SUMMARY, result.stderr)
 
 
@@ -171,7 +171,7 @@ class Findings(Case):
         job = start(LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", "--plain", "--timeout", "50", "--", ORIEL, "check",
                     "--host", "mpich", self.path("session"))
         self.assertEqual(job.returncode, 0, job.stderr)
-        self.assertEqual(job.stderr.count("without MPI_Init: nothing was checked\n"), 1, job.stderr)
+        self.assertEqual(job.stderr.count("without MPI_Init: nothing was checked [O26]\n"), 1, job.stderr)
 
     def test_program_is_not_disturbed(self):
         for host in HOSTS:
@@ -399,7 +399,7 @@ class Json(Case):
 
     def test_a_rank_that_leaves_a_call_by_a_jump_is_no_longer_checked(self):
         line = (r"oriel: rank (\d): (MPI_\w+|a call) at [^\n]*jumps.c:\d+[^\n]* was left by a jump; this rank is no longer checked, "
-                "and no conflicts are reported from now on\n")
+                "and no conflicts are reported from now on \\[O27\\]\n")
         calls = {"send": "MPI_Send", "wait": "MPI_Wait", "handler": "MPI_Send", "copy": "MPI_Comm_dup", "deeper": "MPI_Send",
                  "room": "MPI_Send", "thread": "MPI_Allreduce", "stack": "MPI_Waitall", "fiber": None, "use": None}
         for host in HOSTS:

@@ -193,7 +193,7 @@ class Start(RunCase):
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
-        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes\n", job.stderr)
+        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes [O12]\n", job.stderr)
 
     def test_verbose_prints_the_options_that_are_set(self):
         for host in HOSTS:
@@ -257,7 +257,7 @@ class Launcher(RunCase):
     def line(self, host, verb):
         title = {"mpich": "MPICH", "openmpi": "Open MPI"}
         return (f"oriel: {program(host, 'one_put')} uses {title[host]}, but {title[other(host)]}'s launcher started it: "
-                f"each process {verb} a separate job; use {title[host]}'s mpiexec (on Debian mpiexec.{host})\n")
+                f"each process {verb} a separate job; use {title[host]}'s mpiexec (on Debian mpiexec.{host}) [O5]\n")
 
     def test_check_refuses_the_other_hosts(self):
         for host in HOSTS:
@@ -327,7 +327,7 @@ class OtherHost(RunCase):
         self.assertRegex(result.stderr, rf"\Aoriel\[\d+\]: this is Oriel for {title[other(host)]} "
                                         rf"\({re.escape(liboriel(other(host), where))}\), but the program uses {title[host]} \([^ ]*"
                                         rf"{re.escape(SONAMES[host])}\): start it with oriel run --host {host}, or link it to "
-                                        rf"oriel-{host}\n\Z")
+                                        rf"oriel-{host} \[O6\]\n\Z")
 
     def test_program_that_a_script_starts(self):
         for host in HOSTS:
@@ -349,7 +349,7 @@ class OtherHost(RunCase):
                             f"-Wl,-rpath,{os.path.dirname(library)}"], check=True, capture_output=True, env=environment())
             result = start(path)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
-            self.assertIn(f"or link it to oriel-{host}\n", result.stderr)
+            self.assertIn(f"or link it to oriel-{host} [O6]\n", result.stderr)
 
     @unittest.skipUnless("mpich" in HOSTS, "only MPICH has sessions")
     def test_program_that_starts_sessions_alone(self):

@@ -1,4 +1,4 @@
-"""docs/adr: each decision record has its parts and is short, and README.md lists each exactly once.
+"""docs/design/adr: each decision record has its parts and is short, and README.md lists each exactly once.
 
 `faults` inspects a folder of records.  The real folder has no fault.  Copies that are broken on
 purpose have the expected one."""
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RECORDS = ROOT / "docs" / "adr"
+RECORDS = ROOT / "docs" / "design" / "adr"
 NAME = re.compile(r"(\d{3})-[a-z0-9]+(-[a-z0-9]+)*\.md")
 STATUS = re.compile(r"accepted|refuted|superseded by (\d{3})")
 SECTIONS = ["Context", "Decision", "Consequences"]

@@ -12,9 +12,9 @@ import job_output  # noqa: E402
 
 CASES = {
     "0": None,
-    "1": r"1 window was not freed: table-0$",
-    "3": r"3 windows were not freed: (?=.*table-0)(?=.*table-2)(?=.*\(unnamed\))[^,]*, [^,]*, [^,]*$",
-    "200": r"200 windows were not freed: (?!.*more.*more).*table-\d+.*, \(and more\)$",
+    "1": r"1 window was not freed: table-0 \[O29\]$",
+    "3": r"3 windows were not freed: (?=.*table-0)(?=.*table-2)(?=.*\(unnamed\))[^,]*, [^,]*, [^,]* \[O29\]$",
+    "200": r"200 windows were not freed: (?!.*more.*more).*table-\d+.*, \(and more\) \[O29\]$",
 }
 
 

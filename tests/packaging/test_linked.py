@@ -95,7 +95,7 @@ class Linked(Case):
             with open(os.path.join(ROOT, page), encoding="utf-8") as file:
                 text = re.sub(r"\\\n +", "", file.read().replace("\\-", "-").replace("\\e", "\\"))
             found = re.findall(r"(?m)^ *(mpicc app\.c\b.*)", text)
-            self.assertEqual(len(found), 2, page)
+            self.assertEqual(len(found), 1 if page == "README.md" else 2, page)
             commands += found
         for host in HOSTS:
             os.makedirs(self.path(f"bin-{host}"))

@@ -12,7 +12,8 @@ from installation import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch
 
 WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
-          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/checker.md",
+          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
+          "share/doc/oriel/docs/images/report.png", "share/doc/oriel/docs/troubleshooting.md",
           "share/man/man1/oriel-demo.1", "share/oriel/examples/wordcount.c", "share/oriel/examples/words.h",
           f"share/modulefiles/oriel/{VERSION}.lua", "share/man/man1/oriel.1", "share/man/man3/oriel_last_error.3",
           "share/man/man3/oriel_version.3", "share/man/man5/oriel.5", "share/man/man7/oriel.7",

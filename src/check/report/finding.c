@@ -265,7 +265,7 @@ void oriel_finding_left(const char *name, const struct oriel_site *site)
         oriel_text_place(&text, &record->here.place);
     }
     oriel_text_add(&text, " was left by a jump; this rank is no longer checked, and no conflicts "
-                          "are reported from now on\n");
+                          "are reported from now on [O27]\n");
     oriel_text_write(&text);
     free(record);
     oriel_finding_count(

@@ -499,7 +499,7 @@ void oriel_internode_close(struct oriel_window *window)
         if (lock->stage != STAGE_HELD && dead != 0)
             epoch_refuse(window, lock,
                          oriel_fail(ORIEL_E_PEER,
-                                    "rank %d has died, and the target has left the window",
+                                    "rank %d has died, and the target has left the window [O18]",
                                     (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
             epoch_refuse(window, lock, oriel_fail(ORIEL_E_WIN, "the window no longer exists"));

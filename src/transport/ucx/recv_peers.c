@@ -46,7 +46,7 @@ static struct oriel_net_sender *sender_find_or_create(uint64_t session)
     if (sender != NULL)
         return sender;
     if (!oriel_net_has_spare_sender()) {
-        oriel_warn("no memory for a process on another node: its messages are dropped");
+        oriel_warn("no memory for a process on another node: its messages are dropped [O19]");
         return NULL;
     }
     sender = oriel_net.spare_sender;
@@ -142,7 +142,7 @@ static void answer_send(struct oriel_net_sender *sender, enum oriel_wire_kind ki
         answer_buffer_send(sender, buffer);
         return;
     }
-    oriel_warn("no memory for an answer to another node: the connection is closed");
+    oriel_warn("no memory for an answer to another node: the connection is closed [O19]");
     sender->is_broken = true;
     oriel_net.any_sender_broken = true;
 }
@@ -197,7 +197,7 @@ static void message_order(struct oriel_net_sender *sender, struct oriel_net_mess
     if (ahead > UINT64_MAX / 2 || is_twice) {
         oriel_net_free_message(held);
     } else if (sender->early_count == EARLY_MOST) {
-        oriel_warn("a process on another node sends out of order: the connection is closed");
+        oriel_warn("a process on another node sends out of order: the connection is closed [O19]");
         oriel_net_free_message(held);
         sender->is_broken = true;
         oriel_net.any_sender_broken = true;
@@ -215,7 +215,7 @@ static void message_receive(struct oriel_net_sender *sender, const struct oriel_
     struct oriel_ucx_buffer *buffer =
         oriel_pool_take(&oriel_net.agent.pool, sizeof(struct oriel_net_message) + len_bytes);
     if (buffer == NULL) {
-        oriel_warn("no memory for a message from another node: the connection is closed");
+        oriel_warn("no memory for a message from another node: the connection is closed [O19]");
         sender->is_broken = true;
         oriel_net.any_sender_broken = true;
         return;
@@ -241,7 +241,7 @@ static void messages_receive_coalesced(struct oriel_net_sender *sender, const ch
             message_receive(sender, &wire, head, data, wire.len_bytes);
     }
     if (left_bytes != 0)
-        oriel_warn("dropped %zu bytes from another node that are not messages", left_bytes);
+        oriel_warn("dropped %zu bytes from another node that are not messages [O19]", left_bytes);
 }
 
 ucs_status_t oriel_net_receive_message(void *unused, const void *header, size_t header_bytes,
@@ -331,7 +331,7 @@ static void hello_serve(struct oriel_net_sender *sender, const struct oriel_net_
                                            sender, &status);
     }
     if (sender->end.ep == NULL) {
-        oriel_warn("no connection back to process %d on another node: %s",
+        oriel_warn("no connection back to process %d on another node: %s [O19]",
                    (int)sender->identity.pid, oriel_ucp_status_text(status));
         sender->is_broken = true;
         oriel_net.any_sender_broken = true;
@@ -356,7 +356,8 @@ void oriel_net_serve_one(const struct oriel_net_message *held)
         oriel_net_note_bye(sender->session);
         break;
     case ORIEL_WIRE_SYNC: oriel_net_answer(&asker, &(struct oriel_net_bytes){.pieces = 0}); break;
-    default: oriel_warn("dropped a message of kind %d from another node", (int)held->wire.kind);
+    default:
+        oriel_warn("dropped a message of kind %d from another node [O19]", (int)held->wire.kind);
     }
 }
 

@@ -326,7 +326,7 @@ def same_element(a, b):
 
 
 def conflicts(a, b):
-    """Whether two accesses to the same bytes must be ordered (docs/rules.md, C1 to C3)."""
+    """Whether two accesses to the same bytes must be ordered (docs/reference/findings.md, C1 to C3)."""
     if only_reads(a) and only_reads(b):
         return False
     if a.kind != "accumulate" or b.kind != "accumulate":
