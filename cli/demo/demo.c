@@ -17,7 +17,7 @@
 #include "cli/demo/timed_job.h"
 #include "cli/hosts.h"
 
-#define PASSES "1000" /* over the text: a host alone needs about a second */
+#define PASSES "500" /* over the text: MPICH alone needs 2 to 3 s with 2 ranks on idle cores */
 
 enum {
     LIMIT_ALONE_S = 5,
