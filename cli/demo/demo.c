@@ -18,7 +18,7 @@
 #include "cli/hosts.h"
 #include "cli/option_parser.h"
 
-#define PASSES "1000" /* over the text: a host alone needs about a second */
+#define PASSES "500" /* over the text: MPICH alone needs 2 to 3 s with 2 ranks on idle cores */
 
 enum {
     LIMIT_ALONE_S = 5,
