@@ -1,9 +1,13 @@
-# A thin front over CMake and Ninja.
+# Short names for common uses of CMake and Ninja.
 #
-#   make                       builds into build/
-#   make demo | test | test-full | bench    install what is missing, build, run
+#   make                       builds the library and the command into build/, without tests
+#   make demo [HOST=mpich]     installs what is missing, builds, compares each host with Oriel
+#   make test | test-full      installs all that the tests need, builds them, runs them
+#   make tests                 builds the tests
+#   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make dist                  the release tarball, with the HTML bundles, into build
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
 #   make soak [MINUTES=n]      random programs with known results, until one fails
 #   make lint                  clang-tidy and cppcheck
@@ -12,7 +16,7 @@
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
 #
-# One folder holds one configuration: CC and SANITIZE count when the folder is made.
+# Each build folder has one configuration: CC and SANITIZE are read when the folder is created.
 
 BUILD    ?= build
 PREFIX   ?= /usr/local
@@ -23,7 +27,8 @@ MINUTES  ?= 10
 ROUNDS   ?= 100
 COVERAGE_BUILD ?= build-coverage
 
-# make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
+# make presets CC and CXX. Only values that the user chose are passed on. With clang, CXX is
+# clang++.
 ifneq ($(origin CC),default)
   CONFIGURE += -DCMAKE_C_COMPILER=$(CC)
   ifneq ($(filter clang%,$(notdir $(CC))),)
@@ -43,32 +48,48 @@ ifneq ($(COVERAGE),)
   CONFIGURE += -DCOVERAGE=$(COVERAGE)
 endif
 
-# A test declares how many processors it needs; one that needs more than there are runs alone. Most
-# tests wait half of their time, for launchers and each other, so ctest gets twice the processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((2 * $(shell nproc)))
+# Each test declares how many processors it needs; one that needs more than the node has runs alone.
+# Most tests wait for launchers and for each other much of the time, so ctest uses three times the
+# number of processors.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
 
-# The scripts below look for the programs there.
+# The scripts below find the built programs by this variable.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb clean
+# One host for the demo. Some shells export a HOST of their own.
+ifeq ($(origin HOST),command line)
+  DEMO_HOST = $(HOST)
+endif
+
+# Status 1: packages are missing and could not be installed. The build then leaves out what needs
+# them, or names what it cannot do without.
+DEPS = scripts/install-deps $(1) || test $$? -eq 1
+
+.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench \
+        install uninstall deb dist clean
 
 all: configure
 	cmake --build $(BUILD)
 
+tests: configure
+	cmake --build $(BUILD) --target all tests/all
+
 configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
+	@for tool in cmake ninja; do command -v $$tool >/dev/null || \
+	    { echo "oriel: no $$tool: run scripts/install-deps build, which installs what the build needs" \
+	        >&2; exit 1; }; done
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 
-deps:
-	scripts/install-deps
-
-# The tools must be installed before the build starts, also with make -j.
-ready: deps
+demo:
+	@$(call DEPS,build $(DEMO_HOST))
 	$(MAKE) all
+	$(BUILD)/bin/oriel demo $(addprefix --host=,$(DEMO_HOST)) $(ARGS)
 
-demo: ready
-	scripts/demo $(ARGS)
+ready:
+	@$(call DEPS,test)
+	$(MAKE) tests
 
 test: ready
 	$(CTEST) -L quick $(ARGS)
@@ -79,14 +100,16 @@ test-full: ready
 lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)
 
-coverage: deps
-	$(MAKE) all BUILD=$(COVERAGE_BUILD) COVERAGE=ON
+coverage:
+	@$(call DEPS,test)
+	$(MAKE) tests BUILD=$(COVERAGE_BUILD) COVERAGE=ON
 	scripts/coverage --build $(COVERAGE_BUILD) $(ARGS)
 
 faults: ready
 	for host in mpich openmpi; do \
-	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || tests/mpi/faults.py --launch tests/launch --build $(BUILD) \
-	        --host $$host --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
+	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || \
+	        tests/mpi/faults.py --launch tests/launch --build $(BUILD) --host $$host \
+	        --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
 	done
 
 fuzz: ready
@@ -95,17 +118,20 @@ fuzz: ready
 soak: ready
 	tests/soak/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
-bench: ready
+bench:
+	@$(call DEPS,build)
+	$(MAKE) all
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
-# Where an installation goes, the same however it is written: absolute, without a slash at the end. The shell takes it from the
-# environment, since make's own functions part it at blanks.
+# The folders of an installation as absolute paths without a slash at the end. The shell reads them
+# from the environment, because make's own functions split them at blanks.
 install uninstall: export PREFIX := $(PREFIX)
 install uninstall: export DESTDIR := $(DESTDIR)
 PLACE = prefix=$$(realpath -ms -- "$${PREFIX:?is empty}") && \
     DESTDIR=$${DESTDIR:+$$(realpath -ms -- "$$DESTDIR")} && DESTDIR=$${DESTDIR%/}
 
-# Only the last installation from a build folder is known to uninstall. CMake opens files to all, but no folders.
+# uninstall removes the last installation from a build folder. CMake makes files readable to all
+# users, but not folders, so umask does.
 install: all
 	@$(PLACE) && umask 022 && cmake --install $(BUILD) --prefix "$$prefix"
 
@@ -115,6 +141,9 @@ uninstall:
 deb: all
 	cd $(BUILD) && cpack
 	@cmake -D "ORIEL_BUILD=$$(realpath $(BUILD))" -P packaging/after.cmake
+
+dist: all
+	scripts/dist $(BUILD)
 
 help:
 	@sed -n 's/^#   //p' Makefile

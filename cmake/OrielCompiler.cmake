@@ -11,6 +11,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # C++ and Fortran serve the tests only (headers as C++, the Fortran bindings): both are optional.
 include(CheckLanguage)
 foreach(language CXX Fortran)
+  if(NOT CMAKE_${language}_COMPILER)
+    unset(CMAKE_${language}_COMPILER CACHE) # installed since the folder was configured?
+  endif()
   check_language(${language})
   if(CMAKE_${language}_COMPILER)
     enable_language(${language})
@@ -27,7 +30,8 @@ foreach(language C CXX Fortran)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2")
 endforeach()
 # valgrind 3.19 cannot read clang's DWARF 5.
-add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
+add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4>
+                    $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
 
 set(ORIEL_WARNINGS -Wall -Wextra -Wundef -Wshadow -Werror)
 
@@ -39,8 +43,8 @@ if(SANITIZE)
   add_link_options(-fsanitize=${SANITIZE})
   # The sources test gcc's macros; clang defines none of them.
   if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND SANITIZE MATCHES "address|thread")
-    string(TOUPPER "__SANITIZE_${CMAKE_MATCH_0}__" told)
-    add_compile_definitions(${told}=1)
+    string(TOUPPER "__SANITIZE_${CMAKE_MATCH_0}__" macro)
+    add_compile_definitions(${macro}=1)
   endif()
 endif()
 
@@ -51,7 +55,8 @@ if(COVERAGE)
   target_compile_definitions(oriel_coverage PRIVATE _GNU_SOURCE)
   set_target_properties(oriel_coverage PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # Applies to all targets that follow.
-  add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage> $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
+  add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage>
+                      $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
   # Each library has its own functions that write its counters.
   add_link_options(--coverage -Wl,--exclude-libs,libgcov.a)
   link_libraries($<TARGET_OBJECTS:oriel_coverage>)

@@ -5,10 +5,11 @@
 # ORIEL_HOSTS lists the hosts found (mpich, openmpi), ORIEL_HOST_<host>_VERSION their versions.
 #
 # A host's compiler wrapper defines it: the wrapper prints the command that it would run, and
-# preprocessing its mpi.h identifies the MPI. Of several installations of one host the first mpicc
-# in PATH wins.
+# preprocessing its mpi.h identifies the MPI. If one host is installed several times, the first
+# mpicc in PATH is used.
 
-set(ORIEL_MPICC "" CACHE STRING "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all that are found")
+set(ORIEL_MPICC "" CACHE STRING
+    "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all found")
 set(ORIEL_HOSTS "")
 
 # The command line of a compiler wrapper, without the compiler's name.
@@ -104,6 +105,9 @@ function(oriel_host_add flags wrapper)
     return()
   endif()
   oriel_host_target(oriel_host_${host} C "${flags}")
+  # for programs that link to an installation (packaging/orielConfig.cmake.in)
+  set(ORIEL_HOST_${host}_INCLUDES "${includes}" PARENT_SCOPE)
+  set(ORIEL_HOST_${host}_LINK "${link}" PARENT_SCOPE)
   set(languages C)
   foreach(pair CXX:mpicxx Fortran:mpifort)
     string(REPLACE ":" ";" pair "${pair}")
@@ -154,6 +158,12 @@ list(SORT ORIEL_HOSTS)
 if(NOT ORIEL_HOSTS)
   message(FATAL_ERROR
     "No MPI found: Oriel is built for MPICH and for Open MPI, and neither mpicc nor pkg-config "
-    "leads to one of them.\nOn Debian: scripts/install-deps, or "
-    "apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev")
+    "leads to one of them.\nOn Debian: scripts/install-deps build, or "
+    "scripts/install-deps build mpich for one of them. Elsewhere: -DORIEL_MPICC=/path/to/mpicc")
 endif()
+foreach(host mpich openmpi)
+  if(NOT host IN_LIST ORIEL_HOSTS AND NOT ORIEL_MPICC)
+    message(STATUS "No ${host}: Oriel is built without it; "
+                   "scripts/install-deps build ${host} installs it")
+  endif()
+endforeach()

@@ -27,14 +27,17 @@
 #   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user,
 #   node1-user, node2-user, rdma-user   the same as an unprivileged user
 #
-# `make test` runs the first mode of a row at every number of RANKS and its other modes at the first
-# one; the rest and FULL_RANKS belong to `make test-full`.
+# `make test` runs a row's first mode at its first number of RANKS on every host. It runs the first
+# mode at the other numbers, and the other modes at the first number, on one host each: the hosts
+# take turns from one such launch to the next. The rest and FULL_RANKS belong to `make test-full`.
 #
 #   oriel_unit_test(folder/n [WITH a.c ...] [OBJECTS stem ...] [VARIANT v] [TIMEOUT s])
 #                            cmocka, one process, no MPI: folder/n.c and WITH, linked with objects
 #                            of src/ (OrielObjects.cmake)
 #   oriel_protocol_test(...)                              the same with its own processes and delays
-#   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL])   any command
+#   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL] [QUICK_HOST h HOST g])
+#                            any command. FULL: not in `make test`. QUICK_HOST: there only where the
+#                            row's HOST is that one, or that one is not installed.
 #
 # Status 77 is a skip; its reason is in the output.
 
@@ -61,12 +64,11 @@ foreach(mode promoted copied denied denied-promoted rdma net2 net3 node1 node2)
 endforeach()
 
 # Enables tests under `oriel check`, which needs the preload position of ThreadSanitizer's runtime.
-#
 set(ORIEL_TEST_CHECK TRUE)
 set(ORIEL_TEST_SLOWER 1) # factor on the time limit of every row
 if(SANITIZE MATCHES "address")
   # The sanitised library is preloaded into programs without the sanitiser, so its runtime starts
-  # too late; the hosts leak.
+  # too late. Leak detection is off because the hosts leak.
   set(ORIEL_SCRIPT_ENV ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
   set(ORIEL_TEST_ENV --env ${ORIEL_SCRIPT_ENV})
 elseif(SANITIZE STREQUAL "thread")
@@ -80,21 +82,25 @@ elseif(SANITIZE STREQUAL "thread")
   list(TRANSFORM ORIEL_SCRIPT_ENV PREPEND "--env;" OUTPUT_VARIABLE ORIEL_TEST_ENV)
 endif()
 
+set_property(GLOBAL PROPERTY ORIEL_TEST_TURN 0)
+
+# COST: rows with a long time limit start first.
 function(oriel_test_register name quick timeout processors)
   set(labels full)
   if(quick)
     list(APPEND labels quick)
   endif()
   set_tests_properties(${name} PROPERTIES
-    LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS ${processors} SKIP_RETURN_CODE 77)
+    LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout} PROCESSORS ${processors}
+    SKIP_RETURN_CODE 77)
 endfunction()
 
 function(oriel_test_row)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;TIMEOUT"
-                        "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg
+                        "" "PROGRAM;NAME;TIMEOUT" "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
   if(NOT arg_PROGRAM OR NOT (arg_RANKS OR arg_FULL_RANKS) OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; "
-                        "not understood: ${arg_UNPARSED_ARGUMENTS}")
+    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; unknown "
+                        "arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   foreach(list RANKS FULL_RANKS MODES HOSTS)
     # A quoted "2;4" arrives as one word with the semicolon escaped.
@@ -124,10 +130,35 @@ function(oriel_test_row)
   endif()
   list(GET arg_MODES 0 first_mode)
 
-  foreach(host IN LISTS arg_HOSTS)
-    if(NOT host IN_LIST ORIEL_HOSTS)
-      continue()
+  set(hosts "")
+  foreach(host IN LISTS ORIEL_HOSTS)
+    if(host IN_LIST arg_HOSTS)
+      list(APPEND hosts ${host})
     endif()
+  endforeach()
+  if(NOT hosts)
+    return()
+  endif()
+  # which launches are quick: MODE.RANKS.HOST
+  set(quick_launches "")
+  list(LENGTH hosts host_count)
+  get_property(turn GLOBAL PROPERTY ORIEL_TEST_TURN)
+  foreach(mode IN LISTS arg_MODES)
+    foreach(ranks IN LISTS arg_RANKS)
+      if(mode STREQUAL first_mode AND ranks EQUAL first_ranks)
+        list(TRANSFORM hosts PREPEND "${mode}.${ranks}." OUTPUT_VARIABLE launches)
+        list(APPEND quick_launches ${launches})
+      elseif(mode STREQUAL first_mode OR ranks EQUAL first_ranks)
+        math(EXPR turn "${turn} + 1")
+        math(EXPR index "${turn} % ${host_count}")
+        list(GET hosts ${index} host)
+        list(APPEND quick_launches "${mode}.${ranks}.${host}")
+      endif()
+    endforeach()
+  endforeach()
+  set_property(GLOBAL PROPERTY ORIEL_TEST_TURN ${turn})
+
+  foreach(host IN LISTS hosts)
     set(program "${arg_PROGRAM}")
     if(NOT IS_ABSOLUTE "${arg_PROGRAM}")
       oriel_program_target(${arg_PROGRAM} ${host} target)
@@ -146,7 +177,7 @@ function(oriel_test_row)
       endif()
       foreach(ranks IN LISTS arg_RANKS arg_FULL_RANKS)
         set(quick FALSE)
-        if(ranks IN_LIST arg_RANKS AND (mode STREQUAL first_mode OR ranks EQUAL first_ranks))
+        if("${mode}.${ranks}.${host}" IN_LIST quick_launches)
           set(quick TRUE)
         endif()
         set(name "${folder}.${arg_NAME}.${host}.${ranks}.${mode}")
@@ -169,9 +200,9 @@ function(oriel_test_row)
 endfunction()
 
 function(oriel_script_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "FULL" "NAME;TIMEOUT;PROCESSORS" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "FULL" "NAME;TIMEOUT;PROCESSORS;QUICK_HOST;HOST" "COMMAND")
   set(quick TRUE)
-  if(arg_FULL)
+  if(arg_FULL OR (arg_QUICK_HOST IN_LIST ORIEL_HOSTS AND NOT arg_HOST STREQUAL arg_QUICK_HOST))
     set(quick FALSE)
   endif()
   if(NOT arg_TIMEOUT)

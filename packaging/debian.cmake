@@ -1,12 +1,12 @@
 # Debian packages by CPack: oriel, oriel-mpich and oriel-openmpi, the last two for the hosts found.
 # dpkg-shlibdeps determines the dependencies on linked libraries. Programs and libraries used at run time are recommended.
-# Set DEBEMAIL to the maintainer's address, as for Debian's other tools.
+# Set DEBEMAIL to the maintainer's address, as for Debian's other tools; the project itself has none.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME oriel)
 set(CPACK_PACKAGE_VENDOR "The Oriel developers")
 set(CPACK_PACKAGE_VERSION "${ORIEL_VERSION}")
-set(CPACK_PACKAGE_CONTACT "The Oriel developers <root@localhost>")
+set(CPACK_PACKAGE_CONTACT "The Oriel developers <developers@oriel.invalid>")
 if(DEFINED ENV{DEBEMAIL})
   set(CPACK_PACKAGE_CONTACT "$ENV{DEBEMAIL}")
 endif()

@@ -185,7 +185,7 @@ static uint32_t conclude_records(struct oriel_shm_rendezvous *rendezvous, void *
         const struct create_record *record = oriel_shm_rendezvous_record(rendezvous, i);
         if (!record_is_complete(creation, record))
             return CONTINUE_STEPS;
-        some_by_copy = some_by_copy || record->target.mechanism != ORIEL_MECHANISM_DIRECT;
+        some_by_copy = some_by_copy || record->target.placement != ORIEL_PLACEMENT_DIRECT;
         all_copy = all_copy && record->cma_known;
     }
     if (some_by_copy && !all_copy)

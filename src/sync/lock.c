@@ -142,11 +142,11 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
 }
 
-enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+enum oriel_status oriel_lock_lazy(struct oriel_window *window, int32_t target, bool exclusive)
 {
     oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
     return window->internode != NULL && oriel_is_internode(window, target)
-               ? lock_internode(window, target, exclusive, oriel_internode_lock_later)
+               ? lock_internode(window, target, exclusive, oriel_internode_lock_lazy)
                : oriel_lock(window, target, exclusive);
 }
 

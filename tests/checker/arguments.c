@@ -23,7 +23,7 @@ CASE(A1, size_in_elements, 2)
     named(win);
     MPI_Win_fence(0, win);
     if (rank == 1)
-        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here, saying 'looks like elements' */
+        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here, saying 'number of elements' */
     fence_and_free(win);
 }
 
@@ -35,7 +35,7 @@ CASE(A1, element_after_the_last, 2)
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);
     if (rank == 1)
-        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : 4, 1, MPI_INT, win); /* FINDS A1 here, not saying 'looks like elements' */
+        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : 4, 1, MPI_INT, win); /* FINDS A1 here, not saying 'number of elements' */
     fence_and_free(win);
 }
 

@@ -28,7 +28,6 @@ SOURCES = [
     "check/shm/shm",
     "check/shm/shm_heap",
     "check/shm/shm_keys",
-    "check/common/clock",
     "check/order/clock_snapshots",
     "check/order/order",
     "check/order/rank_clocks",

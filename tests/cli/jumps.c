@@ -410,7 +410,7 @@ static void finish(void)
     put_in_order();
     if (rank == 0) {
         MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
-        if (was_left) /* wrong, and not looked at */
+        if (was_left) /* wrong, and not checked */
             MPI_Get(&few, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
         MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     }

@@ -47,7 +47,7 @@ class Nodes(BenchCase):
             for pattern in ("put", "fence"):
                 entry = found[pattern, "oriel-" + host]
                 self.assertEqual((entry["status"], entry["reason"]), ("ok", ""), entry)
-                self.assertIn("ucx", entry["way"])
+                self.assertIn("ucx", entry["path"])
         if "openmpi" in HOSTS:
             alone = found["put", "openmpi"]
             self.assertEqual(alone["status"], "crash")

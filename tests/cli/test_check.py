@@ -58,10 +58,10 @@ class Explain(Case):
 
 
 class Refusal(Case):
-    def test_locks_are_awaited_despite_the_environment(self):
+    def test_locks_are_eager_despite_the_environment(self):
         for host in HOSTS:
-            result = start(ORIEL, "check", "--host", host, "--", "printenv", "ORIEL_LOCK", ORIEL_LOCK="later")
-            self.assertEqual((result.returncode, result.stdout), (0, "awaited\n"), result.stderr)
+            result = start(ORIEL, "check", "--host", host, "--", "printenv", "ORIEL_LOCK", ORIEL_LOCK="lazy")
+            self.assertEqual((result.returncode, result.stdout), (0, "eager\n"), result.stderr)
 
     def test_file_that_cannot_be_written(self):
         target = program(HOSTS[0], "mistaken")
@@ -355,7 +355,7 @@ class Json(Case):
         for host in HOSTS:
             job = self.found(host)
             self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["complete"]),
-                             ("oriel-check", 1, host, 1, True))
+                             ("oriel-check", 2, host, 1, True))
             self.assertEqual(job["program"], os.path.realpath(program(host, "mistaken")))
             self.assertFalse(job["local_accesses_watched"])
             [finding] = job["findings"]
@@ -384,7 +384,7 @@ class Json(Case):
         for host in HOSTS:
             job = self.found(host, "right", "file", status=0)
             self.assertEqual(job["findings"], [])
-            self.assertEqual({row["what"].split(": ")[-1]: row["count"] for row in job["not_looked_at"]},
+            self.assertEqual({row["what"].split(": ")[-1]: row["count"] for row in job["not_checked"]},
                              {"MPI_File_open": 3, "MPI_File_close": 3})
             text = start(ORIEL, "check", program(host, "mistaken"), "right", "file").stderr
             self.assertRegex(text, r"; calls not modelled: MPI_File_open \(3\), MPI_File_close \(3\)\n")
@@ -394,7 +394,7 @@ class Json(Case):
             result = start(ORIEL, "check", "--json", self.path("found.json"), program(host, "handlers"))
             self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
             with open(self.path("found.json"), encoding="utf-8") as file:
-                rows = {row["what"]: row["count"] for row in json.load(file)["not_looked_at"]}
+                rows = {row["what"]: row["count"] for row in json.load(file)["not_checked"]}
             self.assertEqual(rows["error handlers beyond the first 64: their calls are not checked"], 2)
 
     def test_a_rank_that_leaves_a_call_by_a_jump_is_no_longer_checked(self):
@@ -425,7 +425,7 @@ class Json(Case):
                         ORIEL, "check", "--no-fail", "--json", self.path("found.json"), program(host, "mistaken"), "right", "file")
             self.assertEqual(job.returncode, 0, job.stderr)
             with open(self.path("found.json"), encoding="utf-8") as file:
-                rows = [(row["what"].split(": ")[-1], row["count"]) for row in json.load(file)["not_looked_at"]]
+                rows = [(row["what"].split(": ")[-1], row["count"]) for row in json.load(file)["not_checked"]]
             self.assertEqual(sorted(rows), [("MPI_File_close", 6), ("MPI_File_open", 6)])
 
     def test_a_name_that_is_no_text_is_written_as_one(self):

@@ -40,7 +40,8 @@ class Manual(unittest.TestCase):
         commands = re.findall(r"^  ([a-z]+) +\S", start(ORIEL, "--help").stdout.split("Commands:")[1], re.M)
         self.assertIn("run", commands)
         wanted = {f"oriel-{command}.1" for command in commands}
-        wanted |= {"oriel.1", "oriel.5", "oriel.7", "oriel_last_error.3", "oriel_mpi_rma.3", "oriel_mpi_win.3"}
+        wanted |= {"oriel.1", "oriel.5", "oriel.7", "oriel_last_error.3", "oriel_mpi_rma.3", "oriel_mpi_win.3",
+                   "oriel_active.3", "oriel_version.3"}
         self.assertEqual({os.path.basename(page) for page in PAGES}, wanted)
 
     def test_no_warnings(self):
@@ -128,7 +129,7 @@ class Manual(unittest.TestCase):
 
     def test_every_function_of_the_headers(self):
         text = shown("oriel_mpi_rma.3")
-        names = re.findall(r"ORIEL_LARGE_COUNT\((\w+_c), ", read("include", "oriel", "mpi_rma.h"))
+        names = re.findall(r"ORIEL_LARGE_COUNT\((\w+_c),\s", read("include", "oriel", "mpi_rma.h"))
         self.assertGreater(len(names), 10)
         for name in names:
             self.assertRegex(text, rf"int MPI_{name}\([^)]*\w\)")

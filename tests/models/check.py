@@ -33,12 +33,12 @@ MODELS = {
         ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
          "W1 publishes earlier stores"),
     ]),
-    "caller_progress": (["transport/ucx/caller_progress.c"], set(), [
-        ("caller_progress.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
-        ("caller_progress.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
-        ("caller_progress.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: the helper may have left"),
-        ("caller_progress.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: a helper that leaves opens the gate"),
-        ("caller_progress.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes the agent's thread if a message has arrived"),
+    "waiter_progress": (["transport/ucx/waiter_progress.c"], set(), [
+        ("waiter_progress.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
+        ("waiter_progress.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
+        ("waiter_progress.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: the helper may have left"),
+        ("waiter_progress.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: a helper that leaves opens the gate"),
+        ("waiter_progress.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes the agent's thread if a message has arrived"),
     ]),
     "net": (["transport/ucx/net.h", "transport/ucx/send_peers.c", "transport/ucx/recv_peers.c", "transport/ucx/reply_wait.c",
              "transport/ucx/progress_thread.c"], {"N4"}, [  # lost processes: net_death

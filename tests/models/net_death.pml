@@ -12,8 +12,8 @@ mtype = { ASK, EVENT, BYE };
 /* Of each process. */
 bool dead[2], stopped[2], is_over[2]; /* its net has stopped */
 bool is_lost[2];                      /* the other, for its origin's worker */
-bool has_request[2], has_ended[2];    /* its request; its caller, which is the other */
-/* its caller: its first message has arrived; it can be sent nothing more */
+bool has_request[2], has_ended[2];    /* its request; its sender, which is the other */
+/* its sender: its first message has arrived; it can be sent nothing more */
 bool is_known[2], is_broken[2];
 bool must_shun[2], was_lost[2];       /* reported to its service */
 bool is_failed[2], has_event[2], is_leaving[2];

@@ -35,7 +35,7 @@ static const struct hint hints[] = {
     {"mpi_assert_memory_alloc_kinds",
      "",
      "mpi",
-     {"nobody", "mpi:nothing", "12", "unheard:of,mpi"},
+     {"unknown", "mpi:nothing", "12", "unheard:of,mpi"},
      false},
 };
 

@@ -224,7 +224,7 @@ static void all_levels(enum window_kind kind, enum what what)
         if (turn == 1) {
             before = footprint_read();
             before_kib = memory_file_kib();
-            CHECK(before_kib > 0 || !through_oriel(), "there is no memory file to be looked at");
+            CHECK(before_kib > 0 || !through_oriel(), "there is no memory file to measure");
         }
         for (int level = 0; level < levels_of(what); level++)
             for (enum ranks ranks = FIRST; ranks < RANKS_END; ranks++)

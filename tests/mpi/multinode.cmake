@@ -3,7 +3,7 @@
 # covers its ranks that share a node.
 
 # oriel_multinode_rows(PROGRAM p [NAME n] [QUICK] [TIMEOUT s] [ENV K=V ...] [ARGS ...]): all modes.
-# QUICK: six rows in `make test`, and more numbers of ranks otherwise.
+# QUICK: five rows in `make test`, and more numbers of ranks otherwise.
 function(oriel_multinode_rows)
   cmake_parse_arguments(PARSE_ARGV 0 arg "QUICK" "PROGRAM;NAME;TIMEOUT" "ENV;ARGS")
   if(NOT arg_NAME)
@@ -25,7 +25,8 @@ function(oriel_multinode_rows)
     set(quick RANKS)
   endif()
   oriel_test_row(${row} ${quick} "2" FULL_RANKS "4" MODES node1 ${last})
-  oriel_test_row(${row} ${quick} "4" MODES node2 ${last})
+  oriel_test_row(${row} ${quick} "4" MODES node2 HOSTS openmpi ${last})
+  oriel_test_row(${row} FULL_RANKS "4" MODES node2 HOSTS mpich ${last})
   oriel_test_row(${row} ${quick} "2" MODES net2 HOSTS mpich ${last})
   oriel_test_row(${row} FULL_RANKS "3" MODES net3 HOSTS mpich ${last})
   oriel_test_row(${row} ${quick} "4" MODES net2-cyclic HOSTS openmpi ${last})

@@ -2,16 +2,11 @@
 oriel_mpi_program(NAME counted SOURCES counted.c)
 set(counted /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_statistics.py"
     --build "${CMAKE_BINARY_DIR}")
-list(GET ORIEL_HOSTS 0 first)
 foreach(host IN LISTS ORIEL_HOSTS)
-  set(full FULL) # most of a minute: one host's row is quick
-  if(host STREQUAL first)
-    set(full "")
-  endif()
   oriel_program_target(counted ${host} target)
   target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines
   target_link_libraries(${target} PRIVATE Threads::Threads)
-  oriel_script_test(NAME statistics.${host} ${full} TIMEOUT 300
+  oriel_script_test(NAME statistics.${host} HOST ${host} QUICK_HOST mpich TIMEOUT 300
                     COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 2)
   oriel_script_test(NAME statistics_of_many.${host} FULL TIMEOUT 600 PROCESSORS 16
                     COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 1,3,4,8,16 --net)

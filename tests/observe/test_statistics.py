@@ -82,7 +82,7 @@ class Counts(Case):
             with self.subTest(ranks=ranks):
                 [window] = self.statistics("counts", ranks)
                 self.check(window, ranks, "direct")
-                self.assertEqual((window["name"], window["flavour"], window["freed"], window["ranks_told"]),
+                self.assertEqual((window["name"], window["flavour"], window["freed"], window["ranks_reported"]),
                                  ("counted", "MPI_Win_allocate", True, ranks))
                 self.assertEqual([(rank["rank"], rank["size_bytes"], rank["path"]) for rank in window["ranks"]],
                                  [(rank, 64 + 64 * rank, "direct") for rank in range(ranks)])

@@ -72,8 +72,12 @@ def main():
                   "tr , '\\n' | sed 's/|.*//' | sort -u)")
         check_jobs(root, hosts, None)
         check_jobs(root, hosts, NOBODY)
+        for host in hosts:
+            root.must(f"oriel demo --host {host} --ranks 2", "with Oriel", user=NOBODY)
         root.must("oriel bench --quick --patterns put --sizes 8 --memories allocate --runs 1", "put", "Oriel")
 
+        root.must("ls /usr/share/bash-completion/completions/oriel /usr/share/zsh/vendor-completions/_oriel "
+                  "/usr/share/fish/vendor_completions.d/oriel.fish")
         root.must("apt-get install -y -qq --no-install-recommends man-db groff-base")
         root.must("man -w oriel oriel-run oriel-check", "/usr/share/man/man1/oriel.1.gz")
 
@@ -82,7 +86,7 @@ def main():
             . /usr/share/lmod/lmod/init/sh
             module use /usr/share/modulefiles; module load oriel; module list 2>&1
             echo "$PATH|$PKG_CONFIG_PATH|$CMAKE_PREFIX_PATH"; module unload oriel; echo "after:$PATH|$PKG_CONFIG_PATH" """,
-                  "oriel/0.1.0", "/usr/bin:/bin|/usr/lib/pkgconfig|/usr", "after:/bin|")
+                  "oriel/0.2.0", "/usr/bin:/bin|/usr/lib/pkgconfig|/usr", "after:/bin|")
 
         root.must("apt-get purge -y -qq 'oriel*'")
         left = root.must("find / -xdev -path /proc -prune -o -path /srv -prune -o -path /var/lib/apt -prune -o "

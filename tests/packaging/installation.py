@@ -53,7 +53,10 @@ int main(int argc, char **argv)
     MPI_Win_fence(0, win);
     MPI_Put_c(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win);
     MPI_Win_fence(0, win);
-    printf("%s, %d, %s%s\n", strstr(version, "Oriel " ORIEL_VERSION) != NULL ? "by Oriel" : "by the host", libraries(),
+    int by_oriel = strstr(version, "Oriel " ORIEL_VERSION) != NULL;
+    if (strcmp(oriel_version(), ORIEL_VERSION) != 0 || oriel_active() != (by_oriel && strstr(version, "(bypassed)") == NULL))
+        printf("oriel_version %s, oriel_active %d, but %s\n", oriel_version(), oriel_active(), version);
+    printf("%s, %d, %s%s\n", by_oriel ? "by Oriel" : "by the host", libraries(),
            *memory == (rank + size - 1) % size ? "arrived" : "lost", oriel_last_error());
     MPI_Win_free(&win);
     return MPI_Finalize();

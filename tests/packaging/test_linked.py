@@ -11,8 +11,10 @@ from installation import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, l
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(user C)
-find_package(MPI REQUIRED COMPONENTS C)
 find_package(oriel {version} REQUIRED COMPONENTS {host})
+add_executable(bare app.c)
+target_link_libraries(bare PRIVATE oriel::{host})
+find_package(MPI REQUIRED COMPONENTS C)
 add_executable(app app.c)
 target_link_libraries(app PRIVATE oriel::{host} MPI::MPI_C)
 add_executable(turned app.c)
@@ -111,7 +113,7 @@ class Linked(Case):
             result = self.project(host)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.good("cmake", "--build", self.path(host, "build"))
-            for program in ("app", "turned"):
+            for program in ("bare", "app", "turned"):
                 self.served(launch(host, 2, self.path(host, "build", program)), 2)
 
     def test_a_fortran_program_is_linked_with_the_library(self):

@@ -65,9 +65,9 @@ TOOLS = """
 SITE = {"call": "MPI_Put", "rank": 1, "file": "halo.c", "line": 42, "function": "exchange", "inlined": None,
         "module": "/opt/app/ring", "offset": 4660}
 FINDINGS = {
-    "format": "oriel-check", "version": 1, "oriel": "0.1.0", "host": "mpich", "ranks": 4, "program": "/opt/app/ring",
+    "format": "oriel-check", "version": 2, "oriel": "0.1.0", "host": "mpich", "ranks": 4, "program": "/opt/app/ring",
     "complete": True, "local_accesses_watched": False, "findings_lost": 0,
-    "not_looked_at": [{"what": "calls of MPI_Test", "count": 3}],
+    "not_checked": [{"what": "calls of MPI_Test", "count": 3}],
     "findings": [
         {"rule": "C1", "title": "conflicting operations without order", "remedy": "Give each rank memory of its own.",
          "window": "halo", "flavour": "allocate", "target": 2, "offset": 16, "bytes": 8, "element": 2, "elements": 1,
@@ -84,7 +84,7 @@ FINDINGS = {
 def needed():
     """Ends the caller's script as a skip where Oriel was built without pages."""
     if not os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):
-        print("skipped: the HTML pages were not built; scripts/install-deps installs their dependencies")
+        print("skipped: the HTML pages were not built; scripts/install-deps pages installs their dependencies")
         sys.exit(77)
 
 

@@ -20,7 +20,7 @@ class Known(report_page.Reports):
         read = self.open()  # which checks the console
         self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
         shown = read.shown()
-        for text in ("ring: one-sided communication", "Machines 2", "MPICH", "within 200 ns",
+        for text in ("ring: one-sided communication", "Nodes 2", "MPICH", "within 200 ns",
                      "main at halo.c:42", "memory of a stack", "late fence", "busy lock"):
             self.assertIn(text, shown)
         for _, attributes in read.elements:

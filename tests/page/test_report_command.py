@@ -36,7 +36,7 @@ E1: operation in no epoch
 
 The program's own loads and stores were not watched (compile with -fsanitize=thread).
 
-Not looked at: calls of MPI_Test (3)
+Not checked: calls of MPI_Test (3)
 """
 
 
@@ -80,16 +80,16 @@ class Command(report_page.Reports):
         self.assertNotRegex(self.refused(self.path("odd.json")), "\x1b")
 
     def test_nothing_but_a_rule_is_enough(self):
-        odd = {"format": "oriel-check", "version": 1, "complete": True, "local_accesses_watched": True,
+        odd = {"format": "oriel-check", "version": 2, "complete": True, "local_accesses_watched": True,
                "findings": [{"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x", "offset": 1.5}]}
         self.assertEqual(oriel(self.findings(odd)).stdout, "a program: 1 finding\n\nC1: odd\n")
 
     def test_files_that_are_no_findings_are_named(self):
         for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "not a findings file of oriel check"),
                                      ("foreign", '{"format": "sarif"}', "not a findings file of oriel check"),
-                                     ("newer", '{"format": "oriel-check", "version": 2}', "another version"),
-                                     ("none", '{"format": "oriel-check", "version": 1}', "no list of findings"),
-                                     ("odd", '{"format": "oriel-check", "version": 1, "findings": [7]}', "a finding has no rule"),
+                                     ("newer", '{"format": "oriel-check", "version": 3}', "another version"),
+                                     ("none", '{"format": "oriel-check", "version": 2}', "no list of findings"),
+                                     ("odd", '{"format": "oriel-check", "version": 2, "findings": [7]}', "a finding has no rule"),
                                      ("cut", json.dumps(FINDINGS)[:400], "line 1"), ("binary", "\x00\x01", "line 1")):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write(content)
@@ -138,7 +138,7 @@ class Command(report_page.Reports):
         command = shutil.copy(ORIEL, self.path("bin"))
         line = self.refused(self.findings(), "-o", self.path(), command=command)
         self.assertIn("this build has no HTML pages", line)
-        self.assertIn("scripts/install-deps", line)
+        self.assertIn("scripts/install-deps pages", line)
         os.makedirs(self.path("share/oriel"))
         with open(self.path("share/oriel/report.html"), "w", encoding="utf-8") as file:
             file.write("<html></html>")

@@ -111,7 +111,7 @@ class Odd(report_page.Reports):
         self.assertEqual(result.returncode, 0)
         self.assertIn("rank-2.oriel", result.stderr)
         shown = self.open().shown()
-        self.assertIn("Traces of 3 of 4 ranks are there.", shown)
+        self.assertIn("Traces of 3 of 4 ranks were read.", shown)
         self.assertIn("1 rank with incomplete data", shown)
         self.assertIn("did not reach MPI_Finalize", shown)
 
@@ -151,7 +151,7 @@ class Found(report_page.Reports):
                      "Epoch opened rank 1: MPI_Win_lock_all at halo.c:30 in main", "MPI_Win_flush(2, win) between them",
                      "Give each rank memory of its own.", "12 times, by ranks 0, 1", "main at halo.c:99",
                      "without a name (create)", "offset 0x1234 of /opt/app/ring", "there was none", "1 time, by rank 3",
-                     "Not looked at: calls of MPI_Test (3).", "compile it with -fsanitize=thread"):
+                     "Not checked: calls of MPI_Test (3).", "compile it with -fsanitize=thread"):
             self.assertIn(text, shown)
 
     def test_findings_and_traces_share_a_page(self):
@@ -163,7 +163,7 @@ class Found(report_page.Reports):
 
     def test_findings_with_nothing_but_a_rule_are_shown(self):
         odd = {"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x"}
-        self.report(self.findings({"format": "oriel-check", "version": 1, "findings": [odd]}))
+        self.report(self.findings({"format": "oriel-check", "version": 2, "findings": [odd]}))
         self.assertIn("C1 odd", self.open().shown())
 
 

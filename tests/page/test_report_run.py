@@ -31,7 +31,7 @@ class Run(report_page.Reports):
 
     def check(self, data, host, ranks):
         run = data["run"]
-        self.assertEqual((run["ranks"], run["traced"], run["dropped"], run["odd"], run["host"]), (ranks, ranks, 0, 0, host))
+        self.assertEqual((run["ranks"], run["traced"], run["dropped"], run["incomplete"], run["host"]), (ranks, ranks, 0, 0, host))
         windows = {window["name"]: window for window in data["windows"]}
         self.assertEqual(set(windows), {"ring", "counter"} if ranks > 1 else {"ring"})
         cells = {name: {(origin, target): (operations, count) for origin, target, operations, count in

@@ -91,7 +91,7 @@ class Text(report_page.Reports):
     def test_incomplete_findings_are_marked(self):
         text = oriel(self.findings(dict(FINDINGS, complete=False, findings_lost=3))).stdout
         self.assertIn("\nNot all ranks reached MPI_Finalize: these are the findings of one node.\n", text)
-        self.assertIn("\n3 more findings than there was room for.\n", text)
+        self.assertIn("\nThere was no room for 3 more findings.\n", text)
 
     @unittest.skipUnless("--otf2" in oriel("--help").stdout, "built without the OTF2 library")
     def test_half_an_archive_is_none(self):

@@ -169,7 +169,7 @@ static void no_request_to_the_agent_is_lost_by_either_means(void **state)
         team_run(4, move_and_write);
 }
 
-/* Writers are killed in the middle of long copies; the target moves its pages all the same. */
+/* Writers are killed in the middle of long copies; the target moves its pages nevertheless. */
 static void kill_copying(struct oriel_window *window)
 {
     enum { BYTES = 64 << 20 };

@@ -320,7 +320,7 @@ static void internode_lack_of_memory_is_no_loss_of_a_rank(void **state)
     nodes_run(4, 4, lack_memory);
 }
 
-/* The status is reported all the same, with the next answer and once. */
+/* The status is reported nevertheless, with the next answer and once. */
 static void fail_in_poverty(struct oriel_window *whole)
 {
     struct oriel_window *window = nodes_open();

@@ -47,10 +47,10 @@ static void holder_of_lazy_locks(struct oriel_window *whole)
     die_with_the_lock(window, true);
     for (uint64_t i = 1; window->rank != OTHER && i <= 2; i++) {
         if (nodes_node_of(window->rank) == nodes_node_of(OTHER)) {
-            expect_named(oriel_lock_later(window, OTHER, true));
+            expect_named(oriel_lock_lazy(window, OTHER, true));
             continue;
         }
-        team_expect(oriel_lock_later(window, OTHER, i == 1) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, OTHER, i == 1) == ORIEL_OK);
         team_expect(nodes_put(window, OTHER, 0, i) == ORIEL_OK);
         if (i == 1)
             expect_named(oriel_internode_flush(window, OTHER));
@@ -162,7 +162,7 @@ static void waiter(struct oriel_window *whole)
 
 static void waiter_with_lazy_lock(struct oriel_window *whole)
 {
-    waiter_by(whole, oriel_lock_later);
+    waiter_by(whole, oriel_lock_lazy);
 }
 
 static void internode_killed_waiter_is_reported_to_later_waits(void **state)

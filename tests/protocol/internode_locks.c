@@ -97,7 +97,7 @@ static void count_up(struct oriel_window *whole)
 
 static void count_up_later(struct oriel_window *whole)
 {
-    count_up_after(whole, oriel_lock_later);
+    count_up_after(whole, oriel_lock_lazy);
 }
 
 static void internode_unlock_publishes_and_excludes(void **state)
@@ -308,7 +308,7 @@ static void internode_lock_is_courteous(void **state)
 }
 
 /* An operation of an earlier epoch has failed, and the failure is not reported yet: the lock is
- * held all the same. */
+ * held nevertheless. */
 static void lock_after_a_failure(struct oriel_window *whole)
 {
     struct oriel_window *window = nodes_open();

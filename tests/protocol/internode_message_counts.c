@@ -27,9 +27,9 @@ static void lock_put_unlock(struct oriel_window *window, uint64_t value, bool tr
     team_expect(oriel_unlock(window, 1) == ORIEL_OK);
 }
 
-static void lock_later_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
+static void lock_lazy_put_unlock(struct oriel_window *window, uint64_t value, bool trusted)
 {
-    team_expect(!trusted && oriel_lock_later(window, 1, value % 2 == 0) == ORIEL_OK);
+    team_expect(!trusted && oriel_lock_lazy(window, 1, value % 2 == 0) == ORIEL_OK);
     team_expect(nodes_put(window, 1, 0, value) == ORIEL_OK);
     team_expect(oriel_unlock(window, 1) == ORIEL_OK);
 }
@@ -102,7 +102,7 @@ static void count_checked(struct oriel_window *whole)
 
 static void count_later(struct oriel_window *whole)
 {
-    count_messages(whole, lock_later_put_unlock, false, 1, any_bytes);
+    count_messages(whole, lock_lazy_put_unlock, false, 1, any_bytes);
 }
 
 static void count_all_checked(struct oriel_window *whole)

@@ -87,7 +87,7 @@ static void *flush_all_on(void *context)
     return NULL;
 }
 
-/* Another thread flushes everything: the lock is released all the same. */
+/* Another thread flushes everything: the lock is released nevertheless. */
 static void unlock_during_flushes(struct oriel_window *whole)
 {
     pthread_t thread;

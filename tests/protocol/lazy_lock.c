@@ -38,7 +38,7 @@ static void write_pairs(struct oriel_window *whole)
         const int32_t target = any_rank(window);
         uint64_t value = team_random();
         if (value % 2 == 0) {
-            team_expect(oriel_lock_later(window, target, true) == ORIEL_OK);
+            team_expect(oriel_lock_lazy(window, target, true) == ORIEL_OK);
             team_expect(nodes_put(window, target, 0, value) == ORIEL_OK);
             oriel_delay();
             team_expect(nodes_put(window, target, 1, value) == ORIEL_OK);
@@ -63,10 +63,10 @@ static void lock_in_order(struct oriel_window *whole)
     struct oriel_window *window = nodes_open();
     (void)whole;
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
-        team_expect(oriel_lock_later(window, 0, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 0, true) == ORIEL_OK);
         team_expect(nodes_put(window, 0, 0, (uint64_t)i) == ORIEL_OK);
         oriel_delay();
-        team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, true) == ORIEL_OK);
         team_expect(nodes_put(window, 1, 0, (uint64_t)i) == ORIEL_OK);
         team_expect(nodes_read(window, 0, 0) == (uint64_t)i); /* inside both locks */
         team_expect(oriel_unlock(window, 1) == ORIEL_OK);
@@ -105,7 +105,7 @@ static void do_in_turn(struct oriel_window *whole)
     wait_with_lazy_lock(window);
     if (window->rank == 0) {
         team_flag_await(LOCKED, 1);
-        team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, true) == ORIEL_OK);
         team_expect(nodes_put(window, 1, 0, 5) == ORIEL_OK);
         team_expect(nodes_get(window, 1, 0, &got[0]) == ORIEL_OK);
         team_expect(nodes_put(window, 1, 0, 6) == ORIEL_OK);
@@ -131,7 +131,7 @@ static void do_much(struct oriel_window *whole)
     wait_with_lazy_lock(window);
     if (window->rank == 0) {
         team_flag_await(LOCKED, 1);
-        team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, true) == ORIEL_OK);
         for (uint64_t i = 1; i <= MANY; i++)
             team_expect(nodes_put(window, 1, i % 2, i) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_OK);
@@ -161,10 +161,10 @@ static void be_refused(struct oriel_window *whole)
     team_barrier();
     if (window->rank == 0) {
         uint64_t got = 7;
-        team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, true) == ORIEL_OK);
         team_expect(nodes_put(window, 1, 0, 9) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_OK);
-        team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, true) == ORIEL_OK);
         team_expect(nodes_put(window, 1, 0, 1) == ORIEL_OK);
         team_expect(oriel_internode_flush(window, 1) == ORIEL_E_NO_MEM);
         team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
@@ -172,7 +172,7 @@ static void be_refused(struct oriel_window *whole)
         team_expect(nodes_put(window, 1, 0, 2) == ORIEL_OK);
         team_expect(nodes_get(window, 1, 0, &got) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_OTHER && got == 7);
-        team_expect(oriel_lock_later(window, 1, false) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, false) == ORIEL_OK);
         team_expect(oriel_internode_rdma_put(window, 1, NULL, 0, &got, sizeof got) ==
                     ORIEL_E_OTHER);
         team_expect(oriel_unlock(window, 1) == ORIEL_E_NO_MEM);
@@ -183,7 +183,7 @@ static void be_refused(struct oriel_window *whole)
     atomic_store(&no_heap_of_agent, false);
     team_barrier();
     if (window->rank == 0) {
-        team_expect(oriel_lock_later(window, 1, true) == ORIEL_OK);
+        team_expect(oriel_lock_lazy(window, 1, true) == ORIEL_OK);
         team_expect(nodes_put(window, 1, 0, 3) == ORIEL_OK);
         team_expect(oriel_unlock(window, 1) == ORIEL_OK);
         team_expect(nodes_peek(whole, 1, 0) == 3);

@@ -26,7 +26,7 @@ static void parts_publish(int32_t n)
     target->size_bytes = TEAM_MEMORY_BYTES;
     target->direct_bytes = TEAM_MEMORY_BYTES;
     target->disp_unit = 1;
-    target->mechanism = ORIEL_MECHANISM_DIRECT;
+    target->placement = ORIEL_PLACEMENT_DIRECT;
     if (team_rank == 0)
         team->common_offset = alloc_block(oriel_common_bytes(n));
     team->members[team_rank].process = *oriel_file_identity();

@@ -37,7 +37,7 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
-NET_PROGRAMS = ("net", "net_caller_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
+NET_PROGRAMS = ("net", "net_waiter_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
                 "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
 PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "deaths",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard")
@@ -168,7 +168,7 @@ def noticed(builder, number, mutant):
         text = mutate(file.read(), changes, path)
     with open(mutated, "w", encoding="utf-8") as file:
         file.write(text)
-    executable = os.path.join(folder, program)
+    executable = os.path.join(folder, program + ".test")
     builder.link_changed(program, executable, path, folder)
     failure = None
     for _ in range(ATTEMPTS):

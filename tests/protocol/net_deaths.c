@@ -183,7 +183,7 @@ static uint64_t processor_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Rank 1 stops before any message to it. Its kernel accepts the connection all the same, and UCX
+/* Rank 1 stops before any message to it. Its kernel accepts the connection nevertheless, and UCX
  * then reports permanent work for it. Neither a rank that waits for an answer nor, if no rank
  * waits, the agent's thread uses a processor for that; rank 1 might need it to continue. */
 static void wait_for_a_first_contact(struct oriel_window *window)

@@ -200,8 +200,8 @@ static unsigned count_known(void)
     unsigned count = 0;
     pthread_mutex_lock(&oriel_net.agent.mutex);
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    for (const struct oriel_net_caller *caller = oriel_net.callers; caller != NULL;
-         caller = caller->next)
+    for (const struct oriel_net_sender *sender = oriel_net.senders; sender != NULL;
+         sender = sender->next)
         count++;
     for (const struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         count++;

@@ -25,6 +25,11 @@ enum {
 static char *memory;
 static uint32_t answered; /* requests of this rank */
 
+static uint64_t own_word(void)
+{
+    return oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
+}
+
 static void open_memory(struct oriel_window *window)
 {
     const size_t len_bytes = 3 * PAGE_BYTES;
@@ -127,12 +132,22 @@ static void write_and_read(struct oriel_window *window, int32_t target)
     team_expect(memcmp(in, out, len_bytes) == 0);
 }
 
+/* Takes all but two slots of this rank, so that origins compete for those. */
+static void take_most_slots(const struct oriel_window *window)
+{
+    struct oriel_remote here = place_at(window, window->rank, 0);
+    for (unsigned i = 2; i < ORIEL_POLLED_SLOTS; i++)
+        atomic_store(&here.polled->owners[i].word, own_word());
+    team_barrier();
+}
+
 /* Rank 0 polls at varying rates; the others send requests to it, and to the next rank, which polls
  * now and then. */
 static void ask_all_the_time(struct oriel_window *window)
 {
     int64_t mine = 0;
     open_memory(window);
+    take_most_slots(window);
     for (int i = team_rounds(ROUNDS); window->rank != 0 && i > 0 && !team_time_is_up(); i--) {
         int32_t target = team_random() % 4 == 0 ? 1 + window->rank % (window->n - 1) : 0;
         uint64_t word = team_random() % WORDS;
@@ -173,11 +188,6 @@ static void polled_p1_p2_p3_p4_done_once(void **state)
 }
 
 /* --- deaths --- */
-
-static uint64_t own_word(void)
-{
-    return oriel_file_identity()->start_time << 22 | (uint64_t)getpid();
-}
 
 static uint32_t left_in; /* the state in which the victim leaves its slots */
 

@@ -84,7 +84,7 @@ static void slots_of_the_dead_are_reused(void **state)
     team_run(4, die_with_all_slots);
 }
 
-/* Writers are killed at random steps: pages move all the same, and the others lose nothing. */
+/* Writers are killed at random steps: pages move nevertheless, and the others lose nothing. */
 static void kill_writers(struct oriel_window *window)
 {
     uint64_t value = 0;

@@ -55,7 +55,7 @@ int actor_rank(const struct plan *plan, int actor)
     return -1;
 }
 
-/* All ranks draw the contents, since the data of puts comes from them. */
+/* All ranks draw the contents, which are the data of puts. */
 void buffer_make(struct buffer *buffer, const struct side *side, struct random *random, bool here)
 {
     MPI_Aint low, high;

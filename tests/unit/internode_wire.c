@@ -70,9 +70,9 @@ bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target,
     return true;
 }
 
-void wire_open(enum oriel_mechanism mechanism)
+void wire_open(enum oriel_placement placement)
 {
-    const bool dynamic = mechanism == ORIEL_MECHANISM_REGIONS;
+    const bool dynamic = placement == ORIEL_PLACEMENT_REGIONS;
     memset(&wire, 0, sizeof wire);
     wire.memory = calloc(1, WIRE_ALL_BYTES);
     assert_non_null(wire.memory);
@@ -81,9 +81,9 @@ void wire_open(enum oriel_mechanism mechanism)
     bases[1] = wire.memory;
     group = (struct oriel_group){.n = 2, .peers = peers, .bases = bases};
     struct oriel_target target = {
-        .disp_unit = 1, .size_bytes = dynamic ? 0 : WIRE_WINDOW_BYTES, .mechanism = mechanism};
+        .disp_unit = 1, .size_bytes = dynamic ? 0 : WIRE_WINDOW_BYTES, .placement = placement};
     target.address = dynamic ? 0 : (uint64_t)(uintptr_t)window;
-    if (mechanism == ORIEL_MECHANISM_DIRECT) {
+    if (placement == ORIEL_PLACEMENT_DIRECT) {
         target.offset = WIRE_GUARD_BYTES;
         target.direct_bytes = WIRE_WINDOW_BYTES;
     }
@@ -91,7 +91,7 @@ void wire_open(enum oriel_mechanism mechanism)
     wire.attached_to = wire.attached_from + WIRE_WINDOW_BYTES;
     targets_remote[1] = target;
     targets_here[1] = (struct oriel_target){
-        .disp_unit = 1, .size_bytes = target.size_bytes, .mechanism = ORIEL_MECHANISM_NETWORK};
+        .disp_unit = 1, .size_bytes = target.size_bytes, .placement = ORIEL_PLACEMENT_NETWORK};
     wire.there =
         (struct oriel_window){.n = 2,
                               .rank = 1,

@@ -33,7 +33,7 @@ struct wire {
 
 extern struct wire wire;
 
-void wire_open(enum oriel_mechanism mechanism);
+void wire_open(enum oriel_placement placement);
 void wire_close(void);
 
 /* Delivers all outstanding answers now. */

@@ -28,9 +28,8 @@ struct start_message {
     struct oriel_check_remote_address address;
 };
 
-static int
-    /* by rank of MPI_COMM_WORLD; nodes are numbered from 0 in the order of their first ranks */
-    *node_of;
+/* by rank of MPI_COMM_WORLD; nodes are numbered from 0 in the order of their first ranks */
+static int *node_of;
 static int nodes_count;
 static bool reaches_all;
 static bool is_threaded = true;
@@ -189,6 +188,11 @@ static void nodes_connect(void)
     if (nodes_count > 1 && !reaches_all)
         oriel_finding_count(
             "waits for ranks of other nodes: deadlocks with them were not detected");
+}
+
+__attribute__((constructor)) static void complaints_leave(void)
+{
+    oriel_options_leave_complaints();
 }
 
 typedef int query_fn(int *provided);

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "check/order/member_state.h"
 #include "check/order/rank_clocks.h"
-#include "check/remote/remote_order.h"
 #include "check/remote/remote_socket.h"
 #include "check/report/finding.h"
 

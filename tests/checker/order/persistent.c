@@ -78,7 +78,7 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
     MPI_Start(request);
     MPI_Wait(request, MPI_STATUS_IGNORE);
     if (here && !has_arrived(outcome))
-        complain(name, 0, "what has come");
+        complain(name, 0, "the received data");
     meet();
     MPI_Request_free(request);
 }

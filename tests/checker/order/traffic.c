@@ -1,6 +1,6 @@
 /* Random traffic: each message carries its sender's tick, and the receiver must know that tick,
- * whatever call receives. Also with threads that send and receive concurrently.  The seed comes
- * from the clock and is printed. */
+ * whatever call receives. Also with threads that send and receive concurrently. The clock gives
+ * the seed, which is printed. */
 #include "order.h"
 
 #include <pthread.h>

@@ -227,8 +227,8 @@ def judge_job(programs, status, text, report, arenas):
     if report is None or not report["complete"]:
         return [f"did not end normally; status {status}\n{text[-3000:]}"], 0
     complaints = []
-    if report["not_looked_at"]:
-        complaints.append(f"not looked at: {report['not_looked_at']}")
+    if report["not_checked"]:
+        complaints.append(f"not checked: {report['not_checked']}")
     if status != (FOUND if report["findings"] else 0):
         complaints.append(f"status {status}\n{text[-3000:]}")
     judges = [Judge(program, index, arenas) for index, program in enumerate(programs)]

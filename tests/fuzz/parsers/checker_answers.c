@@ -171,23 +171,23 @@ static void draw_report(struct oriel_wait_report *report)
         draw_need(&noted->needs[i]);
 }
 
-static void draw_gathering(struct oriel_collective_progress *gathering, size_t len_bytes)
+static void draw_progress(struct oriel_collective_progress *progress, size_t len_bytes)
 {
     const uint8_t how = input_byte(&input);
     int n = 1;
     while (n < WORLD && oriel_collective_progress_bytes(n, false) != len_bytes &&
            oriel_collective_progress_bytes(n, true) != len_bytes)
         n++;
-    gathering->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
-    gathering->has_locks = oriel_collective_progress_bytes(n, true) == len_bytes;
-    gathering->id = how & 8 ? window : comm;
-    gathering->is_window = how & 8;
+    progress->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
+    progress->has_locks = oriel_collective_progress_bytes(n, true) == len_bytes;
+    progress->id = how & 8 ? window : comm;
+    progress->is_window = how & 8;
     for (int i = 0;
-         i < n && sizeof *gathering + (size_t)(i + 1) * sizeof gathering->slots[0] <= len_bytes;
+         i < n && sizeof *progress + (size_t)(i + 1) * sizeof progress->slots[0] <= len_bytes;
          i++) {
-        gathering->slots[i].world_rank = how % 32 == 1 ? (int32_t)input_word(&input) : 1 + i;
-        gathering->slots[i].number = input_below(&input, 5);
-        gathering->slots[i].last = input_byte(&input) % 4 == 0;
+        progress->slots[i].world_rank = how % 32 == 1 ? (int32_t)input_word(&input) : 1 + i;
+        progress->slots[i].number = input_below(&input, 5);
+        progress->slots[i].last = input_byte(&input) % 4 == 0;
     }
 }
 
@@ -232,7 +232,7 @@ static void fill(void *data, size_t len_bytes)
             draw_report((struct oriel_wait_report *)(void *)at);
     else if (wire.kind == ORIEL_CHECK_REMOTE_PROGRESS &&
              len_bytes >= sizeof(struct oriel_collective_progress))
-        draw_gathering(data, len_bytes);
+        draw_progress(data, len_bytes);
     else if (wire.kind == ORIEL_CHECK_REMOTE_MEMBER_STATE &&
              len_bytes == sizeof(struct oriel_member_state_answer))
         draw_note(data);

@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct oriel_hints before;
     struct oriel_hints hints;
     struct oriel_hints again;
-    const struct oriel_path_info paths = {.ways = "", .reason = ""};
+    const struct oriel_path_info paths = {.names = "", .reason = ""};
     MPI_Info info;
     oriel_hints_init(&before);
     hints = before;

@@ -66,7 +66,7 @@ static void complete_trace_has_no_warning(void **state)
     struct oriel_trace_parsed parsed;
     (void)state;
     assert_int_equal(read_bytes(whole, whole_bytes, &parsed), PUTS);
-    assert_string_equal(parsed.trouble, "");
+    assert_string_equal(parsed.problem, "");
     assert_true(parsed.ended);
     assert_int_equal(parsed.first_ns, 1000);
     assert_int_equal(parsed.last_ns, 1000 + (PUTS - 1) * 100 + 50);
@@ -84,7 +84,7 @@ static void cut_anywhere(void **state)
         uint64_t events = read_bytes(whole, len, &parsed);
         assert_true(events >= before && events <= PUTS);
         before = events;
-        quiet += parsed.trouble[0] == '\0';
+        quiet += parsed.problem[0] == '\0';
         assert_false(parsed.ended);
     }
     assert_int_equal(before, PUTS);
@@ -103,7 +103,7 @@ static void damaged_anywhere(void **state)
             uint64_t events = read_bytes(spoilt, whole_bytes, &parsed);
             assert_true(events <= PUTS);
             /* a block's type and its count of lost events are not in its checksum */
-            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
+            assert_true(parsed.problem[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
                         !parsed.ended || parsed.clocks_count == 0);
         }
 }
@@ -149,7 +149,7 @@ static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *
         memcpy(bytes, whole, whole_bytes);                                                         \
         change;                                                                                    \
         assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), events_left);                    \
-        assert_non_null(strstr(parsed.trouble, "are invalid and ignored"));                        \
+        assert_non_null(strstr(parsed.problem, "are invalid and ignored"));                        \
     } while (0)
 
 static void impossible_events_are_left_out(void **state)
@@ -181,11 +181,11 @@ static void impossible_events_are_left_out(void **state)
 
 /* --- headers --- */
 
-static void expect_refused(const unsigned char *bytes, size_t len_bytes, const char *trouble)
+static void expect_refused(const unsigned char *bytes, size_t len_bytes, const char *problem)
 {
     struct oriel_trace_parsed parsed;
     assert_int_equal(read_bytes(bytes, len_bytes, &parsed), 0);
-    assert_string_equal(parsed.trouble, trouble);
+    assert_string_equal(parsed.problem, problem);
 }
 
 static void other_files_are_refused(void **state)

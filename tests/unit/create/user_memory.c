@@ -7,7 +7,7 @@
 
 enum { PROMOTIONS_MAX = 200000, PATIENCE_US = 10000 };
 
-/* Whole pages, which both mechanisms of promotion accept. */
+/* Whole pages, which both methods of promotion accept. */
 static char *make_pages(uint64_t pages)
 {
     char *memory = map_private(pages * PAGE);

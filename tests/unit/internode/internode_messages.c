@@ -41,7 +41,7 @@ static void a_vector_is_one_message_with_one_batch(void **state)
 {
     (void)state;
     static double here[1024];
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_type vector = vector_of(1024, 1, 16);
     struct oriel_type dense = doubles(1);
     const struct oriel_span target = {1, 0, {&vector, 1}};
@@ -65,7 +65,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
     static double here[BLOCKS];
     struct oriel_branch *branches = malloc(BLOCKS * sizeof *branches);
     assert_non_null(branches);
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int i = 0; i < BLOCKS; i++)
         branches[i] =
             (struct oriel_branch){24 * i + 8 * (i % 2), oriel_node_run(ORIEL_KIND_DOUBLE, 1)};
@@ -101,7 +101,7 @@ static void returning_operations_are_one_request(void **state)
     (void)state;
     static double here[512], got[512];
     static const uint64_t counts[] = {1, 512};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int i = 0; i < 2; i++) {
         struct oriel_type dense = doubles(1);
         struct oriel_type vector = vector_of(counts[i], 1, 16);
@@ -135,7 +135,7 @@ static void dense_sides_are_sent_as_they_lie_without_places(void **state)
     enum { MANY = 3 * ORIEL_NET_DATA_BYTES / 8 };
     double *here = calloc(MANY, sizeof *here);
     assert_non_null(here);
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_type dense = doubles(1);
     const struct oriel_span target = {1, 8, {&dense, MANY}};
     const struct oriel_side origin = {&dense, MANY};
@@ -165,7 +165,7 @@ static void operations_outside_the_window_are_refused(void **state)
 {
     (void)state;
     const char bytes[64] = {0};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_internode_head put = {
         .kind = ORIEL_INTERNODE_PUT, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
     struct oriel_internode_head get = {
@@ -203,7 +203,7 @@ static void operations_outside_the_window_are_refused(void **state)
 static void unattached_memory_is_refused_but_may_be_in_holes(void **state)
 {
     (void)state;
-    wire_open(ORIEL_MECHANISM_REGIONS);
+    wire_open(ORIEL_PLACEMENT_REGIONS);
     wire.attached_to = wire.attached_from + 4096;
     const struct oriel_internode_batch runs = {
         .stride_bytes = 4092, .run_bytes = 4, .runs = 2, .kind = ORIEL_KIND_CHAR};
@@ -223,7 +223,7 @@ static void wrong_messages_are_refused(void **state)
     (void)state;
     const char bytes[64] = {0};
     const uint64_t blocks[] = {0, 0, 8, UINT64_C(1) << 40};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     const struct {
         struct oriel_internode_head head;
         uint64_t len_bytes;
@@ -282,7 +282,7 @@ static void lengths_that_overflow_together_are_refused(void **state)
     enum { BATCHES = 8192 };
     struct oriel_internode_batch *batches = calloc(BATCHES, sizeof *batches);
     assert_non_null(batches);
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int i = 0; i < BATCHES; i++)
         batches[i] = (struct oriel_internode_batch){
             .run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
@@ -335,9 +335,9 @@ static void spoilt_messages_harm_nothing(void **state)
     for (int round = 0; round < 300; round++) {
         struct random_layout there;
         struct random_layout here;
-        wire_open(round % 3 == 0   ? ORIEL_MECHANISM_REGIONS
-                  : round % 3 == 1 ? ORIEL_MECHANISM_COPY
-                                   : ORIEL_MECHANISM_DIRECT);
+        wire_open(round % 3 == 0   ? ORIEL_PLACEMENT_REGIONS
+                  : round % 3 == 1 ? ORIEL_PLACEMENT_COPY
+                                   : ORIEL_PLACEMENT_DIRECT);
         random_bytes_fill(wire.memory, WIRE_ALL_BYTES / 64);
         random_bytes_fill(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         memcpy(guards, wire.memory, WIRE_GUARD_BYTES);
@@ -472,7 +472,7 @@ static void a_deferred_unlock_of_a_rank_with_two_locks_is_answered_once(void **s
     uint8_t refused[2] = {0};
     struct oriel_internode far = {.refused = refused};
     (void)state;
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     wire.there.internode = &far;
     wire.there.control = &control;
     wire.there.common = &common;

@@ -114,11 +114,11 @@ static void move_once(bool put, uint64_t about, enum oriel_kind kind)
 /* Once by messages alone, and once with devices, which move what is one run on both sides. */
 static void move_often(bool put)
 {
-    static const enum oriel_mechanism mechanisms[] = {ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_COPY,
-                                                      ORIEL_MECHANISM_REGIONS,
-                                                      ORIEL_MECHANISM_DIRECT};
+    static const enum oriel_placement placements[] = {ORIEL_PLACEMENT_DIRECT, ORIEL_PLACEMENT_COPY,
+                                                      ORIEL_PLACEMENT_REGIONS,
+                                                      ORIEL_PLACEMENT_DIRECT};
     for (int m = 0; m < 4; m++) {
-        wire_open(mechanisms[m]);
+        wire_open(placements[m]);
         wire.has_devices = m == 3;
         random_bytes_fill(wire.memory, WIRE_ALL_BYTES);
         for (int round = 0; round < ROUNDS / 10; round++)
@@ -240,7 +240,7 @@ static void accumulates_of_all_kinds_and_operators_on_any_layouts(void **state)
 {
     (void)state;
     for (int m = 0; m < 2; m++) {
-        wire_open(m == 0 ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_COPY);
+        wire_open(m == 0 ? ORIEL_PLACEMENT_DIRECT : ORIEL_PLACEMENT_COPY);
         random_bytes_fill(wire.memory, WIRE_ALL_BYTES);
         for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++)
             for (int operator= 0; operator<ORIEL_OPERATOR_COUNT; operator++)
@@ -257,7 +257,7 @@ static void long_accumulates_are_cut_at_elements(void **state)
     static const enum oriel_kind kinds[] = {ORIEL_KIND_INT8,       ORIEL_KIND_DOUBLE,
                                             ORIEL_KIND_SHORT_INT,  ORIEL_KIND_LONG_DOUBLE,
                                             ORIEL_KIND_DOUBLE_INT, ORIEL_KIND_LONG_DOUBLE_COMPLEX};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     random_bytes_fill(wire.memory, WIRE_ALL_BYTES);
     for (int round = 0; round < 6 * LONG_ROUNDS; round++)
         accumulate_once(kinds[round % 6],
@@ -269,7 +269,7 @@ static void long_accumulates_are_cut_at_elements(void **state)
 static void swaps_compare_and_return(void **state)
 {
     (void)state;
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++) {
         const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
         if (oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] == NULL &&

@@ -44,7 +44,7 @@ static struct reading read_back(struct oriel_traced_rank *rank)
     fclose(nowhere);
     oriel_traces_each(traces, look, &reading);
     *rank = traces->ranks[0];
-    assert_null(rank->trouble);
+    assert_null(rank->problem);
     assert_int_equal(traces->windows_count, 1);
     assert_string_equal(traces->windows[0].name, "halo");
     assert_int_equal(traces->windows[0].world_ranks[3], 3);

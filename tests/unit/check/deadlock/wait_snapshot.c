@@ -89,23 +89,23 @@ static void wait_open(void)
 
 static struct oriel_collective_progress *window(void)
 {
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         oriel_collective_progress_find(WINDOW, true, team->n, NULL);
-    EXPECT(gathering != NULL);
-    return gathering;
+    EXPECT(progress != NULL);
+    return progress;
 }
 
 static void locks_cross(int rank, enum oriel_holding how, bool exclusive)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (!is_looker(rank)) {
-        oriel_collective_progress_hold(gathering, rank, rank, how);
+        oriel_collective_progress_hold(progress, rank, rank, how);
         wait_open();
-        oriel_wait_for_lock(gathering, 1 - rank, exclusive);
+        oriel_wait_for_lock(progress, 1 - rank, exclusive);
         stay();
     }
-    oriel_collective_progress_leave(gathering, WINDOW);
+    oriel_collective_progress_leave(progress, WINDOW);
 }
 
 static void crossing_exclusive(int rank)
@@ -152,13 +152,13 @@ static void compute(void)
 static void held_by_one_that_computes(int rank)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (rank == 0) {
         wait_open();
-        oriel_wait_for_lock(gathering, 0, true);
+        oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_collective_progress_hold(progress, 1, -1, ORIEL_HOLDS_SHARED);
         compute();
     } else {
         expect_found(0);
@@ -174,13 +174,13 @@ static void holder_that_computes_is_not_stuck(void **state)
 static void held_by_one_that_has_finished(int rank)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (rank == 0) {
         wait_open();
-        oriel_wait_for_lock(gathering, 0, true);
+        oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_collective_progress_hold(progress, 1, -1, ORIEL_HOLDS_SHARED);
         oriel_wait_records_finish(&site);
         compute();
     } else {
@@ -191,13 +191,13 @@ static void held_by_one_that_has_finished(int rank)
 static void held_by_one_that_dies(int rank)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (rank == 0) {
         wait_open();
-        oriel_wait_for_lock(gathering, 0, true);
+        oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
+        oriel_collective_progress_hold(progress, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
         team_barrier();
         team_die();
     } else {
@@ -305,20 +305,20 @@ static void missing_posts_are_found(void **state)
 
 /* --- collective calls --- */
 
-static void call_and_wait(struct oriel_collective_progress *gathering, int rank, uint16_t call)
+static void call_and_wait(struct oriel_collective_progress *progress, int rank, uint16_t call)
 {
-    uint64_t number = oriel_collective_progress_arrive(gathering, rank, call);
+    uint64_t number = oriel_collective_progress_arrive(progress, rank, call);
     wait_open();
-    oriel_wait_for_call(gathering, -1, number, call, false);
+    oriel_wait_for_call(progress, -1, number, call, false);
     stay();
 }
 
 static struct oriel_collective_progress *pair(void)
 {
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         oriel_collective_progress_find(COMM, false, 2, NULL);
-    EXPECT(gathering != NULL);
-    return gathering;
+    EXPECT(progress != NULL);
+    return progress;
 }
 
 static void missed(int rank)
@@ -376,9 +376,9 @@ static void different_collectives_in_one_place_are_found(void **state)
 static void from_any(int rank, int members, int sending)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         oriel_collective_progress_find(COMM, false, members, NULL);
-    struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, gathering);
+    struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, progress);
     if (is_looker(rank))
         return;
     if (rank == 1)

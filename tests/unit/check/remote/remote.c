@@ -404,41 +404,41 @@ static void gather_with_wrong_values(int rank)
 {
     size_t room = oriel_collective_progress_bytes(team->n + 1, true);
     size_t right = oriel_collective_progress_bytes(team->n, true);
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         aligned_alloc(_Alignof(struct oriel_collective_progress), (room + 63) / 64 * 64);
     (void)rank;
-    memset(gathering, 0, room);
-    gathering->n = team->n;
-    gathering->has_locks = 1;
+    memset(progress, 0, room);
+    progress->n = team->n;
+    progress->has_locks = 1;
     for (int i = 0; i < team->n; i++)
-        gathering->slots[i].world_rank = i + 1;
-    EXPECT(oriel_check_remote_progress_is_valid(gathering, right));
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right - 1));
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, room));
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering - 1));
-    gathering->slots[1].world_rank = 0;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right));
-    gathering->slots[1].world_rank = team->n + 1;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right));
-    gathering->slots[1].world_rank = 2;
-    gathering->slots[team->n].world_rank = 1;
-    gathering->n = team->n + 1;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, room));
-    gathering->n = 0;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering));
-    free(gathering);
+        progress->slots[i].world_rank = i + 1;
+    EXPECT(oriel_check_remote_progress_is_valid(progress, right));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, right - 1));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, room));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, sizeof *progress - 1));
+    progress->slots[1].world_rank = 0;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, right));
+    progress->slots[1].world_rank = team->n + 1;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, right));
+    progress->slots[1].world_rank = 2;
+    progress->slots[team->n].world_rank = 1;
+    progress->n = team->n + 1;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, room));
+    progress->n = 0;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, sizeof *progress));
+    free(progress);
 
     /* If it ends with the number of members, nothing after that is read. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    gathering = (struct oriel_collective_progress *)(void *)(pages + page - 8);
-    gathering->n = 1;
+    progress = (struct oriel_collective_progress *)(void *)(pages + page - 8);
+    progress->n = 1;
     EXPECT(mprotect(pages + page, page, PROT_NONE) == 0);
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, 8));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, 8));
     munmap(pages, 2 * page);
 }
 
-static void gatherings_that_do_not_hold_are_refused(void **state)
+static void progress_that_is_inconsistent_is_refused(void **state)
 {
     (void)state;
     team_run(2, BOARD, 0, gather_with_wrong_values);
@@ -527,7 +527,7 @@ int main(void)
         cmocka_unit_test(questions_that_do_not_hold_are_refused),
         cmocka_unit_test(accesses_that_do_not_hold_are_refused),
         cmocka_unit_test(reports_that_do_not_hold_are_refused),
-        cmocka_unit_test(gatherings_that_do_not_hold_are_refused),
+        cmocka_unit_test(progress_that_is_inconsistent_is_refused),
         cmocka_unit_test(closed_part_stays_until_its_users_have_left),
         cmocka_unit_test(half_a_question_delays_no_other_answer),
         cmocka_unit_test(strangers_are_refused_and_not_missed),

@@ -76,7 +76,7 @@ static const char *renew(struct user *user, struct piece *piece)
     return NULL;
 }
 
-/* Small pieces contain no whole page; not all mechanisms accept that. A thread's first allocation
+/* Small pieces contain no whole page; not all methods accept that. A thread's first allocation
  * shares a page with its arena's state. */
 static const char *use(struct user *user, struct piece *piece)
 {

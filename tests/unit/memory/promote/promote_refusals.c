@@ -277,7 +277,7 @@ static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
     char *page = touched(PAGE);
     void *own = stream->_lock;
     stream->_lock = (void *)(page + PAGE - 16); /* unused */
-    assert_refused(page, PAGE, how, "the place of an open stream's lock");
+    assert_refused(page, PAGE, how, "the lock of an open stream");
     stream->_lock = own;
     struct oriel_promoted promoted;
     promote(page, PAGE, how, &promoted);

@@ -1,7 +1,7 @@
 """Oriel for Spack 1.0 and later, built from a checkout, for the one MPI of its dependency tree:
 
     spack repo add packaging/spack/spack_repo/oriel
-    spack dev-build oriel@0.1.0 ^mpich@4        (or ^openmpi@4)"""
+    spack dev-build oriel@0.2.0 ^mpich@4        (or ^openmpi@4)"""
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
@@ -13,7 +13,7 @@ class Oriel(CMakePackage):
 
     license("BSD-3-Clause")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("ucx", default=True, description="Internode windows")
 

@@ -90,7 +90,7 @@ void oriel_net_help_begin(enum oriel_net_helper helper)
  * of other processes. */
 static bool helper_turn(void)
 {
-    bool served, untold = oriel_wait_is_internal;
+    bool served, was_internal = oriel_wait_is_internal;
     oriel_net_in_agent = true;
     oriel_wait_is_internal = true;
     bool any = oriel_net_serve_turn(&served);
@@ -98,7 +98,7 @@ static bool helper_turn(void)
         atomic_fetch_add_explicit(&helped, 1, memory_order_relaxed);
         has_helped = true;
     }
-    oriel_wait_is_internal = untold;
+    oriel_wait_is_internal = was_internal;
     oriel_net_in_agent = false;
     return any;
 }

@@ -1,4 +1,4 @@
-/* The threads that serve messages (src/transport/ucx/caller_progress.c): the agent's thread, which
+/* The threads that serve messages (src/transport/ucx/waiter_progress.c): the agent's thread, which
  * may step aside at any time and sleeps without a time limit; a thread that helps now and then; and
  * a sender. An end state with an unserved message is a lost wake-up. */
 #define PROCESSES 3

@@ -1,4 +1,4 @@
-/* src/transport/ucx/caller_progress.c: a waiting thread of the program serves arriving messages, in
+/* src/transport/ucx/waiter_progress.c: a waiting thread of the program serves arriving messages, in
  * order with those that the agent's thread serves. The agent's thread serves again as soon as no
  * thread helps or the helper is delayed. progress_thread.c: how often it checks waits that need
  * more than messages, and when it naps. */
