@@ -78,7 +78,7 @@ configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	@for tool in cmake ninja; do command -v $$tool >/dev/null || \
-	    { echo "oriel: no $$tool: run scripts/install-deps build, which installs what the build needs" \
+	    { echo "oriel: no $$tool: run scripts/install-deps build, which installs it" \
 	        >&2; exit 1; }; done
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 

@@ -1,7 +1,7 @@
 /* Knows launchers by name, and determines which one started this process. Variables alone are not
  * enough: jobs start scripts, scripts start jobs and single programs, and variables pass through
- * all of them. The launcher must therefore be the parent process according to the kernel. Without that
- * evidence no launcher is foreign. */
+ * all of them. The launcher must therefore be the parent process according to the kernel. Without
+ * that evidence no launcher is foreign. */
 #include "cli/run/launcher.h"
 
 #include <ctype.h>

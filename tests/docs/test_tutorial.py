@@ -1,11 +1,12 @@
 """Executes docs/tutorial.md like a reader: writes its program, makes its changes, runs its
 commands, and compares their output.
 
-The C block is histogram.c. A diff block is applied to it. A line that begins with "$ " is run,
-and its exports persist. The lines below it must appear in its output, in any order. Numbers and
-folders may differ, except for line numbers; and either of two conflicting operations may be the
-first. If the test runs as root, the reader is the user nobody, since the page shows an ordinary
-user's view.
+The C block is histogram.c. A diff block is applied to it, and the last one makes it the program of
+examples/. A line that begins with "$ " is run, and its exports persist. The lines below it must
+appear in its output, in any order. Numbers and folders may differ, except for line numbers; and
+either of two conflicting operations may be the first. A command fails if it finds a fault or a
+wrong result. If the test runs as root, the reader is the user nobody, since the page shows an
+ordinary user's view.
 
 The test rows run `test_tutorial.py HOST`."""
 
@@ -105,14 +106,14 @@ class Tutorial(unittest.TestCase):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
                               check=False)
         transcript = f"$ {command}\n{done.stdout}"
-        finds = any(re.match(r"oriel: [A-Z]\d+:", line) for line in wanted)
-        self.assertEqual(done.returncode != 0, finds, transcript)
+        fails = any(re.match(r"WRONG: |oriel: [A-Z]\d+:", line) for line in wanted)
+        self.assertEqual(done.returncode != 0, fails, transcript)
         printed = [row_name(line) or essence(line) for line in done.stdout.splitlines()]
         for line in wanted:
             self.assertIn(row_name(line) or essence(line), printed, transcript)
 
     def test_as_a_reader(self):
-        commands = 0
+        commands, texts = 0, []
         for kind, text in blocks():
             if kind == "c":
                 self.write("histogram.c", text)
@@ -128,6 +129,10 @@ class Tutorial(unittest.TestCase):
                         self.run_step(command, wanted)
                     commands += 1
         self.assertGreater(commands, 15)
+        for path in (self.path("histogram.c"), os.path.join(ROOT, "examples", "histogram.c")):
+            with open(path, encoding="utf-8") as file:
+                texts.append(file.read())
+        self.assertEqual(*texts)
 
 
 if __name__ == "__main__":
