@@ -129,7 +129,7 @@ class Words(unittest.TestCase):
     def test_columns(self):
         paths = list(sources("src", "cli", "include", "tests", suffixes=CODE))
         paths += [pathlib.Path(name) for name in ("Makefile", "CMakeLists.txt")]
-        paths += sources("src", "cli", "cmake", suffixes=("CMakeLists.txt", ".cmake"))
+        paths += sources("src", "cli", "cmake", "tests", suffixes=("CMakeLists.txt", ".cmake"))
         paths += [path for path in sources("", suffixes=(".md",)) if path.name != "conformance.md"]
         self.none(fault for path in paths for fault in long_lines(path, text_of(path)))
         self.assertEqual(len(list(long_lines(pathlib.Path("a.c"), "x" * 101))), 1)

@@ -50,9 +50,11 @@ foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate
 endforeach()
 oriel_test_row(PROGRAM lock_all_cycles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
 # The error for ranks without shared memory is short.
-oriel_test_row(PROGRAM shared NAME shared_apart RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_get_the_error)
+oriel_test_row(PROGRAM shared NAME shared_apart
+    RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_get_the_error)
 # Memory that another rank of the same node shares, in a window over several nodes.
-oriel_test_row(PROGRAM shared NAME shared_each_machine RANKS "4" MODES node2 ARGS --only each_node_has_a_shared_window)
+oriel_test_row(PROGRAM shared NAME shared_each_node
+    RANKS "4" MODES node2 ARGS --only each_node_has_a_shared_window)
 # Its other cases make windows until the host has no handles left, which takes minutes internode.
 foreach(case thousands_of_windows_live_at_once windows_of_all_flavours_in_turn_leave_nothing)
   oriel_multinode_rows(PROGRAM many_windows NAME many_windows_${case} ARGS --only ${case})
@@ -63,25 +65,31 @@ oriel_test_row(PROGRAM host_waits RANKS "2" MODES net2 HOSTS mpich)
 oriel_test_row(PROGRAM host_waits FULL_RANKS "2" MODES node1-user HOSTS mpich)
 oriel_test_row(PROGRAM host_waits FULL_RANKS "4" MODES node2 HOSTS mpich)
 # The user sets one of UCX's two segment sizes; it must not exceed the other one, which Oriel sets.
-oriel_test_row(PROGRAM put_get NAME put_get_small_pieces RANKS "2" MODES net2 ENV UCX_TCP_RX_SEG_SIZE=8k HOSTS openmpi)
+oriel_test_row(PROGRAM put_get NAME put_get_small_pieces
+    RANKS "2" MODES net2 ENV UCX_TCP_RX_SEG_SIZE=8k HOSTS openmpi)
 oriel_multinode_rows(PROGRAM small_reserve ENV ORIEL_RESERVE=8M)
 foreach(area promoted_threads promoted_waits promoted_fork promoted_children promoted_reuse
     promoted_memory_kinds promoted_dynamic)
   oriel_multinode_rows(PROGRAM ${area} NAME ${area}_always ENV ORIEL_PROMOTE=always)
-  oriel_test_row(PROGRAM ${area} NAME ${area}_always FULL_RANKS "4" MODES node2-user TIMEOUT 240 ENV ORIEL_PROMOTE=always)
+  oriel_test_row(PROGRAM ${area} NAME ${area}_always
+      FULL_RANKS "4" MODES node2-user TIMEOUT 240 ENV ORIEL_PROMOTE=always)
 endforeach()
 # Internode accesses while pages move, by the kernel's copies and where it refuses them.
-oriel_test_row(PROGRAM promote_under_copies NAME promote_under_copies_always FULL_RANKS "4" MODES node2-user TIMEOUT 120 ENV ORIEL_PROMOTE=always)
-oriel_test_row(PROGRAM promote_under_copies NAME promote_under_copies_always_by_agent FULL_RANKS "4" MODES node2-user TIMEOUT 120
-               ENV ORIEL_PROMOTE=always ORIEL_CMA=never)
+oriel_test_row(PROGRAM promote_under_copies NAME promote_under_copies_always
+    FULL_RANKS "4" MODES node2-user TIMEOUT 120 ENV ORIEL_PROMOTE=always)
+oriel_test_row(PROGRAM promote_under_copies NAME promote_under_copies_always_by_agent
+    FULL_RANKS "4" MODES node2-user TIMEOUT 120 ENV ORIEL_PROMOTE=always ORIEL_CMA=never)
 # As an ordinary user, and where the program's own memory stays private.
 foreach(area put_get accumulate atomicity dynamic fence pscw lock)
-  oriel_test_row(PROGRAM ${area} FULL_RANKS "2;4" MODES node1-user node2-user net2-user TIMEOUT 240 HOSTS openmpi)
+  oriel_test_row(PROGRAM ${area}
+      FULL_RANKS "2;4" MODES node1-user node2-user net2-user TIMEOUT 240 HOSTS openmpi)
   oriel_test_row(PROGRAM ${area} FULL_RANKS "2" MODES node1-user net2-user TIMEOUT 240 HOSTS mpich)
 endforeach()
 foreach(area create put_get accumulate accumulate_mix atomicity derived dynamic)
-  oriel_test_row(PROGRAM ${area} NAME ${area}_copied FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never TIMEOUT 240)
-  oriel_test_row(PROGRAM ${area} NAME ${area}_by_agent FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never ORIEL_CMA=never TIMEOUT 240)
+  oriel_test_row(PROGRAM ${area} NAME ${area}_copied
+      FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never TIMEOUT 240)
+  oriel_test_row(PROGRAM ${area} NAME ${area}_by_agent
+      FULL_RANKS "4" MODES node2 ENV ORIEL_PROMOTE=never ORIEL_CMA=never TIMEOUT 240)
 endforeach()
 # Over an RDMA device, all ranks in a guest.
 foreach(area put_get accumulate accumulate_order fence pscw lock dynamic requests progress atomicity

@@ -9,5 +9,5 @@ foreach(host IN LISTS ORIEL_HOSTS)
   oriel_script_test(NAME statistics.${host} HOST ${host} QUICK_HOST mpich TIMEOUT 300
                     COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 2)
   oriel_script_test(NAME statistics_of_many.${host} FULL TIMEOUT 600 PROCESSORS 16
-                    COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 1,3,4,8,16 --net)
+      COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 1,3,4,8,16 --net)
 endforeach()
