@@ -1,7 +1,10 @@
 # Short names for common uses of CMake and Ninja.
 #
-#   make                       builds into build/
-#   make demo | test | test-full | bench    install missing tools, build, run
+#   make                       builds the library and the command into build/, without tests
+#   make demo [HOST=mpich]     installs what is missing, builds, compares each host with Oriel
+#   make test | test-full      installs all that the tests need, builds them, runs them
+#   make tests                 builds the tests
+#   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
 #   make docs                  the site of docs/, into build/site
@@ -55,26 +58,40 @@ CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure \
 # The scripts below find the built programs by this variable.
 export BUILD
 
-.PHONY: help all configure deps ready demo test test-full lint coverage faults fuzz soak bench \
+# One host for the demo. Some shells export a HOST of their own.
+ifeq ($(origin HOST),command line)
+  DEMO_HOST = $(HOST)
+endif
+
+# Status 1: packages are missing and could not be installed. The build then leaves out what needs
+# them, or names what it cannot do without.
+DEPS = scripts/install-deps $(1) || test $$? -eq 1
+
+.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench \
         install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
 
+tests: configure
+	cmake --build $(BUILD) --target all tests/all
+
 configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
+	@for tool in cmake ninja; do command -v $$tool >/dev/null || \
+	    { echo "oriel: no $$tool: run scripts/install-deps build, which installs it" \
+	        >&2; exit 1; }; done
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 
-deps:
-	scripts/install-deps
-
-# The tools must be installed before the build starts, also with make -j.
-ready: deps
+demo:
+	@$(call DEPS,build $(DEMO_HOST))
 	$(MAKE) all
+	$(BUILD)/bin/oriel demo $(addprefix --host=,$(DEMO_HOST)) $(ARGS)
 
-demo: ready
-	scripts/demo $(ARGS)
+ready:
+	@$(call DEPS,test)
+	$(MAKE) tests
 
 test: ready
 	$(CTEST) -L quick $(ARGS)
@@ -85,8 +102,9 @@ test-full: ready
 lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)
 
-coverage: deps
-	$(MAKE) all BUILD=$(COVERAGE_BUILD) COVERAGE=ON
+coverage:
+	@$(call DEPS,test)
+	$(MAKE) tests BUILD=$(COVERAGE_BUILD) COVERAGE=ON
 	scripts/coverage --build $(COVERAGE_BUILD) $(ARGS)
 
 faults: ready
@@ -102,7 +120,9 @@ fuzz: ready
 soak: ready
 	tests/soak/run.py --build $(BUILD) --minutes $(MINUTES) $(ARGS)
 
-bench: ready
+bench:
+	@$(call DEPS,build)
+	$(MAKE) all
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
 # The folders of an installation as absolute paths without a slash at the end. The shell reads them

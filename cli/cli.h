@@ -19,6 +19,7 @@ int oriel_command_report(int argc, char **argv);
 int oriel_command_bench(int argc, char **argv);
 int oriel_command_info(int argc, char **argv);
 int oriel_command_top(int argc, char **argv);
+int oriel_command_demo(int argc, char **argv);
 
 /* Prints "oriel: " and the message as one line on stderr and exits with status 2. */
 _Noreturn void oriel_die(const char *format, ...) __attribute__((format(printf, 1, 2)));

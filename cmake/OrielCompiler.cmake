@@ -11,6 +11,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # C++ and Fortran serve the tests only (headers as C++, the Fortran bindings): both are optional.
 include(CheckLanguage)
 foreach(language CXX Fortran)
+  if(NOT CMAKE_${language}_COMPILER)
+    unset(CMAKE_${language}_COMPILER CACHE) # installed since the folder was configured?
+  endif()
   check_language(${language})
   if(CMAKE_${language}_COMPILER)
     enable_language(${language})

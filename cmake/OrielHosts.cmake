@@ -158,6 +158,12 @@ list(SORT ORIEL_HOSTS)
 if(NOT ORIEL_HOSTS)
   message(FATAL_ERROR
     "No MPI found: Oriel is built for MPICH and for Open MPI, and neither mpicc nor pkg-config "
-    "leads to one of them.\nOn Debian: scripts/install-deps, or "
-    "apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev")
+    "leads to one of them.\nOn Debian: scripts/install-deps build, or "
+    "scripts/install-deps build mpich for one of them. Elsewhere: -DORIEL_MPICC=/path/to/mpicc")
 endif()
+foreach(host mpich openmpi)
+  if(NOT host IN_LIST ORIEL_HOSTS AND NOT ORIEL_MPICC)
+    message(STATUS "No ${host}: Oriel is built without it; "
+                   "scripts/install-deps build ${host} installs it")
+  endif()
+endforeach()

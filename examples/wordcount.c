@@ -349,6 +349,10 @@ static int run(const struct settings *set, int rank, int ranks)
 
     uint64_t enough = 2 * len_words / (uint64_t)ranks + 64;
     table_open(&table, set->slots ? (uint64_t)set->slots : enough, set->create);
+    if (rank == 0) {
+        printf("counting  %zu words, %ld times, on %d ranks\n", len_words, set->repeat, ranks);
+        fflush(stdout);
+    }
     double elapsed_s = count_all(&table, words, len_words, set->repeat);
     int status = EXIT_REFUSED;
     if (elapsed_s >= 0)

@@ -4,6 +4,6 @@ if(CMAKE_INSTALL_COMPONENT)
   return() # `make deb` prints it once for all
 endif()
 if(NOT EXISTS "${ORIEL_BUILD}/share/oriel/report.html")
-  message(NOTICE "oriel: the HTML pages of oriel report and oriel bench are missing: run scripts/install-deps, then build "
-                 "again")
+  message(NOTICE "oriel: the HTML pages of oriel report and oriel bench are missing: run scripts/install-deps "
+                 "pages, then build again")
 endif()

@@ -1,4 +1,4 @@
-"""Starts MPI jobs for the demo and the benchmark, with or without `oriel run`, with a time limit.
+"""Starts MPI jobs for the benchmark, with or without `oriel run`, with a time limit.
 No process of a job is left when launch() returns.
 `oriel bench` uses an installed copy; standard library only."""
 

@@ -76,7 +76,8 @@ def library():
         return own_file(LIBRARY)
     except OSError as error:
         raise MissingLibrary("the HTML page needs the library that draws its plots, which was not built in: "
-                             f"{error.filename}: {error.strerror}; scripts/install-deps installs what the build needs for it") from error
+                             f"{error.filename}: {error.strerror}; scripts/install-deps pages "
+                             "installs what the build needs for it") from error
 
 
 def inline(text):

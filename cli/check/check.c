@@ -15,6 +15,7 @@
 #include "base/helper_process.h"
 #include "cli/check/explain.h"
 #include "cli/helper.h"
+#include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
 
 struct request {
@@ -52,7 +53,7 @@ static error_t check_option_parse(int key, char *argument, struct argp_state *st
         return 0;
     case ARGP_KEY_NO_ARGS:
         if (request->explain == NULL && !request->rules && !request->page)
-            argp_usage(state);
+            oriel_program_missing(state);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -85,7 +86,7 @@ static void check_request_parse(int argc, char **argv, struct request *out)
                "checks.",
     };
     memset(out, 0, sizeof *out);
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
+    oriel_command_line_parse(&argp, argc, argv, out);
 }
 
 /* Options that ask about rules exclude those that run a program. */

@@ -191,8 +191,8 @@ static char *template_read(FILE *complaints)
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         fprintf(complaints,
-                "oriel: this build has no HTML pages: %s: %s; scripts/install-deps installs the "
-                "dependencies\n",
+                "oriel: this build has no HTML pages: %s: %s; in Oriel's sources, run "
+                "scripts/install-deps pages and build again\n",
                 path, strerror(errno));
     } else {
         text = file_read_text(file);

@@ -3,11 +3,11 @@
  * error, and the readable parts are shown. */
 #include "cli/report/report.h"
 
-#include <argp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/report/findings_reader.h"
 #include "cli/report/html.h"
@@ -90,7 +90,7 @@ static void report_request_parse(int argc, char **argv, struct request *out)
             "details.",
     };
     memset(out, 0, sizeof *out);
-    argp_parse(&argp, argc, argv, 0, NULL, out);
+    oriel_arguments_parse(&argp, argc, argv, false, out);
 }
 
 /* Refuses to overwrite an input. */

@@ -144,15 +144,25 @@ static const char *bypass_advice(const struct oriel_exec_plan *plan)
                          : "ORIEL_BYPASS=1 runs the program without Oriel";
 }
 
+static _Noreturn void bypass_refuse(const struct oriel_option_origin *origin)
+{
+    if (origin->file == NULL)
+        oriel_die("ORIEL_BYPASS=1 disables the checker; unset it to use oriel check");
+    oriel_die("ORIEL_BYPASS=1 (%s:%u) disables the checker; set ORIEL_BYPASS=0 to use oriel check",
+              origin->file, origin->line);
+}
+
 _Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **command)
 {
+    struct oriel_settings settings;
     struct oriel_options options;
+    oriel_settings_open(&settings);
     /* quiet: the library reports errors in the program itself */
-    oriel_options_read(NULL, &options);
+    oriel_options_read(NULL, &settings, &options);
     struct oriel_program program;
     oriel_program_find(command[0], bypass_advice(plan), &program);
     if (options.bypass && plan->checked)
-        oriel_die("ORIEL_BYPASS=1 disables the checker; unset it to use oriel check");
+        bypass_refuse(&options.origins[ORIEL_OPTION_bypass]);
     if (is_oriel(&program)) {
         inner_command_check(plan, command);
         program_exec(&program, command);

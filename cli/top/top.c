@@ -2,7 +2,6 @@
  * outside: no job takes part, and the only cost is processor time. */
 #include "cli/top/top.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/top/screen.h"
@@ -58,7 +58,7 @@ static void top_request_parse(int argc, char **argv, struct request *out)
                "--stats. docs/guides/watching.md describes the display.",
     };
     *out = (struct request){.job = NULL};
-    argp_parse(&argp, argc, argv, 0, NULL, out);
+    oriel_arguments_parse(&argp, argc, argv, false, out);
 }
 
 /* --- selecting jobs --- */

@@ -9,10 +9,10 @@
  * which acquire more locks. Rank 0 prints the warning, once per job. */
 #include "api/unserved_calls.h"
 #include "api/spawn_env.h"
+#include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "host/host.h"
-#include "observe/state/job.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -398,6 +398,101 @@ int main(int argc, char **argv)
             self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)
 
 
+class Order(RunCase):
+    """Words in the wrong order are refused with the user's own words in the right one."""
+
+    def setUp(self):
+        super().setUp()
+        self.app = self.write("app", "#!/bin/sh\necho started\n")
+
+    def ordered(self, *words, right, command="run"):
+        self.refused(start(ORIEL, command, *words), f"oriel: put oriel after the launcher: {right}\n".replace("ORIEL", ORIEL))
+
+    def test_launcher_before_oriel(self):
+        app = self.app
+        for launcher in ("mpiexec", "mpirun", "/opt/bin/mpiexec.mpich", "srun"):
+            self.ordered(launcher, "-n", "4", app, "-n", "3", right=f"{launcher} -n 4 ORIEL run {app} -n 3")
+        self.ordered("--trace", "my traces", "--watch", "mpirun", "-np", "2", "--oversubscribe", app, "it's", "",
+                     right=f"mpirun -np 2 --oversubscribe ORIEL run --trace 'my traces' --watch {app} 'it'\\''s' ''")
+        self.ordered("--json=found", "--", "mpiexec", app, right=f"mpiexec ORIEL check --json=found {app}", command="check")
+        # a value may have a program's name; programs of several kinds; oriel is there already; no program
+        self.ordered("mpirun", "--bind-to", "env", "-x", "cat", "-mca", "a", "b", "-H", "n1", app,
+                     right=f"mpirun --bind-to env -x cat -mca a b -H n1 ORIEL run {app}")
+        self.ordered("mpiexec", "-n", "1", app, "a", ":", "-n", "2", "cat", right=f"mpiexec -n 1 ORIEL run {app} a : -n 2 ORIEL run cat")
+        self.ordered("--stats", "mpiexec", "-n", "2", "oriel", "run", app, right=f"mpiexec -n 2 oriel run {app}")
+        self.ordered("mpiexec", "-n", "2", right="mpiexec -n 2 ORIEL run PROGRAM")
+        self.refused(start(ORIEL, "mpiexec", "-n", "4", app), f"put oriel after the launcher: mpiexec -n 4 {ORIEL} run {app}\n")
+
+    def test_launchers_options_given_to_oriel(self):
+        app = self.app
+        for words in (["-n", "4"], ["-np", "4"], ["-n4"], ["--np=4"], ["--ntasks", "4"], ["-c", "2", "-n", "4"]):
+            self.ordered(*words, app, right=f"mpiexec {' '.join(words)} ORIEL run {app}")
+        self.ordered("--trace", "t", "-n", "4", "--stats", "--host=mpich", "-q", app, "-n", "1", command="run",
+                     right=f"mpiexec -n 4 -q ORIEL run --trace t --stats --host=mpich {app} -n 1")
+        self.ordered("-n", "1", "--no-fail", app, ":", "-n", "1", "cat", command="check",
+                     right=f"mpiexec -n 1 ORIEL check --no-fail {app} : -n 1 ORIEL check --no-fail cat")
+
+    def test_programs_with_a_launchers_name_in_theirs(self):
+        for name in ("mpiexec_test", "mysrun", "srun2"):
+            result = start(ORIEL, "run", "--host", HOSTS[0], self.write(name, "echo started\n"))
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "started\n", ""))
+
+    def test_program_taken_for_an_options_value(self):
+        for command, option, value in (("run", "--trace", "FOLDER"), ("run", "--host", "HOST"), ("check", "--json", "FILE"),
+                                       ("check", "--host", "HOST")):
+            for rest in ([], ["input.dat"]):
+                self.refused(start(ORIEL, command, option, self.app, *rest),
+                             f"{option} {self.app}: the {value.lower()} is missing; write oriel {command} {option} {value} {self.app}\n")
+        with open(self.app, encoding="utf-8") as file:  # not replaced by the findings
+            self.assertIn("started", file.read())
+        os.mkdir(self.path("traces"))
+        result = start(ORIEL, "run", "--host", HOSTS[0], "--trace", self.path("traces"), self.app)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "started\n", ""))
+
+    def test_file_of_statistics_as_a_word_of_its_own(self):
+        self.refused(start(ORIEL, "run", "--stats", "out.json", self.app),
+                     "--stats out.json: the file's name must follow \"=\": write --stats=out.json\n")
+
+    def test_options_after_the_program_get_a_note(self):
+        for command, words, noted in (("run", ["--stats"], "--stats"), ("run", ["a", "--trace", "t"], "--trace t"),
+                                      ("run", ["--stats=a.json", "--watch"], "--stats=a.json"), ("check", ["--json", "f"], "--json f")):
+            for changes, told in (({}, 1), ({"PMI_RANK": "0"}, 1), ({"PMI_RANK": "1"}, 0)):
+                result = start(ORIEL, command, "--host", "mpich", self.app, *words, ORIEL_BYPASS="1" if command == "run" else "0", **changes)
+                noted_word = noted.split(" ", maxsplit=1)[0]
+                line = f"oriel: {noted_word} after {self.app} is passed to it; as an option of oriel: oriel {command} {noted} {self.app}\n"
+                self.assertEqual(result.stderr.count(line), told, result.stderr)
+                self.assertEqual(result.stderr.count("is passed to it"), told, result.stderr)
+        for words in (["--help"], ["--version"], ["--statz"], ["stats"], ["-V"], ["--", "--stats"], ["--trace"]):
+            self.assertEqual(start(ORIEL, "run", self.app, *words, ORIEL_BYPASS="1").stderr, "")
+        self.assertEqual(start(ORIEL, "run", "--", self.app, "--stats", ORIEL_BYPASS="1").stderr, "")
+
+
+class Slurm(RunCase):
+    """Tasks that cannot connect to Slurm's PMI: each is a job of one rank."""
+
+    TASKS = {"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"}
+    LINE = ("Slurm has 4 tasks, but MPI_COMM_WORLD has 1 rank: start the program with srun --mpi=pmi2 or --mpi=pmix "
+            "(srun --mpi=list shows what Slurm has), or with mpiexec\n")
+
+    def test_singletons_are_warned_about_once(self):
+        for host in HOSTS:
+            for changes, told in (({**self.TASKS, "SLURM_PROCID": "0"}, 1), ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, 1),
+                                  ({**self.TASKS, "SLURM_PROCID": "1"}, 0),
+                                  ({**self.TASKS, "SLURM_PROCID": "0", "ORIEL_BYPASS": "1"}, 0),
+                                  # a shell of salloc; a step of one task
+                                  (self.TASKS, 0), ({"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, 0)):
+                result = start(ORIEL, "run", program(host, "one_put"), **changes)
+                self.assertEqual((result.returncode, result.stderr.count(self.LINE)), (0, told), f"{host} {changes} {result.stderr}")
+
+    def test_hosts_own_launcher_in_a_task_is_intended(self):
+        for host in HOSTS:
+            for ranks in ("1", "2"):
+                job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, program(host, "one_put"), SLURM_PROCID="0",
+                            **self.TASKS)
+                self.assertEqual(job.returncode, 0, job.stderr)
+                self.assertNotIn("Slurm", job.stderr)
+
+
 class Preload(RunCase):
     def setUp(self):
         super().setUp()
@@ -597,6 +692,20 @@ class Refusal(RunCase):
         self.refused(start(ORIEL, "run", self.folder), f"{self.folder}: Is a directory")
         os.mkdir(self.path("folder"))
         self.refused(start(ORIEL, "run", "folder", PATH=self.folder), "folder: program not found")
+
+    def test_script_whose_interpreter_is_missing(self):
+        line = "the interpreter in its first line, /usr/bin/pythn3, does not exist\n"
+        script = self.write("script", "#! /usr/bin/pythn3 -u\n")
+        for command, changes in (("run", {}), ("run", {"ORIEL_BYPASS": "1"}), ("check", {})):
+            self.refused(start(ORIEL, command, script, **changes), f"{script}: {line}")
+        self.refused(start(ORIEL, "run", self.write("second", f"#!{script}\n")), f"{script}: {line}")
+        self.refused(start(ORIEL, "run", self.write("third", f"#!{self.write('text', '', 0o644)}\n")), "/text, Permission denied")
+        self.refused(start(ORIEL, "run", self.write("windows", "#!/bin/sh\r\necho\r\n")),
+                     "the first line ends in a carriage return", f"sed -i 's/\\r$//' {self.path('windows')}")
+
+    def test_program_of_another_c_library(self):
+        path = self.compile("other", SHOW, "-Wl,--dynamic-linker=/lib/ld-none.so.1")
+        self.refused(start(ORIEL, "run", path), f"{path}: its loader /lib/ld-none.so.1 does not exist here")
 
     def test_program_that_cannot_be_read(self):
         path = self.compile("unreadable", SHOW)

@@ -5,7 +5,8 @@ an installation of the build.
     ```diff                     the block changes the file that it names
     ```sh                       each line is run and must succeed; exports persist
     ```console                  a line that begins with "$ " is run. The lines below it must appear in
-                                its output, in any order. If they contain a finding, its status is 86
+                                its output, in any order. The command must fail if they contain a
+                                finding or a wrong result, and succeed otherwise
     # not run by the tests: ... as a block's first line: why it is not run. These blocks are counted
 
 Numbers and folders in outputs may differ, except for line numbers; and either of two conflicting
@@ -135,8 +136,8 @@ class Commands(Case):
             return
         status, output = self.run_command(command, folder, changes)
         told = f"$ {command}\n{output}"
-        finds = any(re.match(r"oriel: [A-Z]\d+:", line) for line in wanted)
-        self.assertEqual(status != 0, finds, told)
+        fails = any(re.match(r"WRONG: |oriel: [A-Z]\d+:", line) for line in wanted)
+        self.assertEqual(status != 0, fails, told)
         printed = [row_name(line) or essence(line) for line in output.splitlines()]
         for line in wanted:
             self.assertIn(row_name(line) or essence(line), printed, told)
@@ -165,6 +166,9 @@ class Commands(Case):
                 for command, lines in wanted:
                     self.check_step(command.replace("oriel-mpich", f"oriel-{HOST}"), lines, folder, changes)
                     run_now += 1
+        if page.endswith("tutorial.md"):
+            with open(os.path.join(folder, "histogram.c"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), page_text("examples/histogram.c"), "the tutorial's last program")
         return run_now, left
 
     def try_page(self, page):

@@ -60,8 +60,9 @@ class Root:
         else:
             shutil.rmtree(self.folder)
             skip(f"debootstrap: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
-        if os.path.exists("/etc/resolv.conf"):
-            shutil.copy("/etc/resolv.conf", self.path("etc/resolv.conf"))
+        for name in ("etc/resolv.conf", "etc/hosts"):  # the node's own name is in the second
+            if os.path.exists(f"/{name}"):
+                shutil.copy(f"/{name}", self.path(name))
         if os.path.isdir(AUTHORITIES):
             shutil.copytree(AUTHORITIES, self.path(AUTHORITIES[1:]), dirs_exist_ok=True)
         print(f"made {release()} from {mirror()}", flush=True)

@@ -72,8 +72,12 @@ def main():
                   "tr , '\\n' | sed 's/|.*//' | sort -u)")
         check_jobs(root, hosts, None)
         check_jobs(root, hosts, NOBODY)
+        for host in hosts:
+            root.must(f"oriel demo --host {host} --ranks 2", "with Oriel", user=NOBODY)
         root.must("oriel bench --quick --patterns put --sizes 8 --memories allocate --runs 1", "put", "Oriel")
 
+        root.must("ls /usr/share/bash-completion/completions/oriel /usr/share/zsh/vendor-completions/_oriel "
+                  "/usr/share/fish/vendor_completions.d/oriel.fish")
         root.must("apt-get install -y -qq --no-install-recommends man-db groff-base")
         root.must("man -w oriel oriel-run oriel-check", "/usr/share/man/man1/oriel.1.gz")
 

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""scripts/install-deps on a clean system: everything builds and runs with its packages."""
+"""scripts/install-deps on a clean system: the demo runs with the packages of the tier `build`, and
+all tests can be built with those of the tier `test`."""
 
 import os
 import shutil
 import subprocess
+import time
 
 from clean_system import Root
 
@@ -25,9 +27,20 @@ def main():
         for name in sources():
             os.makedirs(os.path.dirname(root.path(f"srv/oriel/{name}")), exist_ok=True)
             shutil.copy2(os.path.join(ROOT, name), root.path(f"srv/oriel/{name}"), follow_symlinks=False)
-        root.must("/srv/oriel/scripts/install-deps", limit_s=1800)
-        root.must("/srv/oriel/scripts/install-deps")  # and has nothing to do the second time
-        printed = root.must("cd /srv/oriel && make -s", limit_s=3 * 3600)
+        root.must("apt-get update -qq && apt-get install -y -qq --no-install-recommends make")
+        began = time.monotonic()
+        printed = root.must("cd /srv/oriel && make -s demo HOST=mpich", "MPICH alone", "No openmpi: ",
+                         limit_s=3600)
+        assert "Open MPI alone" not in printed, printed[-4000:]
+        print(f"the demo took {time.monotonic() - began:.0f} s from an empty system", flush=True)
+        root.must("! command -v mpiexec.openmpi && ! command -v chromium && ! command -v npm")
+        root.must("cd /srv/oriel && make -s demo", "MPICH alone", "Open MPI alone", "Try next",
+                  limit_s=3600)
+        assert not root.must("/srv/oriel/scripts/install-deps build")  # nothing is left to do
+
+        root.must("/srv/oriel/scripts/install-deps test", limit_s=1800)
+        assert not root.must("/srv/oriel/scripts/install-deps test")
+        printed = root.must("cd /srv/oriel && make -s tests", limit_s=3 * 3600)
         assert "warning" not in printed, printed[-4000:]
         lacking = [line for line in printed.splitlines() if line.startswith("-- No ")]
         assert not lacking, lacking  # optional parts of the build

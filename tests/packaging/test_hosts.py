@@ -1,4 +1,4 @@
-"""The configuration of a build. MPIs: per host, the installation whose mpicc is first in PATH, or
+"""The configuration of a build. Targets: `all` is the product, `tests/all` the tests. MPIs: per host, the installation whose mpicc is first in PATH, or
 only those in ORIEL_MPICC. UCX: where it is installed, unless ORIEL_UCX selects otherwise. The
 installation of these tests is a wrapper and a header."""
 
@@ -7,12 +7,27 @@ import re
 import shutil
 import unittest
 
-from installation import CC, HOSTS, ROOT, Case, run
+from installation import BUILD, CC, HOSTS, ROOT, Case, run
 
 WRAPPER = """#!/bin/sh
 [ "$1" = -show ] && echo cc "-I{folder}" -lmpi
 """
 HEADER = '#define MPICH_VERSION "4.9.9"\n'
+
+
+class Targets(Case):
+    def objects(self, target):
+        """What the compiler writes for a target."""
+        commands = self.good("ninja", "-C", BUILD, "-t", "commands", target)
+        return set(re.findall(r" -o (\S+\.o) -c ", commands))
+
+    def test_the_product_is_built_without_tests_and_tests_with_the_products_objects(self):
+        product, tests = self.objects("all"), self.objects("tests/all")
+        own = {name for name in tests if name.startswith("tests/")}
+        self.assertGreater(len(own), 500)
+        self.assertEqual(product & own, set())
+        self.assertEqual(tests - own - product, set())
+        self.assertIn("cli/CMakeFiles/oriel_cli.dir/main.c.o", product & tests)
 
 
 class Hosts(Case):

@@ -143,6 +143,37 @@ class Linked(Case):
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(f"Oriel is not installed for {host}", " ".join(result.stderr.split()))
 
+    def examples(self, host, way):
+        """The result of configuring the installed examples."""
+        return run("cmake", "-S", f"{self.prefix}/share/oriel/examples", "-B", self.path(f"examples-{host}-{way}"),
+                   f"-DMPI_C_COMPILER={wrapper(host)}", f"-DORIEL_BY={way}", PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
+
+    def test_the_examples_by_their_own_cmake_file(self):
+        """Linked to Oriel in either way, or to the host alone, in all languages."""
+        for host, way in ((HOSTS[0], "cmake"), (HOSTS[-1], "pkg-config"), (HOSTS[0], "none")):
+            result = self.examples(host, way)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            build = self.path(f"examples-{host}-{way}")
+            programs = ["histogram", *(f"histogram_{language.lower()}" for language in ("CXX", "Fortran")
+                                       if f"The examples in {language} are left out" not in result.stdout)]
+            self.good("cmake", "--build", build, "--target", *programs)
+            for program in programs:
+                libraries = re.findall(r"(?<= => )\S*/liboriel\S*", self.good("ldd", f"{build}/{program}"))
+                wanted = [] if way == "none" else [f"{self.prefix}/lib/oriel/{host}/liboriel_{host}.so.0"]
+                self.assertEqual([os.path.normpath(path) for path in libraries], wanted)
+                result = launch(host, 2, f"{build}/{program}")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertRegex(result.stdout, r"\Aright: .*\n\Z")
+
+    def test_the_examples_name_what_is_missing(self):
+        for host in HOSTS:
+            shutil.rmtree(f"{self.prefix}/lib/oriel/{host}")
+        for way, words in (("cmake", "set -DCMAKE_PREFIX_PATH to its prefix, or -DORIEL_BY=none"),
+                           ("by", "ORIEL_BY is cmake, pkg-config or none, not 'by'")):
+            result = self.examples(HOSTS[0], way)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, " ".join(result.stderr.split()))
+
     @unittest.skipIf(len(HOSTS) < 2, "needs two hosts")
     def test_a_program_never_gets_the_other_hosts_library(self):
         for host, other in (HOSTS, HOSTS[::-1]):

@@ -14,11 +14,15 @@ WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "incl
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
           "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
           "share/doc/oriel/docs/images/report.png", "share/doc/oriel/docs/troubleshooting.md",
+          "share/man/man1/oriel-demo.1", "share/oriel/examples/wordcount.c", "share/oriel/examples/words.h",
           f"share/modulefiles/oriel/{VERSION}.lua", "share/man/man1/oriel.1", "share/man/man3/oriel_last_error.3",
-          "share/man/man3/oriel_version.3",
-          "share/man/man5/oriel.5", "share/man/man7/oriel.7"]
+          "share/man/man3/oriel_version.3", "share/man/man5/oriel.5", "share/man/man7/oriel.7",
+          "share/bash-completion/completions/oriel", "share/zsh/site-functions/_oriel",
+          "share/fish/vendor_completions.d/oriel.fish"]
+WANTED += [f"share/oriel/examples/{name}" for name in os.listdir(os.path.join(ROOT, "examples")) if name != "programs.cmake"]
 WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
-                  "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc"]
+                  "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc",
+                  "lib/oriel/{0}/examples/wordcount"]
 
 
 def files_of(folder):
@@ -48,6 +52,7 @@ class Tree(Case):
             # the checker has found the command, which resolves lines
             self.assertIn("mistaken.c:", mistaken.stderr)
         self.assertIn("fetch-and-op", self.good(oriel, "bench", "--list"))
+        self.assertIn(" with Oriel", self.good(oriel, "demo", "--host", HOSTS[-1], "--ranks", 2))
         # pages can be built on this system
         if os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):
             traces = tempfile.mkdtemp(dir=self.folder)
@@ -119,7 +124,7 @@ class Make(Case):
         for name in ("without", "with/share/oriel"):
             os.makedirs(self.path(name))
         self.write("with/share/oriel/report.html", "")
-        for name, words in (("without", "oriel: the HTML pages.*scripts/install-deps.*\n"), ("with", "")):
+        for name, words in (("without", "oriel: the HTML pages.*scripts/install-deps pages.*\n"), ("with", "")):
             result = run("cmake", "-D", f"ORIEL_BUILD={self.path(name)}", "-P", last)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stderr, rf"\A{words}\Z")

@@ -84,7 +84,7 @@ FINDINGS = {
 def needed():
     """Ends the caller's script as a skip where Oriel was built without pages."""
     if not os.path.exists(os.path.join(BUILD, "share", "oriel", "report.html")):
-        print("skipped: the HTML pages were not built; scripts/install-deps installs their dependencies")
+        print("skipped: the HTML pages were not built; scripts/install-deps pages installs their dependencies")
         sys.exit(77)
 
 

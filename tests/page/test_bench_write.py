@@ -213,7 +213,7 @@ class Written(Case):
 
     def test_missing_library_is_named_and_nothing_is_written(self):
         with mock.patch.object(skeleton, "LIBRARY", "no-such.js"):
-            with self.assertRaisesRegex(RuntimeError, "not built in: .*no-such.js.*install-deps"):
+            with self.assertRaisesRegex(RuntimeError, "not built in: .*no-such.js.*install-deps pages"):
                 page.write(EXAMPLE, self.path())
         self.assertEqual(os.listdir(self.folder), [])
 

@@ -138,7 +138,7 @@ class Command(report_page.Reports):
         command = shutil.copy(ORIEL, self.path("bin"))
         line = self.refused(self.findings(), "-o", self.path(), command=command)
         self.assertIn("this build has no HTML pages", line)
-        self.assertIn("scripts/install-deps", line)
+        self.assertIn("scripts/install-deps pages", line)
         os.makedirs(self.path("share/oriel"))
         with open(self.path("share/oriel/report.html"), "w", encoding="utf-8") as file:
             file.write("<html></html>")

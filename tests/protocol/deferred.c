@@ -23,7 +23,7 @@ static void open_memory(struct oriel_window *window)
     team_barrier();
     for (int32_t i = 0; i < window->n; i++) {
         targets[i] = window->targets[i];
-        targets[i].mechanism = ORIEL_MECHANISM_COPY;
+        targets[i].placement = ORIEL_PLACEMENT_COPY;
         targets[i].address = window_memory(window, i)[0];
         targets[i].size_bytes = MEMORY_BYTES;
         targets[i].direct_bytes = 0;

@@ -138,7 +138,7 @@ static void take_most_slots(const struct oriel_window *window)
     struct oriel_remote here = place_at(window, window->rank, 0);
     for (unsigned i = 2; i < ORIEL_POLLED_SLOTS; i++)
         atomic_store(&here.polled->owners[i].word, own_word());
-    team_meet();
+    team_barrier();
 }
 
 /* Rank 0 polls at varying rates; the others send requests to it, and to the next rank, which polls

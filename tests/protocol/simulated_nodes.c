@@ -235,7 +235,7 @@ static void fill_common(const struct oriel_window *window, struct oriel_common *
             .disp_unit = 1,
             .control_offset =
                 is_here ? exchange->ranks[i].control_offset : (uint64_t)nodes_node_of(i),
-            .mechanism = is_here ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_NETWORK,
+            .placement = is_here ? ORIEL_PLACEMENT_DIRECT : ORIEL_PLACEMENT_NETWORK,
         };
     }
     fill_nodes((struct oriel_nodes *)((char *)common + common->nodes_offset));

@@ -190,6 +190,11 @@ static void nodes_connect(void)
             "waits for ranks of other nodes: deadlocks with them were not detected");
 }
 
+__attribute__((constructor)) static void complaints_leave(void)
+{
+    oriel_options_leave_complaints();
+}
+
 typedef int query_fn(int *provided);
 
 static void checker_start(bool threads)

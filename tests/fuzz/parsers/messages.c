@@ -257,12 +257,12 @@ static void open_window(bool is_dynamic)
     for (int32_t i = 0; i < RANKS; i++) {
         ids[i].id[0] = (uint64_t)i;
         common->targets[i] =
-            (struct oriel_target){.disp_unit = 1, .mechanism = ORIEL_MECHANISM_NETWORK};
+            (struct oriel_target){.disp_unit = 1, .placement = ORIEL_PLACEMENT_NETWORK};
         if (i > 1)
             continue;
         common->targets[i].control_offset = (uint64_t)((char *)&file.controls[i] - (char *)&file);
-        common->targets[i].mechanism =
-            is_dynamic ? ORIEL_MECHANISM_REGIONS : ORIEL_MECHANISM_DIRECT;
+        common->targets[i].placement =
+            is_dynamic ? ORIEL_PLACEMENT_REGIONS : ORIEL_PLACEMENT_DIRECT;
         common->targets[i].offset = GUARD_BYTES;
         common->targets[i].size_bytes = common->targets[i].direct_bytes =
             is_dynamic ? 0 : WINDOW_BYTES;

@@ -164,7 +164,7 @@ static void serve_ready(uint64_t *next)
         oriel_net.ready = message->next;
         if (oriel_net.ready == NULL)
             oriel_net.ready_end = &oriel_net.ready;
-        REQUIRE(message->wire.sequence == next[message->caller->session]++);
+        REQUIRE(message->wire.sequence == next[message->sender->session]++);
         oriel_net_serve_one(message);
         oriel_net_free_message(message);
         for (uint64_t session = 1; session <= CALLERS; session++)

@@ -59,7 +59,7 @@ static void open_window(void)
             .disp_unit = 1,
             .offset = WINDOW_ID,
             .control_offset = rank >= LEADER,
-            .mechanism = rank >= LEADER ? ORIEL_MECHANISM_NETWORK : ORIEL_MECHANISM_DIRECT};
+            .placement = rank >= LEADER ? ORIEL_PLACEMENT_NETWORK : ORIEL_PLACEMENT_DIRECT};
     }
     group = (struct oriel_group){.n = RANKS, .ids = ids, .net_peers = net_peers};
     window = (struct oriel_window){.n = RANKS,

@@ -335,9 +335,9 @@ static void spoilt_messages_harm_nothing(void **state)
     for (int round = 0; round < 300; round++) {
         struct random_layout there;
         struct random_layout here;
-        wire_open(round % 3 == 0   ? ORIEL_MECHANISM_REGIONS
-                  : round % 3 == 1 ? ORIEL_MECHANISM_COPY
-                                   : ORIEL_MECHANISM_DIRECT);
+        wire_open(round % 3 == 0   ? ORIEL_PLACEMENT_REGIONS
+                  : round % 3 == 1 ? ORIEL_PLACEMENT_COPY
+                                   : ORIEL_PLACEMENT_DIRECT);
         random_bytes_fill(wire.memory, WIRE_ALL_BYTES / 64);
         random_bytes_fill(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         memcpy(guards, wire.memory, WIRE_GUARD_BYTES);

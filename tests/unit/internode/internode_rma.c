@@ -240,7 +240,7 @@ static void accumulates_of_all_kinds_and_operators_on_any_layouts(void **state)
 {
     (void)state;
     for (int m = 0; m < 2; m++) {
-        wire_open(m == 0 ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_COPY);
+        wire_open(m == 0 ? ORIEL_PLACEMENT_DIRECT : ORIEL_PLACEMENT_COPY);
         random_bytes_fill(wire.memory, WIRE_ALL_BYTES);
         for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++)
             for (int operator= 0; operator<ORIEL_OPERATOR_COUNT; operator++)
@@ -257,7 +257,7 @@ static void long_accumulates_are_cut_at_elements(void **state)
     static const enum oriel_kind kinds[] = {ORIEL_KIND_INT8,       ORIEL_KIND_DOUBLE,
                                             ORIEL_KIND_SHORT_INT,  ORIEL_KIND_LONG_DOUBLE,
                                             ORIEL_KIND_DOUBLE_INT, ORIEL_KIND_LONG_DOUBLE_COMPLEX};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     random_bytes_fill(wire.memory, WIRE_ALL_BYTES);
     for (int round = 0; round < 6 * LONG_ROUNDS; round++)
         accumulate_once(kinds[round % 6],

@@ -197,7 +197,7 @@ static void held_by_one_that_dies(int rank)
         oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
+        oriel_collective_progress_hold(progress, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
         team_barrier();
         team_die();
     } else {

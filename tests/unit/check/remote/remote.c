@@ -527,7 +527,7 @@ int main(void)
         cmocka_unit_test(questions_that_do_not_hold_are_refused),
         cmocka_unit_test(accesses_that_do_not_hold_are_refused),
         cmocka_unit_test(reports_that_do_not_hold_are_refused),
-        cmocka_unit_test(gatherings_that_do_not_hold_are_refused),
+        cmocka_unit_test(progress_that_is_inconsistent_is_refused),
         cmocka_unit_test(closed_part_stays_until_its_users_have_left),
         cmocka_unit_test(half_a_question_delays_no_other_answer),
         cmocka_unit_test(strangers_are_refused_and_not_missed),

@@ -1,6 +1,6 @@
 /* The job this process belongs to. */
-#ifndef ORIEL_OBSERVE_STATE_JOB_H
-#define ORIEL_OBSERVE_STATE_JOB_H
+#ifndef ORIEL_BASE_JOB_H
+#define ORIEL_BASE_JOB_H
 
 #include <stdint.h>
 

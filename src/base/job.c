@@ -2,7 +2,7 @@
  * end of each rank's socket, and the kernel knows its process: one per node, however many shells
  * are between it and the rank. If a launcher provides a rank but neither of these, the ranks have
  * the same parent. A process started without a launcher is a job of its own. */
-#include "observe/state/job.h"
+#include "base/job.h"
 
 #include <stdlib.h>
 #include <string.h>
