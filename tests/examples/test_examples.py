@@ -19,7 +19,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 EXAMPLES = os.path.join(ROOT, "examples")
-sys.path[:0] = [os.path.join(ROOT, "tests", "cli"), os.path.join(ROOT, "tests", "bindings", "python")]
+sys.path[:0] = [os.path.join(ROOT, "tests", *part) for part in (["cli"], ["bindings", "python"])]
 from command import BUILD, LAUNCH, ORIEL, environment  # noqa: E402
 from host import mpi4py_host  # noqa: E402
 
@@ -38,7 +38,7 @@ SPOILED = {
     "histogram.f90": ("MPI_SUM, win)", "MPI_REPLACE, win)"),
     "histogram.py": ("MPI.SUM)", "MPI.REPLACE)"),
     "mcs_lock.c": ("value++;", "value += round;"),
-    "producer_consumer.c": ("long item = words[FIRST_ITEM + slot];", "long item = words[FIRST_ITEM];"),
+    "producer_consumer.c": ("item = words[FIRST_ITEM + slot];", "item = words[FIRST_ITEM];"),
     "ticket_lock.c": ("value++;", "value += round;"),
     "ticket_lock.cpp": ("value++;", "value += round;"),
     "ticket_lock.f90": ("value = value + 1", "value = value + round"),
@@ -48,8 +48,13 @@ SPOILED = {
 
 
 def start(host, ranks, *words):
-    return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", str(ranks), *words], env=environment(),
-                          capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", str(ranks), *words],
+                          env=environment(), capture_output=True, text=True, timeout=120,
+                          check=False)
+
+
+def report(what, result):
+    return f"{what}: status {result.returncode}\n{result.stdout}{result.stderr}"
 
 
 def command_of(program):
@@ -58,14 +63,16 @@ def command_of(program):
 
 def fault_of(how, host, ranks, program):
     """None, or the output of a run that was not as expected."""
-    words = {"run": ["--"], "plain": ["--plain", "--"], "check": ["--plain", "--", ORIEL, "check"]}[how]
-    result = start(host, ranks, *words, *command_of(program))
+    words = {"run": [], "plain": ["--plain"], "check": ["--plain", "--", ORIEL, "check"]}[how]
+    result = start(host, ranks, *words, "--", *command_of(program))
     good = result.returncode == 0 and re.fullmatch(r"right: .*\n", result.stdout)
     if how == "check":
-        watched = "were not watched" if program.endswith(".py") or not INSTRUMENTED else "were watched"
+        watched = "were watched"
+        if program.endswith(".py") or not INSTRUMENTED:
+            watched = "were not watched"
         summary = f"oriel: check: no findings on {ranks} ranks; local accesses {watched}"
         good = good and result.stderr.startswith(summary) and result.stderr.count("\n") == 1
-    return None if good else f"{program}, {ranks} ranks: status {result.returncode}\n{result.stdout}{result.stderr}"
+    return None if good else report(f"{program}, {ranks} ranks", result)
 
 
 def unnoticed(host, name):
@@ -82,11 +89,12 @@ def unnoticed(host, name):
         program = source
         if not name.endswith(".py"):
             program = os.path.join(folder, "program")
-            subprocess.run([*compiler_of(host, name), source, "-o", program], cwd=folder, check=True)
+            compiler = compiler_of(host, name)
+            subprocess.run([*compiler, source, "-o", program], cwd=folder, check=True)
         result = start(host, 2, "--", *command_of(program))
     if result.returncode == 1 and re.search(r"(?m)^WRONG: ", result.stdout):
         return None
-    return f"{name}, spoiled: status {result.returncode}\n{result.stdout}{result.stderr}"
+    return report(f"{name}, spoiled", result)
 
 
 def compiler_of(host, name):
@@ -99,15 +107,18 @@ def main(how, host, *programs):
         has_python = mpi4py_host() == host
     except ImportError:
         has_python = False
-    sources = {name for name in os.listdir(EXAMPLES) if name.endswith((".c", ".cpp", ".f90", ".py"))}
+    sources = {name for name in os.listdir(EXAMPLES)
+               if name.endswith((".c", ".cpp", ".f90", ".py"))}
     if sources - {"wordcount.c", "words.c"} != set(SPOILED):
         sys.exit("SPOILED has other names than examples/")
     names = [name for name in sorted(SPOILED) if has_python or not name.endswith(".py")]
     if how == "notice":
         jobs = [(unnoticed, host, name) for name in names]
     else:
-        programs = [*programs, *(os.path.join(EXAMPLES, name) for name in names if name.endswith(".py"))]
-        jobs = [(fault_of, how, host, ranks, program) for ranks in ((2,) if how == "plain" else (2, 4)) for program in programs]
+        scripts = [os.path.join(EXAMPLES, name) for name in names if name.endswith(".py")]
+        jobs = [(fault_of, how, host, ranks, program)
+                for ranks in ((2,) if how == "plain" else (2, 4))
+                for program in [*programs, *scripts]]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         faults = [fault for fault in pool.map(lambda job: job[0](*job[1:]), jobs) if fault]
     print(f"{len(jobs)} runs, {len(faults)} faults", *faults, sep="\n")

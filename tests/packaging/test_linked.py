@@ -145,8 +145,9 @@ class Linked(Case):
 
     def examples(self, host, way):
         """The result of configuring the installed examples."""
-        return run("cmake", "-S", f"{self.prefix}/share/oriel/examples", "-B", self.path(f"examples-{host}-{way}"),
-                   f"-DMPI_C_COMPILER={wrapper(host)}", f"-DORIEL_BY={way}", PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
+        return run("cmake", "-S", f"{self.prefix}/share/oriel/examples",
+                   "-B", self.path(f"examples-{host}-{way}"), f"-DMPI_C_COMPILER={wrapper(host)}",
+                   f"-DORIEL_BY={way}", PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig")
 
     def test_the_examples_by_their_own_cmake_file(self):
         """Linked to Oriel in either way, or to the host alone, in all languages."""
@@ -154,13 +155,16 @@ class Linked(Case):
             result = self.examples(host, way)
             self.assertEqual(result.returncode, 0, result.stderr)
             build = self.path(f"examples-{host}-{way}")
-            programs = ["histogram", *(f"histogram_{language.lower()}" for language in ("CXX", "Fortran")
-                                       if f"The examples in {language} are left out" not in result.stdout)]
+            programs = ["histogram"]
+            programs += [f"histogram_{language.lower()}" for language in ("CXX", "Fortran")
+                         if f"The examples in {language} are left out" not in result.stdout]
             self.good("cmake", "--build", build, "--target", *programs)
             for program in programs:
-                libraries = re.findall(r"(?<= => )\S*/liboriel\S*", self.good("ldd", f"{build}/{program}"))
-                wanted = [] if way == "none" else [f"{self.prefix}/lib/oriel/{host}/liboriel_{host}.so.0"]
-                self.assertEqual([os.path.normpath(path) for path in libraries], wanted)
+                linked = self.good("ldd", f"{build}/{program}")
+                libraries = [os.path.normpath(path)
+                             for path in re.findall(r"(?<= => )\S*/liboriel\S*", linked)]
+                wanted = f"{self.prefix}/lib/oriel/{host}/liboriel_{host}.so.0"
+                self.assertEqual(libraries, [] if way == "none" else [wanted])
                 result = launch(host, 2, f"{build}/{program}")
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertRegex(result.stdout, r"\Aright: .*\n\Z")
