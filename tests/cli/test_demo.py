@@ -109,7 +109,12 @@ class StandIns(Case):
         return subprocess.run(["pgrep", "-f", self.path(name)], capture_output=True, text=True,
                               check=False).stdout
 
+    def processes_end(self, name):
+        for pid in self.processes(name).split():
+            os.kill(int(pid), signal.SIGKILL)
+
     def test_nothing_is_left_of_a_job_that_takes_too_long(self):
+        self.addCleanup(self.processes_end, "rank")
         self.write("rank", "#!/bin/sh\ntrap '' TERM HUP\nwhile :; do sleep 0.1; done\n")
         self.launcher(f"trap '' TERM; echo counting 1\n"
                       f"{self.path('rank')} & (setsid {self.path('rank')} &) ; wait")
@@ -125,6 +130,7 @@ class StandIns(Case):
                          (0, [("2.00 s", "0.500 s", "4.0 times as fast")]))
 
     def test_the_job_ends_with_the_demo(self):
+        self.addCleanup(self.processes_end, "rank")
         self.write("rank", "#!/bin/sh\nwhile :; do sleep 0.1; done\n")
         self.launcher(f"trap 'kill $!; exit 1' TERM; {self.path('rank')} & wait")
         with subprocess.Popen([self.oriel, "demo", "--host", HOSTS[0]], stdout=subprocess.DEVNULL,
