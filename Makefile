@@ -64,7 +64,8 @@ endif
 # them, or names what it cannot do without.
 DEPS = scripts/install-deps $(1) || test $$? -eq 1
 
-.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench install uninstall deb dist clean
+.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench \
+    install uninstall deb dist clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -76,7 +77,7 @@ configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	@for tool in cmake ninja; do command -v $$tool >/dev/null || \
-	    { echo "oriel: no $$tool: scripts/install-deps build lists and installs what the build needs" >&2; exit 1; }; done
+	    { echo "oriel: no $$tool: run scripts/install-deps build" >&2; exit 1; }; done
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 
 demo:

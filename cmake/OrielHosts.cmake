@@ -162,6 +162,7 @@ if(NOT ORIEL_HOSTS)
 endif()
 foreach(host mpich openmpi)
   if(NOT host IN_LIST ORIEL_HOSTS AND NOT ORIEL_MPICC)
-    message(STATUS "No ${host}: Oriel is built without it; scripts/install-deps build ${host} installs it")
+    message(STATUS "No ${host}: Oriel is built without it; "
+                   "scripts/install-deps build ${host} installs it")
   endif()
 endforeach()

@@ -1,6 +1,7 @@
-"""The configuration of a build. Targets: `all` is the product, `tests/all` the tests. MPIs: per host, the installation whose mpicc is first in PATH, or
-only those in ORIEL_MPICC. UCX: where it is installed, unless ORIEL_UCX selects otherwise. The
-installation of these tests is a wrapper and a header."""
+"""The configuration of a build. Targets: `all` is the product, `tests/all` the tests. MPIs: per
+host, the installation whose mpicc is first in PATH, or only those in ORIEL_MPICC. UCX: where it
+is installed, unless ORIEL_UCX selects otherwise. The installation of these tests is a wrapper
+and a header."""
 
 import os
 import re
@@ -35,7 +36,8 @@ class Targets(Case):
                 (["demo", "HOST=mpich"], {}, "build mpich", "", "oriel demo --host=mpich"),
                 (["bench"], {}, "build", "", "oriel bench --quick"),
                 (["test"], {}, "test", " --target all tests/all", "-L quick")):
-            said = self.good("make", "-n", "-C", ROOT, f"BUILD={BUILD}", *words, MAKEFLAGS="", **changes)
+            said = self.good("make", "-n", "-C", ROOT, f"BUILD={BUILD}", *words, MAKEFLAGS="",
+                             **changes)
             lines = [" ".join(line.split()) for line in said.splitlines()]
             self.assertIn(f"scripts/install-deps {tier} || test $? -eq 1", lines)
             self.assertIn(f"cmake --build {BUILD}{targets}", lines)
