@@ -80,8 +80,7 @@ configure: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	@for tool in cmake ninja; do command -v $$tool >/dev/null || \
-	    { echo "oriel: no $$tool: run scripts/install-deps build, which installs it" \
-	        >&2; exit 1; }; done
+	    { echo "oriel: no $$tool: run scripts/install-deps build" >&2; exit 1; }; done
 	cmake -S . -B $(BUILD) -G Ninja $(CONFIGURE)
 
 demo:

@@ -19,7 +19,7 @@ printf '%s ' "$@" >> {folder}/calls
 echo "$OMPI_ALLOW_RUN_AS_ROOT $OMPI_MCA_mpi_yield_when_idle" >> {folder}/calls
 case $4 in run) {oriel} ;; *) {alone} ;; esac
 """
-GOOD = 'echo "counting 1"; printf "\\nseconds   %s\\nchecksum  0  confirmed by a sequential count\\n"'
+GOOD = 'echo "counting 1"; printf "\\nseconds   %s\\n0  confirmed by a sequential count\\n"'
 CRASH = "echo '[ 5] libmpi.so.40(PMPI_Compare_and_swap+0xe6)[0x7f]' >&2; exit 139"
 
 
@@ -31,7 +31,8 @@ class Jobs(Case):
             result = start(ORIEL, "demo", "--host", host, "--ranks", 2)
             self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
             self.assertIn(f"{TITLES[host]} alone ", result.stdout)
-            row = re.search(rf"\n  2 ranks on {CORES} cores?  +(\S.*?)  +\d+\.\d+ s ", result.stdout)
+            row = re.search(rf"\n  2 ranks on {CORES} cores?  +(\S.*?)  +\d+\.\d+ s ",
+                            result.stdout)
             self.assertIsNotNone(row, result.stdout)
             self.assertRegex(row.group(1), r"\A(\d+\.\d+ s|not done after 5 s|crashed.*)\Z")
             self.suggestions_work(host, result.stdout.split("Try next")[1])
@@ -109,7 +110,12 @@ class StandIns(Case):
         return subprocess.run(["pgrep", "-f", self.path(name)], capture_output=True, text=True,
                               check=False).stdout
 
+    def processes_end(self, name):
+        for pid in self.processes(name).split():
+            os.kill(int(pid), signal.SIGKILL)
+
     def test_nothing_is_left_of_a_job_that_takes_too_long(self):
+        self.addCleanup(self.processes_end, "rank")
         self.write("rank", "#!/bin/sh\ntrap '' TERM HUP\nwhile :; do sleep 0.1; done\n")
         self.launcher(f"trap '' TERM; echo counting 1\n"
                       f"{self.path('rank')} & (setsid {self.path('rank')} &) ; wait")
@@ -125,6 +131,7 @@ class StandIns(Case):
                          (0, [("2.00 s", "0.500 s", "4.0 times as fast")]))
 
     def test_the_job_ends_with_the_demo(self):
+        self.addCleanup(self.processes_end, "rank")
         self.write("rank", "#!/bin/sh\nwhile :; do sleep 0.1; done\n")
         self.launcher(f"trap 'kill $!; exit 1' TERM; {self.path('rank')} & wait")
         with subprocess.Popen([self.oriel, "demo", "--host", HOSTS[0]], stdout=subprocess.DEVNULL,
@@ -147,7 +154,7 @@ class StandIns(Case):
             result = start(self.oriel, "demo", "--ranks", "2", PATH=self.path("bin"))
             self.assertEqual((result.returncode, len(self.rows(result))), (0, 1), result.stdout)
             self.assertIn(f"{TITLES[host]} alone", result.stdout)
-            self.assertEqual(result.stderr.count(" has no mpiexec in PATH; on Debian: apt-get install "),
+            self.assertEqual(result.stderr.count(" has no mpiexec in PATH; on Debian: "),
                              len(HOSTS) - 1)
 
     def test_what_is_missing_is_named(self):

@@ -1,6 +1,7 @@
-"""The configuration of a build. Targets: `all` is the product, `tests/all` the tests. MPIs: per host, the installation whose mpicc is first in PATH, or
-only those in ORIEL_MPICC. UCX: where it is installed, unless ORIEL_UCX selects otherwise. The
-installation of these tests is a wrapper and a header."""
+"""The configuration of a build. Targets: `all` is the product, `tests/all` the tests. MPIs: per
+host, the installation whose mpicc is first in PATH, or only those in ORIEL_MPICC. UCX: where it
+is installed, unless ORIEL_UCX selects otherwise. The installation of these tests is a wrapper
+and a header."""
 
 import os
 import re
@@ -28,6 +29,19 @@ class Targets(Case):
         self.assertEqual(product & own, set())
         self.assertEqual(tests - own - product, set())
         self.assertIn("cli/CMakeFiles/oriel_cli.dir/main.c.o", product & tests)
+
+    def test_make_installs_and_builds_what_its_target_needs(self):
+        for words, changes, tier, targets, last in (
+                (["demo"], {"HOST": "some.node"}, "build", "", "oriel demo"),
+                (["demo", "HOST=mpich"], {}, "build mpich", "", "oriel demo --host=mpich"),
+                (["bench"], {}, "build", "", "oriel bench --quick"),
+                (["test"], {}, "test", " --target all tests/all", "-L quick")):
+            said = self.good("make", "-n", "-C", ROOT, f"BUILD={BUILD}", *words, MAKEFLAGS="",
+                             **changes)
+            lines = [" ".join(line.split()) for line in said.splitlines()]
+            self.assertIn(f"scripts/install-deps {tier} || test $? -eq 1", lines)
+            self.assertIn(f"cmake --build {BUILD}{targets}", lines)
+            self.assertTrue(any(line.endswith(last) for line in lines), said)
 
 
 class Hosts(Case):
