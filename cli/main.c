@@ -147,6 +147,13 @@ static bool variable_print(const char *name, struct oriel_similar *similar)
     return false;
 }
 
+static _Noreturn void main_help_print(char *option)
+{
+    char *words[] = {program_invocation_short_name, option, NULL};
+    oriel_arguments_parse(&main_argp, 2, words, true, NULL);
+    exit(0);
+}
+
 static int help_command(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -160,10 +167,8 @@ static int help_command(int argc, char **argv)
     const char *topic = NULL;
     struct oriel_similar similar;
     oriel_arguments_parse(&argp, argc, argv, false, &topic);
-    if (topic == NULL) {
-        words[0] = program_invocation_short_name;
-        oriel_arguments_parse(&main_argp, 2, words, true, NULL);
-    }
+    if (topic == NULL)
+        main_help_print(option);
     if (command_find(topic) != NULL)
         return command_start(command_find(topic), 2, words);
     oriel_similar_start(&similar, topic, strlen(topic));
