@@ -39,7 +39,8 @@ def main():
         assert not root.must("/srv/oriel/scripts/install-deps build")  # nothing is left to do
 
         root.must("/srv/oriel/scripts/install-deps test", limit_s=1800)
-        assert not root.must("/srv/oriel/scripts/install-deps test")
+        told = root.must("/srv/oriel/scripts/install-deps test")
+        assert "oriel: " not in told, told  # the guest's kernel may be refused here
         told = root.must("cd /srv/oriel && make -s tests", limit_s=3 * 3600)
         assert "warning" not in told, told[-4000:]
         lacking = [line for line in told.splitlines() if line.startswith("-- No ")]
