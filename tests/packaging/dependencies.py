@@ -39,7 +39,8 @@ def main():
         assert not root.must("/srv/oriel/scripts/install-deps build")  # nothing is left to do
 
         root.must("/srv/oriel/scripts/install-deps test", limit_s=1800)
-        assert not root.must("/srv/oriel/scripts/install-deps test")
+        printed = root.must("/srv/oriel/scripts/install-deps test")
+        assert "oriel: " not in printed, printed  # the guest's kernel may be refused here
         printed = root.must("cd /srv/oriel && make -s tests", limit_s=3 * 3600)
         assert "warning" not in printed, printed[-4000:]
         lacking = [line for line in printed.splitlines() if line.startswith("-- No ")]
