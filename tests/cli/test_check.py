@@ -391,7 +391,7 @@ class Json(Case):
 
     def test_error_handlers_without_room_are_called_and_counted(self):
         for host in HOSTS:
-            result = start(ORIEL, "check", "--json", self.path("found.json"), program(host, "handlers"))
+            result = start(ORIEL, "check", "--json", self.path("found.json"), program(host, "many_handlers"))
             self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
             with open(self.path("found.json"), encoding="utf-8") as file:
                 rows = {row["what"]: row["count"] for row in json.load(file)["not_checked"]}
