@@ -75,8 +75,8 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
     int64_t offset_bytes;
     const struct oriel_type *type = target->side.type;
     if (target_rank < 0 || target_rank >= window->n)
-        return oriel_fail(ORIEL_E_RANK, "target rank %d, the window has ranks 0 to %d", target_rank,
-                          window->n - 1);
+        return oriel_fail(ORIEL_E_RANK, "target rank %d is outside the window (ranks 0 to %d)",
+                          target_rank, window->n - 1);
     if (!oriel_access_allowed(window, target_rank))
         return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
     const struct oriel_target *there = &window->targets[target_rank];

@@ -217,7 +217,7 @@ static enum oriel_status attach_checked(struct oriel_window *window, const void 
         return oriel_fail(ORIEL_E_BASE, "base is NULL, size is %ld", (long)size);
     enum oriel_status status = oriel_attach(window, (uint64_t)(uintptr_t)base, (uint64_t)size);
     if (status == ORIEL_OK)
-        oriel_path_info_report(window, "MPI_Win_attach");
+        oriel_path_info_report_attached(window);
     return status;
 }
 

@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "oriel/oriel.h"
 #include "window/handle.h"
-#include "window/host_objects.h"
+#include "window/label.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Thread_local char last_error[640];
 
@@ -30,36 +32,50 @@ static int status_error_class(enum oriel_status status)
     return MPI_SUCCESS;
 }
 
-static void error_report(const char *call, const char *where, bool fatal)
+/* The message with the window's label in the place of "the window", or else after the call. */
+static void window_message_format(const char *label, char *out, size_t room)
 {
-    snprintf(last_error, sizeof last_error, "%s%s: %s", call, where, oriel_fail_message());
-    if (fatal)
-        oriel_warn("%s", last_error);
+    static const char words[] = "the window";
+    const char *message = oriel_fail_message();
+    const char *at = strstr(message, words);
+    if (at != NULL && !islower((unsigned char)at[sizeof words - 1]))
+        snprintf(out, room, ": %.*s%s%s", (int)(at - message), message, label,
+                 at + sizeof words - 1);
     else
-        oriel_note("%s", last_error);
+        snprintf(out, room, " on %s: %s", label, message);
+}
+
+/* rest: what follows the call. */
+static void error_report(enum oriel_log_call kind, const char *call, const char *rest)
+{
+    snprintf(last_error, sizeof last_error, "%s%s", call, rest);
+    oriel_log_call(kind, call, rest);
 }
 
 /* Whether this handler ends the job; frees the handler. */
-static bool is_fatal(MPI_Errhandler handler)
+static enum oriel_log_call handler_kind(MPI_Errhandler handler)
 {
     bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+    fatal = fatal || handler == MPI_ERRORS_ABORT;
+#endif
     oriel_host()->Errhandler_free(&handler);
-    return fatal;
+    return fatal ? ORIEL_LOG_CALL_FATAL : ORIEL_LOG_CALL_NOTE;
 }
 
 int oriel_error_raise_failed(struct oriel_window *window, const char *call,
                              enum oriel_status status)
 {
-    char name[MPI_MAX_OBJECT_NAME] = "";
-    char where[MPI_MAX_OBJECT_NAME + 32];
-    int name_bytes = 0, room = snprintf(where, sizeof where, " by rank %d", (int)window->rank);
+    char label[ORIEL_WINDOW_LABEL_BYTES];
+    char rest[sizeof last_error];
     MPI_Win win = window->host->handle;
     MPI_Errhandler handler;
-    bool fatal =
-        oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS && is_fatal(handler);
-    if (oriel_host()->Win_get_name(win, name, &name_bytes) == MPI_SUCCESS && name[0] != '\0')
-        snprintf(where + room, sizeof where - (size_t)room, " on window %s", name);
-    error_report(call, where, fatal);
+    enum oriel_log_call kind = oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS
+                                   ? handler_kind(handler)
+                                   : ORIEL_LOG_CALL_NOTE;
+    oriel_window_label(window, label);
+    window_message_format(label, rest, sizeof rest);
+    error_report(kind, call, rest);
     oriel_host()->Win_call_errhandler(win, status_error_class(status));
     return status_error_class(status);
 }
@@ -67,12 +83,15 @@ int oriel_error_raise_failed(struct oriel_window *window, const char *call,
 static int raise_on_comm(MPI_Comm comm, const char *call, const char *where,
                          enum oriel_status status)
 {
+    char rest[sizeof last_error];
     MPI_Errhandler handler;
     if (status == ORIEL_OK)
         return MPI_SUCCESS;
-    error_report(call, where,
-                 oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS &&
-                     is_fatal(handler));
+    snprintf(rest, sizeof rest, "%s: %s", where, oriel_fail_message());
+    error_report(oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS
+                     ? handler_kind(handler)
+                     : ORIEL_LOG_CALL_NOTE,
+                 call, rest);
     oriel_host()->Comm_call_errhandler(comm, status_error_class(status));
     return status_error_class(status);
 }
@@ -101,8 +120,8 @@ int oriel_error_not_a_window(const char *call)
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
     /* a child must not use the host's connections, which are its parent's: no handler is called */
-    oriel_fail(ORIEL_E_OTHER, "window functions cannot be called in a forked child");
-    error_report(call, "", true);
+    error_report(ORIEL_LOG_CALL_WARNING, call,
+                 ": window functions cannot be called in a forked child");
     return MPI_ERR_OTHER;
 }
 

@@ -17,7 +17,8 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
 {
     if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank, window->n - 1);
+    return oriel_fail(ORIEL_E_RANK, "rank %d is outside the window (ranks 0 to %d)", rank,
+                      window->n - 1);
 }
 
 /* With several threads, another thread might have to wait for a lazy lock. */

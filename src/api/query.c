@@ -110,7 +110,7 @@ static enum oriel_status shared_query(const struct oriel_window *window, int ran
             rank = 0;
     }
     if (rank < 0 || rank >= window->n)
-        return oriel_fail(ORIEL_E_RANK, "rank %d, the window has ranks 0 to %d", rank,
+        return oriel_fail(ORIEL_E_RANK, "rank %d is outside the window (ranks 0 to %d)", rank,
                           window->n - 1);
     const struct oriel_target *target = &window->targets[rank];
     bool shared = is_shared(window, rank) && has_address(window, rank);

@@ -148,9 +148,9 @@ static bool report_slots(const struct link_map *host)
         dl_iterate_phdr(find_host, &search) != 0)
         dl_iterate_phdr(find_caller, &search);
     if (search.object[0] != '\0' && !atomic_flag_test_and_set(&written))
-        oriel_warn("%s calls %s of %s without Oriel (was it loaded with RTLD_DEEPBIND?): "
-                   "such calls have no effect on Oriel's windows [O13]",
-                   search.object, search.function, host->l_name);
+        oriel_warn_job("%s calls %s of %s without Oriel (was it loaded with RTLD_DEEPBIND?): "
+                       "such calls have no effect on Oriel's windows [O13]",
+                       search.object, search.function, host->l_name);
     return search.object[0] != '\0';
 }
 
@@ -213,13 +213,13 @@ static void report_unserved_mpi(void)
         report_slots(host))
         return;
     if (other != NULL)
-        oriel_warn("the program used the MPI in %s, and Oriel serves %s: Oriel did not serve "
-                   "its windows [O13]",
-                   other->l_name, host->l_name);
+        oriel_warn_job("the program used the MPI in %s, and Oriel serves %s: Oriel did not serve "
+                       "its windows [O13]",
+                       other->l_name, host->l_name);
     else if (!oriel_spawn_env_has_entered())
-        oriel_warn("the program started the MPI in %s without Oriel (linked ahead of it, or "
-                   "found without dlsym): Oriel did not serve its windows [O13]",
-                   host->l_name);
+        oriel_warn_job("the program started the MPI in %s without Oriel (linked ahead of it, or "
+                       "found without dlsym): Oriel did not serve its windows [O13]",
+                       host->l_name);
 }
 
 __attribute__((constructor)) static void record_own_pid(void)

@@ -1,14 +1,21 @@
-/* Writes Oriel's own lines to standard error, one write per line. ORIEL_VERBOSE controls notes,
- * never warnings. A line that is too long is cut and ends in "...". */
+/* Formats and writes Oriel's lines. base/log_claims.h has which process prints a message that
+ * several notice. A line that is too long is cut and ends in "...". */
 #include "base/log.h"
 
+#include "base/caller_line.h"
+#include "base/job.h"
+#include "base/log_claims.h"
 #include "base/options.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LINE_BYTES = 1024, FATAL_S = 5, LINGER_S = 1 };
 
 /* If standard error is closed, the text is discarded. */
 void oriel_log_write(const char *text, size_t len_bytes)
@@ -23,23 +30,46 @@ void oriel_log_write(const char *text, size_t len_bytes)
     }
 }
 
-static void write_line(const char *format, va_list args)
+static void seconds_sleep(int seconds)
 {
-    char line[1024];
-    int used = snprintf(line, sizeof line, "oriel[%d]: ", (int)getpid());
-    const size_t room = sizeof line - (size_t)used - 1;
-    if ((size_t)vsnprintf(line + used, room, format, args) >= room)
-        memcpy(line + sizeof line - 5, "...", 4);
-    size_t len_bytes = strlen(line);
-    line[len_bytes++] = '\n';
-    oriel_log_write(line, len_bytes);
+    struct timespec left = {.tv_sec = seconds};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+/* --- lines --- */
+
+/* A text that is cut ends in "...". */
+static void text_format(char out[LINE_BYTES], const char *format, va_list args)
+{
+    if (vsnprintf(out, LINE_BYTES, format, args) >= LINE_BYTES)
+        memcpy(out + LINE_BYTES - 4, "...", 4);
+}
+
+static void line_write(int32_t rank, const char *text)
+{
+    char line[LINE_BYTES + 32];
+    char by[20] = "";
+    if (rank >= 0)
+        snprintf(by, sizeof by, "rank %d: ", (int)rank);
+    int len = snprintf(line, sizeof line, "oriel: %s%s\n", by, text);
+    oriel_log_write(line, (size_t)len);
+}
+
+/* What this process has noticed. */
+static void noticed_write(const char *format, va_list args, bool is_warning)
+{
+    char text[LINE_BYTES];
+    text_format(text, format, args);
+    if (oriel_log_claim(0, text, is_warning) == ORIEL_LOG_CLAIM_OWN)
+        line_write(oriel_job_rank(), text);
 }
 
 void oriel_warn(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(format, args);
+    noticed_write(format, args, true);
     va_end(args);
 }
 
@@ -49,6 +79,122 @@ void oriel_note(const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    write_line(format, args);
+    noticed_write(format, args, false);
     va_end(args);
+}
+
+static void job_write(const char *format, va_list args)
+{
+    char text[LINE_BYTES];
+    text_format(text, format, args);
+    line_write(-1, text);
+}
+
+void oriel_warn_job(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    job_write(format, args);
+    va_end(args);
+}
+
+void oriel_note_job(const char *format, ...)
+{
+    if (oriel_options()->verbose < 1)
+        return;
+    va_list args;
+    va_start(args, format);
+    job_write(format, args);
+    va_end(args);
+}
+
+/* --- calls of the program --- */
+
+/* "CALL at FILE:LINEREST". Only a process that prints looks up the line. */
+static void call_write(int32_t rank, const char *call, struct oriel_code_address *caller,
+                       const char *rest)
+{
+    char text[LINE_BYTES];
+    char line[ORIEL_CALLER_LINE_BYTES] = "";
+    if (caller->offset != 0)
+        oriel_caller_line_find(caller, line);
+    if (snprintf(text, sizeof text, "%s%s%s%s", call, line[0] == '\0' ? "" : " at ", line, rest) >=
+        LINE_BYTES)
+        memcpy(text + LINE_BYTES - 4, "...", 4);
+    line_write(rank, text);
+}
+
+static void caller_find(struct oriel_code_address *out)
+{
+    if (!oriel_code_address_caller(out))
+        out->offset = 0;
+}
+
+void oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest)
+{
+    const bool is_fatal = kind == ORIEL_LOG_CALL_FATAL;
+    struct oriel_code_address caller;
+    char text[LINE_BYTES];
+    if (kind == ORIEL_LOG_CALL_NOTE && oriel_options()->verbose < 1)
+        return;
+    caller_find(&caller);
+    snprintf(text, sizeof text, "%s%s", call, rest);
+    enum oriel_log_claim claim = oriel_log_claim(caller.offset, text, kind != ORIEL_LOG_CALL_NOTE);
+    if (claim != ORIEL_LOG_CLAIM_OWN && !is_fatal)
+        return;
+    if (is_fatal && (claim == ORIEL_LOG_CLAIM_OTHER || oriel_fail_is_of_other()))
+        seconds_sleep(FATAL_S); /* the other rank prints its line and ends the job */
+    call_write(oriel_job_rank(), call, &caller, rest);
+}
+
+void oriel_note_call(const char *call, const char *format, ...)
+{
+    char rest[LINE_BYTES] = ": ";
+    va_list args;
+    if (oriel_options()->verbose < 1)
+        return;
+    va_start(args, format);
+    vsnprintf(rest + 2, sizeof rest - 2, format, args);
+    va_end(args);
+    oriel_log_call(ORIEL_LOG_CALL_NOTE, call, rest);
+}
+
+void oriel_note_job_call(const char *call, const char *format, ...)
+{
+    struct oriel_code_address caller;
+    char rest[LINE_BYTES] = ": ";
+    va_list args;
+    if (oriel_options()->verbose < 1)
+        return;
+    va_start(args, format);
+    vsnprintf(rest + 2, sizeof rest - 2, format, args);
+    va_end(args);
+    caller_find(&caller);
+    call_write(-1, call, &caller, rest);
+}
+
+/* --- the end --- */
+
+void oriel_log_refusal(const char *reason)
+{
+    char line[ORIEL_LOG_REFUSAL_BYTES + 16];
+    if (oriel_log_claim(0, reason, false) == ORIEL_LOG_CLAIM_OTHER)
+        return;
+    int len = snprintf(line, sizeof line, "oriel: %s\n", reason);
+    oriel_log_write(line, (size_t)len);
+    if (oriel_log_claims_any())
+        seconds_sleep(LINGER_S);
+}
+
+static void count_write(int others, const char *text)
+{
+    char line[LINE_BYTES];
+    snprintf(line, sizeof line, "also on %d other rank%s: %.*s", others, others == 1 ? "" : "s",
+             LINE_BYTES / 2, text);
+    line_write(-1, line);
+}
+
+__attribute__((destructor)) static void counts_write(void)
+{
+    oriel_log_claims_count(count_write);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 static _Thread_local char last_message[512];
+static _Thread_local bool last_is_of_other;
 
 enum oriel_status oriel_fail(enum oriel_status status, const char *format, ...)
 {
@@ -13,7 +14,23 @@ enum oriel_status oriel_fail(enum oriel_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(last_message, sizeof last_message, format, args);
     va_end(args);
+    last_is_of_other = false;
     return status;
+}
+
+enum oriel_status oriel_fail_of_other(enum oriel_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(last_message, sizeof last_message, format, args);
+    va_end(args);
+    last_is_of_other = true;
+    return status;
+}
+
+bool oriel_fail_is_of_other(void)
+{
+    return last_is_of_other;
 }
 
 const char *oriel_fail_message(void)

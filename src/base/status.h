@@ -4,6 +4,8 @@
 #ifndef ORIEL_BASE_STATUS_H
 #define ORIEL_BASE_STATUS_H
 
+#include <stdbool.h>
+
 enum oriel_status {
     ORIEL_OK = 0,
 #define STATUS(name, mpi_class) ORIEL_E_##name,
@@ -15,6 +17,13 @@ enum oriel_status {
 /* Stores the message (at most 511 bytes) as this thread's last one and returns status. */
 enum oriel_status oriel_fail(enum oriel_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
+
+/* The same for a failure of another rank, which reports its cause. */
+enum oriel_status oriel_fail_of_other(enum oriel_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+/* Whether this thread's last failure is one of another rank. */
+bool oriel_fail_is_of_other(void);
 
 /* This thread's last message; empty if nothing has failed yet. */
 const char *oriel_fail_message(void);

@@ -117,7 +117,7 @@ enum oriel_status oriel_detach(struct oriel_window *window, uint64_t address)
     oriel_hash_table_remove(&attached->memories, address, memory);
     uint64_t lost_bytes = oriel_user_memory_close(memory);
     if (lost_bytes > 0) {
-        oriel_path_info_save_name(window);
+        oriel_path_info_save_label(window);
         oriel_path_info_warn_lost(window, "MPI_Win_detach", lost_bytes);
     }
     return ORIEL_OK;

@@ -24,6 +24,7 @@
 #include "create/create_state.h"
 
 #include "base/log.h"
+#include "base/options.h"
 #include "create/attach.h"
 #include "create/path_info.h"
 #include "create/regions.h"
@@ -37,7 +38,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* The records are valid until step 4. */
 static const struct create_record *rank_record(const struct create_state *state, int32_t rank)
@@ -57,10 +57,6 @@ static bool any_rank_wants_host(const struct create_state *state)
     return false;
 }
 
-/* Where errors end the job, the first rank that reports an error ends it. The rank with the
- * original error therefore reports first, and the others wait this long. */
-enum { OTHERS_REPORT_AFTER_US = 50000 };
-
 /* The error of the first failed rank is returned on all ranks. */
 static enum oriel_status agreed_status(const struct create_state *state)
 {
@@ -70,8 +66,8 @@ static enum oriel_status agreed_status(const struct create_state *state)
             continue;
         if (i == state->window->rank)
             return status; /* the message is already this thread's last one */
-        usleep(OTHERS_REPORT_AFTER_US);
-        return oriel_fail(status, "rank %d failed to create its part of the window", (int)i);
+        return oriel_fail_of_other(status, "rank %d failed to create its part of the window",
+                                   (int)i);
     }
     return ORIEL_OK;
 }
@@ -213,22 +209,25 @@ static bool any_agent_is(const struct create_state *state, enum readiness readin
     return false;
 }
 
+void oriel_create_state_note_host(const struct create_state *state)
+{
+    oriel_note_call(state->creation->call, "the host creates the window: %s [O12]",
+                    oriel_fail_message());
+}
+
 /* Step 5: from the same records and bits, all ranks act the same. */
 static enum oriel_status agree_on_agents(struct create_state *state, bool *use_host)
 {
-    const char *call = state->creation->call;
     uint32_t agreed = 1;
     enum oriel_status status = ORIEL_OK;
     if (any_agent_is(state, AGENT_TO_OPEN)) {
         bool opened = state->own.agent != AGENT_TO_OPEN || oriel_agent_open() == ORIEL_OK;
         if (!opened)
-            oriel_note("%s: %s", call, oriel_fail_message());
+            oriel_create_state_note_host(state);
         status = oriel_create_state_agree(state, opened, &agreed);
     }
-    if (status == ORIEL_OK && agreed == 0) {
-        (void)oriel_fail(ORIEL_E_OTHER, "a rank could not start its agent");
-        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
-    }
+    if (status == ORIEL_OK && agreed == 0)
+        (void)oriel_fail_of_other(ORIEL_E_OTHER, "a rank could not start its agent");
     *use_host = agreed == 0;
     state->window->by_agent = true;
     return status;
@@ -248,7 +247,7 @@ static void rendezvous_confirm_or_drop(struct create_state *state, bool is_agree
 static enum oriel_status agree_on_host(bool others_want)
 {
     if (others_want)
-        (void)oriel_fail(ORIEL_E_OTHER, "another rank cannot share its memory");
+        (void)oriel_fail_of_other(ORIEL_E_OTHER, "another rank cannot share its memory");
     return ORIEL_OK;
 }
 
@@ -278,15 +277,14 @@ static enum oriel_status creation_negotiate(struct create_state *state, bool *us
         return agree_on_host(own & AGREE_REACHED);
     if (!(agreed & AGREE_MEMORY)) /* a rank that lacks memory may have no records either */
         return own & AGREE_MEMORY
-                   ? oriel_fail(ORIEL_E_NO_MEM,
-                                "another rank has run out of memory or window handles")
+                   ? oriel_fail_of_other(ORIEL_E_NO_MEM,
+                                         "another rank has run out of memory or window handles")
                    : ORIEL_E_NO_MEM;
     *use_host = any_agent_is(state, AGENT_REFUSED);
     if (!*use_host)
         return agree_on_agents(state, use_host);
     (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
-    oriel_note("%s: the host creates the window: %s [O12]", state->creation->call,
-               oriel_fail_message());
+    oriel_create_state_note_host(state);
     return ORIEL_OK;
 }
 
@@ -335,6 +333,25 @@ static void creation_undo(struct create_state *state, bool others_may_have_it)
         window_struct_free(window);
 }
 
+/* One line per window, by the first rank with memory. Where other ranks' memory has other paths,
+ * the first rank of each kind prints a line. */
+static void creation_report(const struct create_state *state)
+{
+    struct oriel_path_ranks ranks = {.first = -1};
+    if (oriel_options()->verbose < 1)
+        return;
+    for (int32_t i = 0; i < state->window->n; i++) {
+        uint8_t paths = rank_record(state, i)->paths;
+        if (paths == 0)
+            continue;
+        ranks.count_of_all++;
+        if (paths == state->own.paths && ranks.count++ == 0)
+            ranks.first = i;
+    }
+    if (state->window->rank == (ranks.count_of_all == 0 ? 0 : ranks.first))
+        oriel_path_info_report(state->window, state->creation->call, &ranks);
+}
+
 enum oriel_status oriel_window_create(const struct oriel_creation *creation,
                                       struct oriel_window **out, bool *use_host)
 {
@@ -357,7 +374,7 @@ enum oriel_status oriel_window_create(const struct oriel_creation *creation,
     if (status == ORIEL_OK && !*use_host) {
         if (state.window->internode != NULL)
             atomic_store_explicit(&state.window->internode->is_settled, true, memory_order_release);
-        oriel_path_info_report(state.window, creation->call);
+        creation_report(&state);
         *out = state.window;
     } else {
         creation_undo(&state, is_finished && status == ORIEL_E_PEER);

@@ -2,7 +2,6 @@
  * The leader, rank 0 or the first rank of each node, fills the common words. */
 #include "create/create_state.h"
 
-#include "base/log.h"
 #include "host/host.h"
 #include "memory/mechanism.h"
 #include "memory/memory_limits.h"
@@ -250,12 +249,11 @@ static bool rendezvous_attach(struct create_state *state)
 /* Step 3: the bits that this rank contributes. */
 uint32_t oriel_create_state_contribute(struct create_state *state)
 {
-    const char *call = state->creation->call;
     uint32_t bits = AGREE_MEMORY;
     if (state->records == NULL)
         return AGREE_REACHED | AGREE_CMA;
     if (group_open(state) != ORIEL_OK)
-        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
+        oriel_create_state_note_host(state);
     else
         bits |= AGREE_REACHED;
     if ((bits & AGREE_REACHED) && cma_probe_targets(state) == ORIEL_OK)
@@ -273,7 +271,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
         status = oriel_node_map_open(state);
     if (status == ORIEL_E_OTHER)
-        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
+        oriel_create_state_note_host(state);
     if (status != ORIEL_OK)
         bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
     return bits;

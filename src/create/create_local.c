@@ -2,7 +2,6 @@
  * the flavour, its memory. A failure is stored in the record. */
 #include "create/create_state.h"
 
-#include "base/log.h"
 #include "base/options.h"
 #include "create/regions.h"
 #include "create/user_memory.h"
@@ -140,6 +139,14 @@ static enum oriel_status window_memory_prepare(struct create_state *state)
     return status;
 }
 
+/* The ORIEL_PATH_* of the memory at creation: a dynamic window has none yet. */
+static uint8_t paths_of_memory(const struct create_state *state)
+{
+    if (state->window->user_memory != NULL)
+        return (uint8_t)oriel_user_memory_paths(state->window->user_memory);
+    return state->creation->size_bytes > 0 ? ORIEL_PATH_ARENA : 0;
+}
+
 static enum oriel_status control_words_prepare(struct create_state *state)
 {
     struct oriel_window *window = state->window;
@@ -175,8 +182,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     state->own.noncontig = oriel_hint_is_true(hints->noncontig);
     state->own.alignment = oriel_hints_alignment(hints);
     if (oriel_window_start() != ORIEL_OK) {
-        oriel_note("%s: this process cannot share memory: %s", creation->call,
-                   oriel_fail_message());
+        oriel_create_state_note_host(state);
         state->own.wants_host = 1;
         return ORIEL_OK;
     }
@@ -192,9 +198,10 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
         status = control_words_prepare(state);
     if (status == ORIEL_OK)
         status = window_memory_prepare(state);
+    state->own.paths = paths_of_memory(state);
     if (status != ORIEL_E_OTHER)
         return status;
-    oriel_note("%s: the host creates the window: %s [O12]", creation->call, oriel_fail_message());
+    oriel_create_state_note_host(state);
     state->own.wants_host = 1;
     return ORIEL_OK;
 }

@@ -10,7 +10,7 @@
 #include "internode/origin/liveness.h"
 #include "window/host_objects.h"
 
-enum { RECORD_VERSION = 5 };
+enum { RECORD_VERSION = 6 };
 
 /* The state of a rank's agent. */
 enum readiness {
@@ -32,7 +32,8 @@ struct create_record {
     uint8_t cma_known; /* the rank may copy to and from all others; only set at a rendezvous */
     int32_t node;      /* NUMA node near the rank; -1: unknown */
     /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
-    uint32_t is_freeing;
+    uint8_t is_freeing;
+    uint8_t paths; /* ORIEL_PATH_* of its memory */
     /* the window's id in messages from other nodes; unique within the process */
     uint64_t internode_id;
     uint64_t alignment;
@@ -87,6 +88,9 @@ struct create_watch {
 };
 void oriel_create_state_watch_open(struct create_watch *known, const struct create_state *state);
 void oriel_create_state_watch_close(struct create_watch *known);
+
+/* Notes that the host creates the window because of this rank's last failure. */
+void oriel_create_state_note_host(const struct create_state *state);
 
 /* Step 1: fills this rank's record and allocates what it describes. The status goes into the
  * record. */

@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "create/attach.h"
-#include "host/host.h"
-#include "window/host_objects.h"
+#include "internode/origin/origin_peers.h"
+#include "window/label.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,32 +64,100 @@ struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
     return paths;
 }
 
-void oriel_path_info_report(struct oriel_window *window, const char *call)
+/* A whole multiple of GiB, MiB or KiB is written as such. */
+static int size_format(char *out, size_t room, uint64_t size_bytes)
 {
+    static const char *const units[] = {"GiB", "MiB", "KiB"};
+    for (unsigned i = 0; i < 3 && size_bytes != 0; i++)
+        if (size_bytes % (UINT64_C(1) << (30 - 10 * i)) == 0)
+            return snprintf(out, room, "%lu %s", (unsigned long)(size_bytes >> (30 - 10 * i)),
+                            units[i]);
+    return snprintf(out, room, "%lu bytes", (unsigned long)size_bytes);
+}
+
+/* ", 64 MiB per rank", or the smallest and the largest. */
+static void sizes_format(const struct oriel_window *window, char *out, size_t room)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int32_t i = 0; i < window->n; i++) {
+        uint64_t size_bytes = window->targets[i].size_bytes;
+        least = size_bytes < least ? size_bytes : least;
+        most = size_bytes > most ? size_bytes : most;
+    }
+    size_t used = (size_t)snprintf(out, room, ", ");
+    if (least != most) {
+        used += (size_t)size_format(out + used, room - used, least);
+        used += (size_t)snprintf(out + used, room - used, " to ");
+    }
+    used += (size_t)size_format(out + used, room - used, most);
+    snprintf(out + used, room - used, " per rank");
+}
+
+static int32_t node_count(const struct oriel_window *window)
+{
+    return window->internode == NULL ? 1 : oriel_internode_nodes(window)->count;
+}
+
+/* "other ranks reach its memory by cma; no better path: REASON" */
+static void paths_format(struct oriel_window *window, const struct oriel_path_ranks *ranks,
+                         char *out, size_t room)
+{
+    struct oriel_path_info paths = oriel_path_info_get(window);
+    char whose[80] = "its memory";
+    if (ranks->count < ranks->count_of_all)
+        snprintf(whose, sizeof whose, "the memory of %d of %d ranks (first: rank %d)",
+                 (int)ranks->count, (int)window->n, (int)ranks->first);
+    if (window->n == 1)
+        snprintf(out, room, "there are no other ranks");
+    else if (ranks->count_of_all == 0)
+        snprintf(out, room, "%s",
+                 window->flavour == ORIEL_FLAVOUR_DYNAMIC ? "no memory is attached yet"
+                                                          : "it has no memory");
+    else
+        snprintf(out, room, "other ranks reach %s by %s%s%s", whose, paths.names,
+                 paths.reason[0] != '\0' ? "; no better path: " : "", paths.reason);
+}
+
+void oriel_path_info_report(struct oriel_window *window, const char *call,
+                            const struct oriel_path_ranks *ranks)
+{
+    char sizes[100] = "";
+    char paths[sizeof(struct oriel_path_info) + 200];
+    if (window->flavour != ORIEL_FLAVOUR_DYNAMIC)
+        sizes_format(window, sizes, sizeof sizes);
+    paths_format(window, ranks, paths, sizeof paths);
+    oriel_note_job_call(call, "window %lu of %d rank%s on %d node%s%s: %s",
+                        (unsigned long)window->serial, (int)window->n, window->n == 1 ? "" : "s",
+                        (int)node_count(window), node_count(window) == 1 ? "" : "s", sizes, paths);
+}
+
+void oriel_path_info_report_attached(struct oriel_window *window)
+{
+    char label[ORIEL_WINDOW_LABEL_BYTES];
     if (oriel_options()->verbose < 1)
         return;
     struct oriel_path_info paths = oriel_path_info_get(window);
+    oriel_window_label(window, label);
     if (paths.names[0] != '\0')
-        oriel_note("%s: window %lu of %d ranks: other ranks reach the memory of rank %d by %s%s%s",
-                   call, (unsigned long)window->serial, (int)window->n, (int)window->rank,
-                   paths.names, paths.reason[0] != '\0' ? "; no better path: " : "", paths.reason);
+        oriel_note_call("MPI_Win_attach", "other ranks reach the memory attached to %s by %s%s%s",
+                        label, paths.names, paths.reason[0] != '\0' ? "; no better path: " : "",
+                        paths.reason);
 }
 
-void oriel_path_info_save_name(struct oriel_window *window)
+void oriel_path_info_save_label(struct oriel_window *window)
 {
-    int name_bytes = 0;
-    char *name = window->host->name;
-    if (oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS)
-        name[0] = '\0';
+    oriel_window_label(window, window->host->label);
 }
 
 void oriel_path_info_warn_lost(const struct oriel_window *window, const char *call,
                                uint64_t lost_bytes)
 {
-    const char *name = window->host->name;
-    if (lost_bytes > 0)
-        oriel_warn("%s on window %s: the program has unmapped or replaced %lu bytes of the memory "
-                   "of rank %d; Oriel leaves them unchanged [O15]",
-                   call, name[0] != '\0' ? name : "(unnamed)", (unsigned long)lost_bytes,
-                   (int)window->rank);
+    char rest[ORIEL_WINDOW_LABEL_BYTES + 160];
+    if (lost_bytes == 0)
+        return;
+    snprintf(rest, sizeof rest,
+             " on %s: the program has unmapped or replaced %lu bytes of this rank's memory; Oriel "
+             "leaves them unchanged [O15]",
+             window->host->label, (unsigned long)lost_bytes);
+    oriel_log_call(ORIEL_LOG_CALL_WARNING, call, rest);
 }

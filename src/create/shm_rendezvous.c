@@ -39,6 +39,7 @@
 #include "base/log.h"
 #include "internode/origin/liveness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PATIENCE_S = 10 };
@@ -81,8 +82,10 @@ static void warn_if_late(struct oriel_shm_rendezvous *rendezvous)
     if (rendezvous->since_ns == 0 ||
         oriel_now_ns() - rendezvous->since_ns < PATIENCE_S * UINT64_C(1000000000))
         return;
-    oriel_warn("creating a window has waited %d s for the other ranks: is one of them late? [O14]",
-               PATIENCE_S);
+    char rest[100];
+    snprintf(rest, sizeof rest, " has waited %d s for the other ranks: is one of them late? [O14]",
+             PATIENCE_S);
+    oriel_log_call(ORIEL_LOG_CALL_WARNING, "creating a window", rest);
     rendezvous->since_ns = 0;
 }
 

@@ -9,11 +9,22 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { WARN_AFTER_S = 10, SPINS = 8, YIELD_NS = 1000000, NAP_NS = 100000, WATCH_NS = 100000000 };
+
+static void late_warn(const char *call)
+{
+    char rest[120];
+    snprintf(rest, sizeof rest,
+             " has waited %d s for the other ranks: is one of them late, or running without Oriel? "
+             "[O14]",
+             WARN_AFTER_S);
+    oriel_log_call(ORIEL_LOG_CALL_WARNING, call, rest);
+}
 
 static enum oriel_status collective_poll(MPI_Request *request, const char *call,
                                          const struct oriel_watch *watch, bool *is_published)
@@ -48,9 +59,7 @@ static enum oriel_status collective_poll(MPI_Request *request, const char *call,
             watched_ns = now_ns;
         }
         if (!warned && now_ns - begin_ns > WARN_AFTER_S * UINT64_C(1000000000)) {
-            oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running "
-                       "without Oriel? [O14]",
-                       call, WARN_AFTER_S);
+            late_warn(call);
             warned = true;
         }
     }

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,13 +92,15 @@ void oriel_host_confirm(const void *caller)
         interface = interface_at(caller_outside(caller, &self), &where);
     if (interface == NULL || is_own_interface(interface))
         return;
+    char reason[ORIEL_LOG_REFUSAL_BYTES] = "";
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
         if (is_own_interface(&interfaces[i]) && is_known)
-            oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with "
-                       "oriel run --host %s, or link "
-                       "it to oriel-%s [O6]",
-                       interfaces[i].title, self.dli_fname, interface->title, where.dli_fname,
-                       interface->name, interface->name);
+            snprintf(reason, sizeof reason,
+                     "this is Oriel for %s (%s), but the program uses %s (%s): start it with "
+                     "oriel run --host %s, or link it to oriel-%s [O6]",
+                     interfaces[i].title, self.dli_fname, interface->title, where.dli_fname,
+                     interface->name, interface->name);
+    oriel_log_refusal(reason);
     exit(STATUS_REFUSED);
 }
 

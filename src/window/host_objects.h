@@ -8,13 +8,16 @@
 
 #include <mpi.h>
 
+/* of a name in quotes, or of a number and a call (window/label.h) */
+enum { ORIEL_WINDOW_LABEL_BYTES = MPI_MAX_OBJECT_NAME + 64 };
+
 struct oriel_window_host {
     MPI_Win handle; /* the carrier: the host's window that provides the handle */
     /* the program has set an attribute, a name or an error handler on the handle */
     _Atomic bool is_marked;
     MPI_Group group;
     struct oriel_hints hints;
-    char name[MPI_MAX_OBJECT_NAME]; /* saved when freeing the window begins */
+    char label[ORIEL_WINDOW_LABEL_BYTES]; /* saved when freeing the window begins */
     char no_cma[160]; /* why the kernel refuses copies to this rank; empty if it allows them */
     /* values of the predefined attributes (MPI-4.1, 13.2.6) */
     MPI_Aint size_bytes;

@@ -80,7 +80,7 @@ class Lookups(Case):
                 if host == "openmpi" and more[0] == "namespace":
                     continue  # Open MPI crashes in a separate namespace, without Oriel too
                 result = self.job(host, *lookups(host, *more))
-                lines = [line for line in result.stderr.splitlines() if line.startswith("oriel[")]
+                lines = [line for line in result.stderr.splitlines() if line.startswith("oriel: ")]
                 self.assertEqual(len(lines), 1, result.stdout + result.stderr)
                 self.assertIn(f"{built(host, 'plugin.so')} calls MPI_Put of " if more[0] == "deepbind" else
                               "the program used the MPI in " + (copy if more[0] == "copy" else ""), lines[0])
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
             result = self.job(host, ORIEL, "run", "--host", host, program, SONAMES[host], options=["--plain"])
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-            self.assertRegex(result.stderr, r"\Aoriel\[\d+\]: the program started the MPI in \S+ without Oriel")
+            self.assertRegex(result.stderr, r"\Aoriel: the program started the MPI in \S+ without Oriel")
             bare = self.job(host, program, SONAMES[host], options=["--env", "ORIEL_BYPASS=1"])
             self.assertEqual((bare.returncode, bare.stderr), (0, ""))
 

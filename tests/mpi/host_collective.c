@@ -9,7 +9,6 @@
 #include "base/wait.h"
 #include "host/host.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 uint64_t __real_oriel_now_ns(void);
 uint64_t __wrap_oriel_now_ns(void);
-void __wrap_oriel_warn(const char *format, ...);
+void __wrap_oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest);
 
 static bool lacks;
 static bool hurries;
@@ -128,12 +127,10 @@ uint64_t __wrap_oriel_now_ns(void)
 }
 
 /* The late rank waits for this. */
-void __wrap_oriel_warn(const char *format, ...)
+void __wrap_oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(warning, sizeof warning, format, arguments);
-    va_end(arguments);
+    CHECK_EQUAL(kind, ORIEL_LOG_CALL_WARNING);
+    snprintf(warning, sizeof warning, "%s%s", call, rest);
     if (warnings++ == 0)
         MPI_Send(NULL, 0, MPI_BYTE, LATE, 0, MPI_COMM_WORLD);
 }

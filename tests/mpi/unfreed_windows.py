@@ -12,8 +12,9 @@ import job_output  # noqa: E402
 
 CASES = {
     "0": None,
-    "1": r"1 window was not freed: table-0 \[O29\]$",
-    "3": r"3 windows were not freed: (?=.*table-0)(?=.*table-2)(?=.*\(unnamed\))[^,]*, [^,]*, [^,]* \[O29\]$",
+    "1": r"^oriel: rank 0: MPI_Finalize: 1 window was not freed: table-0 \[O29\]$",
+    "3": r"^oriel: rank 0: MPI_Finalize: 3 windows were not freed: (?=.*table-0)(?=.*table-2)(?=.*\(unnamed\))"
+         r"[^,]*, [^,]*, [^,]* \[O29\]$",
     "200": r"200 windows were not freed: (?!.*more.*more).*table-\d+.*, \(and more\) \[O29\]$",
 }
 
@@ -23,7 +24,7 @@ def main():
     failures = 0
     for count, pattern in CASES.items():
         job = job_output.run(args, 3, count)
-        lines = [line for line in job.stdout.splitlines() if "oriel[" in line]
+        lines = [line for line in job.stdout.splitlines() if line.startswith("oriel")]
         wanted = 1 if pattern else 0
         good = job.returncode == 0 and len(lines) == wanted and all(re.search(pattern, line) for line in lines)
         failures += not good

@@ -34,7 +34,8 @@ def main():
         if not good:
             print("\n".join(f"# {line}" for line in [f"status {job.returncode}", *job.stdout.splitlines()]))
         for name in REPORTED:
-            found = re.search(rf"oriel\[\d+\].*\b{name}\b.*unmapped or replaced", job.stdout)
+            line = rf'(?m)^oriel: rank \d: MPI_Win_\w+ at unmapped_memory\.c:\d+ on window "{name}": .* unmapped or replaced '
+            found = re.search(line, job.stdout)
             failures += not found
             print(f"{'ok' if found else 'not ok'} the_window_with_unmapped_memory_is_named/{name}/{user_name}")
     return 1 if failures else 0

@@ -168,7 +168,7 @@ class Traces(Case):
         lines = self.oriel_lines(result)
         self.assertIn(len(lines), (1, 2), lines)
         for line in lines:
-            self.assertRegex(line, r"rank-[01]\.oriel: No space left on device; the program continues")
+            self.assertRegex(line, rf"^oriel: rank [01]: {re.escape(self.traces)}: No space left on device; the program continues")
         files = trace_files.read_folder(self.path("copy"))
         self.assertEqual([file.end is not None for file in files], [True, True])
         for file in files:

@@ -127,8 +127,8 @@ static bool shm_make_or_join(void)
     if (is_first_of_node()) {
         own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
         if (own.made && nodes_count > 1 && !oriel_check_remote_serve(&own.address))
-            oriel_warn("other nodes cannot reach the checker of rank %d's node: %s [O25]",
-                       world_rank, oriel_fail_message());
+            oriel_warn("other nodes cannot reach the checker of this rank's node: %s [O25]",
+                       oriel_fail_message());
     }
     bool joined = oriel_host_allgather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all,
                                        NULL) == ORIEL_OK &&
@@ -180,9 +180,9 @@ static void nodes_connect(void)
     if (reaches_all && nodes_count > 1)
         oriel_check_remote_connect_all();
     if (!reaches)
-        oriel_warn("rank %d does not reach the checkers of all nodes (%s): order between nodes is "
-                   "not checked [O25]",
-                   world_rank, oriel_fail_message());
+        oriel_warn("this rank does not reach the checkers of all nodes (%s): order between nodes "
+                   "is not checked [O25]",
+                   oriel_fail_message());
     if (!reaches_all)
         oriel_finding_count("windows over several nodes: the order of accesses was not checked");
     if (nodes_count > 1 && !reaches_all)
@@ -207,9 +207,9 @@ static void checker_start(bool threads)
     bool right = shm_make_or_join() && checker_parts_start(threads);
     if (!(bits_agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
-            oriel_warn(
-                "rank %d cannot use the checker's shared memory (%s): nothing is checked [O26]",
-                world_rank, oriel_fail_message());
+            oriel_warn("this rank cannot use the checker's shared memory (%s): nothing is checked "
+                       "[O26]",
+                       oriel_fail_message());
         oriel_check_remote_serve_stop();
         return;
     }

@@ -167,8 +167,9 @@ void oriel_finding_end(void)
     if (rank == 0 && done)
         total = merged_findings_write(bytes, lens_bytes, size, all_bytes, &done);
     if (rank == 0 && !done) {
-        oriel_warn("the checker has no memory for a summary; findings were reported as they were "
-                   "found");
+        oriel_warn_job(
+            "the checker has no memory for a summary; findings were reported as they were "
+            "found");
         total = findings == NULL ? 0 : findings->used;
     }
     all.bcast(&total, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);

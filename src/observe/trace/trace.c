@@ -110,7 +110,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
         return;
     if (oriel_observe_is_spawned()) {
         if (world_rank == 0)
-            oriel_warn("ORIEL_TRACE: spawned processes are not traced");
+            oriel_warn_job("ORIEL_TRACE: spawned processes are not traced");
         return;
     }
     const char *refusal = open_file(folder, world_rank, world_size);

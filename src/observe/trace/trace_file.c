@@ -27,7 +27,8 @@ static struct {
     uint64_t last_count; /* of its events */
     uint64_t written;    /* events in the file */
     uint64_t dropped;    /* for lack of room in the file */
-    bool refused;        /* the disk refused a write once */
+    int refusal;         /* 0, or why the disk refused a write; nothing is written after it */
+    bool warned;         /* of it */
 } file = {.fd = -1};
 
 bool oriel_trace_file_is_trace(const char *path)
@@ -80,10 +81,19 @@ static bool write_whole(struct iovec *parts, int count, uint64_t position)
 static void disk_error(int error)
 {
     (void)!ftruncate(file.fd, (off_t)file.position);
-    if (!file.refused)
-        oriel_warn("%s: %s; the program continues, and later events are not traced [O22]",
-                   file.path, strerrordesc_np(error));
-    file.refused = true;
+    if (file.refusal == 0)
+        file.refusal = error;
+}
+
+void oriel_trace_file_warn(void)
+{
+    if (file.refusal == 0 || file.warned)
+        return;
+    const char *slash = strrchr(file.path, '/'); /* the folder is the same on all ranks */
+    oriel_warn("%.*s: %s; the program continues, and later events are not traced [O22]",
+               slash == NULL ? 0 : (int)(slash - file.path), file.path,
+               strerrordesc_np(file.refusal));
+    file.warned = true;
 }
 
 /* Appends a block, unless the file would grow above most_bytes. */
@@ -132,7 +142,7 @@ bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size
                              const void *second, size_t second_bytes, uint64_t dropped)
 {
     const struct iovec pieces[2] = {iovec_of(first, first_bytes), iovec_of(second, second_bytes)};
-    return !file.refused && file.limit_bytes > END_BYTES &&
+    return file.refusal == 0 && file.limit_bytes > END_BYTES &&
            block_append(type, pieces, dropped, file.limit_bytes - END_BYTES);
 }
 

@@ -18,9 +18,11 @@ bool oriel_trace_file_is_trace(const char *path);
 /* Writes the header and sets its checksum. Call it first. */
 bool oriel_trace_file_head(struct oriel_trace_header *header);
 
+/* Prints a warning if the disk has refused a write, once. */
+void oriel_trace_file_warn(void);
+
 /* Appends a block in two pieces, of which the second may be empty, if there is room below the limit
- * and on the disk. The first time that the disk refuses a warning is printed, and nothing is
- * written from then on. dropped: by the rings. */
+ * and on the disk. After the disk has refused once, nothing is written. dropped: by the rings. */
 bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes,
                              const void *second, size_t second_bytes, uint64_t dropped);
 

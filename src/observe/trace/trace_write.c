@@ -118,10 +118,12 @@ static void *writer_run(void *unused)
     while (writer.begun && !atomic_load_explicit(&writer.ends, memory_order_acquire)) {
         writer_sleep();
         writer_flush();
+        oriel_trace_file_warn();
     }
     if (writer.begun) {
         writer_flush();
         oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
+        oriel_trace_file_warn();
     }
     oriel_trace_file_close();
     oriel_remote_writers_remove_helper(gettid());
@@ -180,6 +182,8 @@ bool oriel_trace_writer_begin(struct oriel_trace_header *header,
     semaphore_wait(&writer.done);
     if (!writer.begun) {
         pthread_join(writer.thread, NULL);
+        /* here, because other ranks find the message for as long as its thread has descriptors */
+        oriel_trace_file_warn();
         return false;
     }
     oriel_trace_rings_open(ring_bell);
@@ -197,5 +201,5 @@ void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
     if (pthread_timedjoin_np(writer.thread, NULL, &until) != 0)
-        oriel_warn("%s: the end was not written within %d s [O22]", writer.path, PATIENCE_S);
+        oriel_warn("trace: the end was not written within %d s [O22]", PATIENCE_S);
 }

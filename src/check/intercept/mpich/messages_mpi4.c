@@ -129,7 +129,7 @@ ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
             &is_initialized) == MPI_SUCCESS &&
         !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
         !atomic_flag_test_and_set(&warned))
-        oriel_warn("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was "
-                   "checked [O26]");
+        oriel_warn_job("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was "
+                       "checked [O26]");
     return NEXT(Session_finalize)(session);
 }
