@@ -2,6 +2,7 @@
  * programs under Oriel. MPI_Comm_free leaves the cached rendezvous of a communicator.
  * MPI_Get_library_version names Oriel, and oriel_version and oriel_active answer for it. */
 #include "api/api.h"
+#include "api/banner.h"
 #include "api/spawn_env.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -35,7 +36,7 @@ static void singletons_report(void)
     if (tasks > 1 && task != NULL && strcmp(task, "0") == 0 && variable_count("PMI_SIZE") != 1 &&
         variable_count("OMPI_COMM_WORLD_SIZE") != 1 &&
         oriel_host()->Comm_size(MPI_COMM_WORLD, &size) == MPI_SUCCESS && size == 1)
-        oriel_warn(
+        oriel_warn_job(
             "Slurm has %ld tasks, but MPI_COMM_WORLD has 1 rank: start the program with srun "
             "--mpi=pmi2 or --mpi=pmix (srun --mpi=list shows what Slurm has), or with "
             "mpiexec",
@@ -45,12 +46,14 @@ static void singletons_report(void)
 /* After the host's MPI_Init. */
 static int after_host_init(int code)
 {
-    if (code == MPI_SUCCESS && !oriel_options()->bypass) {
+    if (code != MPI_SUCCESS)
+        return code;
+    oriel_banner_print();
+    if (!oriel_options()->bypass) {
         oriel_window_attach_finaliser();
         singletons_report();
     }
-    if (code == MPI_SUCCESS)
-        oriel_observe_start(&oriel_api);
+    oriel_observe_start(&oriel_api);
     return code;
 }
 

@@ -2,13 +2,11 @@
  * the same prefix. */
 #include "api/spawn_env.h"
 
-#include "base/log.h"
 #include "base/options.h"
 #include "base/prefix.h"
 #include "host/confirm.h"
 #include "host/host.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,21 +54,6 @@ static void clean_environment(void)
     free(kept);
 }
 
-/* Prints the options that are set; oriel(5) has the defaults of the others. */
-static void print_options(void)
-{
-    static atomic_flag printed = ATOMIC_FLAG_INIT;
-    struct oriel_option_description option;
-    if (atomic_flag_test_and_set(&printed))
-        return;
-    for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        if (option.origin.file != NULL)
-            oriel_note("%s=%s (%s:%u)", option.name, oriel_option_value(&option),
-                       option.origin.file, option.origin.line);
-        else if (option.origin.is_set)
-            oriel_note("%s=%s", option.name, oriel_option_value(&option));
-}
-
 void oriel_spawn_env_enter(const void *caller)
 {
     entered = true;
@@ -78,7 +61,6 @@ void oriel_spawn_env_enter(const void *caller)
     if (!oriel_options()->bypass)
         oriel_host_confirm(caller);
     clean_environment();
-    print_options();
 }
 
 bool oriel_spawn_env_has_entered(void)

@@ -7,9 +7,8 @@
 
 /* The first step of every way to start MPI. Removes the entries of `oriel run` from LD_PRELOAD
  * (ORIEL_PRELOADED), and then that variable: children of the program start without Oriel. It has no
- * effect without `oriel run`. With ORIEL_VERBOSE it prints the options that are set, once per
- * process. Before all that it ends a program of another host (host/confirm.h); caller is the
- * address of the program's call, ORIEL_CALLER. */
+ * effect without `oriel run`. Before that it ends a program of another host (host/confirm.h);
+ * caller is the address of the program's call, ORIEL_CALLER. */
 void oriel_spawn_env_enter(const void *caller);
 
 /* Whether MPI was started through Oriel. */

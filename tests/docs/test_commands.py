@@ -73,6 +73,7 @@ def essence(line):
     line = re.sub(r"0x[0-9a-f]+", "#", line)
     line = re.sub(r"(?<=[ (])/\S*/", "", line)
     line = re.sub(r", before it$", "", line)
+    line = re.sub(r"on (MPICH|Open MPI) [v\d.]+;", "on #;", line)
     line = re.sub(r"(?<!\.c:)\b\d[\d,]*(\.\d+)?\b", "#", line)  # but not histogram.c:12
     return re.sub(r"\s+", " ", line.replace("findings", "finding")).strip()
 

@@ -1,6 +1,7 @@
 /* MPI sessions, which only MPICH has. Windows on communicators of a session need the same state as
  * the world model. It must be released before the last session ends. */
 #include "api/api.h"
+#include "api/banner.h"
 #include "api/spawn_env.h"
 #include "create/create.h"
 
@@ -15,8 +16,10 @@ ORIEL_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Se
 {
     oriel_spawn_env_enter(ORIEL_CALLER);
     int code = ((initialiser *)oriel_host_symbol("PMPI_Session_init"))(info, handler, session);
-    if (code == MPI_SUCCESS)
-        atomic_fetch_add(&sessions, 1);
+    if (code != MPI_SUCCESS)
+        return code;
+    atomic_fetch_add(&sessions, 1);
+    oriel_banner_print();
     return code;
 }
 
