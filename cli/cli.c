@@ -2,6 +2,8 @@
  * helper returns a failure that the caller could overlook. */
 #include "cli/cli.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,40 +15,42 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void message_print(const char *format, va_list args)
+/* One line, without the prefix. */
+static void message_format(char out[ORIEL_LOG_REFUSAL_BYTES], const char *format, va_list args)
 {
-    enum { LEN_MAX = PIPE_BUF - 16, HALF = LEN_MAX / 2 };
-    char line[PIPE_BUF]; /* One write, because several ranks may print at the same time */
+    enum { HALF = (ORIEL_LOG_REFUSAL_BYTES - 4) / 2 };
     char *text;
     int len = vasprintf(&text, format, args);
-    bool is_made = len >= 0;
-    if (!is_made)
-        len = snprintf(line, sizeof line, "oriel: out of memory\n");
-    else if (len <= LEN_MAX)
-        len = snprintf(line, sizeof line, "oriel: %s\n", text);
+    if (len < 0)
+        snprintf(out, ORIEL_LOG_REFUSAL_BYTES, "out of memory");
+    else if (len < ORIEL_LOG_REFUSAL_BYTES)
+        snprintf(out, ORIEL_LOG_REFUSAL_BYTES, "%s", text);
     else
         /* Omits the middle: the reason is at the end, after a long name. */
-        len = snprintf(line, sizeof line, "oriel: %.*s...%s\n", HALF, text, text + len - HALF);
-    ssize_t written = write(STDERR_FILENO, line, (size_t)len);
-    (void)written; /* There is no other place to report a closed stderr. */
-    if (is_made)
+        snprintf(out, ORIEL_LOG_REFUSAL_BYTES, "%.*s...%s", HALF, text, text + len - HALF);
+    if (len >= 0)
         free(text);
 }
 
 void oriel_warning_print(const char *format, ...)
 {
+    char text[ORIEL_LOG_REFUSAL_BYTES];
+    char line[PIPE_BUF]; /* One write, because several ranks may print at the same time */
     va_list args;
     va_start(args, format);
-    message_print(format, args);
+    message_format(text, format, args);
     va_end(args);
+    oriel_log_write(line, (size_t)snprintf(line, sizeof line, "oriel: %s\n", text));
 }
 
 void oriel_die(const char *format, ...)
 {
+    char text[ORIEL_LOG_REFUSAL_BYTES];
     va_list args;
     va_start(args, format);
-    message_print(format, args);
+    message_format(text, format, args);
     va_end(args);
+    oriel_log_refusal(text);
     exit(ORIEL_EXIT_REFUSED);
 }
 

@@ -21,7 +21,8 @@ int oriel_command_info(int argc, char **argv);
 int oriel_command_top(int argc, char **argv);
 int oriel_command_demo(int argc, char **argv);
 
-/* Prints "oriel: " and the message as one line on stderr and exits with status 2. */
+/* Prints "oriel: " and the message as one line on stderr and exits with status 2. Of several ranks
+ * of a job with the same message, one on each node prints it. */
 _Noreturn void oriel_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints the same line and returns. */

@@ -48,6 +48,12 @@ class RunCase(Case):
         """A shared library with that name, in the test's folder."""
         return self.compile(soname, source, "-shared", "-fPIC", f"-Wl,-soname,{soname}")
 
+    def job_of_4(self, host, *command):
+        job = subprocess.run([LAUNCH, "--build", BUILD, "--plain", "--host", host, "-n", "4", *command], env=environment(),
+                             capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(job.returncode, 0)
+        return job
+
     def stand_in(self):
         """An installation of stub libraries in place of Oriel's, next to fake hosts with few
         functions."""
@@ -172,13 +178,11 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", HOSTS[0], self.write("script", "echo shell\n"))
         self.assertEqual(result.stdout, "shell\n")
 
-    def test_verbose_prints_the_path_to_each_rank(self):
+    def test_a_refusal_is_printed_once_for_all_ranks(self):
         for host in HOSTS:
-            job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", program(host, "one_put")],
-                                 env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
-            for rank in range(2):
-                self.assertRegex(job.stderr, rf"(?m)^oriel\[\d+\]: MPI_Win_\w+: window 1 of 2 ranks: other ranks reach the memory of "
-                                             rf"rank {rank} by arena$", host)
+            job = self.job_of_4(host, ORIEL, "run", "./missing")
+            self.assertEqual([line for line in job.stderr.splitlines() if line.startswith("oriel")],
+                             ["oriel: ./missing: program not found"], job.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces of process numbers everywhere")
     def test_shared_memory_of_the_host_across_containers_is_left_to_it(self):
@@ -193,24 +197,18 @@ class Start(RunCase):
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
-        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes [O12]\n", job.stderr)
+        self.assertRegex(job.stderr, r"(?m)^oriel: rank [01]: MPI_Win_allocate_shared at \w+\.[ch]:\d+: the host creates the window: "
+                                     r"the ranks are on 2 nodes \[O12\]$")
 
-    def test_verbose_prints_the_options_that_are_set(self):
-        for host in HOSTS:
-            job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "1", program(host, "one_put")],
-                                 env=environment(ORIEL_VERBOSE="1", ORIEL_SPIN="1000", ORIEL_TIMEOUT="30", ORIEL_PROMOTE=""),
-                                 capture_output=True, text=True, timeout=60, check=False)
-            printed = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
-            self.assertEqual(printed, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
-
-    def test_the_options_are_printed_once_for_any_number_of_starts(self):
+    def test_the_job_has_one_line_however_often_mpi_is_started(self):
         if "mpich" not in HOSTS:
             self.skipTest("Open MPI 4 has no sessions, of which a program may have several")
         program_of_two = os.path.join(BUILD, "tests", "mpi", "mpich", "sessions")
         job = subprocess.run([LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", program_of_two],
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(job.returncode, 0, job.stderr)
-        self.assertEqual(len(re.findall(r"(?m)^oriel\[\d+\]: ORIEL_VERBOSE=1$", job.stderr)), 2, job.stderr)
+        self.assertEqual(len(re.findall(r"(?m)^oriel: Oriel \S+ serves windows.*, on MPICH \S+; set: ORIEL_VERBOSE=1 ", job.stderr)), 1,
+                         job.stderr)
 
     def test_children_of_a_program_whose_oriel_was_removed_start_without(self):
         if "openmpi" not in HOSTS:
@@ -324,7 +322,7 @@ class OtherHost(RunCase):
         """One line ends it, before any message of MPI."""
         self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
         title = {"mpich": "MPICH", "openmpi": "Open MPI"}
-        self.assertRegex(result.stderr, rf"\Aoriel\[\d+\]: this is Oriel for {title[other(host)]} "
+        self.assertRegex(result.stderr, rf"\Aoriel: this is Oriel for {title[other(host)]} "
                                         rf"\({re.escape(liboriel(other(host), where))}\), but the program uses {title[host]} \([^ ]*"
                                         rf"{re.escape(SONAMES[host])}\): start it with oriel run --host {host}, or link it to "
                                         rf"oriel-{host} \[O6\]\n\Z")
@@ -339,6 +337,13 @@ class OtherHost(RunCase):
             if os.path.exists(os.path.join(os.path.dirname(liboriel(host)), "liboriel_check.so")):
                 self.ended(start(ORIEL, "check", "--host", other(host), self.write("script", "exec " + program(host, "one_put"))),
                            host)
+
+    def test_ranks_of_a_job_print_one_line(self):
+        for host in HOSTS:
+            job = self.job_of_4(host, "env", "LD_PRELOAD=" + liboriel(other(host)), program(host, "one_put"))
+            lines = [line for line in job.stderr.splitlines() if line.startswith("oriel")]
+            self.assertEqual(len(lines), 1, job.stderr)
+            self.assertRegex(lines[0], r"\Aoriel: this is Oriel for .*: start it with ")
 
     def test_program_linked_to_it(self):
         for host in HOSTS:
