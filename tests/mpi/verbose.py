@@ -88,7 +88,7 @@ def left_to_host(args, ranks):
     return check(args, "handled", ranks, [
         banner(args, ranks, " ORIEL_NET=off ORIEL_NODE_SIZE=1"),
         rf"rank [0-{ranks - 1}]: MPI_Win_allocate at {call('window')}: the host creates the window: the ranks are on {ranks} nodes: "
-        "ORIEL_NET=off"], "ORIEL_NET=off", "ORIEL_NODE_SIZE=1")
+        r"ORIEL_NET=off \[O12\]"], "ORIEL_NET=off", "ORIEL_NODE_SIZE=1")
 
 
 def main():
