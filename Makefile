@@ -1,4 +1,4 @@
-# A thin front over CMake and Ninja.
+# Short names for common uses of CMake and Ninja.
 #
 #   make                       builds the library and the command into build/, without tests
 #   make demo [HOST=mpich]     installs what is missing, builds, compares each host with Oriel
@@ -7,6 +7,7 @@
 #   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
 #   make deb                   Debian packages, into build/packages
+#   make docs                  the site of docs/, into build/site
 #   make dist                  the release tarball, with the HTML bundles, into build
 #   make faults [ROUNDS=n]     kills ranks at random times, n rounds on each host
 #   make soak [MINUTES=n]      random programs with known results, until one fails
@@ -16,7 +17,7 @@
 #   make BUILD=build-clang CC=clang         another compiler, in a folder of its own
 #   make BUILD=build-asan SANITIZE=address,undefined
 #
-# One folder holds one configuration: CC and SANITIZE count when the folder is made.
+# Each build folder has one configuration: CC and SANITIZE are read when the folder is created.
 
 BUILD    ?= build
 PREFIX   ?= /usr/local
@@ -27,7 +28,8 @@ MINUTES  ?= 10
 ROUNDS   ?= 100
 COVERAGE_BUILD ?= build-coverage
 
-# make presets CC and CXX; only what the user chose is passed on, and clang goes with clang++.
+# make presets CC and CXX. Only values that the user chose are passed on. With clang, CXX is
+# clang++.
 ifneq ($(origin CC),default)
   CONFIGURE += -DCMAKE_C_COMPILER=$(CC)
   ifneq ($(filter clang%,$(notdir $(CC))),)
@@ -47,12 +49,13 @@ ifneq ($(COVERAGE),)
   CONFIGURE += -DCOVERAGE=$(COVERAGE)
 endif
 
-# A test declares how many processors it needs; one that needs more than there are runs alone. Most
-# tests wait for launchers and for each other much of the time, so ctest gets three times the
-# processors.
-CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $$((3 * $(shell nproc)))
+# Each test declares how many processors it needs; one that needs more than the node has runs alone.
+# Most tests wait for launchers and for each other much of the time, so ctest uses three times the
+# number of processors.
+CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure \
+        --no-tests=error -j $$((3 * $(shell nproc)))
 
-# The scripts below look for the programs there.
+# The scripts below find the built programs by this variable.
 export BUILD
 
 # One host for the demo. Some shells export a HOST of their own.
@@ -65,7 +68,7 @@ endif
 DEPS = scripts/install-deps $(1) || test $$? -eq 1
 
 .PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench \
-    install uninstall deb dist clean
+        install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -105,8 +108,9 @@ coverage:
 
 faults: ready
 	for host in mpich openmpi; do \
-	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || tests/mpi/faults.py --launch tests/launch --build $(BUILD) \
-	        --host $$host --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
+	    test ! -x $(BUILD)/tests/mpi/$$host/faults_random || \
+	        tests/mpi/faults.py --launch tests/launch --build $(BUILD) --host $$host \
+	        --rounds $(ROUNDS) $(ARGS) $(BUILD)/tests/mpi/$$host/faults_random || exit 1; \
 	done
 
 fuzz: ready
@@ -120,14 +124,15 @@ bench:
 	$(MAKE) all
 	$(BUILD)/bin/oriel bench --quick $(ARGS)
 
-# Where an installation goes, the same however it is written: absolute, without a slash at the end. The shell takes it from the
-# environment, since make's own functions part it at blanks.
+# The folders of an installation as absolute paths without a slash at the end. The shell reads them
+# from the environment, because make's own functions split them at blanks.
 install uninstall: export PREFIX := $(PREFIX)
 install uninstall: export DESTDIR := $(DESTDIR)
 PLACE = prefix=$$(realpath -ms -- "$${PREFIX:?is empty}") && \
     DESTDIR=$${DESTDIR:+$$(realpath -ms -- "$$DESTDIR")} && DESTDIR=$${DESTDIR%/}
 
-# Only the last installation from a build folder is known to uninstall. CMake opens files to all, but no folders.
+# uninstall removes the last installation from a build folder. CMake makes files readable to all
+# users, but not folders, so umask does.
 install: all
 	@$(PLACE) && umask 022 && cmake --install $(BUILD) --prefix "$$prefix"
 
@@ -140,6 +145,12 @@ deb: all
 
 dist: all
 	scripts/dist $(BUILD)
+
+docs:
+	@command -v mkdocs >/dev/null || \
+	    { echo "oriel: no mkdocs: scripts/install-deps test installs it" >&2; exit 1; }
+	mkdocs build --strict --site-dir "$(BUILD)/site"
+	@echo "$(BUILD)/site/index.html; for its search: python3 -m http.server -d $(BUILD)/site"
 
 help:
 	@sed -n 's/^#   //p' Makefile

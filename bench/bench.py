@@ -99,6 +99,12 @@ def printed(function, *arguments):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
+        unknown = re.match(r"unrecognized arguments: (--?[^\s=]+)", message)
+        if unknown:
+            known = [name for action in self._actions for name in action.option_strings if action.help != argparse.SUPPRESS]
+            alike = difflib.get_close_matches(unknown.group(1), known, n=1)
+            message = "unknown option " + unknown.group(1) + ("; did you mean %s?" % alike[0] if alike else ";")
+            raise Refusal(message + " oriel bench --help lists the options")
         raise Refusal(message + "; oriel bench --help describes the options")
 
 
@@ -167,7 +173,8 @@ def parse(arguments):
     add("--json", metavar="FILE", help="write every sample to FILE")
     add("--html", metavar="FILE", help="write an HTML page with plots and tables to FILE")
     add("--list", action="store_true", help="list the patterns and stop")
-    add("-?", "--help", action="help", help="give this help list")
+    add("-h", "--help", action="help", help="give this help list")
+    add("-?", action="help", help=argparse.SUPPRESS)
     add("-V", "--version", action="store_true", help="print the program's version")
     options = parser.parse_args(arguments)
     if options.net:

@@ -30,12 +30,12 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-enum way { HAND_PUT, MPI_PUT, HAND_GET, MPI_GET, WAYS };
+enum method { HAND_PUT, MPI_PUT, HAND_GET, MPI_GET, METHODS };
 
-static void once(struct run *run, const struct copies_shape *shape, enum way way)
+static void once(struct run *run, const struct copies_shape *shape, enum method method)
 {
     const int count = shape->bytes != 0 ? shape->bytes : 1;
-    switch (way) {
+    switch (method) {
     case HAND_PUT:
         shape->put(run->there, run->here);
         atomic_thread_fence(memory_order_seq_cst);
@@ -54,11 +54,12 @@ static void once(struct run *run, const struct copies_shape *shape, enum way way
     }
 }
 
-static double batch(struct run *run, const struct copies_shape *shape, enum way way, long count)
+static double batch(struct run *run, const struct copies_shape *shape, enum method method,
+                    long count)
 {
     double start_s = now_s();
     for (long i = 0; i < count; i++)
-        once(run, shape, way);
+        once(run, shape, method);
     return (now_s() - start_s) / (double)count;
 }
 
@@ -74,7 +75,8 @@ static void fill(char *area, unsigned chance)
 static void verify(struct run *run, const struct copies_shape *shape)
 {
     char *kept = malloc(AREA_BYTES);
-    for (enum way hand = HAND_PUT; hand < WAYS && kept != NULL; hand = (enum way)(hand + 2)) {
+    for (enum method hand = HAND_PUT; hand < METHODS && kept != NULL;
+         hand = (enum method)(hand + 2)) {
         char *sink = hand == HAND_PUT ? run->there : run->here;
         fill(run->here, 1);
         fill(run->there, 2);
@@ -82,7 +84,7 @@ static void verify(struct run *run, const struct copies_shape *shape)
         memcpy(kept, sink, AREA_BYTES);
         fill(run->here, 1);
         fill(run->there, 2);
-        once(run, shape, (enum way)(hand + 1));
+        once(run, shape, (enum method)(hand + 1));
         run->wrong |= memcmp(kept, sink, AREA_BYTES) != 0;
     }
     free(kept);
@@ -90,18 +92,18 @@ static void verify(struct run *run, const struct copies_shape *shape)
 
 static void measure(struct run *run, const struct copies_shape *shape)
 {
-    double best_s[WAYS] = {0};
+    double best_s[METHODS] = {0};
     long count = 1;
     if (run->there != NULL)
         verify(run, shape);
     while (batch(run, shape, MPI_PUT, count) * (double)count < batch_s)
         count *= 2;
     for (int i = 0; i < BATCHES; i++)
-        for (int way = run->there != NULL ? HAND_PUT : MPI_PUT; way < WAYS;
-             way += run->there != NULL ? 1 : 2) {
-            double each_s = batch(run, shape, (enum way)way, count);
-            if (i == 0 || each_s < best_s[way])
-                best_s[way] = each_s;
+        for (int method = run->there != NULL ? HAND_PUT : MPI_PUT; method < METHODS;
+             method += run->there != NULL ? 1 : 2) {
+            double each_s = batch(run, shape, (enum method)method, count);
+            if (i == 0 || each_s < best_s[method])
+                best_s[method] = each_s;
         }
     printf("%-26s", shape->name);
     if (run->there != NULL)

@@ -12,7 +12,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import machines  # noqa: E402
+import net_namespaces  # noqa: E402
 
 DEVICE = "eth0"  # of the nodes of scripts/testnet
 PORT = 13337  # ucx_perftest's default; nothing else listens on these nodes
@@ -69,7 +69,7 @@ def perftest_ns(net, name, size):
     words = ["ucx_perftest", "-p", str(PORT), *arguments, "-s", str(size), "-n", str(count), "-w", str(count // 10 + 1), "-v"]
     server = started(net, "b", ["ucx_perftest", "-p", str(PORT)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        output = asked(net, words[:1] + [machines.host_name("b")] + words[1:])
+        output = asked(net, words[:1] + [net_namespaces.host_name("b")] + words[1:])
     finally:
         try:
             server.wait(5)
@@ -87,7 +87,7 @@ def echo_ns(net, name):
     program = os.path.join(HERE, "link")
     server = started(net, "b", [program, "serve"], stdout=subprocess.PIPE)
     port = server.stdout.readline().strip()
-    client = started(net, "a", [program, "ask", machines.host_name("b"), port, ECHOES[name]], stdout=subprocess.PIPE)
+    client = started(net, "a", [program, "ask", net_namespaces.host_name("b"), port, ECHOES[name]], stdout=subprocess.PIPE)
     output = client.communicate()[0]
     server.wait()
     if client.returncode != 0:

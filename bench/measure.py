@@ -30,8 +30,8 @@ class Column:
         self.library = ""
         self.samples = {}
         self.failed = {}  # cell: (status, reason)
-        self.ways = {}  # path to the window's memory, and the reason (whys), from the window's info
-        self.whys = {}
+        self.paths = {}  # by cell: the path to the window's memory, from the window's info
+        self.path_reasons = {}  # why no better path is in use
 
     def best(self, cell):
         return min(self.samples[cell]) if self.samples.get(cell) and cell not in self.failed else None
@@ -161,7 +161,7 @@ class Bench:
         options, job = self.options, _Job(column, cells, self.progress, self.net is not None and column.oriel)
         limits = ["--batches=%d" % (QUICK_BATCHES if options.quick else BATCHES), "--budget=%.2f" % self._budget_s(ranks)]
         if self.net is not None and column.host == "mpich":
-            limits.append("--leaves")  # it often hangs in MPI_Finalize between nodes (docs/network.md)
+            limits.append("--leaves")  # it often hangs in MPI_Finalize between nodes (docs/concepts/internode.md)
         oriel = os.path.join(self.prefix, "bin", "oriel") if column.oriel else None
         settings = catalogue.MEMORIES[cells[0].memory][1] if column.oriel else catalogue.MANY_REGIONS.get(column.host, {})
         result = jobs.launch(column.host, ranks, self._program(column) + limits + list(job.names), oriel, limit_s=1e9,
@@ -247,7 +247,7 @@ class _Job:
             self.running = self.names[rest]
             self.begun.add(rest)
             self.progress.show(self.column.title, rest)
-        elif word in ("way", "why", "end"):
+        elif word in ("path", "reason", "end"):
             name, _, value = rest.partition(" ")
             if name in self.names and not self.foreign:
                 self._take(word, self.names[name], value)
@@ -255,12 +255,12 @@ class _Job:
 
     def _take(self, word, cells, value):
         for cell in cells:
-            if word in ("way", "why"):
-                (self.column.ways if word == "way" else self.column.whys)[cell] = harmless(value)[:200]
+            if word in ("path", "reason"):
+                (self.column.paths if word == "path" else self.column.path_reasons)[cell] = harmless(value)[:200]
             elif cell in self.left and (value == "WRONG" or is_figure(value)):
                 self.left.remove(cell)
                 self.progress.skip(1)
-                if self.by_messages and "ucx" not in self.column.ways.get(cell, ""):
+                if self.by_messages and "ucx" not in self.column.paths.get(cell, ""):
                     self.column.fail(cell, "refused", "the window is not Oriel's")
                 elif value == "WRONG":
                     self.column.fail(cell, "wrong", "the operations left wrong data")

@@ -159,9 +159,9 @@ def _strange_ways(bench):
     """Messages about program memory with an unusual path, whose times are those of that path."""
     counted = {}
     for column in bench.columns:
-        for cell, way in column.ways.items():
-            if cell.memory == "create" and way != "promoted":
-                counted.setdefault((column.title, way, column.whys.get(cell, "no reason given")), []).append(cell)
+        for cell, path in column.paths.items():
+            if cell.memory == "create" and path != "promoted":
+                counted.setdefault((column.title, path, column.path_reasons.get(cell, "no reason given")), []).append(cell)
     return ["%s: the path to memory of MPI_Win_create was %s (%s) in %d patterns: %s" % (
         *what, len(cells), ", ".join(title(cell) for cell in cells)) for what, cells in counted.items()]
 

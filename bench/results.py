@@ -1,5 +1,5 @@
 """The benchmark's results as one JSON object, and its output files.
-docs/benchmark.md has the schema; a cell that was not reached is absent."""
+docs/results/benchmark.md has the schema; a cell that was not reached is absent."""
 
 import errno
 import json
@@ -13,7 +13,7 @@ import catalogue
 import jobs
 import overnet
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def now():
@@ -38,8 +38,8 @@ def _result(column, cell):
         "pattern": cell.pattern, "title": pattern.title, "group": pattern.group, "memory": cell.memory, "ranks": cell.ranks,
         "bytes": cell.bytes, "in_flight": cell.in_flight, "column": column.name, "unit": "ns", "samples": samples,
         "best": best, "bandwidth": round(cell.bytes / best * 1e9, 1) if best and cell.bytes else None,
-        "status": status, "reason": reason, "way": column.ways.get(cell, ""),
-        "way_reason": column.whys.get(cell, ""), "limit": pattern.limit_of(cell),
+        "status": status, "reason": reason, "path": column.paths.get(cell, ""),
+        "path_reason": column.path_reasons.get(cell, ""), "limit": pattern.limit_of(cell),
     }
 
 

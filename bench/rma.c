@@ -3,8 +3,8 @@
  * line has WRONG. Started by `oriel bench`, or by hand: `mpiexec -n 2 rma put:allocate:8:1
  * fence:create:0:1`. It does not depend on Oriel.
  *
- * Output of rank 0, one line each: `library TEXT`, then for each argument NAME `begin NAME`; `way
- * NAME WORD` and `why NAME TEXT` when the window's info has them; and `end NAME NANOSECONDS` (or
+ * Output of rank 0, one line each: `library TEXT`, then for each argument NAME `begin NAME`; `path
+ * NAME WORD` and `reason NAME TEXT` when the window's info has them; and `end NAME NANOSECONDS` (or
  * WRONG): the time of one operation in the best batch. */
 #define _POSIX_C_SOURCE 200809L
 #include "rma.h"

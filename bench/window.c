@@ -138,7 +138,7 @@ void rma_path_print(const struct rma_run *run, const char *name)
     char text[256];
 
     if (info_of_target(run, "oriel_memory", text, sizeof text) && run->rank == 0)
-        printf("way %s %s\n", name, text);
+        printf("path %s %s\n", name, text);
     if (info_of_target(run, "oriel_memory_reason", text, sizeof text) && run->rank == 0)
-        printf("why %s %s\n", name, text);
+        printf("reason %s %s\n", name, text);
 }

@@ -24,7 +24,8 @@ static void message_print(const char *format, va_list args)
         len = snprintf(line, sizeof line, "oriel: out of memory\n");
     else if (len <= LEN_MAX)
         len = snprintf(line, sizeof line, "oriel: %s\n", text);
-    else /* Omits the middle: the reason is at the end, after a long name. */
+    else
+        /* Omits the middle: the reason is at the end, after a long name. */
         len = snprintf(line, sizeof line, "oriel: %.*s...%s\n", HALF, text, text + len - HALF);
     ssize_t written = write(STDERR_FILENO, line, (size_t)len);
     (void)written; /* There is no other place to report a closed stderr. */

@@ -1,4 +1,5 @@
-/* The table of counters and its printed form, from which docs/statistics.md is generated. */
+/* The table of counters and its printed form, from which docs/reference/statistics.md is
+ * generated. */
 #include "cli/counters.h"
 
 #include <stddef.h>

@@ -93,8 +93,9 @@ static void version_check(const struct oriel_host *host, const char *path, const
             version[0] = '\0';
     oriel_elf_close(&file);
     if (isdigit((unsigned char)version[0]) && atoi(version) != host->tested_major)
-        oriel_die("%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s",
-                  path, host->title, version, host->title, host->tested_major, advice);
+        oriel_die(
+            "%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s [O2]",
+            path, host->title, version, host->title, host->tested_major, advice);
 }
 
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)
@@ -106,12 +107,12 @@ const struct oriel_host *oriel_host_of_program(const struct oriel_program *progr
         const struct oriel_host *host = host_by_soname(library->soname);
         if (host == NULL && is_unknown_host(library->soname))
             oriel_die("%s uses %s, a host MPI that Oriel does not support (supported: MPICH 4 and "
-                      "Open MPI 4); %s",
+                      "Open MPI 4); %s [O1]",
                       program->path, library->soname, program->advice);
         if (host == NULL)
             continue;
         if (found != NULL && found != host)
-            oriel_die("%s uses two host MPIs, through %s and %s", program->path,
+            oriel_die("%s uses two host MPIs, through %s and %s [O7]", program->path,
                       found_library->soname, library->soname);
         version_check(host, library->path, program->advice);
         found = host;
@@ -129,7 +130,7 @@ const struct oriel_host *oriel_host_of_launcher(void)
             is_set = is_set || getenv(*name) != NULL;
         if (is_set && found != NULL)
             oriel_die("the environment has variables of two launchers, %s's and %s's; choose with "
-                      "--host %s or --host %s",
+                      "--host %s or --host %s [O7]",
                       found->title, oriel_hosts[i].title, found->name, oriel_hosts[i].name);
         if (is_set)
             found = &oriel_hosts[i];

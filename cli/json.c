@@ -57,8 +57,8 @@ char *oriel_json_write(const char *path, const json_t *value)
         fine = fclose(out) == 0 && fine;
     if (fine)
         return oriel_format("%s", "");
-    char *trouble = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
+    char *problem = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
     if (out != NULL)
         oriel_file_discard(path);
-    return trouble;
+    return problem;
 }

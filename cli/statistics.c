@@ -242,16 +242,17 @@ char *oriel_statistics_write(const void *request, size_t len_bytes)
     if (!oriel_statistics_add(request, len_bytes, &job))
         return oriel_format("oriel: the statistics are damaged\n");
     FILE *out = oriel_alloc_checked(open_memstream(&text, &text_bytes));
-    char *trouble = oriel_format("%s", "");
+    char *problem = oriel_format("%s", "");
     if (job.head->file[0] != '\0') {
-        free(trouble);
-        trouble = oriel_statistics_dump(&job, job.head->file);
+        free(problem);
+        problem = oriel_statistics_dump(&job, job.head->file);
     }
-    if (trouble[0] != '\0')
-        fprintf(out, "oriel: ORIEL_STATS: %s cannot be written: %s\n", job.head->file, trouble);
-    if (job.head->file[0] == '\0' || trouble[0] != '\0')
+    if (problem[0] != '\0')
+        fprintf(out, "oriel: ORIEL_STATS: %s cannot be written: %s [O20]\n", job.head->file,
+                problem);
+    if (job.head->file[0] == '\0' || problem[0] != '\0')
         oriel_statistics_print(&job, out);
-    free(trouble);
+    free(problem);
     fclose(out);
     oriel_statistics_free(&job);
     return text;

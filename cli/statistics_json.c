@@ -1,4 +1,4 @@
-/* Writes the statistics as one JSON object; docs/statistics.md describes it. */
+/* Writes the statistics as one JSON object; docs/reference/file-formats.md describes it. */
 #include "cli/statistics.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static json_t *window_json(const struct oriel_window_sum *window)
         oriel_json_text(window->name, strlen(window->name)), "flavour",
         window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
         oriel_json_text(window->site, strlen(window->site)), "freed", (int)window->freed, "windows",
-        count_json(window->shared_by != 0 ? window->shared_by : 1), "ranks_told",
+        count_json(window->shared_by != 0 ? window->shared_by : 1), "ranks_reported",
         (int)window->reported, "ranks", members_json(window), "operations",
         sums_json(oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS), "paths",
         sums_json(oriel_counted_paths, window->paths, ORIEL_COUNTED_PATHS), "calls",
@@ -123,11 +123,11 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
     for (size_t i = 0; i < job->windows_count; i++)
         json_array_append_new(windows, window_json(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics", "version", 1,
+        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics", "version", 2,
         "oriel", oriel_json_text(head->version, sizeof head->version), "host", head->host,
         "program", oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks,
         "missing_ranks", missing, "early_ranks", early, "windows", windows));
-    char *trouble = oriel_json_write(path, object);
+    char *problem = oriel_json_write(path, object);
     json_decref(object);
-    return trouble;
+    return problem;
 }

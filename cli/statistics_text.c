@@ -34,7 +34,7 @@ static const char *time_text(uint64_t ns, char out[TEXT])
 /* A window may include ranks of another MPI_COMM_WORLD, which have no number here. */
 static const char *rank_text(int32_t world_rank, char out[TEXT])
 {
-    snprintf(out, TEXT, world_rank < 0 ? "elsewhere" : "rank %d", (int)world_rank);
+    snprintf(out, TEXT, world_rank < 0 ? "other world" : "rank %d", (int)world_rank);
     return out;
 }
 
@@ -157,7 +157,7 @@ static void print_pairs(FILE *out, const struct oriel_window_sum *window)
     for (int i = 0; i < ORIEL_PAIRS_SHOWN && window->pairs[i].operations > 0; i++) {
         const struct oriel_pair *pair = &window->pairs[i];
         if (pair->target < 0)
-            snprintf(pair_text, sizeof pair_text, "%d -> elsewhere", (int)pair->origin);
+            snprintf(pair_text, sizeof pair_text, "%d -> other world", (int)pair->origin);
         else
             snprintf(pair_text, sizeof pair_text, "%d -> %d", (int)pair->origin, (int)pair->target);
         fprintf(out, "    %-16s %12" PRIu64 " %12s\n", pair_text, pair->operations,

@@ -30,7 +30,8 @@ foreach(language C CXX Fortran)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2")
 endforeach()
 # valgrind 3.19 cannot read clang's DWARF 5.
-add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
+add_compile_options($<$<COMPILE_LANG_AND_ID:C,Clang>:-gdwarf-4>
+                    $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-gdwarf-4>)
 
 set(ORIEL_WARNINGS -Wall -Wextra -Wundef -Wshadow -Werror)
 
@@ -42,19 +43,20 @@ if(SANITIZE)
   add_link_options(-fsanitize=${SANITIZE})
   # The sources test gcc's macros; clang defines none of them.
   if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND SANITIZE MATCHES "address|thread")
-    string(TOUPPER "__SANITIZE_${CMAKE_MATCH_0}__" told)
-    add_compile_definitions(${told}=1)
+    string(TOUPPER "__SANITIZE_${CMAKE_MATCH_0}__" macro)
+    add_compile_definitions(${macro}=1)
   endif()
 endif()
 
 option(COVERAGE "Count which lines are executed, for make coverage (gcc)" OFF)
 if(COVERAGE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
-  add_library(oriel_coverage OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/leave.c")
+  add_library(oriel_coverage OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/write_at_exit.c")
   target_compile_definitions(oriel_coverage PRIVATE _GNU_SOURCE)
   set_target_properties(oriel_coverage PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # Applies to all targets that follow.
-  add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage> $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
+  add_compile_options($<$<COMPILE_LANGUAGE:C>:--coverage>
+                      $<$<COMPILE_LANGUAGE:C>:-fprofile-update=atomic>)
   # Each library has its own functions that write its counters.
   add_link_options(--coverage -Wl,--exclude-libs,libgcov.a)
   link_libraries($<TARGET_OBJECTS:oriel_coverage>)

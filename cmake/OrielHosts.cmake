@@ -5,10 +5,11 @@
 # ORIEL_HOSTS lists the hosts found (mpich, openmpi), ORIEL_HOST_<host>_VERSION their versions.
 #
 # A host's compiler wrapper defines it: the wrapper prints the command that it would run, and
-# preprocessing its mpi.h identifies the MPI. Of several installations of one host the first mpicc
-# in PATH wins.
+# preprocessing its mpi.h identifies the MPI. If one host is installed several times, the first
+# mpicc in PATH is used.
 
-set(ORIEL_MPICC "" CACHE STRING "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all that are found")
+set(ORIEL_MPICC "" CACHE STRING
+    "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all found")
 set(ORIEL_HOSTS "")
 
 # The command line of a compiler wrapper, without the compiler's name.

@@ -8,7 +8,8 @@
 # variants:
 #
 #   <host>    as in the libraries: with that host's mpi.h
-#   no_mpi    without MPI: the command, and tests with the stand-in for mpi.h in tests/unit/without_mpi
+#   no_mpi    without MPI: the command, and tests with the replacement of mpi.h in
+#             tests/unit/without_mpi
 #   delays    the same with random delays between the steps of protocols (ORIEL_DELAYS)
 #
 # The object libraries are oriel_free and oriel_delays_free for sources that do not reach <mpi.h>;

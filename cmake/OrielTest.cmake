@@ -49,10 +49,10 @@ set(ORIEL_MODE_copied --env ORIEL_PROMOTE=never)
 set(ORIEL_MODE_cma-never --env ORIEL_PROMOTE=never --env ORIEL_CMA=never)
 set(ORIEL_MODE_denied --deny --env ORIEL_PROMOTE=never)
 set(ORIEL_MODE_denied-promoted --deny --env ORIEL_PROMOTE=always)
-foreach(machines 2 3)
-  set(ORIEL_MODE_net${machines} --net ${machines})
-  set(ORIEL_MODE_net${machines}-cyclic --net ${machines} --map cyclic)
-  set(ORIEL_MODE_net${machines}-plain --net ${machines} --plain)
+foreach(nodes 2 3)
+  set(ORIEL_MODE_net${nodes} --net ${nodes})
+  set(ORIEL_MODE_net${nodes}-cyclic --net ${nodes} --map cyclic)
+  set(ORIEL_MODE_net${nodes}-plain --net ${nodes} --plain)
 endforeach()
 foreach(size 1 2)
   set(ORIEL_MODE_node${size} --node-size ${size})
@@ -64,12 +64,11 @@ foreach(mode promoted copied denied denied-promoted rdma net2 net3 node1 node2)
 endforeach()
 
 # Enables tests under `oriel check`, which needs the preload position of ThreadSanitizer's runtime.
-#
 set(ORIEL_TEST_CHECK TRUE)
 set(ORIEL_TEST_SLOWER 1) # factor on the time limit of every row
 if(SANITIZE MATCHES "address")
   # The sanitised library is preloaded into programs without the sanitiser, so its runtime starts
-  # too late; the hosts leak.
+  # too late. Leak detection is off because the hosts leak.
   set(ORIEL_SCRIPT_ENV ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0)
   set(ORIEL_TEST_ENV --env ${ORIEL_SCRIPT_ENV})
 elseif(SANITIZE STREQUAL "thread")
@@ -77,28 +76,31 @@ elseif(SANITIZE STREQUAL "thread")
   set(ORIEL_TEST_SLOWER 6)
   # UCX's hooks of memory calls run in threads that have ended for the sanitiser, and crash there,
   # on the bare host too. Suppressions match stacks of old accesses, so the history must be long.
-  set(ORIEL_SCRIPT_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7" UCX_MEM_EVENTS=no
-                       TEST_SECONDS=300)
+  set(ORIEL_SCRIPT_ENV
+      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/races.supp history_size=7"
+      UCX_MEM_EVENTS=no TEST_SECONDS=300)
   list(TRANSFORM ORIEL_SCRIPT_ENV PREPEND "--env;" OUTPUT_VARIABLE ORIEL_TEST_ENV)
 endif()
 
 set_property(GLOBAL PROPERTY ORIEL_TEST_TURN 0)
 
-# COST: what may take long starts first.
+# COST: rows with a long time limit start first.
 function(oriel_test_register name quick timeout processors)
   set(labels full)
   if(quick)
     list(APPEND labels quick)
   endif()
   set_tests_properties(${name} PROPERTIES
-    LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout} PROCESSORS ${processors} SKIP_RETURN_CODE 77)
+    LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout} PROCESSORS ${processors}
+    SKIP_RETURN_CODE 77)
 endfunction()
 
 function(oriel_test_row)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;TIMEOUT" "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg
+                        "" "PROGRAM;NAME;TIMEOUT" "RANKS;FULL_RANKS;MODES;ENV;HOSTS;ARGS")
   if(NOT arg_PROGRAM OR NOT (arg_RANKS OR arg_FULL_RANKS) OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; not understood: "
-                        "${arg_UNPARSED_ARGUMENTS}")
+    message(FATAL_ERROR "oriel_test_row: PROGRAM and RANKS or FULL_RANKS are needed; unknown "
+                        "arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   foreach(list RANKS FULL_RANKS MODES HOSTS)
     # A quoted "2;4" arrives as one word with the semicolon escaped.

@@ -1,2 +1,30 @@
 # The example programs: plain MPI, independent of Oriel.
 oriel_mpi_program(NAME wordcount SOURCES wordcount.c words.c)
+foreach(name IN LISTS examples)
+  oriel_mpi_program(NAME ${name} SOURCES ${name}.c)
+endforeach()
+foreach(name IN LISTS examples_also_in_other_languages)
+  oriel_mpi_program(NAME ${name}_cxx LANGUAGE CXX SOURCES ${name}.cpp)
+  oriel_mpi_program(NAME ${name}_fortran LANGUAGE Fortran SOURCES ${name}.f90)
+endforeach()
+
+# Installed with their sources, the C programs also prebuilt: `oriel demo` runs one. The build folder
+# has the same layout.
+file(GLOB files CONFIGURE_DEPENDS *.c *.h *.cpp *.f90 *.py *.md)
+install(FILES ${files} CMakeLists.txt DESTINATION share/oriel/examples)
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/share/oriel")
+file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/share/oriel/examples" SYMBOLIC)
+get_property(programs DIRECTORY PROPERTY ORIEL_PROGRAMS)
+foreach(host IN LISTS ORIEL_HOSTS)
+  foreach(program IN LISTS programs)
+    oriel_program_target(${program} ${host} target)
+    if(NOT TARGET ${target})
+      continue()
+    endif()
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/oriel/${host}/examples")
+    if(NOT program MATCHES "_(cxx|fortran)$")
+      install(TARGETS ${target} RUNTIME DESTINATION lib/oriel/${host}/examples COMPONENT ${host})
+    endif()
+  endforeach()
+endforeach()

@@ -20,6 +20,7 @@ while(NOT above MATCHES "^/?$")
   string(REGEX REPLACE "/[^/]*$" "" above "${above}")
 endwhile()
 foreach(folder bin include lib lib/cmake lib/pkgconfig share share/doc share/man share/modulefiles
-        share/man/man1 share/man/man3 share/man/man5 share/man/man7)
+        share/man/man1 share/man/man3 share/man/man5 share/man/man7 share/bash-completion share/bash-completion/completions
+        share/zsh share/zsh/site-functions share/fish share/fish/vendor_completions.d)
   oriel_note("${oriel_place}/${folder}")
 endforeach()

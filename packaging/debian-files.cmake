@@ -21,6 +21,9 @@ foreach(component IN LISTS components)
     string(REPLACE "](LICENSE)" "](copyright)" readme "${readme}")
     file(WRITE "${folder}/README.md" "${readme}")
   endif()
+  if(EXISTS "${component}/usr/share/zsh/site-functions") # Debian's zsh searches another folder
+    file(RENAME "${component}/usr/share/zsh/site-functions" "${component}/usr/share/zsh/vendor-completions")
+  endif()
   file(CHMOD "${folder}/copyright" "${folder}/changelog.gz" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   file(CHMOD_RECURSE "${component}" DIRECTORY_PERMISSIONS
        OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

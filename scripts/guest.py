@@ -1,7 +1,9 @@
-"""A QEMU guest that runs one command on this machine's files, with an RDMA device that its kernel emulates.
+"""A QEMU guest that runs one command on this machine's files, with an RDMA device that its kernel
+emulates.
 
-QEMU ends with the process that started it, on any signal, and writes nothing to the disk: the guest's initial file system and
-all its changes are in memory. Standard library only; works for any user."""
+QEMU ends with the process that started it, on any signal, and writes nothing to the disk: the
+guest's initial file system and all its changes are in memory. Standard library only; works for any
+user."""
 
 import ctypes
 import os
@@ -14,8 +16,8 @@ import subprocess
 import sys
 import time
 
-import kernels
-from kernels import Refused
+import guest_kernel
+from guest_kernel import Refused
 
 INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest-init")
 PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "ip": "iproute2", "rdma": "iproute2",
@@ -48,7 +50,7 @@ def check():
         _which(tool)
     if not os.path.exists(PROVIDERS):
         raise Refused(f"no {PROVIDERS} (package ibverbs-providers)")
-    return kernels.find()
+    return guest_kernel.find()
 
 
 # The initial file system, an archive in cpio's format "newc".
@@ -101,7 +103,7 @@ def _initial(kernel, command):
     order = []
     for path in kernel.modules():
         order.append(os.path.basename(path).partition(".")[0] + ".ko")
-        archive.file("modules/" + order[-1], kernels.module_bytes(os.path.join(kernel.folder, path)))
+        archive.file("modules/" + order[-1], guest_kernel.module_bytes(os.path.join(kernel.folder, path)))
     archive.file("modules/order", "".join(f"{name}\n" for name in order).encode())
     archive.file("command", command.encode("utf-8", "surrogateescape"))
     return archive.end()
@@ -157,7 +159,8 @@ class Guest:
         self.process.wait()
 
     def serve(self, patience_s):
-        """Forwards output until the command or the guest ends, or time is over. Returns the status, or None and the reason."""
+        """Forwards output until the command or the guest ends, or time is over. Returns the status,
+        or None and the reason."""
         files = {end.fileno(): name for name, end in self.ends.items()}
         files[self.process.stdout.fileno()] = "emulator"
         kept = {"console": b"", "emulator": b"", "status": b""}

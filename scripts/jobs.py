@@ -39,7 +39,8 @@ def cores():
 
 
 def launcher(host):
-    """The host's mpiexec, or None. Debian's have a suffix; elsewhere the version text of the only one identifies it."""
+    """The host's mpiexec, or None. Debian's have a suffix; elsewhere the version text of the only
+    one identifies it."""
     found = shutil.which("mpiexec." + host)
     if found:
         return found
@@ -60,7 +61,8 @@ def hosts_found(build):
 
 
 class Result:
-    """How a job ended: its exit status, or None after its time was over; its output; its last errors."""
+    """How a job ended: its exit status, or None after its time was over; its output; its last
+    errors."""
 
     def __init__(self, status, lines, errors, elapsed_s):
         self.status = status
@@ -106,7 +108,8 @@ def _uninterrupted():
 
 
 def _end(process, mark):
-    """Ends mpiexec first, so that it can end its ranks, then the rest of the job. Signals are blocked meanwhile."""
+    """Ends mpiexec first, so that it can end its ranks, then the rest of the job. Signals are
+    blocked meanwhile."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -210,10 +213,11 @@ def command(host, ranks, program, oriel=None, net=None, mark=""):
 
 def launch(host, ranks, program, oriel=None, limit_s=60, quiet_s=1e9, on_line=None, environment=None, start_s=None,
            net=None):
-    """Runs a job to its end, to the limit limit_s, or until it makes no progress for quiet_s (start_s at its start).
-    Progress is a line for which on_line returns true; without on_line, any output. Without a host the program runs without a
-    launcher; with net, a command prefix of scripts/testnet, it runs over those nodes. Termination signals are blocked while the
-    job is started or ended."""
+    """Runs a job to its end, to the limit limit_s, or until it makes no progress for quiet_s
+    (start_s at its start). Progress is a line for which on_line returns true; without on_line, any
+    output. Without a host the program runs without a launcher; with net, a command prefix of
+    scripts/testnet, it runs over those nodes. Termination signals are blocked while the job is
+    started or ended."""
     mark = "JOB_MARK=%d.%d" % (os.getpid(), time.monotonic_ns())
     env = dict(os.environ, **SETTINGS.get(host, {}), **(environment or {}))
     env["JOB_MARK"] = mark.partition("=")[2]

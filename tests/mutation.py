@@ -1,7 +1,8 @@
 """Finds a piece of C in a source and replaces it.
 
-White space and comments do not count, so a row of mutants still fits when the code is wrapped or commented anew.  One thing in
-comments counts: a step's label, such as P1.  Where the piece has a comment with labels, the code must have them there too."""
+White space and comments do not count, so a row of mutants still fits when the code is wrapped or
+commented anew.  One thing in comments counts: a step's label, such as P1.  Where the piece has a
+comment with labels, the code must have them there too."""
 
 import re
 
@@ -28,7 +29,8 @@ def pattern_of(piece):
 
 
 def replace(text, piece, instead):
-    """The text with the piece, which must be there once, replaced; white space around the piece stays."""
+    """The text with the piece, which must be there once, replaced; white space around the piece
+    stays."""
     found = [match.span() for match in pattern_of(piece).finditer(text)]
     if len(found) != 1:
         raise Stale(f"found {len(found)} times, not once:\n{piece}")

@@ -31,7 +31,7 @@ class Figure:
         self.ns = best if status == "ok" else None
         self.failed = None if self.ns is not None else status if status in FAILURES else "no figure"
         self.reason = str(result.get("reason") or "")
-        self.way = ", ".join(str(result[key]) for key in ("way", "way_reason") if result.get(key))
+        self.path = ", ".join(str(result[key]) for key in ("path", "path_reason") if result.get(key))
         samples = result.get("samples")
         self.samples = [sample for sample in map(units.number, samples if isinstance(samples, list) else []) if sample]
 

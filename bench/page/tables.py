@@ -44,7 +44,7 @@ def figure_cell(figure, samples=False):
     spread = None
     if samples and len(figure.samples) > 1:
         spread = element("small", f"{units.duration(min(figure.samples))} to {units.duration(max(figure.samples))}")
-    return element("td", units.duration(figure.ns), spread, title=f"way: {figure.way}" if figure.way else None)
+    return element("td", units.duration(figure.ns), spread, title=f"path: {figure.path}" if figure.path else None)
 
 
 def limit_cell(cell):

@@ -1,7 +1,6 @@
 /* `oriel check`: executes the program with the checker preloaded before Oriel, or explains rules.
  * Options reach the checker as ORIEL_CHECK_* environment variables; options about rules are
- * answered here. main calls this once per rank. The checker also starts it as its helper process
- * (helper.c). */
+ * answered here. `oriel check --helper` is the helper process (helper.c). */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -16,6 +15,7 @@
 #include "base/helper_process.h"
 #include "cli/check/explain.h"
 #include "cli/helper.h"
+#include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
 
 struct request {
@@ -53,7 +53,7 @@ static error_t check_option_parse(int key, char *argument, struct argp_state *st
         return 0;
     case ARGP_KEY_NO_ARGS:
         if (request->explain == NULL && !request->rules && !request->page)
-            argp_usage(state);
+            oriel_program_missing(state);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -69,7 +69,7 @@ static void check_request_parse(int argc, char **argv, struct request *out)
         {"stacks", OPTION_STACKS, NULL, 0, "Show the call stack of each finding", 0},
         {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain a rule, for example C1", 0},
         {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
-        {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/rules.md", 0},
+        {"rules-page", OPTION_PAGE, NULL, OPTION_HIDDEN, "Print docs/reference/findings.md", 0},
         {0},
     };
     static const struct argp argp = {
@@ -82,10 +82,11 @@ static void check_request_parse(int argc, char **argv, struct request *out)
                "mpiexec -n 4 oriel check ./app. The program continues after a finding. A summary "
                "follows at its end; the exit status is 86 if there are findings and the program's "
                "own status is 0. Compile with -g to see source lines, and with -fsanitize=thread "
-               "to check the program's own loads and stores. docs/checker.md describes the checks.",
+               "to check the program's own loads and stores. docs/guides/checking.md describes the "
+               "checks.",
     };
     memset(out, 0, sizeof *out);
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
+    oriel_command_line_parse(&argp, argc, argv, out);
 }
 
 /* Options that ask about rules exclude those that run a program. */
@@ -162,7 +163,7 @@ int oriel_command_check(int argc, char **argv)
         json_file_set(request.json);
     /* A lock call then returns only when the lock is acquired. So the checker can order it after
      * the previous holder's release. */
-    oriel_env_set("ORIEL_LOCK", "awaited");
+    oriel_env_set("ORIEL_LOCK", "eager");
     if (request.no_fail)
         oriel_env_set("ORIEL_CHECK_FAIL", "0");
     if (request.stacks)

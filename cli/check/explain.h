@@ -1,5 +1,5 @@
-/* The checker's rules as text: one explained, all listed, and docs/rules.md. The texts come from
- * src/check/report/rules.def. */
+/* The checker's rules as text: one explained, all listed, and docs/reference/findings.md. The
+ * texts come from src/check/report/rules.def. */
 #ifndef ORIEL_CLI_CHECK_EXPLAIN_H
 #define ORIEL_CLI_CHECK_EXPLAIN_H
 

@@ -1,5 +1,5 @@
-/* Writes the findings of a job as one JSON object; docs/checker.md describes it. In strings that
- * are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
+/* Writes the findings of a job as one JSON object; docs/reference/file-formats.md describes it. In
+ * strings that are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
 #include "cli/helper.h"
 
 #include <errno.h>
@@ -105,10 +105,10 @@ static json_t *job_json(const struct oriel_helper_json *head)
                                                  "count", (json_int_t)counts[i].count)));
     return oriel_json_checked(json_pack(
         "{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check",
-        "version", 1, "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks,
+        "version", 2, "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks,
         "program", TEXT(head->program), "complete", (int)head->complete, "local_accesses_watched",
         (int)head->local_watched, "findings", findings, "findings_lost", (json_int_t)head->lost,
-        "not_looked_at", unseen));
+        "not_checked", unseen));
 }
 
 char *oriel_findings_write(const void *request, size_t len_bytes)

@@ -16,6 +16,7 @@
 
 #include "cli/demo/timed_job.h"
 #include "cli/hosts.h"
+#include "cli/option_parser.h"
 
 #define PASSES "500" /* over the text: MPICH alone needs 2 to 3 s with 2 ranks on idle cores */
 
@@ -81,7 +82,7 @@ static void demo_request_parse(int argc, char **argv, struct request *out)
                "PREFIX/share/oriel/examples/wordcount.c.",
     };
     *out = (struct request){.host = NULL};
-    argp_parse(&argp, argc, argv, 0, NULL, out);
+    oriel_arguments_parse(&argp, argc, argv, false, out);
 }
 
 /* --- what a job needs --- */

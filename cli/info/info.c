@@ -3,7 +3,6 @@
  * needs no launcher and no privileges. */
 #include "cli/cli.h"
 
-#include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "cli/option_parser.h"
 #include "cli/info/installed.h"
 #include "cli/json.h"
 #include "cli/trace_text.h"
@@ -74,16 +74,43 @@ static json_t *mechanisms_gather(void)
     return list;
 }
 
+static json_t *settings_gather(void)
+{
+    static const char *const kinds[ORIEL_SETTINGS_KINDS] = {
+        [ORIEL_SETTINGS_NAMED] = "ORIEL_CONFIG",
+        [ORIEL_SETTINGS_FOLDER] = "folder",
+        [ORIEL_SETTINGS_USER] = "user",
+        [ORIEL_SETTINGS_SYSTEM] = "system",
+    };
+    json_t *list = oriel_json_checked(json_array());
+    for (int kind = 0; kind < ORIEL_SETTINGS_KINDS; kind++) {
+        const struct oriel_settings_file *file = &oriel_options_settings()->files[kind];
+        if (file->path != NULL)
+            oriel_json_append(list,
+                              json_pack("{s:s, s:o, s:b, s:o}", "name", kinds[kind], "path",
+                                        json_clean_text(file->path), "read", file->text != NULL,
+                                        "detail", json_clean_text(file->state)));
+    }
+    return list;
+}
+
 static json_t *options_gather(void)
 {
     json_t *list = oriel_json_checked(json_array());
     struct oriel_option_description option;
-    for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
+    for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++) {
+        const struct oriel_option_origin *origin = &option.origin;
+        bool is_in_file = origin->is_set && origin->file != NULL;
+        const char *source = is_in_file ? "file" : origin->is_set ? "environment" : "default";
         oriel_json_append(
-            list, json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:s}", "name", option.name, "kind",
-                            option.kind, "value", json_clean_text(oriel_option_value(&option)),
-                            "default", option.initial, "set", option.is_set, "words",
-                            json_clean_text_or_null(option.words), "meaning", option.meaning));
+            list,
+            json_pack("{s:s, s:s, s:o, s:s, s:b, s:s, s:o, s:o, s:o, s:s}", "name", option.name,
+                      "kind", option.kind, "value", json_clean_text(oriel_option_value(&option)),
+                      "default", option.initial, "set", origin->is_set, "source", source, "file",
+                      is_in_file ? json_clean_text(origin->file) : json_null(), "line",
+                      is_in_file ? json_integer(origin->line) : json_null(), "words",
+                      json_clean_text_or_null(option.words), "meaning", option.meaning));
+    }
     return list;
 }
 
@@ -130,6 +157,29 @@ static void mechanisms_print(const json_t *mechanisms)
     }
 }
 
+static void settings_print(const json_t *settings)
+{
+    size_t i;
+    const json_t *file;
+    printf("\nSettings files\n");
+    json_array_foreach(settings, i, file)
+    {
+        printf("  %-12s %s: %s\n", member_text(file, "name"), member_text(file, "path"),
+               member_text(file, "detail"));
+    }
+}
+
+/* Prints the source of a value that is no default. */
+static void source_print(const json_t *option)
+{
+    const char *source = member_text(option, "source");
+    if (strcmp(source, "file") == 0)
+        printf("from %s:%d; ", member_text(option, "file"),
+               (int)json_integer_value(json_object_get(option, "line")));
+    else if (strcmp(source, "environment") == 0)
+        printf("from the environment; ");
+}
+
 static void options_print(const json_t *options)
 {
     size_t i;
@@ -137,8 +187,9 @@ static void options_print(const json_t *options)
     printf("\nOptions\n");
     json_array_foreach(options, i, option)
     {
-        printf("  %s=%s  (default %s%s%s)\n", member_text(option, "name"),
-               member_text(option, "value"), member_text(option, "default"),
+        printf("  %s=%s  (", member_text(option, "name"), member_text(option, "value"));
+        source_print(option);
+        printf("default %s%s%s)\n", member_text(option, "default"),
                member_text(option, "words")[0] == '\0' ? "" : "; one of ",
                member_text(option, "words"));
         printf("      %s\n", member_text(option, "meaning"));
@@ -172,11 +223,12 @@ int oriel_command_info(int argc, char **argv)
                "all options.",
     };
     bool as_json = false;
-    argp_parse(&argp, argc, argv, 0, NULL, &as_json);
+    oriel_arguments_parse(&argp, argc, argv, false, &as_json);
 
-    json_t *info = oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o}", "version", ORIEL_VERSION,
-                                                "hosts", hosts_gather(), "mechanisms",
-                                                mechanisms_gather(), "options", options_gather()));
+    json_t *info =
+        oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts",
+                                     hosts_gather(), "mechanisms", mechanisms_gather(), "settings",
+                                     settings_gather(), "options", options_gather()));
     if (as_json) {
         json_dumpf(info, stdout, JSON_INDENT(2));
         printf("\n");
@@ -184,6 +236,7 @@ int oriel_command_info(int argc, char **argv)
         printf("Oriel %s\n", ORIEL_VERSION);
         hosts_print(json_object_get(info, "hosts"));
         mechanisms_print(json_object_get(info, "mechanisms"));
+        settings_print(json_object_get(info, "settings"));
         options_print(json_object_get(info, "options"));
     }
     json_decref(info);

@@ -1,6 +1,7 @@
 /* Reads the output of `oriel check --json` and prints it with the checker's own wording
- * (src/check/report/report_text.c). A missing key, or one with another type than docs/checker.md
- * describes, is omitted. Only a file that does not come from the checker is refused. */
+ * (src/check/report/report_text.c). A missing key, or one with another type than
+ * docs/reference/file-formats.md describes, is omitted. Only a file that does not come from the
+ * checker is refused. */
 #include "cli/report/findings_reader.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ static const char *format_error(const json_t *job)
     const char *format = member_text(job, "format");
     if (format == NULL || strcmp(format, "oriel-check") != 0)
         return "not a findings file of oriel check";
-    if (!member_number(job, "version", &version) || version != 1)
+    if (!member_number(job, "version", &version) || version != 2)
         return "findings of another version of oriel check";
     if (!json_is_array(json_object_get(job, "findings")))
         return "it has no list of findings";
@@ -77,9 +78,9 @@ bool oriel_findings_file_open(const char *path, FILE *complaints, struct oriel_f
             fprintf(complaints, "oriel: %s\n", error.text); /* the message names the file */
         return false;
     }
-    const char *trouble = format_error(out->job);
-    if (trouble != NULL) {
-        fprintf(complaints, "oriel: %s: %s\n", path, trouble);
+    const char *problem = format_error(out->job);
+    if (problem != NULL) {
+        fprintf(complaints, "oriel: %s: %s\n", path, problem);
         oriel_findings_file_close(out);
         return false;
     }
@@ -198,12 +199,12 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
               "-fsanitize=thread).\n",
               out);
     if (member_number(found->job, "findings_lost", &lost) && lost > 0)
-        fprintf(out, "\n%" PRId64 " more findings than there was room for.\n", lost);
-    json_array_foreach(json_object_get(found->job, "not_looked_at"), i, unseen)
+        fprintf(out, "\nThere was no room for %" PRId64 " more findings.\n", lost);
+    json_array_foreach(json_object_get(found->job, "not_checked"), i, unseen)
     {
         int64_t count;
         if (member_text(unseen, "what") != NULL && member_number(unseen, "count", &count))
-            fprintf(out, "%sNot looked at: %s (%" PRId64 ")\n", i == 0 ? "\n" : "",
+            fprintf(out, "%sNot checked: %s (%" PRId64 ")\n", i == 0 ? "\n" : "",
                     member_text(unseen, "what"), count);
     }
 }

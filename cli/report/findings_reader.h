@@ -1,5 +1,5 @@
-/* Reads the output of `oriel check --json FILE` (docs/checker.md) for `oriel report`, as text and
- * for the HTML page. */
+/* Reads the output of `oriel check --json FILE` (docs/reference/file-formats.md) for
+ * `oriel report`, as text and for the HTML page. */
 #ifndef ORIEL_CLI_REPORT_FINDINGS_READER_H
 #define ORIEL_CLI_REPORT_FINDINGS_READER_H
 
@@ -9,7 +9,7 @@
 
 struct oriel_findings_file {
     /* The complete object. Every finding has a rule and a title; any other key may be missing or
-     * have another type than docs/checker.md describes. */
+     * have another type than docs/reference/file-formats.md describes. */
     json_t *job;
 };
 

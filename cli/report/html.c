@@ -192,7 +192,7 @@ static char *template_read(FILE *complaints)
     if (file == NULL) {
         fprintf(complaints,
                 "oriel: this build has no HTML pages: %s: %s; in Oriel's sources, run "
-                "scripts/install-deps pages and build again\n",
+                "scripts/install-deps pages and build again [O28]\n",
                 path, strerror(errno));
     } else {
         text = file_read_text(file);

@@ -44,14 +44,14 @@ static size_t nodes_count(const struct oriel_traces *traces)
     return count;
 }
 
-/* A rank with a problem that the reader should know. */
+/* A rank whose data is incomplete. */
 static json_t *problem_rank_json(const struct oriel_traced_rank *rank)
 {
-    const char *trouble = rank->trouble != NULL ? rank->trouble : "";
+    const char *problem = rank->problem != NULL ? rank->problem : "";
     return oriel_json_checked(json_pack("{s:i, s:I, s:I, s:b, s:o}", "rank", (int)rank->world_rank,
                                         "events", (json_int_t)rank->events, "dropped",
                                         (json_int_t)rank->dropped, "ended", (int)rank->ended,
-                                        "trouble", oriel_json_text(trouble, strlen(trouble))));
+                                        "problem", oriel_json_text(problem, strlen(problem))));
 }
 
 static void date_format(uint64_t real_ns, char out[32])
@@ -66,7 +66,7 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
 {
     const struct oriel_traces *traces = run->traces;
     const struct oriel_trace_header *header = &traces->ranks[0].header;
-    uint64_t events = 0, dropped = 0, error_ns = 0, odd = 0;
+    uint64_t events = 0, dropped = 0, error_ns = 0, incomplete = 0;
     json_t *list = oriel_json_checked(json_array());
     char began[32];
     date_format(header->begin_real_ns, began);
@@ -75,7 +75,8 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
         events += rank->events;
         dropped += rank->dropped;
         error_ns = rank->error_ns > error_ns ? rank->error_ns : error_ns;
-        if ((!rank->ended || rank->dropped != 0 || rank->trouble != NULL) && ++odd <= LIST_MAX)
+        if ((!rank->ended || rank->dropped != 0 || rank->problem != NULL) &&
+            ++incomplete <= LIST_MAX)
             oriel_json_append(list, problem_rank_json(rank));
     }
     json_t *out = oriel_json_checked(json_object());
@@ -85,11 +86,11 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
     } numbers[] = {
         {"ranks", run->ranks},
         {"traced", traces->ranks_count},
-        {"machines", nodes_count(traces)},
+        {"nodes", nodes_count(traces)},
         {"windows", traces->windows_count},
         {"events", events},
         {"dropped", dropped},
-        {"odd", odd},
+        {"incomplete", incomplete},
         {"last_ns", (uint64_t)traces->last_ns},
     };
     oriel_json_set(out, "program", TEXT(header->program));
@@ -101,7 +102,7 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
     /* null: the clocks of some ranks were not compared */
     oriel_json_set(out, "clock_error_ns",
                    error_ns == UINT64_MAX ? json_null() : json_integer((json_int_t)error_ns));
-    oriel_json_set(out, "odd_ranks", list);
+    oriel_json_set(out, "incomplete_ranks", list);
     return out;
 }
 

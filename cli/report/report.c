@@ -3,11 +3,11 @@
  * error, and the readable parts are shown. */
 #include "cli/report/report.h"
 
-#include <argp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/report/findings_reader.h"
 #include "cli/report/html.h"
@@ -86,10 +86,11 @@ static void report_request_parse(int argc, char **argv, struct request *out)
             "FINDINGS, or both.\vWithout options it prints a summary. For each window: the "
             "operations, their paths, the time in each call and how much of it was waiting, which "
             "ranks waited for which, and the busiest pairs of ranks. Traces of a running or killed "
-            "program are read up to the last complete block. docs/traces.md has the details.",
+            "program are read up to the last complete block. docs/guides/profiling.md has the "
+            "details.",
     };
     memset(out, 0, sizeof *out);
-    argp_parse(&argp, argc, argv, 0, NULL, out);
+    oriel_arguments_parse(&argp, argc, argv, false, out);
 }
 
 /* Refuses to overwrite an input. */

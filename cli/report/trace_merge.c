@@ -45,13 +45,13 @@ static void file_free(struct file *file)
     free(file->path);
 }
 
-static bool source_open(const char *path, struct oriel_trace_source *out, const char **trouble)
+static bool source_open(const char *path, struct oriel_trace_source *out, const char **problem)
 {
     struct stat info;
     int seen = oriel_checked_path_open(AT_FDCWD, path, &info);
     out->fd = seen < 0 ? -1 : oriel_checked_reopen(seen, O_RDONLY | O_NONBLOCK);
     if (out->fd < 0)
-        *trouble = errno == 0 ? "is not a regular file" : strerror(errno);
+        *problem = errno == 0 ? "is not a regular file" : strerror(errno);
     return out->fd >= 0;
 }
 
@@ -68,16 +68,16 @@ static void trace_file_read(struct run *run, char *path, int32_t named_rank, FIL
 {
     struct oriel_trace_source source;
     struct file file = {.path = path, .named_rank = named_rank};
-    const char *trouble = NULL;
-    if (!source_open(path, &source, &trouble)) {
-        fprintf(complaints, "oriel: %s: %s\n", path, trouble);
+    const char *problem = NULL;
+    if (!source_open(path, &source, &problem)) {
+        fprintf(complaints, "oriel: %s: %s\n", path, problem);
         free(path);
         return;
     }
     bool readable = oriel_trace_parse(&source, &file.parsed);
     close(source.fd);
-    if (file.parsed.trouble[0] != '\0')
-        fprintf(complaints, "oriel: %s %s\n", path, file.parsed.trouble);
+    if (file.parsed.problem[0] != '\0')
+        fprintf(complaints, "oriel: %s %s\n", path, file.parsed.problem);
     if (readable && file.parsed.header.world_rank != named_rank) {
         fprintf(complaints, "oriel: %s is rank %d's according to its header, and is ignored\n",
                 path, (int)file.parsed.header.world_rank);
@@ -247,8 +247,8 @@ static void ranks_fill(struct run *run)
                                            .events = parsed->events,
                                            .dropped = parsed->dropped,
                                            .error_ns = UINT64_MAX,
-                                           .trouble =
-                                               parsed->trouble[0] != '\0' ? parsed->trouble : NULL};
+                                           .problem =
+                                               parsed->problem[0] != '\0' ? parsed->problem : NULL};
         if (file->alignment->is_known)
             rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->last_ns);
         if (parsed->events == 0)
@@ -395,9 +395,9 @@ void oriel_traces_each(const struct oriel_traces *traces,
         struct visiting visiting = {
             .run = run, .file = &run->files[i], .visit = visit, .context = context};
         struct oriel_trace_source source;
-        const char *trouble;
+        const char *problem;
         visiting.event.rank = (uint32_t)i;
-        if (!source_open(run->files[i].path, &source, &trouble))
+        if (!source_open(run->files[i].path, &source, &problem))
             continue; /* removed since the first pass */
         is_running =
             oriel_trace_events_visit(&source, &run->files[i].parsed, event_visit, &visiting);

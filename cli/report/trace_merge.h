@@ -22,7 +22,7 @@ struct oriel_traced_rank {
     /* Maximum error of its times. UINT64_MAX: the clock was not compared, and times are based
      * on the system dates. */
     uint64_t error_ns;
-    const char *trouble; /* NULL, or the problem with the file */
+    const char *problem; /* NULL, or the problem with the file */
 };
 
 struct oriel_traced_window {

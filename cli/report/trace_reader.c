@@ -68,9 +68,9 @@ static const char *next_block(struct walk *walk)
     return NULL;
 }
 
-static bool parse_fail(struct oriel_trace_parsed *parsed, const char *trouble)
+static bool parse_fail(struct oriel_trace_parsed *parsed, const char *problem)
 {
-    snprintf(parsed->trouble, sizeof parsed->trouble, "%s", trouble);
+    snprintf(parsed->problem, sizeof parsed->problem, "%s", problem);
     return false;
 }
 
@@ -82,7 +82,7 @@ static bool parse_header(const struct oriel_trace_source *source, struct oriel_t
         return parse_fail(out, got == 0 ? "is empty" : "is not an Oriel trace");
     if (got >= offsetof(struct oriel_trace_header, header_bytes) &&
         header->version != ORIEL_TRACE_VERSION) {
-        snprintf(out->trouble, sizeof out->trouble,
+        snprintf(out->problem, sizeof out->problem,
                  "has version %" PRIu32 " of the format; this command reads version %d",
                  header->version, ORIEL_TRACE_VERSION);
         return false;
@@ -263,14 +263,14 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
     }
 }
 
-static void trouble_record(struct oriel_trace_parsed *out, const char *stop, unsigned bad_blocks)
+static void problem_record(struct oriel_trace_parsed *out, const char *stop, unsigned bad_blocks)
 {
     if (stop[0] != '\0')
-        snprintf(out->trouble, sizeof out->trouble,
+        snprintf(out->problem, sizeof out->problem,
                  "%s at byte %" PRIu64 "; the %" PRIu64 " events before that are read", stop,
                  out->end_bytes, out->events);
     else if (bad_blocks > 0 || out->invalid > 0)
-        snprintf(out->trouble, sizeof out->trouble,
+        snprintf(out->problem, sizeof out->problem,
                  "has %u blocks and %" PRIu64 " events that are invalid and ignored", bad_blocks,
                  out->invalid);
 }
@@ -287,7 +287,7 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
     while ((stop = next_block(&walk)) == NULL)
         bad_blocks += !parse_block(&walk, out);
     out->end_bytes = walk.position;
-    trouble_record(out, stop, bad_blocks);
+    problem_record(out, stop, bad_blocks);
     free(walk.payload);
     return true;
 }

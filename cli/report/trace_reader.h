@@ -39,10 +39,10 @@ struct oriel_trace_parsed {
     uint64_t dropped;
     uint64_t first_ns, last_ns; /* on the process's clock, from events; 0 without events */
     uint64_t end_bytes;         /* the file is not read beyond this position */
-    char trouble[200];          /* "" or the problem with the file */
+    char problem[200];          /* "" or the problem with the file */
 };
 
-/* Returns false when nothing can be read, with the reason in trouble. The result must be freed in
+/* Returns false when nothing can be read, with the reason in problem. The result must be freed in
  * both cases. */
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out);
 void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed);

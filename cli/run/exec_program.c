@@ -29,7 +29,7 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
 
     const struct oriel_host *linked = oriel_host_of_program(program);
     if (chosen != NULL && linked != NULL && chosen != linked)
-        oriel_die("--host %s contradicts %s, which uses %s", chosen->name, program->path,
+        oriel_die("--host %s contradicts %s, which uses %s [O7]", chosen->name, program->path,
                   linked->title);
     if (chosen == NULL)
         chosen = linked;
@@ -38,12 +38,12 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     if (chosen == NULL)
         chosen = oriel_host_only_built();
     if (chosen == NULL)
-        oriel_die(
-            "cannot determine which MPI %s uses: %s; choose with --host mpich or --host openmpi",
-            program->path,
-            access(program->path, R_OK) == 0
-                ? "neither its libraries nor a launcher's variables identify it"
-                : "the file cannot be read, and no launcher's variables identify it");
+        oriel_die("cannot determine which MPI %s uses: %s; choose with --host mpich or --host "
+                  "openmpi [O3]",
+                  program->path,
+                  access(program->path, R_OK) == 0
+                      ? "neither its libraries nor a launcher's variables identify it"
+                      : "the file cannot be read, and no launcher's variables identify it");
     return chosen;
 }
 
@@ -56,7 +56,7 @@ static void launcher_check(const struct oriel_exec_plan *plan, const struct orie
     if (!oriel_launcher_is_foreign(host, program, &launcher))
         return;
     static const char line[] = "%s uses %s, but %s's launcher started it: each process %s a "
-                               "separate job; use %s's mpiexec (on Debian mpiexec.%s)";
+                               "separate job; use %s's mpiexec (on Debian mpiexec.%s) [O5]";
     if (plan->checked)
         oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title,
                   host->name);
@@ -88,7 +88,8 @@ static void host_library_require(const struct oriel_host *host, const char *name
                                  char out[PATH_MAX])
 {
     if (!oriel_host_library(host, name, out))
-        oriel_die("Oriel is not built for %s: %s is missing or not readable", host->title, out);
+        oriel_die("Oriel is not built for %s: %s is missing or not readable [O4]", host->title,
+                  out);
 }
 
 /* The first of the program's libraries whose name begins with one of the prefixes, or NULL. */
@@ -144,15 +145,25 @@ static const char *bypass_advice(const struct oriel_exec_plan *plan)
                          : "ORIEL_BYPASS=1 runs the program without Oriel";
 }
 
+static _Noreturn void bypass_refuse(const struct oriel_option_origin *origin)
+{
+    if (origin->file == NULL)
+        oriel_die("ORIEL_BYPASS=1 disables the checker; unset it to use oriel check");
+    oriel_die("ORIEL_BYPASS=1 (%s:%u) disables the checker; set ORIEL_BYPASS=0 to use oriel check",
+              origin->file, origin->line);
+}
+
 _Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **command)
 {
+    struct oriel_settings settings;
     struct oriel_options options;
+    oriel_settings_open(&settings);
     /* quiet: the library reports errors in the program itself */
-    oriel_options_read(NULL, &options);
+    oriel_options_read(NULL, &settings, &options);
     struct oriel_program program;
     oriel_program_find(command[0], bypass_advice(plan), &program);
     if (options.bypass && plan->checked)
-        oriel_die("ORIEL_BYPASS=1 disables the checker; unset it to use oriel check");
+        bypass_refuse(&options.origins[ORIEL_OPTION_bypass]);
     if (is_oriel(&program)) {
         inner_command_check(plan, command);
         program_exec(&program, command);

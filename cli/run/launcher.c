@@ -1,7 +1,7 @@
-/* Determines which launcher started this process. Variables alone are not enough: jobs start
- * scripts, scripts start jobs and single programs, and variables pass through all of them. The
- * launcher must therefore be the parent process according to the kernel. Without that evidence no
- * launcher is foreign. */
+/* Knows launchers by name, and determines which one started this process. Variables alone are not
+ * enough: jobs start scripts, scripts start jobs and single programs, and variables pass through
+ * all of them. The launcher must therefore be the parent process according to the kernel. Without
+ * that evidence no launcher is foreign. */
 #include "cli/run/launcher.h"
 
 #include <ctype.h>
@@ -11,6 +11,18 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+bool oriel_launcher_is_named(const char *path)
+{
+    static const char *const names[] = {"mpiexec", "mpirun",  "mpirun_rsh",
+                                        "orterun", "prterun", "srun"};
+    const char *base = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == strcspn(base, ".") &&
+            strncmp(base, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
 
 static bool variable_read_number(const char *variable, long *out)
 {

@@ -14,6 +14,9 @@ struct oriel_launcher {
     long rank, size;               /* from the launcher's variables; size is more than 1 */
 };
 
+/* True for the path or name of a launcher's command, such as mpiexec.mpich or srun. */
+bool oriel_launcher_is_named(const char *path);
+
 /* Returns true when this process is a child of another host's launcher that started several
  * processes, and the environment has nothing that lets this host's programs connect. */
 bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program,

@@ -119,7 +119,7 @@ static void mpi_names_read(const char *liboriel, struct names *out)
 static void preload_entry_add(const char *path, char **preload, char **added)
 {
     if (strpbrk(path, separators) != NULL)
-        oriel_die("%s cannot be preloaded: its path contains a space or a colon", path);
+        oriel_die("%s cannot be preloaded: its path contains a space or a colon [O11]", path);
     if (list_has(*preload, path, strlen(path)))
         return;
     list_append(preload, path, strlen(path));

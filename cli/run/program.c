@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +25,9 @@ static int executable_check(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-void oriel_program_find(const char *name, const char *advice, struct oriel_program *out)
+/* Returns 0 and the path, or the errno. */
+static int program_search(const char *name, char out[PATH_MAX])
 {
-    memset(out, 0, sizeof *out);
-    out->advice = advice;
-    if (name[0] == '\0')
-        oriel_die("the program's name is empty");
     const char *search = strchr(name, '/') != NULL ? "" : getenv("PATH");
     if (search == NULL)
         search = "/bin:/usr/bin";
@@ -39,29 +35,89 @@ void oriel_program_find(const char *name, const char *advice, struct oriel_progr
     for (const char *folder = search;; folder++) {
         size_t len = strcspn(folder, ":");
         const char *slash = len == 0 ? "" : "/"; /* an empty entry means the current folder */
-        int used = snprintf(out->path, sizeof out->path, "%.*s%s%s", (int)len, folder, slash, name);
-        int refusal = used < (int)sizeof out->path ? executable_check(out->path) : ENAMETOOLONG;
+        int used = snprintf(out, PATH_MAX, "%.*s%s%s", (int)len, folder, slash, name);
+        int refusal = used < PATH_MAX ? executable_check(out) : ENAMETOOLONG;
         if (refusal == 0)
-            return;
+            return 0;
         bool is_passed_over =
             refusal == ENOENT || refusal == ENOTDIR || (refusal == EISDIR && search[0] != '\0');
         if (!is_passed_over)
             reason = refusal;
         folder += len;
         if (*folder == '\0')
-            break;
+            return reason;
     }
-    oriel_die("%s: %s", name, reason == ENOENT ? "program not found" : strerror(reason));
+}
+
+bool oriel_program_exists(const char *name)
+{
+    char path[PATH_MAX];
+    return name[0] != '\0' && program_search(name, path) == 0;
+}
+
+bool oriel_file_is_program(const char *path)
+{
+    return executable_check(path) == 0;
+}
+
+enum { SCRIPTS_MAX = 4 }; /* the kernel's limit */
+
+/* The interpreter in the first line of a script, as the kernel reads it; false for a file that is
+ * not a script. */
+static bool script_interpreter(const char *path, char out[PATH_MAX])
+{
+    char line[PATH_MAX] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t len = read(fd, line, sizeof line - 1);
+    close(fd);
+    if (len < 2 || line[0] != '#' || line[1] != '!')
+        return false;
+    const char *start = line + 2 + strspn(line + 2, " \t");
+    snprintf(out, PATH_MAX, "%.*s", (int)strcspn(start, " \t\n"), start);
+    return out[0] != '\0';
+}
+
+/* The kernel's error for a missing interpreter would name the script. */
+static void interpreters_check(const char *path)
+{
+    char script[PATH_MAX];
+    char next[PATH_MAX];
+    snprintf(script, sizeof script, "%s", path);
+    for (int i = 0; i < SCRIPTS_MAX && script_interpreter(script, next); i++) {
+        int refusal = executable_check(next);
+        if (refusal != 0 && strchr(next, '\r') != NULL)
+            oriel_die("%s: the first line ends in a carriage return, which becomes part of the "
+                      "interpreter's name; remove it: sed -i 's/\\r$//' %s",
+                      script, script);
+        if (refusal != 0)
+            oriel_die("%s: the interpreter in its first line, %s, %s", script, next,
+                      refusal == ENOENT ? "does not exist" : strerror(refusal));
+        memcpy(script, next, sizeof script);
+    }
+}
+
+void oriel_program_find(const char *name, const char *advice, struct oriel_program *out)
+{
+    memset(out, 0, sizeof *out);
+    out->advice = advice;
+    if (name[0] == '\0')
+        oriel_die("the program's name is empty");
+    int refusal = program_search(name, out->path);
+    if (refusal != 0)
+        oriel_die("%s: %s", name, refusal == ENOENT ? "program not found" : strerror(refusal));
+    interpreters_check(out->path);
 }
 
 static void privileges_check(const char *path, const char *advice)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
-        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s", path,
+        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s [O9]", path,
                   (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s", path,
+        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s [O9]", path,
                   advice);
 }
 
@@ -74,23 +130,7 @@ static void architecture_check(const char *path, const struct oriel_elf_file *fi
     bool same = oriel_elf_same_machine(file, &self);
     oriel_elf_close(&self);
     if (!same)
-        oriel_die("%s is for another architecture than this oriel; %s", path, advice);
-}
-
-/* The interpreter in the first line of a script; false for a file that is not a script. */
-static bool script_interpreter(const char *path, char out[PATH_MAX])
-{
-    char line[PATH_MAX] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t len = read(fd, line, sizeof line - 1);
-    close(fd);
-    if (len < 2 || line[0] != '#' || line[1] != '!')
-        return false;
-    const char *start = line + 2 + strspn(line + 2, " \t");
-    snprintf(out, PATH_MAX, "%.*s", (int)strcspn(start, " \t\r\n"), start);
-    return out[0] != '\0';
+        oriel_die("%s is for another architecture than this oriel; %s [O10]", path, advice);
 }
 
 /* Adds the library of one line of the loader's list, "soname => path (address)" or "path
@@ -131,7 +171,6 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
 
 void oriel_program_inspect(struct oriel_program *program)
 {
-    enum { SCRIPTS_MAX = 4 }; /* the kernel's limit */
     char path[PATH_MAX];
     char next[PATH_MAX];
     snprintf(path, sizeof path, "%s", program->path);
@@ -149,9 +188,12 @@ void oriel_program_inspect(struct oriel_program *program)
     bool has_mpi = oriel_elf_defines(&file, "PMPI_Init");
     oriel_elf_close(&file);
     if (!is_dynamic)
-        oriel_die("%s is a static program and loads no libraries; %s", path, program->advice);
+        oriel_die("%s is a static program and loads no libraries; %s [O8]", path, program->advice);
+    if (access(loader, F_OK) != 0)
+        oriel_die("%s: its loader %s does not exist here: the program is for another C library",
+                  path, loader);
     if (has_mpi)
-        oriel_die("%s has MPI linked into it, where a preload has no effect; %s", path,
+        oriel_die("%s has MPI linked into it, where a preload has no effect; %s [O8]", path,
                   program->advice);
     libraries_list(program, loader, path);
 }

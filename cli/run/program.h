@@ -4,6 +4,7 @@
 #define ORIEL_CLI_RUN_PROGRAM_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct oriel_library {
@@ -19,8 +20,14 @@ struct oriel_program {
 };
 
 /* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message
- * when it is missing or not executable. */
+ * when it is missing or not executable, or a script whose interpreter is. */
 void oriel_program_find(const char *name, const char *advice, struct oriel_program *out);
+
+/* True if the name is found like that. */
+bool oriel_program_exists(const char *name);
+
+/* True for an executable file. */
+bool oriel_file_is_program(const char *path);
 
 /* Exits with a message for a program that a preload does not affect: static, with MPI linked into
  * it, with privileges of its own, or for another architecture. Otherwise lists the libraries it

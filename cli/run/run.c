@@ -1,5 +1,5 @@
 /* `oriel run`: executes the program with liboriel.so preloaded. This file parses the options;
- * exec_program.c does the rest. main calls it once per rank. */
+ * exec_program.c does the rest. */
 #include "cli/cli.h"
 
 #include <argp.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/counters.h"
+#include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
 #include "cli/run/watch.h"
 #include "cli/statistics.h"
@@ -37,7 +38,7 @@ static error_t run_option_parse(int key, char *argument, struct argp_state *stat
         request->program = &state->argv[state->next - 1];
         state->next = state->argc; /* the remaining arguments are the program's */
         return 0;
-    case ARGP_KEY_NO_ARGS: argp_usage(state); return 0;
+    case ARGP_KEY_NO_ARGS: oriel_program_missing(state); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -66,7 +67,7 @@ static void run_request_parse(int argc, char **argv, struct request *out)
                "runs the program without Oriel.",
     };
     memset(out, 0, sizeof *out);
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
+    oriel_command_line_parse(&argp, argc, argv, out);
 }
 
 /* Returns an absolute path: the program may change its folder before MPI_Init reads it. */
@@ -76,6 +77,16 @@ static char *absolute_path(const char *path)
     char *whole = oriel_format("%s%s%s", here == NULL ? "" : here, here == NULL ? "" : "/", path);
     free(here);
     return whole;
+}
+
+/* "--stats out.json ./app": an optional value belongs to the option's own word. */
+static void stats_file_check(const struct request *request)
+{
+    const char *file = request->program[0];
+    const char *end = strrchr(file, '.');
+    if (request->stats != NULL && request->stats[0] == '\0' && end != NULL &&
+        strcmp(end, ".json") == 0)
+        oriel_die("--stats %s: the file's name must follow \"=\": write --stats=%s", file, file);
 }
 
 static void stats_option_set(const char *file)
@@ -104,6 +115,7 @@ int oriel_command_run(int argc, char **argv)
 {
     struct request request;
     run_request_parse(argc, argv, &request);
+    stats_file_check(&request);
     if (request.stats != NULL)
         stats_option_set(request.stats);
     if (request.trace != NULL)

@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/job.h"
 #include "cli/cli.h"
 #include "cli/run/watch_line.h"
 #include "cli/top/top.h"
-#include "observe/state/job.h"
 
 enum { REFRESH_MS = 1000, LINE_INTERVAL_MAX_S = 60, SEARCH_READINGS = 10 };
 

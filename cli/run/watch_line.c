@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/jobs.h"
+#include "cli/run/launcher.h"
 
 static struct {
     int fd;
@@ -24,7 +25,6 @@ static struct {
 
 static bool is_launcher(int32_t pid)
 {
-    static const char *const names[] = {"mpiexec", "mpirun", "orterun", "prterun", "hydra", "srun"};
     char path[64];
     char name[32] = "";
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
@@ -33,10 +33,8 @@ static bool is_launcher(int32_t pid)
         return false;
     bool known = fgets(name, sizeof name, file) != NULL;
     fclose(file);
-    for (size_t i = 0; known && i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    name[strcspn(name, "\n")] = '\0';
+    return known && (oriel_launcher_is_named(name) || strncmp(name, "hydra", 5) == 0);
 }
 
 /* The outermost launcher, which the user started; a launcher may have helpers of its own on each

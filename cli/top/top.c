@@ -2,7 +2,6 @@
  * outside: no job takes part, and the only cost is processor time. */
 #include "cli/top/top.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/option_parser.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/top/screen.h"
@@ -55,10 +55,10 @@ static void top_request_parse(int argc, char **argv, struct request *out)
                "selects a job by its number, or by a process, which may be a rank or the launcher. "
                "On a terminal the display is updated every second until q is pressed; otherwise it "
                "is printed once. Rates require counters: start the job with oriel run --watch or "
-               "--stats. docs/watching.md describes the display.",
+               "--stats. docs/guides/watching.md describes the display.",
     };
     *out = (struct request){.job = NULL};
-    argp_parse(&argp, argc, argv, 0, NULL, out);
+    oriel_arguments_parse(&argp, argc, argv, false, out);
 }
 
 /* --- selecting jobs --- */
@@ -87,13 +87,14 @@ static _Noreturn void no_job_die(const struct request *request)
     struct stat owner;
     char path[64];
     if (request->job == NULL)
-        oriel_die("no process of %s has an Oriel window", geteuid() == 0 ? "this node" : "yours");
+        oriel_die("no process of %s has an Oriel window [O30]",
+                  geteuid() == 0 ? "this node" : "yours");
     snprintf(path, sizeof path, "/proc/%d", is_number(request->job) ? atoi(request->job) : 0);
     if (stat(path, &owner) != 0)
-        oriel_die("there is no job or process %s with Oriel windows here", request->job);
+        oriel_die("there is no job or process %s with Oriel windows here [O30]", request->job);
     if (geteuid() != 0 && owner.st_uid != geteuid())
         oriel_die("process %s belongs to another user: only root can inspect it", request->job);
-    oriel_die("neither process %s nor its descendants have an Oriel window", request->job);
+    oriel_die("neither process %s nor its descendants have an Oriel window [O30]", request->job);
 }
 
 static void job_waits_open(struct oriel_waits *waits, const struct oriel_jobs *jobs, size_t first,

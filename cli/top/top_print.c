@@ -166,7 +166,7 @@ static void wait_json_add(json_t *rank, const struct oriel_waits *waits, size_t 
     oriel_json_set(rank, "call", json_string(oriel_waits_call(process)));
     oriel_json_set(rank, "window", json_string(wait->window_name));
     oriel_json_set(rank, "waits_for", ranks_json(ranks, count));
-    oriel_json_set(rank, "waits_for_other_machines", json_boolean(wait->others > 0));
+    oriel_json_set(rank, "waits_for_other_nodes", json_boolean(wait->others > 0));
     oriel_json_set(rank, "since_s", json_real((double)oriel_waits_ns(waits, i) / 1e9));
     if (wait->world_rank >= 0)
         oriel_json_set(rank, "target", json_integer(wait->world_rank));

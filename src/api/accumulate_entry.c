@@ -4,7 +4,6 @@
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
-#include "api/refusals.h"
 #include "api/requests.h"
 #include "window/handle.h"
 

@@ -9,6 +9,8 @@
 #include "host/host.h"
 #include "window/window.h"
 
+#include <limits.h>
+
 /* All other symbols are hidden. */
 #define ORIEL_EXPORT __attribute__((visibility("default")))
 
@@ -43,5 +45,17 @@ int oriel_error_raise_nowhere(const char *call, enum oriel_status status);
 /* A handle that is no window (MPI_WIN_NULL, freed): MPI_ERR_WIN, raised without an object. In a
  * forked child: MPI_ERR_OTHER with the message, and no handler is called. */
 int oriel_error_not_a_window(const char *call);
+
+/* The request argument is NULL: ORIEL_E_ARG, before any data moves. */
+int oriel_error_no_request(struct oriel_window *window, const char *call);
+
+/* Counts above INT_MAX on a window of a host without large counts: ORIEL_E_UNSUPPORTED. */
+int oriel_error_large_count(const char *call);
+
+static inline bool oriel_counts_fit_int(MPI_Count a, MPI_Count b, MPI_Count c)
+{
+    return a >= INT_MIN && a <= INT_MAX && b >= INT_MIN && b <= INT_MAX && c >= INT_MIN &&
+           c <= INT_MAX;
+}
 
 #endif

@@ -2,7 +2,6 @@
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
-#include "api/refusals.h"
 #include "reduce/cpu_swap.h"
 #include "window/handle.h"
 

@@ -145,7 +145,7 @@ static int32_t dead_member(const struct oriel_window *window)
     int32_t dead = oriel_liveness_members(window);
     if (dead >= 0 || broken == 0)
         return dead;
-    (void)oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)broken - 1);
+    (void)oriel_fail(ORIEL_E_PEER, "rank %d has died [O18]", (int)broken - 1);
     return (int32_t)broken - 1;
 }
 

@@ -3,6 +3,7 @@
  * MPI_Get_library_version names Oriel, and oriel_version and oriel_active answer for it. */
 #include "api/api.h"
 #include "api/spawn_env.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "create/comm_cache.h"
 #include "create/create.h"
@@ -13,11 +14,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A number of at least 1 in a variable; 0 for none. */
+static long variable_count(const char *name)
+{
+    const char *text = getenv(name);
+    long count = text == NULL ? 0 : strtol(text, NULL, 10);
+    return count > 0 ? count : 0;
+}
+
+/* Slurm starts N tasks, and MPI makes each a job of its own if it cannot connect to Slurm's PMI.
+ * Another launcher's variable with a size of 1 means that the task started that launcher, and the
+ * job is as intended. The first task warns for all. */
+static void singletons_report(void)
+{
+    const char *task = getenv("SLURM_PROCID");
+    long tasks = variable_count("SLURM_STEP_NUM_TASKS");
+    int size = 0;
+    if (tasks == 0)
+        tasks = variable_count("SLURM_NTASKS");
+    if (tasks > 1 && task != NULL && strcmp(task, "0") == 0 && variable_count("PMI_SIZE") != 1 &&
+        variable_count("OMPI_COMM_WORLD_SIZE") != 1 &&
+        oriel_host()->Comm_size(MPI_COMM_WORLD, &size) == MPI_SUCCESS && size == 1)
+        oriel_warn(
+            "Slurm has %ld tasks, but MPI_COMM_WORLD has 1 rank: start the program with srun "
+            "--mpi=pmi2 or --mpi=pmix (srun --mpi=list shows what Slurm has), or with "
+            "mpiexec",
+            tasks);
+}
+
 /* After the host's MPI_Init. */
 static int after_host_init(int code)
 {
-    if (code == MPI_SUCCESS && !oriel_options()->bypass)
+    if (code == MPI_SUCCESS && !oriel_options()->bypass) {
         oriel_window_attach_finaliser();
+        singletons_report();
+    }
     if (code == MPI_SUCCESS)
         oriel_observe_start(&oriel_api);
     return code;

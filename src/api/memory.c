@@ -18,7 +18,7 @@ static struct oriel_hash_table host_blocks = ORIEL_HASH_TABLE_INIT;
 static int host_alloc_aligned(MPI_Aint size, MPI_Info info, uint64_t align_bytes, void **base)
 {
     const struct oriel_host_calls *host = oriel_host();
-    oriel_note("MPI_Alloc_mem: the memory comes from the host: %s", oriel_fail_message());
+    oriel_note("MPI_Alloc_mem: the host allocates the memory: %s", oriel_fail_message());
     int code = host->Alloc_mem(size, info, base);
     if (code != MPI_SUCCESS || (uintptr_t)*base % align_bytes == 0)
         return code;

@@ -21,9 +21,9 @@ static enum oriel_status check_rank(const struct oriel_window *window, int rank)
 }
 
 /* With several threads, another thread might have to wait for a lazy lock. */
-static bool locks_are_awaited(void)
+static bool locks_are_eager(void)
 {
-    return oriel_host_has_threads() || oriel_options()->lock == ORIEL_LOCKS_AWAITED;
+    return oriel_host_has_threads() || oriel_options()->lock == ORIEL_LOCKS_EAGER;
 }
 
 static __attribute__((noinline)) int lock_general(int lock_type, int rank, int assert, MPI_Win win)
@@ -44,7 +44,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
         status = oriel_check_assert(assert, MPI_MODE_NOCHECK);
     if (status == ORIEL_OK)
         status = assert &MPI_MODE_NOCHECK ? oriel_lock_trusted(window, rank)
-                                          : (locks_are_awaited() ? oriel_lock : oriel_lock_later)(
+                                          : (locks_are_eager() ? oriel_lock : oriel_lock_lazy)(
                                                 window, rank, lock_type == MPI_LOCK_EXCLUSIVE);
     return oriel_error_raise(window, "MPI_Win_lock", status);
 }

@@ -4,7 +4,6 @@
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
-#include "api/refusals.h"
 #include "api/requests.h"
 #include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"

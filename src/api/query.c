@@ -83,7 +83,7 @@ int oriel_entry_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, i
 /* Whether this process can load from and store to the rank's window. */
 static bool is_shared(const struct oriel_window *window, int rank)
 {
-    return window->targets[rank].mechanism == ORIEL_MECHANISM_DIRECT || rank == window->rank;
+    return window->targets[rank].placement == ORIEL_PLACEMENT_DIRECT || rank == window->rank;
 }
 
 /* In shared memory a part of no bytes has an address, too: MPI_Win_allocate_shared returned it to

@@ -1,15 +1,15 @@
-/* The environment and spawned programs. The path of the `oriel` command is derived from the
- * library's own path, since both are installed together: <prefix>/lib/oriel/<host>/liboriel.so and
- * <prefix>/bin/oriel. */
+/* The environment and spawned programs. The `oriel` command and this library are installed below
+ * the same prefix. */
 #include "api/spawn_env.h"
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/prefix.h"
 #include "host/confirm.h"
 #include "host/host.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,7 +64,10 @@ static void print_options(void)
     if (atomic_flag_test_and_set(&printed))
         return;
     for (size_t i = 0; oriel_option_describe(i, oriel_options(), &option); i++)
-        if (option.is_set)
+        if (option.origin.file != NULL)
+            oriel_note("%s=%s (%s:%u)", option.name, oriel_option_value(&option),
+                       option.origin.file, option.origin.line);
+        else if (option.origin.is_set)
             oriel_note("%s=%s", option.name, oriel_option_value(&option));
 }
 
@@ -86,28 +89,14 @@ bool oriel_spawn_env_has_entered(void)
 /* The path of the `oriel` command, to be freed; NULL if it does not exist. */
 static char *find_command(void)
 {
-    Dl_info library;
-    static const char suffix[] = "/bin/oriel";
-    if (dladdr((void *)(uintptr_t)find_command, &library) == 0)
-        return NULL;
-    char *path = realpath(library.dli_fname, NULL);
+    char prefix[PATH_MAX];
     char *command = NULL;
-    for (int level = 0; path != NULL && level < 4; level++) { /* file, host, oriel, lib */
-        char *slash = strrchr(path, '/');
-        if (slash == NULL)
-            break;
-        *slash = '\0';
-        if (level == 3 && (command = malloc(strlen(path) + sizeof suffix)) != NULL) {
-            strcpy(command, path);
-            strcat(command, suffix);
-        }
-    }
-    free(path);
-    if (command != NULL && access(command, X_OK) != 0) {
-        free(command);
-        command = NULL;
-    }
-    return command;
+    if (!oriel_prefix_find(prefix) || asprintf(&command, "%s/bin/oriel", prefix) < 0)
+        return NULL;
+    if (access(command, X_OK) == 0)
+        return command;
+    free(command);
+    return NULL;
 }
 
 bool oriel_spawn_env_wrap(const char *command, char **argv, struct oriel_spawn *out)

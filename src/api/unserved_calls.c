@@ -9,10 +9,10 @@
  * which acquire more locks. Rank 0 prints the warning, once per job. */
 #include "api/unserved_calls.h"
 #include "api/spawn_env.h"
+#include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "host/host.h"
-#include "observe/state/job.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -149,7 +149,7 @@ static bool report_slots(const struct link_map *host)
         dl_iterate_phdr(find_caller, &search);
     if (search.object[0] != '\0' && !atomic_flag_test_and_set(&written))
         oriel_warn("%s calls %s of %s without Oriel (was it loaded with RTLD_DEEPBIND?): "
-                   "such calls have no effect on Oriel's windows",
+                   "such calls have no effect on Oriel's windows [O13]",
                    search.object, search.function, host->l_name);
     return search.object[0] != '\0';
 }
@@ -214,11 +214,11 @@ static void report_unserved_mpi(void)
         return;
     if (other != NULL)
         oriel_warn("the program used the MPI in %s, and Oriel serves %s: Oriel did not serve "
-                   "its windows",
+                   "its windows [O13]",
                    other->l_name, host->l_name);
     else if (!oriel_spawn_env_has_entered())
         oriel_warn("the program started the MPI in %s without Oriel (linked ahead of it, or "
-                   "found without dlsym): Oriel did not serve its windows",
+                   "found without dlsym): Oriel did not serve its windows [O13]",
                    host->l_name);
 }
 

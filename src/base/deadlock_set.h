@@ -1,6 +1,6 @@
 /* Finds deadlocks in a graph of waiting ranks: the greatest set in which each rank waits for ranks
- * of the set, or for ranks that have finished, and a cycle in it. The graph holds numbers only; its
- * caller decides what a wait is. */
+ * of the set, or for ranks that have finished, and a cycle in it. The graph has numbers only,
+ * without MPI. */
 #ifndef ORIEL_BASE_DEADLOCK_SET_H
 #define ORIEL_BASE_DEADLOCK_SET_H
 

@@ -1,5 +1,10 @@
-/* Parses the ORIEL_* variables according to the table in options.def. One parser per kind reads
- * both defaults and the environment, so a default is always well formed. */
+/* Parses the ORIEL_* variables and the lines of settings files according to the table in
+ * options.def. One parser per kind reads defaults, files and the environment, so a default is
+ * always well formed.
+ *
+ * The first of these that sets an option decides: the environment, the file that ORIEL_CONFIG
+ * names, the files of the folder, of the user and of the system, the default. They are applied in
+ * the reverse order. A value that no parser accepts sets nothing. */
 #include "base/options.h"
 
 #include <ctype.h>
@@ -10,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
+#include "base/similar.h"
 #include "oriel/oriel.h"
 
 enum option_kind { KIND_bool, KIND_int, KIND_count, KIND_size, KIND_choice, KIND_string };
@@ -42,7 +49,17 @@ static const struct option_row rows[] = {
 #undef OPTION
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0] };
+static const char prefix[] = "ORIEL_";
+
+enum {
+    ROWS = ORIEL_OPTIONS,
+    PREFIX_LEN = sizeof prefix - 1,
+    VALUE_BYTES = 32,  /* of a value that is no string */
+    WANTED_BYTES = 64, /* of the description of a kind's values */
+    MESSAGE_BYTES = 256,
+    SHOWN_BYTES = 80,      /* of a text from outside, in a message */
+    MISTAKES_REPORTED = 8, /* for each file */
+};
 
 /* Parses a whole decimal number of 0 or more; *end is the first character after it. */
 static bool number_parse(const char *text, uint64_t *out, const char **end)
@@ -131,20 +148,38 @@ static bool choice_parse(const char *words, const char *text, int *out)
     return false;
 }
 
+static bool count_parse(const char *text, int *out)
+{
+    int number = 0;
+    if (!int_parse(text, &number) || number == 0)
+        return false;
+    *out = number;
+    return true;
+}
+
+/* An empty text is no string. */
+static bool string_parse(const char *text, char **out)
+{
+    free(*out);
+    *out = text[0] == '\0' ? NULL : strdup(text);
+    return true;
+}
+
+/* Replaces the value in the field, unless the text is refused. */
 static bool value_parse(const struct option_row *row, const char *text, void *field)
 {
     switch (row->kind) {
     case KIND_bool: return bool_parse(text, field);
     case KIND_int: return int_parse(text, field);
-    case KIND_count: return int_parse(text, field) && *(int *)field > 0;
+    case KIND_count: return count_parse(text, field);
     case KIND_size: return size_parse(text, field);
     case KIND_choice: return choice_parse(row->words, text, field);
-    case KIND_string: *(char **)field = text[0] == '\0' ? NULL : strdup(text); return true;
+    case KIND_string: return string_parse(text, field);
     }
     return false;
 }
 
-static void value_error_print(FILE *out, const struct option_row *row, const char *text)
+static void wanted_format(const struct option_row *row, char out[WANTED_BYTES])
 {
     static const char *const wanted[] = {
         [KIND_bool] = "0 or 1",
@@ -154,71 +189,8 @@ static void value_error_print(FILE *out, const struct option_row *row, const cha
         [KIND_choice] = "one of",
         [KIND_string] = "text",
     };
-    fprintf(out, "oriel: %s=%s is not %s%s%s; using the default, %s\n", row->name, text,
-            wanted[row->kind], row->words[0] == '\0' ? "" : " ", row->words, row->initial);
-}
-
-void oriel_options_read(FILE *complaints, struct oriel_options *out)
-{
-    memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < ROWS; i++) {
-        void *field = (char *)out + rows[i].offset;
-        const char *text = getenv(rows[i].name);
-        /* An empty variable counts as not set, because shells create such variables easily. */
-        bool is_set = text != NULL && text[0] != '\0';
-        if (is_set && value_parse(&rows[i], text, field)) {
-            continue;
-        }
-        if (is_set && complaints != NULL) {
-            value_error_print(complaints, &rows[i], text);
-        }
-        value_parse(&rows[i], rows[i].initial, field);
-    }
-}
-
-static struct oriel_options process_options;
-static pthread_once_t process_options_once = PTHREAD_ONCE_INIT;
-
-static void process_options_read(void)
-{
-    oriel_options_read(stderr, &process_options);
-    oriel_options_warn_unknown(stderr);
-}
-
-const struct oriel_options *oriel_options(void)
-{
-    pthread_once(&process_options_once, process_options_read);
-    return &process_options;
-}
-
-uint64_t oriel_timeout_ns(void)
-{
-    return UINT64_C(1000000000) * (uint64_t)oriel_options()->timeout_s;
-}
-
-static bool name_is_known(const char *name, size_t len_bytes)
-{
-    for (size_t i = 0; i < ROWS; i++) {
-        if (strlen(rows[i].name) == len_bytes && memcmp(rows[i].name, name, len_bytes) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-int oriel_options_warn_unknown(FILE *out)
-{
-    extern char **environ;
-    int unknown = 0;
-    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
-        size_t len = strcspn(*entry, "=");
-        if (strncmp(*entry, "ORIEL_", 6) == 0 && !name_is_known(*entry, len)) {
-            fprintf(out, "oriel: %.*s is not an option of Oriel %s and is ignored\n", (int)len,
-                    *entry, ORIEL_VERSION);
-            unknown++;
-        }
-    }
-    return unknown;
+    snprintf(out, WANTED_BYTES, "%s%s%s", wanted[row->kind], row->words[0] == '\0' ? "" : " ",
+             row->words);
 }
 
 /* Whole multiples of G, M or K are written with their suffix. */
@@ -253,15 +225,201 @@ static void value_format(const struct option_row *row, const void *field, char *
     }
 }
 
-/* True if the environment sets the option to a value that its parser accepts. */
-static bool row_is_set(const struct option_row *row)
+static void *row_field(const struct option_row *row, struct oriel_options *options)
 {
-    const char *text = getenv(row->name);
-    if (text == NULL || text[0] == '\0' || row->kind == KIND_string) {
-        return text != NULL && text[0] != '\0';
+    return (char *)options + row->offset;
+}
+
+static const struct option_row *row_find(const char *name, size_t len_bytes)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (strlen(rows[i].name) == len_bytes && memcmp(rows[i].name, name, len_bytes) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+/* The shown option whose name is most similar, compared after ORIEL_; NULL if none is. */
+static const char *name_similar(const char *name, size_t len_bytes)
+{
+    struct oriel_similar similar;
+    if (strncmp(name, prefix, PREFIX_LEN) != 0)
+        return NULL;
+    oriel_similar_start(&similar, name + PREFIX_LEN, len_bytes - PREFIX_LEN);
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].shown)
+            oriel_similar_offer(&similar, rows[i].name + PREFIX_LEN);
+    return similar.found == NULL ? NULL : similar.found - PREFIX_LEN;
+}
+
+static void unknown_name_format(const char *name, size_t len_bytes, char out[MESSAGE_BYTES])
+{
+    const char *similar = name_similar(name, len_bytes);
+    int shown = len_bytes < SHOWN_BYTES ? (int)len_bytes : SHOWN_BYTES;
+    snprintf(out, MESSAGE_BYTES, "%.*s is not an option of Oriel %s and is ignored%s%s%s", shown,
+             name, ORIEL_VERSION, similar == NULL ? "" : "; did you mean ",
+             similar == NULL ? "" : similar, similar == NULL ? "" : "?");
+}
+
+/* --- settings files --- */
+
+/* The options while one settings file is read. */
+struct file_reading {
+    FILE *complaints;
+    const struct oriel_settings_file *file;
+    struct oriel_options *options;
+    unsigned mistakes;
+};
+
+static void mistake_report(struct file_reading *reading, unsigned line, const char *message)
+{
+    if (reading->complaints != NULL && ++reading->mistakes <= MISTAKES_REPORTED)
+        fprintf(reading->complaints, "oriel: %s:%u: %s\n", reading->file->path, line, message);
+}
+
+/* An empty value sets the default. Of several lines of a file the last one counts. Returns false
+ * with a message if the line is wrong. */
+static bool setting_apply(struct file_reading *reading, const struct oriel_setting *setting,
+                          char message[MESSAGE_BYTES])
+{
+    size_t name_len = strlen(setting->name);
+    const struct option_row *row = row_find(setting->name, name_len);
+    if (setting->mistake != NULL) {
+        snprintf(message, MESSAGE_BYTES, "%s; the line is ignored", setting->mistake);
+        return false;
     }
-    uint64_t scratch = 0; /* wide enough for the field of every kind except string */
-    return value_parse(row, text, &scratch);
+    if (row == NULL) {
+        unknown_name_format(setting->name, name_len, message);
+        return false;
+    }
+    if (!row->shown || row == &rows[ORIEL_OPTION_config]) {
+        snprintf(message, MESSAGE_BYTES, "%s counts only in the environment; the line is ignored",
+                 row->name);
+        return false;
+    }
+    const char *text = setting->value[0] == '\0' ? row->initial : setting->value;
+    if (!value_parse(row, text, row_field(row, reading->options))) {
+        char wanted[WANTED_BYTES];
+        wanted_format(row, wanted);
+        snprintf(message, MESSAGE_BYTES, "%s=%.*s is not %s; the line is ignored", row->name,
+                 SHOWN_BYTES, setting->value, wanted);
+        return false;
+    }
+    reading->options->origins[row - rows] =
+        (struct oriel_option_origin){true, reading->file->path, setting->line};
+    return true;
+}
+
+static void file_apply(FILE *complaints, const struct oriel_settings_file *file,
+                       struct oriel_options *options)
+{
+    struct file_reading reading = {.complaints = complaints, .file = file, .options = options};
+    struct oriel_setting setting;
+    char message[MESSAGE_BYTES];
+    const char *at = file->text;
+    unsigned line = 0;
+    if (file->is_refused && complaints != NULL)
+        fprintf(complaints, "oriel: %s: %s; the file is ignored\n", file->path, file->state);
+    while (at != NULL && oriel_settings_next(&at, &line, &setting))
+        if (!setting_apply(&reading, &setting, message))
+            mistake_report(&reading, setting.line, message);
+    if (reading.mistakes > MISTAKES_REPORTED)
+        fprintf(complaints, "oriel: %s: %u further lines are ignored\n", file->path,
+                reading.mistakes - MISTAKES_REPORTED);
+}
+
+/* --- the environment --- */
+
+static void variable_apply(FILE *complaints, const struct option_row *row,
+                           struct oriel_options *options)
+{
+    struct oriel_option_origin *origin = &options->origins[row - rows];
+    void *field = row_field(row, options);
+    const char *text = getenv(row->name);
+    /* An empty variable counts as not set, because shells create such variables easily. */
+    if (text == NULL || text[0] == '\0')
+        return;
+    if (value_parse(row, text, field)) {
+        *origin = (struct oriel_option_origin){.is_set = true};
+        return;
+    }
+    if (complaints == NULL)
+        return;
+    char wanted[WANTED_BYTES];
+    char value[VALUE_BYTES];
+    wanted_format(row, wanted);
+    value_format(row, field, value, sizeof value);
+    if (origin->is_set)
+        fprintf(complaints, "oriel: %s=%s is not %s; using %s from %s:%u\n", row->name, text,
+                wanted, value, origin->file, origin->line);
+    else
+        fprintf(complaints, "oriel: %s=%s is not %s; using the default, %s\n", row->name, text,
+                wanted, value);
+}
+
+void oriel_options_read(FILE *complaints, const struct oriel_settings *settings,
+                        struct oriel_options *out)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < ROWS; i++)
+        value_parse(&rows[i], rows[i].initial, row_field(&rows[i], out));
+    for (int kind = ORIEL_SETTINGS_KINDS; settings != NULL && kind-- > 0;)
+        file_apply(complaints, &settings->files[kind], out);
+    for (size_t i = 0; i < ROWS; i++)
+        variable_apply(complaints, &rows[i], out);
+}
+
+static struct oriel_options process_options;
+static struct oriel_settings process_settings;
+static pthread_once_t process_options_once = PTHREAD_ONCE_INIT;
+
+static bool is_second_copy;
+
+void oriel_options_leave_complaints(void)
+{
+    is_second_copy = true;
+}
+
+/* The ranks of a job have the same environment and files: the first one alone complains. */
+static void process_options_read(void)
+{
+    FILE *complaints = is_second_copy || oriel_job_rank() > 0 ? NULL : stderr;
+    oriel_settings_open(&process_settings);
+    oriel_options_read(complaints, &process_settings, &process_options);
+    if (complaints != NULL)
+        oriel_options_warn_unknown(complaints);
+}
+
+const struct oriel_options *oriel_options(void)
+{
+    pthread_once(&process_options_once, process_options_read);
+    return &process_options;
+}
+
+const struct oriel_settings *oriel_options_settings(void)
+{
+    (void)oriel_options();
+    return &process_settings;
+}
+
+uint64_t oriel_timeout_ns(void)
+{
+    return UINT64_C(1000000000) * (uint64_t)oriel_options()->timeout_s;
+}
+
+int oriel_options_warn_unknown(FILE *out)
+{
+    extern char **environ;
+    char message[MESSAGE_BYTES];
+    int unknown = 0;
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+        size_t len = strcspn(*entry, "=");
+        if (strncmp(*entry, prefix, PREFIX_LEN) == 0 && row_find(*entry, len) == NULL) {
+            unknown_name_format(*entry, len, message);
+            fprintf(out, "oriel: %s\n", message);
+            unknown++;
+        }
+    }
+    return unknown;
 }
 
 bool oriel_option_describe(size_t index, const struct oriel_options *options,
@@ -276,7 +434,7 @@ bool oriel_option_describe(size_t index, const struct oriel_options *options,
         out->initial = rows[i].initial;
         out->words = rows[i].words;
         out->meaning = rows[i].meaning;
-        out->is_set = row_is_set(&rows[i]);
+        out->origin = options->origins[i];
         const char *field = (const char *)options + rows[i].offset;
         out->string =
             rows[i].kind == KIND_string ? *(const char *const *)(const void *)field : NULL;

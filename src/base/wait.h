@@ -71,7 +71,7 @@ struct oriel_event {
     _Atomic uint32_t value;
     _Atomic uint32_t sleepers;
 };
-_Static_assert(sizeof(struct oriel_event) == 8, "events lie in shared memory");
+_Static_assert(sizeof(struct oriel_event) == 8, "events are in shared memory");
 
 static inline bool oriel_wait_reached(uint32_t value, enum oriel_wait_for condition,
                                       uint32_t wanted)

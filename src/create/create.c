@@ -227,7 +227,7 @@ static enum oriel_status agree_on_agents(struct create_state *state, bool *use_h
     }
     if (status == ORIEL_OK && agreed == 0) {
         (void)oriel_fail(ORIEL_E_OTHER, "a rank could not start its agent");
-        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
     }
     *use_host = agreed == 0;
     state->window->by_agent = true;
@@ -285,7 +285,8 @@ static enum oriel_status creation_negotiate(struct create_state *state, bool *us
     if (!*use_host)
         return agree_on_agents(state, use_host);
     (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
-    oriel_note("%s: the host creates the window: %s", state->creation->call, oriel_fail_message());
+    oriel_note("%s: the host creates the window: %s [O12]", state->creation->call,
+               oriel_fail_message());
     return ORIEL_OK;
 }
 

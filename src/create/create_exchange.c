@@ -68,8 +68,9 @@ static bool remote_rank_check(struct oriel_window *window, int32_t rank, struct 
     /* undefined if the dead rank is not a member of this communicator */
     comm_rank = rank_in_comm(window, watched.dead, known);
     if (comm_rank != MPI_UNDEFINED)
-        dead_rank_store(known, comm_rank,
-                        oriel_fail(ORIEL_E_PEER, "rank %d has died or is unreachable", comm_rank));
+        dead_rank_store(
+            known, comm_rank,
+            oriel_fail(ORIEL_E_PEER, "rank %d has died or is unreachable [O18]", comm_rank));
     return true;
 }
 
@@ -81,7 +82,8 @@ static void remote_ranks_check(struct oriel_window *window, struct create_watch 
     uint32_t broken = oriel_load_acquire(&window->common->broken);
     int comm_rank = broken == 0 ? MPI_UNDEFINED : rank_in_comm(window, (int32_t)broken - 1, known);
     if (comm_rank != MPI_UNDEFINED)
-        dead_rank_store(known, comm_rank, oriel_fail(ORIEL_E_PEER, "rank %d has died", comm_rank));
+        dead_rank_store(known, comm_rank,
+                        oriel_fail(ORIEL_E_PEER, "rank %d has died [O18]", comm_rank));
     for (int32_t i = 1; i < window->n && known->status == ORIEL_OK; i++)
         if (remote_rank_check(window, (int32_t)(((int64_t)window->rank + i) % window->n), known))
             break;
@@ -107,8 +109,8 @@ static void window_ranks_check(struct oriel_window *window, void *context)
         int comm_rank = rank_in_comm(window, i, known);
         if (comm_rank != MPI_UNDEFINED)
             dead_rank_store(known, comm_rank,
-                            oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", comm_rank,
-                                       (int)peer->identity.pid));
+                            oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died [O18]",
+                                       comm_rank, (int)peer->identity.pid));
     }
     if (is_internode && known->status == ORIEL_OK)
         remote_ranks_check(window, known);
@@ -185,7 +187,7 @@ static uint32_t conclude_records(struct oriel_shm_rendezvous *rendezvous, void *
         const struct create_record *record = oriel_shm_rendezvous_record(rendezvous, i);
         if (!record_is_complete(creation, record))
             return CONTINUE_STEPS;
-        some_by_copy = some_by_copy || record->target.mechanism != ORIEL_MECHANISM_DIRECT;
+        some_by_copy = some_by_copy || record->target.placement != ORIEL_PLACEMENT_DIRECT;
         all_copy = all_copy && record->cma_known;
     }
     if (some_by_copy && !all_copy)

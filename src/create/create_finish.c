@@ -89,7 +89,7 @@ void oriel_create_state_fill_common(struct oriel_common *common, int32_t n,
     for (int32_t i = 0; i < n; i++) {
         struct oriel_target *target = &common->targets[i];
         *target = record_at(context, i)->target;
-        if (target->mechanism == ORIEL_MECHANISM_DIRECT)
+        if (target->placement == ORIEL_PLACEMENT_DIRECT)
             target->direct_bytes = target->size_bytes;
     }
 }
@@ -181,7 +181,7 @@ static enum oriel_status cma_probe_targets(struct create_state *state)
     bool is_needed = false;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
         if (i == window->rank || window->group->peers[i] == NULL ||
-            state->records[i].target.mechanism == ORIEL_MECHANISM_DIRECT)
+            state->records[i].target.placement == ORIEL_PLACEMENT_DIRECT)
             continue;
         is_needed = true;
         status = oriel_mechanism_probe_cma(window->group->peers[i]);
@@ -255,7 +255,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if (state->records == NULL)
         return AGREE_REACHED | AGREE_CMA;
     if (group_open(state) != ORIEL_OK)
-        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
     else
         bits |= AGREE_REACHED;
     if ((bits & AGREE_REACHED) && cma_probe_targets(state) == ORIEL_OK)
@@ -273,7 +273,7 @@ uint32_t oriel_create_state_contribute(struct create_state *state)
     if ((bits & AGREE_REACHED) && status == ORIEL_OK)
         status = oriel_node_map_open(state);
     if (status == ORIEL_E_OTHER)
-        oriel_note("%s: the host creates the window: %s", call, oriel_fail_message());
+        oriel_note("%s: the host creates the window: %s [O12]", call, oriel_fail_message());
     if (status != ORIEL_OK)
         bits &= status == ORIEL_E_OTHER ? ~(uint32_t)AGREE_REACHED : ~(uint32_t)AGREE_MEMORY;
     return bits;

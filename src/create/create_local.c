@@ -74,7 +74,7 @@ static const struct oriel_memory_range *find_direct_range(const struct oriel_use
 }
 
 /* Prepares user memory that is not entirely in one memory file: promotes it, and chooses the
- * target's mechanism. */
+ * target's placement. */
 static enum oriel_status user_memory_prepare(struct create_state *state)
 {
     struct oriel_window *window = state->window;
@@ -88,19 +88,19 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     oriel_store_relaxed(&window->control->promoted,
                         (oriel_user_memory_paths(memory) & ORIEL_PATH_PROMOTED) != 0);
     if (middle != NULL) {
-        target->mechanism =
-            memory->range_count == 1 ? ORIEL_MECHANISM_DIRECT : ORIEL_MECHANISM_MIXED;
+        target->placement =
+            memory->range_count == 1 ? ORIEL_PLACEMENT_DIRECT : ORIEL_PLACEMENT_MIXED;
         target->direct_low = middle->start - target->address;
         target->direct_bytes = middle->end - middle->start;
         target->offset = middle->offset - target->direct_low;
     } else if (memory->range_count == 1) {
-        target->mechanism = ORIEL_MECHANISM_COPY;
+        target->placement = ORIEL_PLACEMENT_COPY;
     } else {
-        target->mechanism = ORIEL_MECHANISM_REGIONS;
+        target->placement = ORIEL_PLACEMENT_REGIONS;
         if (oriel_regions_insert(window, memory->ranges, memory->range_count) != ORIEL_OK)
             return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of regions");
     }
-    if (target->mechanism != ORIEL_MECHANISM_DIRECT)
+    if (target->placement != ORIEL_PLACEMENT_DIRECT)
         state->own.agent = agent_readiness();
     return ORIEL_OK;
 }
@@ -113,7 +113,7 @@ static enum oriel_status window_memory_prepare(struct create_state *state)
     uint64_t size_bytes = (uint64_t)creation->size_bytes;
     target->size_bytes = size_bytes;
     target->disp_unit = creation->disp_unit;
-    target->mechanism = ORIEL_MECHANISM_DIRECT;
+    target->placement = ORIEL_PLACEMENT_DIRECT;
     state->own.memory = *oriel_file_identity();
     if (state->window->n > 1 &&
         (creation->flavour == ORIEL_FLAVOUR_DYNAMIC || creation->flavour == ORIEL_FLAVOUR_CREATE)) {
@@ -121,7 +121,7 @@ static enum oriel_status window_memory_prepare(struct create_state *state)
         oriel_host_progress_register(oriel_polled_poll);
     }
     if (creation->flavour == ORIEL_FLAVOUR_DYNAMIC) {
-        target->mechanism = ORIEL_MECHANISM_REGIONS;
+        target->placement = ORIEL_PLACEMENT_REGIONS;
         state->own.agent = agent_readiness();
         return ORIEL_OK;
     }
@@ -194,7 +194,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
         status = window_memory_prepare(state);
     if (status != ORIEL_E_OTHER)
         return status;
-    oriel_note("%s: the host creates the window: %s", creation->call, oriel_fail_message());
+    oriel_note("%s: the host creates the window: %s [O12]", creation->call, oriel_fail_message());
     state->own.wants_host = 1;
     return ORIEL_OK;
 }

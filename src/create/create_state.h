@@ -22,7 +22,7 @@ enum readiness {
 /* The record that each rank sends to the others. */
 struct create_record {
     struct oriel_member member;
-    /* of the file that contains the window's memory; only for ORIEL_MECHANISM_DIRECT */
+    /* of the file that contains the window's memory; only for ORIEL_PLACEMENT_DIRECT */
     struct oriel_identity memory;
     uint16_t version;
     uint16_t status; /* enum oriel_status of the preparation */

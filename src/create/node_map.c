@@ -271,7 +271,7 @@ enum oriel_status oriel_node_map_fill(struct create_state *state)
                                       .size_bytes = state->records[i].target.size_bytes,
                                       .address = state->records[i].target.address,
                                       .control_offset = (uint64_t)map->node_by_rank[i],
-                                      .mechanism = ORIEL_MECHANISM_NETWORK};
+                                      .placement = ORIEL_PLACEMENT_NETWORK};
     nodes_fill((struct oriel_nodes *)((char *)common + nodes_at), state);
     atomic_store_explicit(&window->control->common_offset, offset, memory_order_release);
     return ORIEL_OK;

@@ -32,12 +32,12 @@ static void node_paths_append(struct oriel_path_info *paths, const struct oriel_
                               unsigned path_bits, const char *no_promotion)
 {
     if ((path_bits & ORIEL_PATH_ARENA) != 0)
-        text_append(paths->ways, sizeof paths->ways, "+", "arena");
+        text_append(paths->names, sizeof paths->names, "+", "arena");
     if ((path_bits & ORIEL_PATH_PROMOTED) != 0)
-        text_append(paths->ways, sizeof paths->ways, "+", "promoted");
+        text_append(paths->names, sizeof paths->names, "+", "promoted");
     if ((path_bits & ORIEL_PATH_COPY) == 0)
         return;
-    text_append(paths->ways, sizeof paths->ways, "+", window->by_agent ? "agent" : "cma");
+    text_append(paths->names, sizeof paths->names, "+", window->by_agent ? "agent" : "cma");
     if (no_promotion[0] != '\0') {
         text_append(paths->reason, sizeof paths->reason, "; ", "promotion: ");
         strncat(paths->reason, no_promotion, sizeof paths->reason - strlen(paths->reason) - 1);
@@ -52,7 +52,7 @@ static void node_paths_append(struct oriel_path_info *paths, const struct oriel_
 
 struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
-    struct oriel_path_info paths = {.ways = "", .reason = ""};
+    struct oriel_path_info paths = {.names = "", .reason = ""};
     char no_promotion[240];
     if (window->n == 1)
         return paths; /* there are no other ranks */
@@ -60,7 +60,7 @@ struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
     if (window->here > 1)
         node_paths_append(&paths, window, path_bits, no_promotion);
     if (window->here < window->n && path_bits != 0)
-        text_append(paths.ways, sizeof paths.ways, "+", "ucx");
+        text_append(paths.names, sizeof paths.names, "+", "ucx");
     return paths;
 }
 
@@ -69,10 +69,10 @@ void oriel_path_info_report(struct oriel_window *window, const char *call)
     if (oriel_options()->verbose < 1)
         return;
     struct oriel_path_info paths = oriel_path_info_get(window);
-    if (paths.ways[0] != '\0')
+    if (paths.names[0] != '\0')
         oriel_note("%s: window %lu of %d ranks: other ranks reach the memory of rank %d by %s%s%s",
                    call, (unsigned long)window->serial, (int)window->n, (int)window->rank,
-                   paths.ways, paths.reason[0] != '\0' ? "; no better path: " : "", paths.reason);
+                   paths.names, paths.reason[0] != '\0' ? "; no better path: " : "", paths.reason);
 }
 
 void oriel_path_info_save_name(struct oriel_window *window)
@@ -88,9 +88,8 @@ void oriel_path_info_warn_lost(const struct oriel_window *window, const char *ca
 {
     const char *name = window->host->name;
     if (lost_bytes > 0)
-        oriel_warn("%s on window %s: %lu bytes of the memory of rank %d were unmapped or replaced "
-                   "before; they are left "
-                   "as they are",
+        oriel_warn("%s on window %s: the program has unmapped or replaced %lu bytes of the memory "
+                   "of rank %d; Oriel leaves them unchanged [O15]",
                    call, name[0] != '\0' ? name : "(unnamed)", (unsigned long)lost_bytes,
                    (int)window->rank);
 }

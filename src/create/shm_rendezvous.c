@@ -51,7 +51,7 @@ static enum oriel_status peers_check(const struct oriel_shm_rendezvous *rendezvo
         int32_t rank = (int32_t)(((int64_t)first + i) % rendezvous->group->n);
         const struct oriel_peer *peer = rendezvous->group->peers[rank];
         if (rank != rendezvous->rank && !oriel_peer_alive(peer))
-            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)rank,
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died [O18]", (int)rank,
                               (int)peer->identity.pid);
     }
     return ORIEL_OK;
@@ -81,7 +81,7 @@ static void warn_if_late(struct oriel_shm_rendezvous *rendezvous)
     if (rendezvous->since_ns == 0 ||
         oriel_now_ns() - rendezvous->since_ns < PATIENCE_S * UINT64_C(1000000000))
         return;
-    oriel_warn("creating a window has waited %d s for the other ranks: is one of them late?",
+    oriel_warn("creating a window has waited %d s for the other ranks: is one of them late? [O14]",
                PATIENCE_S);
     rendezvous->since_ns = 0;
 }

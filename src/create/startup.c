@@ -82,7 +82,7 @@ static void left_open_report(void)
     struct left_open open = {.count = 0};
     oriel_handle_visit(left_open_add, &open);
     if (open.count > 0)
-        oriel_warn("MPI_Finalize: %u window%s not freed: %s%s", open.count,
+        oriel_warn("MPI_Finalize: %u window%s not freed: %s%s [O29]", open.count,
                    open.count == 1 ? " was" : "s were", open.names,
                    open.more ? ", (and more)" : "");
 }

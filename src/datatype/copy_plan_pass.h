@@ -1,6 +1,5 @@
 /* The components of a plan: passes over the items of a chunk, each one loop of transport/shared/.
- * The offsets of lists are stored after the passes. Only copy_plan_make.c, which makes them, and
- * copy_plan.c, which executes them, include this file. */
+ * The offsets of lists are stored after the passes. Private to copies by plans. */
 #ifndef ORIEL_DATATYPE_COPY_PLAN_PASS_H
 #define ORIEL_DATATYPE_COPY_PLAN_PASS_H
 

@@ -49,7 +49,7 @@ static enum oriel_status collective_poll(MPI_Request *request, const char *call,
         }
         if (!warned && now_ns - begin_ns > WARN_AFTER_S * UINT64_C(1000000000)) {
             oriel_warn("%s has waited %d s for the other ranks: is one of them late, or running "
-                       "without Oriel?",
+                       "without Oriel? [O14]",
                        call, WARN_AFTER_S);
             warned = true;
         }

@@ -95,7 +95,7 @@ void oriel_host_confirm(const void *caller)
         if (is_own_interface(&interfaces[i]) && is_known)
             oriel_warn("this is Oriel for %s (%s), but the program uses %s (%s): start it with "
                        "oriel run --host %s, or link "
-                       "it to oriel-%s",
+                       "it to oriel-%s [O6]",
                        interfaces[i].title, self.dli_fname, interface->title, where.dli_fname,
                        interface->name, interface->name);
     exit(STATUS_REFUSED);

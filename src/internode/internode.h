@@ -1,5 +1,5 @@
 /* The state that a process has for a window that spans nodes, and the messages about it. A target
- * on another node has mechanism ORIEL_MECHANISM_NETWORK in the window's table of targets: offset is
+ * on another node has placement ORIEL_PLACEMENT_NETWORK in the window's table of targets: offset is
  * the window's id there, control_offset the number of its node.
  *
  * A message goes to the agent of the target rank's process (transport/ucx/net.h). The agent does
@@ -161,7 +161,7 @@ struct oriel_internode {
 
 static inline bool oriel_is_internode(const struct oriel_window *window, int32_t win_rank)
 {
-    return window->targets[win_rank].mechanism == ORIEL_MECHANISM_NETWORK;
+    return window->targets[win_rank].placement == ORIEL_PLACEMENT_NETWORK;
 }
 
 /* --- at the target: agent's thread only --- */
@@ -186,7 +186,7 @@ enum oriel_internode_stage {
 struct oriel_internode_lock {
     struct oriel_internode_lock *next;
     struct oriel_net_requester asker;
-    /* or NOBODY: holds a position until its turn, for an origin that moved to another (J5) */
+    /* or NO_RANK: holds a position until its turn, for an origin that moved to another (J5) */
     int32_t from;
     bool exclusive;
     enum oriel_internode_stage stage;

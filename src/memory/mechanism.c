@@ -1,5 +1,5 @@
-/* Finds the mechanism for a memory range: load and store for memory in a memory file, CMA for other
- * memory where a real read from the peer succeeds. */
+/* Finds which mechanism serves: load and store for memory in a memory file, CMA for other memory
+ * where a real read from the peer succeeds. */
 #include "memory/mechanism.h"
 
 #include "base/options.h"

@@ -1,5 +1,5 @@
-/* Which mechanism reaches a range of this process's memory, and whether this process can reach a
- * peer's memory. Window creation asks once per window; the answer is the same for all origins. */
+/* The mechanisms that reach memory of a node's processes: a mapped memory file, or CMA. The results
+ * are the same for all origins of a window. */
 #ifndef ORIEL_MEMORY_MECHANISM_H
 #define ORIEL_MEMORY_MECHANISM_H
 

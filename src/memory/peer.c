@@ -45,10 +45,11 @@ static enum oriel_status peer_file_map(int fd, struct oriel_peer *peer)
         header.identity.start_time != identity->start_time)
         return not_the_peer_error(identity);
     if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_is_under_valgrind())
-        return oriel_fail(ORIEL_E_OTHER,
-                          "process %d has a memory file of %lu bytes, through which valgrind would "
-                          "search for hours",
-                          (int)identity->pid, (unsigned long)header.reserve_bytes);
+        return oriel_fail(
+            ORIEL_E_OTHER,
+            "valgrind would take hours to search the memory file of process %d, which "
+            "has %lu bytes",
+            (int)identity->pid, (unsigned long)header.reserve_bytes);
     void *base = oriel_file_map(fd, header.reserve_bytes);
     if (base == MAP_FAILED)
         return oriel_fail(

@@ -72,12 +72,12 @@ static void read_statistics(const char *value, bool is_rank_0)
     if (len <= 5 || strcmp(value + len - 5, ".json") != 0) {
         oriel_observe_gathers = false;
         if (is_rank_0)
-            oriel_warn(
-                "ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is counted",
-                value);
+            oriel_warn("ORIEL_STATS=%s is neither 1 nor the name of a .json file: nothing is "
+                       "counted [O20]",
+                       value);
     } else if (is_rank_0 && !oriel_observe_is_spawned() &&
                (!find_path(value, statistics_file) || !can_write(statistics_file))) {
-        oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed", value,
+        oriel_warn("ORIEL_STATS: %s cannot be written: %s: the table will be printed [O20]", value,
                    strerror(errno));
         statistics_file[0] = '\0';
     }

@@ -384,7 +384,7 @@ void oriel_deferred_make(struct oriel_window *window)
 {
     bool any = false;
     for (int32_t i = 0; i < window->n && !any; i++)
-        any = i != window->rank && window->targets[i].mechanism == ORIEL_MECHANISM_COPY;
+        any = i != window->rank && window->targets[i].placement == ORIEL_PLACEMENT_COPY;
     struct oriel_deferred *deferred = any ? malloc(sizeof *deferred) : NULL;
     if (deferred == NULL)
         return;

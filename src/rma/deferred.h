@@ -18,7 +18,7 @@ static inline bool oriel_deferred_takes(const struct oriel_window *window, int32
                                         uint64_t len_bytes)
 {
     return window->deferred != NULL && len_bytes <= ORIEL_DEFERRED_BYTES && rank != window->rank &&
-           window->targets[rank].mechanism == ORIEL_MECHANISM_COPY &&
+           window->targets[rank].placement == ORIEL_PLACEMENT_COPY &&
            !(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL);
 }
 
@@ -48,7 +48,7 @@ static inline enum oriel_status oriel_deferred_complete(struct oriel_window *win
                                                   : oriel_deferred_complete_all(window, rank);
 }
 
-/* --- for deferred.c, in accumulate.c --- */
+/* --- accumulate.c --- */
 
 /* An accumulate of one run, not deferred. */
 enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank,

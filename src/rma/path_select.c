@@ -55,7 +55,7 @@ enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel
     if (status == ORIEL_E_PEER) {
         const struct oriel_identity *who = &window->group->peers[target]->identity;
         if (has_died(who))
-            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)target,
+            return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died [O18]", (int)target,
                               (int)who->pid);
         return oriel_fail(ORIEL_E_OTHER,
                           "the main thread of rank %d (process %d) has ended, so the kernel "

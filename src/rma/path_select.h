@@ -33,7 +33,7 @@ static inline struct oriel_path_range oriel_path_range_at(const struct oriel_win
 {
     const struct oriel_target *there = &window->targets[target];
     struct oriel_region_lookup region;
-    if (there->mechanism == ORIEL_MECHANISM_REGIONS) {
+    if (there->placement == ORIEL_PLACEMENT_REGIONS) {
         if (!oriel_region_lookup_find(window, target, there->address + offset_bytes, &region))
             return (struct oriel_path_range){offset_bytes + 1, false, NULL};
         int64_t from_address = (int64_t)(region.offset - region.start + there->address);
@@ -48,13 +48,13 @@ static inline struct oriel_path_range oriel_path_range_at(const struct oriel_win
 }
 
 /* The path to the bytes from low_bytes to high_bytes around an offset in a target's window. A
- * process loads and stores its own memory, whatever its mechanism for others. */
+ * process loads and stores its own memory, whatever its placement for others. */
 static inline struct oriel_path oriel_path_find(const struct oriel_window *window, int32_t target,
                                                 uint64_t offset_bytes, int64_t low_bytes,
                                                 int64_t high_bytes)
 {
     const struct oriel_target *there = &window->targets[target];
-    if (there->mechanism == ORIEL_MECHANISM_DIRECT)
+    if (there->placement == ORIEL_PLACEMENT_DIRECT)
         return (struct oriel_path){&oriel_transport_shared,
                                    {.direct = oriel_window_direct(window, target, offset_bytes)},
                                    true};

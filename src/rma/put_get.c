@@ -70,7 +70,7 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
     const uint64_t len_bytes = source->count * source->type->size_bytes;
     if (len_bytes == 0)
         return ORIEL_OK;
-    if (window->targets[target->rank].mechanism != ORIEL_MECHANISM_DIRECT)
+    if (window->targets[target->rank].placement != ORIEL_PLACEMENT_DIRECT)
         return transfer_by_path(window, target, here, origin, len_bytes, to_target);
     struct oriel_items at_target = items_of(&target->side);
     struct oriel_items at_origin = items_of(origin);

@@ -21,7 +21,7 @@ struct oriel_transfer_cache_entry {
     int64_t span_bytes; /* from low_bytes to the end of its last byte */
     struct oriel_copy_prepared copy;
 };
-_Static_assert(sizeof(struct oriel_transfer_cache_entry) == 128, "its place is found by a shift");
+_Static_assert(sizeof(struct oriel_transfer_cache_entry) == 128, "a shift finds its position");
 
 /* Base-2 logarithm of the number of entries. Datatypes created one after the other mostly use
  * different entries. */

@@ -16,7 +16,7 @@ static struct {
     bool has_key;
     _Atomic uint64_t taken; /* bit i: slot i */
 } slots = {.once = PTHREAD_ONCE_INIT};
-_Static_assert(ORIEL_ATOMIC_MODE_SLOTS == 64, "taken has a bit for each");
+_Static_assert(ORIEL_ATOMIC_MODE_SLOTS == 64, "taken has one bit for each slot");
 
 static void slot_free(void *slot)
 {

@@ -20,7 +20,7 @@
  * With MPI_MODE_NOCHECK no lock is acquired (trusted): the caller promises that no rank has, or
  * wants, a conflicting lock. If a rank requests one nevertheless, the epoch does not block it. Some
  * programs keep such a lock_all for the lifetime of the window, and acquire exclusive locks
- * (docs/adr/053-nocheck-takes-no-lock.md). */
+ * (docs/design/adr/053-nocheck-takes-no-lock.md). */
 #include "sync/lock.h"
 
 #include "internode/origin/liveness.h"
@@ -142,11 +142,11 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
     return step == ORIEL_LOCK_TAKEN ? ORIEL_OK : oriel_lock_finish(window, target, step, place);
 }
 
-enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive)
+enum oriel_status oriel_lock_lazy(struct oriel_window *window, int32_t target, bool exclusive)
 {
     oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
     return window->internode != NULL && oriel_is_internode(window, target)
-               ? lock_internode(window, target, exclusive, oriel_internode_lock_later)
+               ? lock_internode(window, target, exclusive, oriel_internode_lock_lazy)
                : oriel_lock(window, target, exclusive);
 }
 

@@ -17,7 +17,7 @@
  * Each counter has one writer. An entry never moves: the peer waits at the counter itself while
  * other entries are created. Entries at 0 have no meaning: their owner has started another epoch,
  * or failed to create the other entries. MPI_MODE_NOCHECK changes nothing: the counters must
- * advance all the same.
+ * advance nevertheless.
  *
  * Internode. An internode peer cannot read this node's entries. So this process also sends it a
  * message for C1 and C3, after those of its operations. The receiver's agent counts the message in
@@ -60,8 +60,8 @@ static enum oriel_status make_entries(struct oriel_window *window, int32_t *rank
     return status;
 }
 
-/* The same step for an internode peer, by a message. After an error the others are notified all the
- * same; the first status counts. */
+/* The same step for an internode peer, by a message. The others are notified also after an
+ * error; the first status counts. */
 static enum oriel_status
 notify_internode(struct oriel_window *window, const struct oriel_pscw_counter *own,
                  enum oriel_status (*tell)(struct oriel_window *window, int32_t rank),

@@ -28,9 +28,9 @@ enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target);
 enum oriel_status oriel_lock_all(struct oriel_window *window);
 enum oriel_status oriel_unlock_all(struct oriel_window *window);
 
-/* As oriel_lock, but the lock of an internode target may be acquired later, before any operation of
- * its epoch is executed (origin_sync.h). */
-enum oriel_status oriel_lock_later(struct oriel_window *window, int32_t target, bool exclusive);
+/* As oriel_lock, but lazy at an internode target: the lock is acquired before any operation of its
+ * epoch is executed, possibly after this call (origin_sync.h). */
+enum oriel_status oriel_lock_lazy(struct oriel_window *window, int32_t target, bool exclusive);
 
 /* As oriel_lock and oriel_lock_all, with MPI_MODE_NOCHECK: the epoch is opened, and no lock
  * acquired. */

@@ -155,7 +155,7 @@ enum oriel_status oriel_remote_writers_halt(struct oriel_remote_writers *writers
             continue; /* freed just now */
         if (in_any_case) {
             oriel_warn("process %d has been copying into window memory for a second; pages become "
-                       "private anyway",
+                       "private anyway [O17]",
                        pid);
             continue;
         }

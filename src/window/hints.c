@@ -141,7 +141,7 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
     const struct oriel_host_calls *host = oriel_host();
     int code = host->Info_create(out);
     if (code == MPI_SUCCESS)
-        code = write_text(*out, "oriel_memory", paths->ways);
+        code = write_text(*out, "oriel_memory", paths->names);
     if (code == MPI_SUCCESS)
         code = write_text(*out, "oriel_memory_reason", paths->reason);
 #define HINT(field, key, initial, sort)                                                            \

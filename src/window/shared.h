@@ -17,20 +17,20 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-/* How origins reach the bytes of a target's window; the same for all origins. */
-enum oriel_mechanism {
-    ORIEL_MECHANISM_DIRECT, /* load and store, in a memory file at offset */
+/* Where a target's memory is, which decides how origins reach it; the same for all origins. */
+enum oriel_placement {
+    ORIEL_PLACEMENT_DIRECT, /* load and store, in a memory file at offset */
     /* copied at address, by CMA or by the target's agent, depending on the window's by_agent */
-    ORIEL_MECHANISM_COPY,
-    ORIEL_MECHANISM_MIXED,   /* promoted pages: load and store in the middle, copies at both ends */
-    ORIEL_MECHANISM_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
+    ORIEL_PLACEMENT_COPY,
+    ORIEL_PLACEMENT_MIXED,   /* promoted pages: load and store in the middle, copies at both ends */
+    ORIEL_PLACEMENT_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
     /* per address, from the target's table of regions: dynamic windows, memory of several kinds */
-    ORIEL_MECHANISM_REGIONS,
+    ORIEL_PLACEMENT_REGIONS,
 };
 
 /* One target's window. The node leader writes it before creation ends; read-only afterwards. */
 struct oriel_target {
-    /* ORIEL_MECHANISM_DIRECT, ORIEL_MECHANISM_MIXED: of the first byte, in the memory file that
+    /* ORIEL_PLACEMENT_DIRECT, ORIEL_PLACEMENT_MIXED: of the first byte, in the memory file that
      * contains it */
     uint64_t offset;
     /* bytes that every origin loads and stores: all, none, or those from direct_low on */
@@ -39,8 +39,8 @@ struct oriel_target {
     uint64_t size_bytes; /* 0 or more */
     uint64_t address; /* of the first byte in the target's address space; 0 for a dynamic window */
     uint64_t control_offset; /* of its struct oriel_control, in its own memory file */
-    uint64_t mechanism;      /* enum oriel_mechanism */
-    uint64_t direct_low;     /* byte of the window; above 0 only for ORIEL_MECHANISM_MIXED */
+    uint64_t placement;      /* enum oriel_placement */
+    uint64_t direct_low;     /* byte of the window; above 0 only for ORIEL_PLACEMENT_MIXED */
 };
 _Static_assert(sizeof(struct oriel_target) == ORIEL_CACHE_LINE, "shared by all ranks of a node");
 
@@ -165,7 +165,7 @@ struct oriel_region_table {
     _Atomic uint64_t count;
 };
 
-/* The memory of an ORIEL_MECHANISM_REGIONS target (create/regions.c has the argument). Only the
+/* The memory of an ORIEL_PLACEMENT_REGIONS target (create/regions.c has the argument). Only the
  * owner writes it. version increases by 2 per change, so tables[version / 2 % 2] is the current
  * table; it is odd while the other table is being updated. It never wraps in 64 bits. After the
  * owner's death, the current table stays valid. */
@@ -208,7 +208,7 @@ struct oriel_control {
     _Atomic uint64_t access_offset;
 };
 _Static_assert(sizeof(struct oriel_control) == 5 * ORIEL_CACHE_LINE,
-               "what changes seldom is on one line");
+               "fields that change seldom are on one cache line");
 
 static inline uint64_t oriel_common_bytes(int32_t n)
 {

@@ -42,7 +42,7 @@ struct oriel_window {
     /* words of the data path */
     int32_t n;
     int32_t rank;
-    int32_t here;           /* ranks on this node; all others have ORIEL_MECHANISM_NETWORK */
+    int32_t here;           /* ranks on this node; all others have ORIEL_PLACEMENT_NETWORK */
     int32_t leader;         /* the lowest rank on this node; common is in its memory file */
     _Atomic uint32_t epoch; /* enum oriel_epoch */
     const struct oriel_target *targets; /* by win_rank, shared */
@@ -120,7 +120,7 @@ static inline uint8_t oriel_window_access_to(const struct oriel_window *window, 
     return atomic_load_explicit(&oriel_window_access(window)[win_rank], memory_order_relaxed);
 }
 
-/* This process's address of byte offset of a target's ORIEL_MECHANISM_DIRECT window. An address
+/* This process's address of byte offset of a target's ORIEL_PLACEMENT_DIRECT window. An address
  * computed from a datatype may precede the window. */
 static inline char *oriel_window_direct(const struct oriel_window *window, int32_t win_rank,
                                         uint64_t offset_bytes)

@@ -2,7 +2,7 @@
  * outstanding operations. */
 #include "offenders.h"
 
-CASE(C2, put_beside_accumulate, 2)
+CASE(C2, put_concurrent_with_accumulate, 2)
 {
     int one = 1;
     MPI_Win win = ints_window(4);
@@ -16,7 +16,7 @@ CASE(C2, put_beside_accumulate, 2)
     fence_and_free(win);
 }
 
-CASE(C2, get_beside_fetch_and_op, 2)
+CASE(C2, get_concurrent_with_fetch_and_op, 2)
 {
     int one = 1, old = 0;
     MPI_Win win = ints_window(4);
@@ -68,7 +68,7 @@ CASE(C2, put_to_release_a_word_that_is_compared, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C3, sum_beside_product, 2)
+CASE(C3, sum_concurrent_with_product, 2)
 {
     int two = 2;
     MPI_Win win = ints_window(4);
@@ -84,7 +84,7 @@ CASE(C3, sum_beside_product, 2)
     fence_and_free(win);
 }
 
-CASE(C3, int_beside_float, 2)
+CASE(C3, int_concurrent_with_float, 2)
 {
     int two = 2;
     float half = 0.5F;
@@ -136,25 +136,25 @@ CASE(C4, two_gets_into_one_buffer, 2)
 CASE(C4, two_gets_into_room_for_more, 2)
 {
     int got[6] = {0};
-    MPI_Datatype beside;
+    MPI_Datatype adjacent;
     MPI_Win win = ints_window(4);
-    MPI_Type_contiguous(2, MPI_INT, &beside);
-    MPI_Type_commit(&beside);
+    MPI_Type_contiguous(2, MPI_INT, &adjacent);
+    MPI_Type_commit(&adjacent);
     if (rank == 0) {
         MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
-        MPI_Get(&got[0], 2, beside, 1, 0, 3, MPI_INT, win); /* FINDS C4 here */
+        MPI_Get(&got[0], 2, adjacent, 1, 0, 3, MPI_INT, win); /* FINDS C4 here */
         delay();
         MPI_Get(&got[right ? 3 : 2], 3, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
         MPI_Get(&got[right ? 4 : 5], 1, MPI_INT, 1, 1, 1, MPI_INT, win);
         MPI_Win_unlock(1, win);
     }
-    MPI_Type_free(&beside);
+    MPI_Type_free(&adjacent);
     MPI_Win_free(&win);
 }
 
 /* The swap reads its compare buffer. The checker reports that read with the result; a mere read of
  * the buffer conflicts with the result only. */
-CASE(C4, put_of_what_a_swap_compares_and_answers, 2)
+CASE(C4, put_of_the_buffers_of_an_outstanding_swap, 2)
 {
     int one = 1, old[2] = {0};
     MPI_Win win = ints_window(2);

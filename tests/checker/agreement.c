@@ -67,7 +67,7 @@ CASE(E12, freed_without_the_last_fence, 2)
     MPI_Win_free(&win); /* FINDS E12 here */
 }
 
-CASE(A7, fences_that_promise_different_things, 2)
+CASE(A7, fences_with_different_assertions, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);

@@ -23,23 +23,23 @@ CASE(A1, size_in_elements, 2)
     named(win);
     MPI_Win_fence(0, win);
     if (rank == 1)
-        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here, saying 'looks like elements' */
+        MPI_Put(&value, 1, MPI_INT, 0, 12, 1, MPI_INT, win); /* FINDS A1 here, saying 'number of elements' */
     fence_and_free(win);
 }
 
 /* One element past the end, the most common error. Nothing suggests that the size is in other
  * units. */
-CASE(A1, element_behind_the_last, 2)
+CASE(A1, element_after_the_last, 2)
 {
     int value = 3;
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);
     if (rank == 1)
-        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : 4, 1, MPI_INT, win); /* FINDS A1 here, not saying 'looks like elements' */
+        MPI_Put(&value, 1, MPI_INT, 0, right ? 3 : 4, 1, MPI_INT, win); /* FINDS A1 here, not saying 'number of elements' */
     fence_and_free(win);
 }
 
-CASE(A2, put_behind_what_is_attached, 2)
+CASE(A2, put_after_the_end_of_an_attached_region, 2)
 {
     int memory[16] = {0}, value = 3;
     MPI_Win win;
@@ -65,7 +65,7 @@ CASE(A3, displacement_below_0, 2)
     fence_and_free(win);
 }
 
-CASE(A4, rank_behind_the_last, 2)
+CASE(A4, rank_after_the_last, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);
@@ -206,7 +206,7 @@ CASE(A8, assertion_of_no_kind, 2)
     fence_and_free(win);
 }
 
-static void take_the_last(void *in, void *inout, int *count, MPI_Datatype *datatype)
+static void access_the_last(void *in, void *inout, int *count, MPI_Datatype *datatype)
 {
     (void)in, (void)inout, (void)count, (void)datatype;
 }
@@ -215,7 +215,7 @@ CASE(A8, operator_of_the_program, 2)
 {
     MPI_Op own;
     MPI_Win win = ints_window(4);
-    MPI_Op_create(take_the_last, 1, &own);
+    MPI_Op_create(access_the_last, 1, &own);
     MPI_Win_fence(0, win);
     if (rank == 0)
         MPI_Accumulate(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, right ? MPI_SUM : own, win); /* FINDS A8 here, saying 'predefined' */

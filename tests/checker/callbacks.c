@@ -194,7 +194,7 @@ CASE(C1, order_by_a_generalised_requests_end, 2)
     MPI_Win_free(&win);
 }
 
-static void meet_in_handler(MPI_Comm *comm, int *code, ...)
+static void barrier_in_handler(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -206,7 +206,7 @@ CASE(C1, order_by_barriers_in_error_handlers, 2)
     MPI_Errhandler handler;
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
-    MPI_Comm_create_errhandler(meet_in_handler, &handler);
+    MPI_Comm_create_errhandler(barrier_in_handler, &handler);
     MPI_Comm_set_errhandler(comm, right && calls_back() ? handler : MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&handler);
     MPI_Win_lock_all(0, win);
@@ -287,25 +287,25 @@ CASE(A4, freed_by_its_error_handler, 2)
 
 /* --- waiting ranks --- */
 
-static void tell_late(void *whom)
+static void release_late(void *whom)
 {
     sleep(3); /* longer than the checker needs to report it */
-    tell(*(int *)whom);
+    notify(*(int *)whom);
 }
 
 /* The call's own wait does not count while the callback runs, and counts again afterwards. Hosts
  * run copy functions before the ranks meet. */
-CASE_ALONE(D1, told_in_a_copy_function, 2)
+CASE_ALONE(D1, ordered_in_a_copy_function, 2)
 {
     MPI_Comm comm, copy;
     int other = 1, keyval;
-    struct todo todo = {right && rank == 0 && calls_back() ? tell_late : nothing, &other};
+    struct todo todo = {right && rank == 0 && calls_back() ? release_late : nothing, &other};
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_create_keyval(copied, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
     MPI_Comm_set_attr(comm, keyval, &todo);
     MPI_Comm_free_keyval(&keyval);
     if (right && rank == 0 && !calls_back())
-        tell(1);
+        notify(1);
     if (rank == 1)
         MPI_Recv(NULL, 0, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
     MPI_Comm_dup(comm, &copy);                                                /* FINDS D1 here */
@@ -315,7 +315,7 @@ CASE_ALONE(D1, told_in_a_copy_function, 2)
 
 /* For one rank the barrier is the second collective. For the others it is the first, and one of
  * them arrives late. */
-CASE_APART(D1, barrier_behind_a_broadcast_that_failed, 3)
+CASE_APART(D1, barrier_after_a_failed_broadcast, 3)
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -342,7 +342,7 @@ static void at_the_end(doing *does, void *what)
     MPI_Comm_free_keyval(&keyval);
 }
 
-CASE_APART(E13, window_that_goes_with_self, 2)
+CASE_APART(E13, window_freed_with_comm_self, 2)
 {
     static MPI_Win win;
     win = ints_window(4);
@@ -360,7 +360,7 @@ static int refuses(MPI_Comm comm, int keyval, void *value, void *extra)
 }
 
 /* Open MPI stops deleting the attributes of MPI_COMM_SELF after a delete function that fails. */
-CASE_APART(E13, window_that_stays_where_self_keeps_an_attribute, 2)
+CASE_APART(E13, window_that_remains_where_comm_self_has_an_attribute, 2)
 {
     MPI_Win win = ints_window(4);
     int keyval;
@@ -377,9 +377,9 @@ CASE_APART(D1, message_of_one_in_finalize, 2)
 {
     static int other = 0;
     if (rank == 1)
-        at_the_end(right && calls_back() ? tell_late : nothing, &other);
+        at_the_end(right && calls_back() ? release_late : nothing, &other);
     if (rank == 1 && right && !calls_back())
-        tell(0);
+        notify(0);
     if (rank == 0)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
     MPI_Finalize();
@@ -395,7 +395,7 @@ static int refuse_to_copy(MPI_Comm comm, int keyval, void *extra, void *in, void
     return OWN_CODE;
 }
 
-static int refuse_to_tell(void *extra, MPI_Status *status)
+static int refuse_copy(void *extra, MPI_Status *status)
 {
     asked(extra, status);
     return OWN_CODE;
@@ -411,7 +411,7 @@ static void count_failure(MPI_Comm *comm, int *code, ...)
 
 /* A failing call concurrent with a receive. A host calls the handler of one of the two
  * communicators, once. */
-static void wait_for_what_refuses(MPI_Comm comm)
+static void wait_for_refused_copy(MPI_Comm comm)
 {
     static struct todo todo = {nothing, NULL};
     MPI_Request requests[2];
@@ -421,7 +421,7 @@ static void wait_for_what_refuses(MPI_Comm comm)
     MPI_Comm_get_errhandler(comm, &handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Irecv(&got, 1, MPI_INT, 0, 0, comm, &requests[0]);
-    MPI_Grequest_start(refuse_to_tell, dropped, cancelled, &todo, &requests[1]);
+    MPI_Grequest_start(refuse_copy, dropped, cancelled, &todo, &requests[1]);
     MPI_Grequest_complete(requests[1]);
     failures = 0;
     MPI_Waitany(2, requests, &index, &status);
@@ -434,7 +434,7 @@ static void wait_for_what_refuses(MPI_Comm comm)
 }
 
 /* The checker does not ask the host for the class of this code. */
-CASE(E1, behind_a_code_of_the_programs_own, 1)
+CASE(E1, after_an_error_code_of_the_program, 1)
 {
     int keyval, got;
     MPI_Win win = ints_window(1);
@@ -444,7 +444,7 @@ CASE(E1, behind_a_code_of_the_programs_own, 1)
     MPI_Comm_free_keyval(&keyval);
     if (calls_back()) {
         MPI_Comm_dup(comm, &copy);
-        wait_for_what_refuses(comm);
+        wait_for_refused_copy(comm);
     }
     if (right)
         MPI_Win_fence(0, win);
@@ -457,8 +457,9 @@ CASE(E1, behind_a_code_of_the_programs_own, 1)
 
 /* --- calls that fail --- */
 
-/* One rank's broadcast has met nobody: the barriers behind it are not those of the same number of the others. */
-CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
+/* One rank's broadcast has matched no other: later barriers do not match those of the same number
+ * of the other ranks. */
+CASE_APART(C1, order_after_failed_broadcasts, 2)
 {
     enum { ROUNDS = 4 };
     MPI_Win win = ints_window(ROUNDS);
@@ -469,7 +470,8 @@ CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
     if (rank == 0)
         MPI_Bcast(&size, 1, MPI_INT, size, comm); /* there is no such rank */
     MPI_Barrier(MPI_COMM_WORLD);
-    usleep(rank == 1 ? 400000 : 200000); /* until all are out of it: who comes out takes all that others have done by then */
+    /* Until all have left it: a rank that leaves acquires all earlier events of the others. */
+    usleep(rank == 1 ? 400000 : 200000);
     for (int round = 0; round < ROUNDS; round++) {
         if (rank == 1) {
             MPI_Put(&rank, 1, MPI_INT, 0, round, 1, MPI_INT, win); /* FINDS C1 here */
@@ -488,7 +490,7 @@ CASE_APART(C1, order_behind_broadcasts_that_fail, 2)
 static MPI_Comm met;
 static MPI_Win put_to;
 
-static void put_and_meet(MPI_Comm *comm, int *code, ...)
+static void put_and_barrier(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
     MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to);
@@ -496,17 +498,17 @@ static void put_and_meet(MPI_Comm *comm, int *code, ...)
     MPI_Barrier(met);
 }
 
-/* The barrier in the handler of a reduction that has met nobody is the others' next one. */
+/* The barrier in the handler of an unmatched reduction matches the others' next one. */
 CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
 {
     int sum = 0;
     put_to = ints_window(4);
-    met = comm_handled(MPI_COMM_WORLD, put_and_meet);
+    met = comm_handled(MPI_COMM_WORLD, put_and_barrier);
     MPI_Win_lock_all(0, put_to);
     if (rank == 0 && right && calls_back())
         MPI_Allreduce(&size, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, met);
     else if (rank == 0 && right)
-        put_and_meet(&met, &sum);
+        put_and_barrier(&met, &sum);
     else if (rank == 0)
         MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, put_to); /* FINDS C1 here */
     else if (right)
@@ -518,7 +520,8 @@ CASE_APART(C1, order_in_the_handler_of_a_collective_that_fails, 2)
     MPI_Comm_free(&met);
 }
 
-/* For completions: the predefined ones' handler, too, for MPICH does not look whose request has failed. */
+/* For completions: the predefined ones' handler, too, since MPICH does not check which request has
+ * failed. */
 static MPI_Comm comm_handled_everywhere(MPI_Comm_errhandler_function *function)
 {
     MPI_Comm comm = comm_handled(MPI_COMM_WORLD, function);
@@ -585,14 +588,15 @@ static void put_and_send(MPI_Comm comm, MPI_Win win)
     }
 }
 
-/* The error handler of a wait for any waits for the other request, and may start new ones in the places of both. */
+/* The error handler of a wait for any waits for the other request, and may start new ones at the
+ * indices of both. */
 CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Comm comm = comm_handled_everywhere(complete_the_other);
     MPI_Win_lock_all(0, win);
-    for (int way = 0; way < 2 && calls_back(); way++) {
-        waited.starts = way != 0;
+    for (int variant = 0; variant < 2 && calls_back(); variant++) {
+        waited.starts = variant != 0;
         if (rank == 0)
             wait_and_put(comm, win);
         if (rank == 1)
@@ -644,15 +648,16 @@ static void wait_for_the_persistent_one(MPI_Comm comm, MPI_Win win)
         MPI_Request_free(&used.persistent);
 }
 
-/* The error handler of a wait starts the persistent request anew whose wait has failed, or waits for one that is under way. */
+/* The error handler of a wait starts the persistent request anew whose wait has failed, or waits
+ * for one that is under way. */
 CASE_APART(E1, persistent_requests_that_a_waits_handler_uses, 2)
 {
     int pair[] = {1, 2};
     MPI_Win win = ints_window(4);
     MPI_Comm comm = comm_handled_everywhere(use_the_persistent_one);
     MPI_Win_lock_all(0, win);
-    for (int way = 0; way < 2 && calls_back(); way++) {
-        used.both = way != 0;
+    for (int variant = 0; variant < 2 && calls_back(); variant++) {
+        used.both = variant != 0;
         if (rank == 0)
             wait_for_the_persistent_one(comm, win);
         if (rank == 1) {

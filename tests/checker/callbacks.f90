@@ -27,10 +27,10 @@ contains
     if (value + extra + comm + keyval /= 0) call MPI_Win_free(last_win, ierror)
   end subroutine free_last
 
-  subroutine meet_in_handler(comm, code)
+  subroutine barrier_in_handler(comm, code)
     integer :: comm, code, ierror
     if (comm + code /= 0) call MPI_Barrier(MPI_COMM_WORLD, ierror)
-  end subroutine meet_in_handler
+  end subroutine barrier_in_handler
 
   subroutine attach(comm, delete_function)
     integer, intent(in) :: comm
@@ -62,7 +62,7 @@ program callbacks
   call make_window(win)
   call make_window(library_win)
   call make_window(last_win)
-  call MPI_Comm_create_errhandler(meet_in_handler, handler, ierror)
+  call MPI_Comm_create_errhandler(barrier_in_handler, handler, ierror)
   value = rank
 
   call MPI_Win_lock_all(0, win, ierror)

@@ -6,9 +6,9 @@ static void read_after_news(MPI_Win win)
 {
     int got = 0;
     if (rank == 0)
-        tell(1);
+        notify(1);
     if (rank == 1) {
-        hear(0);
+        await_notice(0);
         MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
         MPI_Win_flush(1, win);
     }
@@ -93,7 +93,7 @@ static void end_of_receive(MPI_Win win, MPI_Comm *comm, MPI_Request *request)
     MPI_Comm_free(comm);
 }
 
-CASE(C4, put_of_what_a_receive_will_cut, 2)
+CASE(C4, put_of_a_buffer_larger_than_the_received_message, 2)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -106,7 +106,7 @@ CASE(C4, put_of_what_a_receive_will_cut, 2)
     end_of_receive(win, &comm, &request);
 }
 
-CASE(C4, put_of_what_a_tested_receive_will_cut, 2)
+CASE(C4, put_of_a_buffer_larger_than_the_tested_message, 2)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -120,42 +120,42 @@ CASE(C4, put_of_what_a_tested_receive_will_cut, 2)
 }
 
 /* A truncated persistent receive is complete, too, and its request stays valid. */
-CASE(C4, put_of_what_a_persistent_receive_will_cut, 2)
+CASE(C4, put_of_a_buffer_larger_than_the_persistent_message, 2)
 {
-    enum { WAYS = 4 };
+    enum { VARIANTS = 4 };
     static const int sent[2] = {1, 2};
-    static int rooms[WAYS];
+    static int rooms[VARIANTS];
     MPI_Comm comm;
-    MPI_Request requests[WAYS];
-    MPI_Win win = ints_window(WAYS);
+    MPI_Request requests[VARIANTS];
+    MPI_Win win = ints_window(VARIANTS);
     int at, flag = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     set_handlers(MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, win);
-    for (int way = 0; way < WAYS && rank == 0; way++)
-        MPI_Send(sent, 2, MPI_INT, 1, way, comm);
-    for (int way = 0; way < WAYS && rank == 1; way++) {
-        MPI_Recv_init(&rooms[way], 1, MPI_INT, 0, way, comm, &requests[way]);
-        MPI_Start(&requests[way]);
-        if (right && way == 0)
-            MPI_Wait(&requests[way], MPI_STATUS_IGNORE);
-        if (right && way == 1)
-            MPI_Waitany(1, &requests[way], &at, MPI_STATUS_IGNORE);
-        while (right && way == 2 && !flag &&
-               MPI_Test(&requests[way], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+    for (int variant = 0; variant < VARIANTS && rank == 0; variant++)
+        MPI_Send(sent, 2, MPI_INT, 1, variant, comm);
+    for (int variant = 0; variant < VARIANTS && rank == 1; variant++) {
+        MPI_Recv_init(&rooms[variant], 1, MPI_INT, 0, variant, comm, &requests[variant]);
+        MPI_Start(&requests[variant]);
+        if (right && variant == 0)
+            MPI_Wait(&requests[variant], MPI_STATUS_IGNORE);
+        if (right && variant == 1)
+            MPI_Waitany(1, &requests[variant], &at, MPI_STATUS_IGNORE);
+        while (right && variant == 2 && !flag &&
+               MPI_Test(&requests[variant], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
             continue;
         flag = 0;
-        while (right && way == 3 && !flag &&
-               MPI_Testany(1, &requests[way], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        while (right && variant == 3 && !flag &&
+               MPI_Testany(1, &requests[variant], &at, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS)
             continue;
-        MPI_Put(&rooms[way], 1, MPI_INT, 1, way, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Put(&rooms[variant], 1, MPI_INT, 1, variant, 1, MPI_INT, win); /* FINDS C4 here */
     }
     MPI_Win_unlock_all(win);
-    for (int way = 0; way < WAYS && rank == 1; way++) {
-        MPI_Wait(&requests[way], MPI_STATUS_IGNORE);
-        if (requests[way] != MPI_REQUEST_NULL)
-            MPI_Request_free(&requests[way]);
+    for (int variant = 0; variant < VARIANTS && rank == 1; variant++) {
+        MPI_Wait(&requests[variant], MPI_STATUS_IGNORE);
+        if (requests[variant] != MPI_REQUEST_NULL)
+            MPI_Request_free(&requests[variant]);
     }
     set_handlers(MPI_ERRORS_ARE_FATAL);
     MPI_Win_free(&win);

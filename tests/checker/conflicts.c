@@ -31,16 +31,16 @@ CASE(C1, put_of_less_than_the_target_names, 2)
 CASE(C1, put_of_less_than_an_item, 2)
 {
     int value = 1;
-    MPI_Datatype beside, apart;
+    MPI_Datatype adjacent, apart;
     MPI_Win win = ints_window(16);
-    MPI_Type_contiguous(2, MPI_INT, &beside);
+    MPI_Type_contiguous(2, MPI_INT, &adjacent);
     MPI_Type_vector(4, 1, 2, MPI_INT, &apart);
-    MPI_Type_commit(&beside);
+    MPI_Type_commit(&adjacent);
     MPI_Type_commit(&apart);
     MPI_Win_fence(0, win);
     delay();
     if (rank == 0) {
-        MPI_Put(&value, 1, MPI_INT, 1, 0, 1, beside, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
+        MPI_Put(&value, 1, MPI_INT, 1, 0, 1, adjacent, win); /* FINDS C1 here, saying 'bytes 0 to 3' */
         MPI_Put(&value, 1, MPI_INT, 1, 4, 1, apart, win);
     }
     if (rank == 1) {
@@ -49,7 +49,7 @@ CASE(C1, put_of_less_than_an_item, 2)
         MPI_Put(&value, 1, MPI_INT, 1, 10, 1, MPI_INT, win);
     }
     delay();
-    MPI_Type_free(&beside);
+    MPI_Type_free(&adjacent);
     MPI_Type_free(&apart);
     fence_and_free(win);
 }
@@ -62,10 +62,10 @@ CASE(C1, put_of_less_than_two_pairs, 2)
         int index;
     } pairs[2] = {{1, 2}, {3, 4}};
     int values[3] = {0};
-    MPI_Aint places[3] = {0, offsetof(struct pair, index), sizeof(struct pair)};
+    MPI_Aint displs[3] = {0, offsetof(struct pair, index), sizeof(struct pair)};
     MPI_Datatype parts[3] = {MPI_DOUBLE, MPI_INT, MPI_DOUBLE}, begun;
     MPI_Win win = ints_window(16);
-    MPI_Type_create_struct(3, (int[]){1, 1, 1}, places, parts, &begun);
+    MPI_Type_create_struct(3, (int[]){1, 1, 1}, displs, parts, &begun);
     MPI_Type_commit(&begun);
     MPI_Win_fence(0, win);
     delay();
@@ -133,7 +133,7 @@ CASE(C1, get_into_the_window_in_one_fence_epoch, 2)
 
 /* Attaching and detaching memory must neither end nor prolong the accesses to the window's other
  * memory. */
-CASE(C1, put_from_a_dynamic_window_beside_a_detach, 2)
+CASE(C1, put_from_a_dynamic_window_during_a_detach, 2)
 {
     static int memory[64], other[4];
     MPI_Aint address;
@@ -152,11 +152,11 @@ CASE(C1, put_from_a_dynamic_window_beside_a_detach, 2)
         MPI_Win_detach(win, other);
         if (right)
             MPI_Win_flush(1, win);
-        tell(1);
+        notify(1);
     }
     delay();
     if (rank == 1) {
-        hear(0);
+        await_notice(0);
         MPI_Put(&rank, 1, MPI_INT, 0, addresses[0] + (MPI_Aint)(9 * sizeof(int)), 1, MPI_INT, win); /* FINDS C1 here */
     }
     MPI_Win_unlock_all(win);
@@ -180,11 +180,11 @@ CASE(C1, put_from_memory_of_two_windows, 2)
         MPI_Put(memory + 8, 20, MPI_INT, 1, 40, 20, MPI_INT, first); /* FINDS C1 here */
         if (right)
             MPI_Win_flush(1, first);
-        tell(1);
+        notify(1);
     }
     delay();
     if (rank == 1) {
-        hear(0);
+        await_notice(0);
         MPI_Put(&rank, 1, MPI_INT, 0, 9, 1, MPI_INT, second); /* FINDS C1 here */
         if (right)
             MPI_Put(&rank, 1, MPI_INT, 0, 10, 1, MPI_INT, first);
@@ -251,11 +251,11 @@ CASE(C1, flush_without_a_message, 2)
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
         MPI_Win_flush(1, win);
         if (right)
-            tell(1);
+            notify(1);
     }
     if (rank == 1) {
         if (right)
-            hear(0);
+            await_notice(0);
         MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
         MPI_Win_flush(1, win);
     }
@@ -271,20 +271,20 @@ CASE(C1, message_in_the_wrong_direction, 3)
     MPI_Win_lock_all(0, win);
     delay();
     if (rank == 2 && !right)
-        tell(0);
+        notify(0);
     if (rank == 0) {
         MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win); /* FINDS C1 here */
         MPI_Win_flush(2, win);
-        right ? tell(2) : hear(2);
+        right ? notify(2) : await_notice(2);
     }
     if (rank == 2) {
         if (right)
-            hear(0);
+            await_notice(0);
         delay();
-        tell(1);
+        notify(1);
     }
     if (rank == 1) {
-        hear(2);
+        await_notice(2);
         MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win); /* FINDS C1 here */
         MPI_Win_flush(2, win);
     }

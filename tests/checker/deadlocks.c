@@ -21,14 +21,14 @@ CASE_ALONE(D1, locks_in_opposite_orders, 2)
     MPI_Win_free(&win);
 }
 
-CASE_ALONE(D1, start_that_nobody_posts, 2)
+CASE_ALONE(D1, start_without_any_post, 2)
 {
     MPI_Win win = ints_window(4);
     if (rank == 0) {
         MPI_Win_start(group_of(1), 0, win); /* FINDS D1 here */
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
         MPI_Win_complete(win);
-        tell(1);
+        notify(1);
     } else if (rank == 1) {
         if (right) {
             MPI_Win_post(group_of(0), 0, win);
@@ -58,10 +58,10 @@ CASE_ALONE(D1, two_that_receive_first, 2)
 {
     if (rank < 2) {
         if (right && rank == 0)
-            tell(1);
+            notify(1);
         MPI_Recv(NULL, 0, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
         if (!right || rank == 1)
-            tell(1 - rank);
+            notify(1 - rank);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -73,16 +73,16 @@ CASE_ALONE(D1, fence_that_one_rank_misses, 2)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
     MPI_Win_fence(0, win); /* FINDS D1 here */
     if (rank == 1)
-        tell(0);
+        notify(0);
     if (rank == 0 && right)
-        hear(1);
+        await_notice(1);
     fence_and_free(win);
 }
 
 CASE_ALONE(D1, message_of_a_finished_rank, 2)
 {
     if (rank == 1 && right)
-        tell(0);
+        notify(0);
     if (rank == 1 && !right) {
         delay();
         MPI_Finalize();
@@ -108,7 +108,7 @@ CASE_ALONE(D1, collectives_in_opposite_orders, 2)
     MPI_Comm_free(&other);
 }
 
-CASE_ALONE(D1, sends_that_nobody_buffers, 2)
+CASE_ALONE(D1, sends_without_buffers, 2)
 {
     int next = (rank + 1) % size;
     int before = (rank + size - 1) % size;
@@ -119,7 +119,7 @@ CASE_ALONE(D1, sends_that_nobody_buffers, 2)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
         MPI_Ssend(NULL, 0, MPI_BYTE, next, 7, MPI_COMM_WORLD); /* FINDS D1 here */
-        hear(before);
+        await_notice(before);
     }
 }
 
@@ -137,10 +137,10 @@ CASE_ALONE(D1, requests_that_wait_for_each_other, 2)
         return;
     }
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* FINDS D1 here */
-    tell(peer);
+    notify(peer);
 }
 
-CASE_ALONE(D1, messages_of_anybody_that_nobody_sends, 2)
+CASE_ALONE(D1, receives_from_any_source_without_a_send, 2)
 {
     if (right)
         /* hosts buffer empty messages */

@@ -32,13 +32,13 @@ CASE(E1, put_under_handlers_of_its_own, 2)
 {
     enum { ROUNDS = 100 };
     MPI_Errhandler handlers[ROUNDS];
-    int met_again = 0;
+    int reused = 0;
     MPI_Win win = ints_window(4);
     errors = 0;
     for (int i = 0; i < ROUNDS && rank == 0; i++) {
         MPI_Win_create_errhandler(count_error, &handlers[i]);
         for (int before = 0; before < i; before++)
-            met_again += handlers[before] == handlers[i];
+            reused += handlers[before] == handlers[i];
         MPI_Win_set_errhandler(win, handlers[i]);
         MPI_Errhandler handler = handlers[i];
         MPI_Errhandler_free(&handler);
@@ -48,7 +48,7 @@ CASE(E1, put_under_handlers_of_its_own, 2)
         if (right)
             MPI_Win_unlock(1, win);
     }
-    if (rank == 0 && (errors != (right ? 0 : ROUNDS) || (met_again == 0 && !KEEPS_FREED_MEMORY)))
+    if (rank == 0 && (errors != (right ? 0 : ROUNDS) || (reused == 0 && !KEEPS_FREED_MEMORY)))
         MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Win_free(&win);
 }

@@ -58,14 +58,14 @@ CASE(H5, unchecked_lock_of_a_locked_target, 2)
     if (rank == 0) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
         if (!right)
-            tell(1);
+            notify(1);
         delay();
         MPI_Win_unlock(1, win);
         if (right)
-            tell(1);
+            notify(1);
     }
     if (rank == 1) {
-        hear(0);
+        await_notice(0);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, MPI_MODE_NOCHECK, win); /* FINDS H5 here */
         delay();
         MPI_Win_unlock(1, win);
@@ -80,12 +80,12 @@ CASE(H6, unchecked_start_before_the_post, 2)
     if (rank == 1) {
         MPI_Win_post(group_of(0), MPI_MODE_NOCHECK, win);
         if (right)
-            tell(0);
+            notify(0);
         MPI_Win_wait(win);
     }
     if (rank == 0) {
         if (right)
-            hear(1);
+            await_notice(1);
         MPI_Win_start(group_of(1), MPI_MODE_NOCHECK, win); /* FINDS H6 here */
         MPI_Win_complete(win);
     }
@@ -116,7 +116,7 @@ CASE(H9, fence_that_something_precedes, 2)
     fence_and_free(win);
 }
 
-CASE(H10, put_behind_the_last_fence, 2)
+CASE(H10, put_after_the_last_fence, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_fence(right ? 0 : MPI_MODE_NOSUCCEED, win);

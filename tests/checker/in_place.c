@@ -22,12 +22,12 @@ enum which {
 static void call(enum which which, int *memory)
 {
     enum { MOST = 64 };
-    int ones[MOST], places[MOST], bytes[MOST];
+    int ones[MOST], displs[MOST], bytes[MOST];
     MPI_Datatype types[MOST];
     const void *in_place = MPI_IN_PLACE;
     for (int i = 0; i < size && i < MOST; i++) {
         ones[i] = 1;
-        places[i] = i;
+        displs[i] = i;
         bytes[i] = i * (int)sizeof(int);
         types[i] = MPI_INT;
     }
@@ -55,14 +55,14 @@ static void call(enum which which, int *memory)
         MPI_Allgather(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
         break;
     case GATHERV:
-        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT,
+        MPI_Allgatherv(in_place, 0, MPI_DATATYPE_NULL, memory, ones, displs, MPI_INT,
                        MPI_COMM_WORLD);
         break;
     case EXCHANGE:
         MPI_Alltoall(in_place, 0, MPI_DATATYPE_NULL, memory, 1, MPI_INT, MPI_COMM_WORLD);
         break;
     case EXCHANGEV:
-        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, places, MPI_INT,
+        MPI_Alltoallv(in_place, NULL, NULL, MPI_DATATYPE_NULL, memory, ones, displs, MPI_INT,
                       MPI_COMM_WORLD);
         break;
     case EXCHANGEW:
@@ -90,22 +90,22 @@ static void put_beside(enum which which, bool right)
     MPI_Win_free(&win);
 }
 
-CASE(C1, put_beside_a_reduce_in_place, 2) { put_beside(REDUCE, right); }
-CASE(C1, put_beside_an_allreduce_in_place, 2) { put_beside(ALLREDUCE, right); }
-CASE(C1, put_beside_a_scan_in_place, 2) { put_beside(SCAN, right); }
-CASE(C1, put_beside_an_exscan_in_place, 2) { put_beside(EXSCAN, right); }
-CASE(C1, put_beside_a_reduce_scatter_in_place, 2) { put_beside(SCATTER, right); }
-CASE(C1, put_beside_a_reduce_scatter_block_in_place, 2) { put_beside(SCATTER_BLOCK, right); }
-CASE(C1, put_beside_an_allgather_in_place, 2) { put_beside(GATHER, right); }
-CASE(C1, put_beside_an_allgatherv_in_place, 2) { put_beside(GATHERV, right); }
-CASE(C1, put_beside_an_alltoall_in_place, 2) { put_beside(EXCHANGE, right); }
-CASE(C1, put_beside_an_alltoallv_in_place, 2) { put_beside(EXCHANGEV, right); }
-CASE(C1, put_beside_an_alltoallw_in_place, 2) { put_beside(EXCHANGEW, right); }
+CASE(C1, put_during_a_reduce_in_place, 2) { put_beside(REDUCE, right); }
+CASE(C1, put_during_an_allreduce_in_place, 2) { put_beside(ALLREDUCE, right); }
+CASE(C1, put_during_a_scan_in_place, 2) { put_beside(SCAN, right); }
+CASE(C1, put_during_an_exscan_in_place, 2) { put_beside(EXSCAN, right); }
+CASE(C1, put_during_a_reduce_scatter_in_place, 2) { put_beside(SCATTER, right); }
+CASE(C1, put_during_a_reduce_scatter_block_in_place, 2) { put_beside(SCATTER_BLOCK, right); }
+CASE(C1, put_during_an_allgather_in_place, 2) { put_beside(GATHER, right); }
+CASE(C1, put_during_an_allgatherv_in_place, 2) { put_beside(GATHERV, right); }
+CASE(C1, put_during_an_alltoall_in_place, 2) { put_beside(EXCHANGE, right); }
+CASE(C1, put_during_an_alltoallv_in_place, 2) { put_beside(EXCHANGEV, right); }
+CASE(C1, put_during_an_alltoallw_in_place, 2) { put_beside(EXCHANGEW, right); }
 
 #if MPI_VERSION >= 4
 /* A buffer that is sent and replaced by one call does not conflict with itself. A concurrent get
  * into it does. */
-CASE(C4, get_into_what_is_sent_and_replaced, 2)
+CASE(C4, get_into_the_buffer_of_a_sendrecv_replace, 2)
 {
     int value = rank, partner = rank == 0 ? 1 : 0;
     MPI_Request request;

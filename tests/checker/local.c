@@ -13,7 +13,7 @@ static volatile int *own(MPI_Win win)
     return memory;
 }
 
-CASE(L1, store_beside_a_put, 2)
+CASE(L1, store_concurrent_with_a_put, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_lock_all(0, win);
@@ -27,7 +27,7 @@ CASE(L1, store_beside_a_put, 2)
     MPI_Win_free(&win);
 }
 
-CASE(L1, load_beside_a_put, 2)
+CASE(L1, load_concurrent_with_a_put, 2)
 {
     MPI_Win win = ints_window(4);
     MPI_Win_lock_all(0, win);
@@ -35,14 +35,14 @@ CASE(L1, load_beside_a_put, 2)
     if (rank == 0) {
         MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS L1 here */
         MPI_Win_flush(1, win);
-        tell(1);
+        notify(1);
     }
     if (rank == 1 && right)
-        hear(0);
+        await_notice(0);
     if (rank == 1)
         (void)own(win)[2]; /* FINDS L1 here */
     if (rank == 1 && !right)
-        hear(0);
+        await_notice(0);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
@@ -79,7 +79,7 @@ CASE(L1, store_into_the_buffer_of_a_put, 2)
     MPI_Win_free(&win);
 }
 
-CASE(L1, load_of_what_a_get_has_not_brought_yet, 2)
+CASE(L1, load_of_the_buffer_of_an_incomplete_get, 2)
 {
     volatile int value = 1;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -98,7 +98,7 @@ CASE(L1, load_of_what_a_get_has_not_brought_yet, 2)
 }
 
 /* The same memory, stored to by another process that shares it. */
-CASE(L1, store_into_shared_memory_beside_a_get, 2)
+CASE(L1, store_into_shared_memory_concurrent_with_a_get, 2)
 {
     int *memory, got = 0, unit;
     MPI_Aint bytes;

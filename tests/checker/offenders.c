@@ -100,7 +100,7 @@ void fence_and_free(MPI_Win win)
     MPI_Win_free(&win);
 }
 
-static MPI_Group group_keep(MPI_Group group)
+static MPI_Group group_remember(MPI_Group group)
 {
     if (groups_count == GROUPS)
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -115,7 +115,7 @@ MPI_Group group_of_first(int count)
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_range_incl(world, 1, range, &group);
     MPI_Group_free(&world);
-    return group_keep(group);
+    return group_remember(group);
 }
 
 MPI_Group group_of(int member)
@@ -124,15 +124,15 @@ MPI_Group group_of(int member)
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, 1, &member, &group);
     MPI_Group_free(&world);
-    return group_keep(group);
+    return group_remember(group);
 }
 
-void tell(int whom)
+void notify(int whom)
 {
     MPI_Send(NULL, 0, MPI_BYTE, whom, 7, MPI_COMM_WORLD);
 }
 
-void hear(int whom)
+void await_notice(int whom)
 {
     MPI_Recv(NULL, 0, MPI_BYTE, whom, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }

@@ -90,7 +90,7 @@ static inline void await(const volatile int *flag, int value)
 
 /* Sends an empty message: everything before the send happens before everything after the
  * receive. */
-void tell(int whom);
-void hear(int whom);
+void notify(int whom);
+void await_notice(int whom);
 
 #endif

@@ -39,10 +39,10 @@ def arguments():
     parser.add_argument("--ranks", default="2-8", help="of each run one of these: 4, or 2-8")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next has the next")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one job")
-    parser.add_argument("--jobs", type=int, default=1, help="so many jobs at a time: those that hang mostly wait")
+    parser.add_argument("--jobs", type=int, default=1, help="the number of concurrent jobs: those that hang mostly wait")
     parser.add_argument("--rules", default="", help="only the cases of these rules: C1,E3")
-    parser.add_argument("--net", type=int, default=0, help="across so many machines, made for each job")
-    parser.add_argument("--node-size", type=int, default=0, help="every so many ranks believe to be a machine of their own")
+    parser.add_argument("--net", type=int, default=0, help="across N emulated nodes, made for each job")
+    parser.add_argument("--node-size", type=int, default=0, help="treat every N consecutive ranks as a separate node")
     parser.add_argument("cases", nargs="*", help="only these, an offender with its twin")
     return parser.parse_args()
 
@@ -50,15 +50,15 @@ def arguments():
 def marks_of(path):
     """For each line of a source, the rules that a finding must name there, and the text that it
     must or must not contain."""
-    marks, says = {}, {}
+    marks, texts = {}, {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             found = MARK.search(line)
             if found:
                 marks[number] = found.group(1).split()
                 if found.group(3):
-                    says[number] = (found.group(2) is None, found.group(3))
-    return marks, says
+                    texts[number] = (found.group(2) is None, found.group(3))
+    return marks, texts
 
 
 def read_cases(program):
@@ -73,13 +73,13 @@ def read_cases(program):
         line = int(line)
         later = [start for start in by_file[path] if start > line]
         end = min(later) if later else 1 << 30
-        source, says = marks[path]
+        source, texts = marks[path]
         own = {number for number, rules in source.items() if rule in rules and line <= number < end}
         # If the faulty call is in a function that cases share, its mark is there, before the cases.
         shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])}
         cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone != "together", alone == "apart", end,
                           set() if guilt == "innocent" else own or shared,
-                          [says[number] for number in own if number in says]))
+                          [texts[number] for number in own if number in texts]))
     return cases
 
 
@@ -110,8 +110,8 @@ def brief(finding):
 
 
 def words_of(finding):
-    place = "" if finding["offset"] is None else f"bytes {finding['offset']} to {finding['offset'] + finding['bytes'] - 1}"
-    return f"window {finding['window']}, {place}: {finding['detail']}; missing: {finding['missing']}"
+    where = "" if finding["offset"] is None else f"bytes {finding['offset']} to {finding['offset'] + finding['bytes'] - 1}"
+    return f"window {finding['window']}, {where}: {finding['detail']}; missing: {finding['missing']}"
 
 
 def findings_in(path):
@@ -145,9 +145,9 @@ def job_run(args, ranks, seed, threads, words):
     # The nodes of a net share the build folder.
     with tempfile.TemporaryDirectory(prefix="oriel-check.", dir=args.build if args.net else None) as folder:
         path = os.path.join(os.path.abspath(folder), "findings.json")
-        machines = ["--net", str(args.net)] if args.net else []
-        machines += ["--node-size", str(args.node_size)] if args.node_size else []
-        command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *machines, "--timeout",
+        node_options = ["--net", str(args.net)] if args.net else []
+        node_options += ["--node-size", str(args.node_size)] if args.node_size else []
+        command = [LAUNCH, "--build", args.build, "--host", args.host, "-n", str(ranks), "--plain", *node_options, "--timeout",
                    str(args.timeout), "--", os.path.join(args.build, "bin", "oriel"), "check", "--json", path,
                    args.program, *(["--threads"] if threads else []), "--seed", str(seed), *words]
         # Over TCP, MPICH alone often hangs in MPI_Finalize (tests/launch), after all output is
@@ -169,7 +169,7 @@ def innocent_judge(status, findings, cases):
         return
     for finding in findings:
         case = case_of(finding, cases)
-        yield f"{case.name if case else 'nobody known'} is blamed: {brief(finding)}"
+        yield f"{case.name if case else 'an unknown case'} is blamed: {brief(finding)}"
     if status != 0:
         yield f"status {status}, not 0"
 
@@ -184,7 +184,7 @@ def guilty_judge(status, findings, ran, cases):
                    for finding in own):
             yield (f"{case.name}: {case.rule} at {sorted(case.marks)} was not found; "
                    f"found: {'; '.join(map(brief, own)) or 'nothing'}")
-        for wanted, text in case.says:
+        for wanted, text in case.texts:
             if any(text in words_of(finding) for finding in own) != wanted:
                 yield f"{case.name}: '{text}' is {'not ' if wanted else ''}said: {'; '.join(map(words_of, own))}"
         for finding in own:

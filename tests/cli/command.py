@@ -22,15 +22,16 @@ FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
 def environment(**changes):
     env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     env["LC_ALL"] = "C"
+    env["XDG_CONFIG_HOME"] = "/nonexistent"  # the caller's settings file
     if "address" in SANITIZE:
         env["ASAN_OPTIONS"] = "verify_asan_link_order=0:detect_leaks=0"
     env.update(changes)
     return env
 
 
-def start(*command, **changes):
+def start(*command, folder=None, **changes):
     return subprocess.run([str(word) for word in command], env=environment(**changes), capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL)
+                          text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=folder)
 
 
 def program(host, name):

@@ -1,6 +1,7 @@
-/* Calls that rank 0 leaves by a jump (the modes' table says how).  From then on rank 0 is not checked, and the other ranks are
- * blamed for nothing that depends on it: puts ordered by messages through rank 0, posts and starts, windows that are made and
- * freed.  The end is the same for all modes: rank 1 puts outside an epoch, which alone is found. */
+/* Calls that rank 0 leaves by a jump (the modes' table says how).  From then on rank 0 is not
+ * checked, and the other ranks are blamed for nothing that depends on it: puts ordered by messages
+ * through rank 0, posts and starts, windows that are made and freed.  The end is the same for all
+ * modes: rank 1 puts outside an epoch, which alone is found. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -30,8 +31,9 @@ static bool was_left = true;
 #define TEN(EACH, tens)                                                                            \
     EACH(tens##0)                                                                                  \
     EACH(tens##1)                                                                                  \
-    EACH(tens##2) EACH(tens##3) EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7)            \
-        EACH(tens##8) EACH(tens##9)
+    EACH(tens##2)                                                                                  \
+    EACH(tens##3)                                                                                  \
+    EACH(tens##4) EACH(tens##5) EACH(tens##6) EACH(tens##7) EACH(tens##8) EACH(tens##9)
 #define ALL(EACH)                                                                                  \
     TEN(EACH, 1) TEN(EACH, 2) TEN(EACH, 3) TEN(EACH, 4) TEN(EACH, 5) TEN(EACH, 6) TEN(EACH, 7)
 ALL(HANDLER)
@@ -70,7 +72,7 @@ static void handle_by_the_last(void)
     handle_without_room(jump);
 }
 
-static void send_to_nobody(void)
+static void send_to_proc_null(void)
 {
     MPI_Send(&rank, 1, MPI_INT, size, 0, comm); /* there is no such rank */
 }
@@ -79,14 +81,14 @@ static void leave_a_send(void)
 {
     handle(jump);
     if (rank == 0 && setjmp(back) == 0)
-        send_to_nobody();
+        send_to_proc_null();
 }
 
 static void leave_a_send_without_room(void)
 {
     handle_by_the_last();
     if (rank == 0 && setjmp(back) == 0)
-        send_to_nobody();
+        send_to_proc_null();
 }
 
 static void leave_a_wait(MPI_Request *request)
@@ -138,7 +140,7 @@ static void leave_in_a_handler(void)
     MPI_Errhandler_free(&handler);
     handle(jump_inside);
     if (rank == 0)
-        send_to_nobody();
+        send_to_proc_null();
     MPI_Comm_free(&inner);
 }
 
@@ -182,7 +184,7 @@ static void leave_and_call_deeper(void)
 {
     handle(jump);
     if (rank == 0 && setjmp(back) == 0)
-        send_to_nobody();
+        send_to_proc_null();
     frames_between(8);
 }
 
@@ -218,7 +220,7 @@ enum { STACK_BYTES = 1 << 18 };
 static ucontext_t here, there;
 static bool has_asked;
 
-static void send_from_there(void)
+static void send_from_rank(void)
 {
     MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }
@@ -237,11 +239,11 @@ static void run_on(char *stack, void (*function)(void))
     swapcontext(&here, &there);
 }
 
-static int ask_from_there(void *stack, MPI_Status *status)
+static int request_from_rank(void *stack, MPI_Status *status)
 {
     if (!has_asked) {
         has_asked = true; /* hosts may query twice */
-        run_on(stack, send_from_there);
+        run_on(stack, send_from_rank);
     }
     MPI_Status_set_elements(status, MPI_INT, 0);
     MPI_Status_set_cancelled(status, 0);
@@ -260,7 +262,8 @@ static int cancel_nothing(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* A query function makes a call on a stack that lies above the wait around it, which looks like a jump, and returns. */
+/* A query function makes a call on a stack above the enclosing wait, which looks like a jump, and
+ * returns. */
 static void call_on_another_stack(void)
 {
     char stack[STACK_BYTES];
@@ -271,7 +274,7 @@ static void call_on_another_stack(void)
     }
     if (rank == 0) {
         MPI_Irecv(&later, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &waited[0]);
-        MPI_Grequest_start(ask_from_there, free_nothing, cancel_nothing, stack, &waited[1]);
+        MPI_Grequest_start(request_from_rank, free_nothing, cancel_nothing, stack, &waited[1]);
         MPI_Grequest_complete(waited[1]);
         MPI_Waitall(2, waited, statuses);
     }
@@ -407,7 +410,7 @@ static void finish(void)
     put_in_order();
     if (rank == 0) {
         MPI_Get(&few, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
-        if (was_left) /* wrong, and not looked at */
+        if (was_left) /* wrong, and not checked */
             MPI_Get(&few, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
         MPI_Get(&later, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
     }

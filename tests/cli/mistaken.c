@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../mpi/file_bytes.h"
+#include "../mpi/file_size_limit.h"
 
 static volatile sig_atomic_t children_ended;
 

@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from benching import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench
 from command import HOSTS, ORIEL, environment
 
 import catalogue  # in SCRIPTS
@@ -56,14 +56,14 @@ def processes(word):
 
 
 class Misbehaviour(BenchCase):
-    def test_each_failure_is_told_and_loses_no_other(self):
+    def test_each_failure_is_reported_and_hides_no_other(self):
         result, found = self.measured("--patterns", "put,get,accumulate,get-accumulate,fetch-and-op,compare-and-swap,"
                                       "lock-exclusive,fence", "--sizes", "8", "--ranks", "2", "--hosts", HOSTS[0], "--limit", "6",
                                       oriel=self.stand_in())
         self.assertEqual(result.returncode, 1, result.stderr)
         for column in (HOSTS[0], "oriel-" + HOSTS[0]):
-            told = {pattern: entry["status"] for (pattern, where), entry in found.items() if where == column}
-            self.assertEqual(told, {"put": "ok", "get": "wrong", "accumulate": "timeout", "get-accumulate": "crash",
+            printed = {pattern: entry["status"] for (pattern, where), entry in found.items() if where == column}
+            self.assertEqual(printed, {"put": "ok", "get": "wrong", "accumulate": "timeout", "get-accumulate": "crash",
                                     "fetch-and-op": "crash", "compare-and-swap": "timeout",
                                     "lock-exclusive": "ok", "fence": "crash"})
             for entry in (entry for (_, where), entry in found.items() if where == column):
@@ -77,13 +77,13 @@ class Misbehaviour(BenchCase):
 
     def test_column_without_oriel_has_no_figures(self):
         result, found = self.measured("--patterns", "put", "--sizes", "8", "--hosts", HOSTS[0],
-                                      oriel=self.stand_in("windows by nobody"))
+                                      oriel=self.stand_in("windows by no library"))
         self.assertEqual(result.returncode, 1)
         self.assertEqual(found["put", HOSTS[0]]["status"], "ok")
         self.assertEqual(found["put", "oriel-" + HOSTS[0]]["status"], "refused")
         self.assertIn("does not say that it is Oriel", found["put", "oriel-" + HOSTS[0]]["reason"])
 
-    def test_interrupted_run_keeps_what_was_measured(self):
+    def test_interrupted_run_preserves_its_results(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             oriel = self.stand_in() if not os.path.exists(self.path("tree")) else self.path("tree/bin/oriel")
             with subprocess.Popen([oriel, "bench", "--patterns", "put,hot-fetch-and-op", "--sizes", "8", "--ranks", "3",
@@ -173,7 +173,7 @@ class Misbehaviour(BenchCase):
         self.assertEqual(result.returncode, 42, result.stderr)
         self.assertEqual(processes("bench-stand-in"), [])
 
-    def test_a_job_is_not_called_silent_by_who_was_stopped(self):
+    def test_a_stopped_bench_does_not_call_its_job_silent(self):
         result = subprocess.run([sys.executable, "-c", STOPPED, SCRIPTS], env=environment(), capture_output=True, text=True,
                                 timeout=60, check=False)
         self.assertEqual(result.stdout, "0 8 None\n", result.stderr)
@@ -194,7 +194,7 @@ class Files(BenchCase):
         self.assertFalse(os.path.islink(self.path("there.json")))
         self.read_results()
 
-    def test_standard_output_takes_results_and_table(self):
+    def test_standard_output_gets_results_and_table(self):
         with open(self.path("both"), "w", encoding="utf-8") as file:
             into_file = self.run_stand_in("--json", "/dev/stdout", stdout=file)
         with open(self.path("both"), encoding="utf-8") as file:
@@ -206,14 +206,14 @@ class Files(BenchCase):
             self.assertTrue(record["complete"])
             self.assertIn("start, put, complete", text[end:])
 
-    def test_full_standard_output_is_told_in_a_line(self):
+    def test_full_standard_output_is_reported_in_a_line(self):
         for arguments in (("--json", self.path("out.json")), ("--list",), ("--help",)):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 result = self.run_stand_in(*arguments, stdout=full)
             self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
         self.read_results()
 
-    def test_streams_that_are_closed_cost_nothing_but_what_went_there(self):
+    def test_closed_streams_lose_only_their_own_output(self):
         for closed in (0, 1, 2):
             result = self.run_stand_in("--json", self.path("out.json"), stdout=subprocess.PIPE,
                                        preexec_fn=lambda number=closed: os.close(number))
@@ -223,21 +223,21 @@ class Files(BenchCase):
             os.remove(self.path("out.json"))
         self.assertEqual(self.run_stand_in("--sizes", "7", preexec_fn=lambda: os.close(2)).returncode, 2)
 
-    def test_what_memory_is_not_enough_for_is_left_out_and_told(self):
+    def test_cells_without_enough_memory_are_left_out_and_reported(self):
         with open("/proc/meminfo", encoding="ascii") as info:
             room_mib = next(int(line.split()[1]) for line in info if line.startswith("MemAvailable:")) >> 10
         if not 1024 < room_mib < 65536:
-            self.skipTest("a machine with %d MiB" % room_mib)
+            self.skipTest("a node with %d MiB" % room_mib)
         self.stand_in()
         os.remove(self.path("tree/lib/oriel/bench/raw"))
         # this test ignores copies of that length
         self.write("tree/lib/oriel/bench/raw", "#!/bin/sh\n")
         result = self.run_stand_in("--patterns", "put", "--sizes", "8,256M", "--json", self.path("out.json"),
                                    stdout=subprocess.PIPE)
-        told = "put, 268435456 B, 64 in flight: skipped, because it may need 65536 MiB of memory, and "
-        self.assertIn(told, result.stderr)
+        printed = "put, 268435456 B, 64 in flight: skipped, because it may need 65536 MiB of memory, and "
+        self.assertIn(printed, result.stderr)
         self.read_results()
-        self.assertIn(told, self.record["notes"][0])
+        self.assertIn(printed, self.record["notes"][0])
         found = {(entry["bytes"], entry["in_flight"]) for entry in self.record["results"] if entry["column"] == HOSTS[0]}
         self.assertEqual(found, {(8, 1), (8, 64), (1 << 28, 1)})
 
@@ -260,7 +260,7 @@ class Refusal(BenchCase):
                                 (["--patterns", "create-free", "--memories", "agent"], "no pattern")):
             self.refused(bench(ORIEL, *arguments), word)
 
-    def test_unknown_name_among_many_is_told_what_is_called_alike(self):
+    def test_unknown_name_gets_a_similar_one_suggested(self):
         errors = bench(ORIEL, "--patterns", "puts,xyzzy").stderr
         self.assertRegex(errors, r'^oriel: .*unknown pattern "puts, xyzzy" \(similar: put[;,][^)]* --list shows all\);')
         self.assertLess(len(errors), 300)

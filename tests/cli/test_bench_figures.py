@@ -8,7 +8,7 @@ import re
 import subprocess
 import unittest
 
-from benching import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench
 from command import BUILD, HOSTS, LAUNCH, environment
 
 import catalogue  # in SCRIPTS
@@ -70,7 +70,7 @@ int MPI_Finalize(void)
 
 # Prints, for each window, the start of its memory and rank 0's put displacements, both modulo a
 # huge page.
-PUT_PLACES = """
+PUT_OFFSETS = """
 #include <stdio.h>
 enum { HUGE = 1 << 21 };
 static long window, places[HUGE];
@@ -107,7 +107,7 @@ class Measuring(BenchCase):
                 self.assertEqual(entry["best"], min(entry["samples"]))
                 self.assertGreater(entry["best"], 0)
                 self.assertAlmostEqual(entry["bandwidth"], entry["bytes"] / entry["best"] * 1e9, delta=1)
-                self.assertEqual(entry["way"], "arena" if column.startswith("oriel") else "")
+                self.assertEqual(entry["path"], "arena" if column.startswith("oriel") else "")
         puts = {(entry["bytes"], entry["in_flight"]) for entry in self.record["results"] if entry["pattern"] == "put"}
         self.assertEqual(puts, {(8, 1), (4096, 1), (8, 64), (4096, 64)})
         for entry in self.record["results"]:
@@ -129,7 +129,7 @@ class Measuring(BenchCase):
         raw = subprocess.run([os.path.join(SCRIPTS, "raw"), "--list"], capture_output=True, text=True, timeout=60, check=True)
         self.assertEqual(set(raw.stdout.split()), set(catalogue.RAW))
 
-    def behind(self, library, *arguments):
+    def preloaded(self, library, *arguments):
         """The program with two ranks on the bare host, with a library in front of the host's."""
         return subprocess.run([LAUNCH, "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--plain", "--env",
                                f"LD_PRELOAD={library}", "--timeout", "100",
@@ -146,7 +146,7 @@ class Measuring(BenchCase):
             for size in {pattern.sizes[0], pattern.sizes[-1]} if sized else pattern.sizes[:1]:
                 cell = catalogue.Cell(name, (pattern.memories or ["allocate"])[0], 2, min(size, 64 << 10), pattern.flights[0])
                 programs[catalogue.program_name(cell)] = name
-        result = self.behind(library, *limits, *programs)
+        result = self.preloaded(library, *limits, *programs)
         ends = dict(re.findall(r"^end (\S+) (\S+)$", result.stdout, re.M))
         self.assertEqual(set(programs), set(ends), result.stderr)
         return {programs[name] for name, word in ends.items() if word != "WRONG"}
@@ -165,20 +165,20 @@ class Measuring(BenchCase):
         few = {"busy-target", "busy-target-again", "fence", "create-free"} | self.no_data
         self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=2", "--budget=0.03", "--least=128"), few)
 
-    def test_what_is_in_flight_together_is_a_whole_flight_at_every_size(self):
+    def test_operations_in_flight_are_a_full_flight_at_every_size(self):
         library = self.compile("flights.so", FLIGHTS, "-shared", "-fPIC")
         for name in ("put:allocate:8:64", "put:allocate:1048576:64"):
-            result = self.behind(library, "--batches=1", "--budget=0.01", name)
+            result = self.preloaded(library, "--batches=1", "--budget=0.01", name)
             self.assertRegex(result.stdout, f"end {name} [0-9.]+\n", result.stderr)
             self.assertEqual(set(re.findall(r"^flight (\d+)$", result.stdout, re.M)), {"64"})
 
-    def test_placed_operations_lie_where_they_say(self):
-        library = self.compile("places.so", PUT_PLACES, "-shared", "-fPIC")
-        places = {"huge-page": 0, "page": 4096, "line": 64, "element": 8, "odd-byte": 1, "line-crossing": 60,
+    def test_aligned_operations_have_the_named_offsets(self):
+        library = self.compile("offsets.so", PUT_OFFSETS, "-shared", "-fPIC")
+        alignments = {"huge-page": 0, "page": 4096, "line": 64, "element": 8, "odd-byte": 1, "line-crossing": 60,
                   "page-crossing": 4092}
-        names = {f"{what}-at-{place}:allocate:8192:1": offset for place, offset in places.items()
+        names = {f"{what}-at-{alignment}:allocate:8192:1": offset for alignment, offset in alignments.items()
                  for what in ("put", "put-strided")}
-        result = self.behind(library, "--batches=1", "--budget=0.01", *names)
+        result = self.preloaded(library, "--batches=1", "--budget=0.01", *names)
         self.assertEqual(set(re.findall(r"^end (\S+) [0-9.]+$", result.stdout, re.M)), set(names), result.stderr)
         found = {word: [tuple(map(int, pair)) for pair in re.findall(rf"^{word} (\d+) (\d+)$", result.stdout, re.M)]
                  for word in ("base", "put")}
@@ -189,7 +189,7 @@ class Measuring(BenchCase):
 
     def test_unknown_places_are_refused(self):
         for name in ("put-at-home:allocate:8:1", "fence-at-line:allocate:0:1", "put-at-line:allocate:8:64"):
-            result = self.behind("", name)
+            result = self.preloaded("", name)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(f"no such pattern, memory or size: {name}", result.stderr)
 
@@ -212,10 +212,10 @@ class Measuring(BenchCase):
         for entry in limits:
             raw = found[entry["limit"], "raw"]
             self.assertEqual((raw["status"], raw["ranks"], raw["bytes"]), ("ok", ranks[entry["limit"]], entry["bytes"]))
-        for beside in ("raw-barrier-sessions", "raw-barrier-asleep", "raw-ring-sessions"):
-            self.assertEqual((found[beside, "raw"]["status"], found[beside, "raw"]["ranks"]), ("ok", 3))
+        for pattern in ("raw-barrier-sessions", "raw-barrier-asleep", "raw-ring-sessions"):
+            self.assertEqual((found[pattern, "raw"]["status"], found[pattern, "raw"]["ranks"]), ("ok", 3))
 
-    def test_contended_locks_notice_that_they_exclude_nobody(self):
+    def test_contended_locks_notice_missing_exclusion(self):
         names = ["lock-contended"]
         self.assertEqual(self.not_noticed(SHARING % "+ 1", names=names), set())
         self.assertEqual(self.not_noticed(SHARING % "", names=names), set(names))
@@ -242,12 +242,12 @@ class Catalogue(unittest.TestCase):
             for memory in ("allocate", "create"):
                 self.assertEqual({count for *what, count in found if what == [pattern, memory]}, {2, 4, 8, 16, 32}, pattern)
 
-    def test_alignment_goes_every_way_with_every_kind_of_operation(self):
+    def test_every_alignment_is_measured_with_every_operation(self):
         found = {(cell.pattern, cell.memory) for cell in self.cells(alignment=True)}
         for what in ("put", "get", "put-strided", "get-strided", "accumulate", "fetch-and-op", "compare-and-swap"):
-            for place in ("huge-page", "page", "line", "element", "odd-byte", "line-crossing", "page-crossing"):
-                self.assertEqual({memory for pattern, memory in found if pattern == what + "-at-" + place},
-                                 {"allocate", "create", "cma", "agent"}, (what, place))
+            for alignment in ("huge-page", "page", "line", "element", "odd-byte", "line-crossing", "page-crossing"):
+                self.assertEqual({memory for pattern, memory in found if pattern == what + "-at-" + alignment},
+                                 {"allocate", "create", "cma", "agent"}, (what, alignment))
         sizes = {(cell.pattern, cell.bytes) for cell in self.cells(groups=["alignment"], sizes=[512])}
         self.assertTrue({("put-at-line", 512), ("accumulate-at-line", 512), ("fetch-and-op-at-line", 8),
                          ("get-strided-at-line", 8192)} <= sizes)

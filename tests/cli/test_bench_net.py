@@ -14,7 +14,7 @@ import time
 import unittest
 
 from command import BUILD, HERE, HOSTS, ORIEL, environment
-from benching import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench
 
 CHECK = subprocess.run([os.path.join(os.path.dirname(os.path.dirname(HERE)), "scripts", "testnet"), "check"],
                        capture_output=True, text=True, check=False)
@@ -38,8 +38,8 @@ def nets():
 
 
 @unittest.skipUnless(CHECK.returncode == 0, CHECK.stdout.strip())
-class Machines(BenchCase):
-    def test_windows_between_machines_are_measured_beside_the_link(self):
+class Nodes(BenchCase):
+    def test_internode_windows_are_measured_with_the_link(self):
         before = nets()
         result, found = self.measured("--net", "--patterns", "put,fence", "--sizes", "8", "--limit", "60")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -47,7 +47,7 @@ class Machines(BenchCase):
             for pattern in ("put", "fence"):
                 entry = found[pattern, "oriel-" + host]
                 self.assertEqual((entry["status"], entry["reason"]), ("ok", ""), entry)
-                self.assertIn("ucx", entry["way"])
+                self.assertIn("ucx", entry["path"])
         if "openmpi" in HOSTS:
             alone = found["put", "openmpi"]
             self.assertEqual(alone["status"], "crash")
@@ -63,7 +63,7 @@ class Machines(BenchCase):
             self.assertEqual(columns, {"oriel-" + host for host in HOSTS})
             self.assertIn("1.3 x 2 put_lat + wake-up", result.stdout)
 
-    @unittest.skipUnless("mpich" in HOSTS, "the host must make windows between machines by itself")
+    @unittest.skipUnless("mpich" in HOSTS, "the host must make windows between nodes itself")
     def test_window_of_the_host_is_no_figure_of_oriel(self):
         result, found = self.measured("--net", "--patterns", "fence", "--hosts", "mpich", "--limit", "60", ORIEL_NET="off")
         self.assertEqual(result.returncode, 1)
@@ -71,7 +71,7 @@ class Machines(BenchCase):
         self.assertEqual((entry["status"], entry["best"]), ("refused", None))
         self.assertIn("not Oriel's", entry["reason"])
 
-    def test_interrupted_run_leaves_no_machines(self):
+    def test_interrupted_run_leaves_no_nodes(self):
         before = nets()
         with subprocess.Popen([ORIEL, "bench", "--net", "--patterns", "put", "--json", self.path("out.json")], env=environment(),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
@@ -87,8 +87,8 @@ class Machines(BenchCase):
         self.assertFalse(self.record["complete"])
 
 
-class Elsewhere(BenchCase):
-    def test_no_machines_is_told(self):
+class Refused(BenchCase):
+    def test_missing_nodes_are_reported(self):
         for name in ("python3", *(f"mpiexec.{host}" for host in HOSTS)):
             os.symlink(sys.executable if name == "python3" else shutil.which(name), self.path(name))
         result = bench(ORIEL, "--net", "--patterns", "put", "--json", self.path("out.json"), PATH=self.folder)
@@ -96,8 +96,8 @@ class Elsewhere(BenchCase):
         self.assertRegex(result.stderr, "^oriel: --net: cannot create nodes here: .+\n$")
         self.assertFalse(os.path.exists(self.path("out.json")))
 
-    def test_patterns_of_one_machine_are_refused(self):
-        self.refused(bench(ORIEL, "--net", "--patterns", "put,pscw-ring"), "pscw-ring", "not measured between machines")
+    def test_patterns_of_one_node_are_refused(self):
+        self.refused(bench(ORIEL, "--net", "--patterns", "put,pscw-ring"), "pscw-ring", "not measured between nodes")
 
     def test_all_limits_are_known(self):
         result = subprocess.run([sys.executable, "-B", "-c", LIMITS, SCRIPTS], capture_output=True, text=True, check=False)

@@ -31,7 +31,7 @@ class Few(Case):
                 return descriptors - 4
         self.fail(f"{host} does not work with {MOST} descriptors")
 
-    def ways(self):
+    def commands(self):
         """Commands, their requested outputs, and the minimum number of descriptors of their own in
         a process: the memory file is one, the checker's another."""
         return (("run", 1, {"ORIEL_STATS": self.path("statistics.json"), "ORIEL_TRACE": self.path("traces")}),
@@ -42,7 +42,7 @@ class Few(Case):
         for host in HOSTS:
             least = self.least(host)
             for descriptors in range(least, least + MORE + 1):
-                for command, own, variables in self.ways():
+                for command, own, variables in self.commands():
                     if descriptors < least + own:
                         continue
                     with self.subTest(host=host, descriptors=descriptors, command=command, **variables):
@@ -51,9 +51,9 @@ class Few(Case):
                         self.assertEqual(job.stdout.count(" is done\n"), 2, job.stdout + job.stderr)
                         if command != "run":
                             self.assertIn("oriel: check: 1 finding, 38 in all on 2 ranks\n", job.stderr)
-                        self.told(job, variables.get("ORIEL_STATS"))
+                        self.check_report(job, variables.get("ORIEL_STATS"))
 
-    def told(self, job, path):
+    def check_report(self, job, path):
         """Only the requested but impossible features are reported, each once per rank."""
         lines = [line for line in job.stderr.splitlines() if line.startswith("oriel[")]
         for words in ("the statistics are lost", "is not traced", "no UCX"):

@@ -30,15 +30,15 @@ class Disk(Case):
     """A small disk, full except for the space that a test frees."""
 
     def mount(self, name="disk", options="size=1m"):
-        place = self.path(name)
-        os.makedirs(place, exist_ok=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
-        self.addCleanup(subprocess.run, ["umount", "-l", place], check=True)
-        return place
+        folder = self.path(name)
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+        return folder
 
-    def fill(self, place, left_bytes=0):
+    def fill(self, folder, left_bytes=0):
         """Leaves only the given number of bytes free."""
-        path = os.path.join(place, "filler")
+        path = os.path.join(folder, "filler")
         with open(path, "wb", buffering=0) as filler:
             try:
                 while filler.write(bytes(4 * KIB)) > 0:
@@ -48,9 +48,9 @@ class Disk(Case):
             os.truncate(path, os.path.getsize(path) - left_bytes)
 
     def full(self, left_bytes=0, **more):
-        place = self.mount(**more)
-        self.fill(place, left_bytes)
-        return place
+        folder = self.mount(**more)
+        self.fill(folder, left_bytes)
+        return folder
 
     def run_words(self, *words, limit=None, **changes):
         """limit: maximum file size in bytes; its signal keeps the default action."""
@@ -68,8 +68,8 @@ class Disk(Case):
     def oriel_lines(self, result):
         return [line for line in result.stderr.splitlines() if line.startswith("oriel")]
 
-    def left_in(self, place):
-        return sorted(set(os.listdir(place)) - {"filler"})
+    def left_in(self, folder):
+        return sorted(set(os.listdir(folder)) - {"filler"})
 
 
 class TemporaryFiles(Disk):
@@ -77,25 +77,25 @@ class TemporaryFiles(Disk):
         """A host may have files in TMPDIR: Open MPI does, unless configured otherwise."""
         for host in HOSTS:
             with self.subTest(host=host):
-                place = self.full()
-                job = self.launch(host, program(host, "one_put"), TMPDIR=place, ORIEL_STATS="1")
+                folder = self.full()
+                job = self.launch(host, program(host, "one_put"), TMPDIR=folder, ORIEL_STATS="1")
                 self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
                 self.assertEqual(job.stdout.count("memory=42\n"), 2)
                 self.assertEqual([line for line in self.oriel_lines(job) if "statistics of one_put" not in line], [])
-                self.assertEqual(self.left_in(place), [])
+                self.assertEqual(self.left_in(folder), [])
 
 
 class Statistics(Disk):
-    def check(self, host, place, words, **more):
-        path = os.path.join(place, "statistics.json")
+    def check(self, host, folder, words, **more):
+        path = os.path.join(folder, "statistics.json")
         job = self.launch(host, observed(host, "counted"), "counts", ORIEL_STATS=path, **more)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok counts", job.stdout)
-        told = [line for line in self.oriel_lines(job) if "ORIEL_STATS" in line]
-        self.assertEqual(len(told), 1, job.stderr)
-        self.assertRegex(told[0], f"ORIEL_STATS: {path} cannot be written: {words}")
+        warnings = [line for line in self.oriel_lines(job) if "ORIEL_STATS" in line]
+        self.assertEqual(len(warnings), 1, job.stderr)
+        self.assertRegex(warnings[0], f"ORIEL_STATS: {path} cannot be written: {words}")
         self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks"), 1, job.stderr)
-        self.assertEqual(self.left_in(place), [])
+        self.assertEqual(self.left_in(folder), [])
 
     def test_the_table_is_printed_instead(self):
         for host in HOSTS:
@@ -113,7 +113,7 @@ class Statistics(Disk):
             with self.subTest(host=host):
                 self.check(host, self.mount(), LONG, TEST_FILE_BYTES=3 * KIB)
 
-    def test_what_a_link_leads_to_is_taken_away_and_not_the_link(self):
+    def test_the_target_of_a_link_is_removed_and_not_the_link(self):
         link = self.path("link.json")
         os.symlink("file.json", link)
         for host in HOSTS:
@@ -127,8 +127,8 @@ class Statistics(Disk):
 
 
 class Traces(Disk):
-    def launch_traced(self, host, place, *words, **more):
-        job = self.launch(host, observed(host, "traced"), *words, ORIEL_TRACE=os.path.join(place, "traces"), **more)
+    def launch_traced(self, host, folder, *words, **more):
+        job = self.launch(host, observed(host, "traced"), *words, ORIEL_TRACE=os.path.join(folder, "traces"), **more)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertEqual(job.stdout.count(" is done\n"), 2, job.stdout)
         return job
@@ -136,14 +136,14 @@ class Traces(Disk):
     def test_a_disk_that_is_full_from_the_beginning(self):
         for host in HOSTS:
             with self.subTest(host=host):
-                place = self.full()
-                os.mkdir(os.path.join(place, "traces"))
-                job = self.launch_traced(host, place)
+                folder = self.full()
+                os.mkdir(os.path.join(folder, "traces"))
+                job = self.launch_traced(host, folder)
                 lines = self.oriel_lines(job)
                 self.assertEqual(len(lines), 2, job.stderr)
                 for rank in range(2):
                     self.assertEqual(sum(f"traces/rank-{rank}.oriel: {FULL}" in line for line in lines), 1, job.stderr)
-                self.assertEqual(self.left_in(os.path.join(place, "traces")), [])
+                self.assertEqual(self.left_in(os.path.join(folder, "traces")), [])
 
     def test_a_disk_without_inodes(self):
         for host in HOSTS:
@@ -152,31 +152,31 @@ class Traces(Disk):
                 [line] = self.oriel_lines(job)
                 self.assertIn(f"{FULL}; 2 of 2 ranks (first: rank 0) are not traced", line)
 
-    def test_what_fits_can_be_read(self):
+    def test_the_part_that_fits_is_readable(self):
         for host in HOSTS:
             for left_bytes, limit in ((32 * KIB, {}), (60 * KIB, {}), (KIB * KIB, {"TEST_FILE_BYTES": 20 * KIB})):
                 with self.subTest(host=host, left_bytes=left_bytes, **limit):
-                    place = self.full(left_bytes)
-                    job = self.launch_traced(host, place, "flood", **limit)
+                    folder = self.full(left_bytes)
+                    job = self.launch_traced(host, folder, "flood", **limit)
                     for line in self.oriel_lines(job):
                         self.assertRegex(line, rf"traces/rank-[01]\.oriel: ({FULL}|{LONG}); the program continues")
                     self.assertIn(len(self.oriel_lines(job)), (1, 2), job.stderr)
-                    report = self.run_words(ORIEL, "report", os.path.join(place, "traces"))
+                    report = self.run_words(ORIEL, "report", os.path.join(folder, "traces"))
                     self.assertEqual((report.returncode, report.stderr), (0, ""))
                     self.assertRegex(report.stdout, r"and [0-9,]+ dropped")
 
 
 class Findings(Disk):
-    def check(self, host, place, words, **more):
-        path = os.path.join(place, "found.json")
+    def check(self, host, folder, words, **more):
+        path = os.path.join(folder, "found.json")
         job = self.run_words(ORIEL, "check", "--host", host, "--json", path, program(host, "mistaken"), **more)
         self.assertEqual(job.returncode, 86, job.stdout + job.stderr)
         self.assertIn("unfinished line=1", job.stdout)
         self.assertIn("oriel: E1: operation outside an access epoch\n", job.stderr)
         self.assertEqual(len(re.findall(f"(?m)^oriel: check: {path} was not written: {words}$", job.stderr)), 1, job.stderr)
-        self.assertEqual(self.left_in(place), [])
+        self.assertEqual(self.left_in(folder), [])
 
-    def test_findings_are_told_all_the_same(self):
+    def test_findings_are_printed_all_the_same(self):
         for host in HOSTS:
             with self.subTest(host=host):
                 self.check(host, self.full(), FULL)
@@ -199,12 +199,12 @@ class Reports(Disk):
         job = self.launch(host, observed(host, "traced"), ORIEL_TRACE=self.traces)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
 
-    def check(self, option, name, place, words, **more):
-        path = os.path.join(place, name)
+    def check(self, option, name, folder, words, **more):
+        path = os.path.join(folder, name)
         result = self.run_words(ORIEL, "report", self.traces, option, path, **more)
         self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
         self.assertRegex(result.stderr, rf"\Aoriel: [^\n]*{path}[^\n]*: {words}( \(POSIX: [^\n]*\))?\n\Z")
-        self.assertEqual(self.left_in(place), [])
+        self.assertEqual(self.left_in(folder), [])
 
     def test_pages_and_exports(self):
         formats = [("--perfetto", "events.json")]
@@ -225,38 +225,38 @@ class Reports(Disk):
 class Benchmark(Disk):
     WORDS = ("bench", "--hosts", HOSTS[0], "--patterns", "put", "--memories", "allocate", "--sizes", "8", "--runs", "1")
 
-    def test_results_are_kept_elsewhere(self):
-        place = self.full()
-        path = os.path.join(place, "results.json")
+    def test_results_are_saved_in_another_folder(self):
+        folder = self.full()
+        path = os.path.join(folder, "results.json")
         result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=self.folder)
         self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
         self.assertRegex(result.stderr, rf"oriel: {path}: {FULL}; the results are in {self.folder}/oriel-bench\.\w+\.json\n")
-        self.assertEqual(self.left_in(place), [])
-        kept = result.stderr.rsplit("results are in ", 1)[1].strip()
-        with open(kept, encoding="utf-8") as file:
+        self.assertEqual(self.left_in(folder), [])
+        saved = result.stderr.rsplit("results are in ", 1)[1].strip()
+        with open(saved, encoding="utf-8") as file:
             self.assertTrue(json.load(file)["complete"])
 
-    def test_where_temporary_files_go_is_no_room_either(self):
+    def test_the_folder_of_temporary_files_is_full_too(self):
         """After a write of four bytes, python3 accepts a folder for temporary files. It then loses
         part of the results."""
-        place = self.full(4 * KIB)
-        path = os.path.join(place, "results.json")
-        result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=place)
+        folder = self.full(4 * KIB)
+        path = os.path.join(folder, "results.json")
+        result = self.run_words(ORIEL, *self.WORDS, "--json", path, TMPDIR=folder)
         self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
         self.assertIn(f"oriel: {path}: {FULL}; the results are in no file: {FULL}\n", result.stderr)
         self.assertIn("put", result.stdout)
-        self.assertEqual(self.left_in(place), [])
+        self.assertEqual(self.left_in(folder), [])
 
     def test_page_that_has_no_room(self):
         if not os.path.exists(PAGE):
             self.skipTest("pages were not built in")
-        place = self.full(16 * KIB)
-        path = os.path.join(place, "page.html")
+        folder = self.full(16 * KIB)
+        path = os.path.join(folder, "page.html")
         result = self.run_words(ORIEL, *self.WORDS, "--html", path, TMPDIR=self.folder)
         self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
         self.assertRegex(result.stderr, rf"oriel: {path} could not be written: [^\n]*{FULL}\n")
         self.assertRegex(result.stderr, rf"oriel: the results are in {self.folder}/oriel-bench\.\w+\.json\n")
-        self.assertEqual(self.left_in(place), [])
+        self.assertEqual(self.left_in(folder), [])
 
 
 def main():

@@ -39,7 +39,7 @@ class Launch(Case):
             self.assertLess(time.monotonic() - started, 30)
             self.assertEqual(self.running(stamp), [])
 
-    def test_signals_end_the_whole_job_however_many_come(self):
+    def test_any_number_of_signals_ends_the_whole_job(self):
         for host in HOSTS:
             stamp = f"oriel-launch-{os.getpid()}-{host}"
             job = subprocess.Popen([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--plain", "--timeout", "50", "sh",
@@ -63,7 +63,7 @@ class Launch(Case):
         return found
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can start a job as another user")
-    def test_user_is_unprivileged_and_its_home_goes_with_it(self):
+    def test_user_is_unprivileged_with_a_temporary_home(self):
         for host in HOSTS:
             result = launch(host, "-n", "1", "--user", "--plain", "sh", "-c", 'id -u; echo "$HOME"; touch "$HOME/file"')
             self.assertEqual(result.returncode, 0, result.stderr)

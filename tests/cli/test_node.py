@@ -60,7 +60,7 @@ class CoreFiles(Case):
     def test_a_crash_leaves_the_windows_and_not_the_reserve(self):
         pattern = read("/proc/sys/kernel/core_pattern")
         if "/" in pattern or pattern.startswith(("|", "@")):
-            self.skipTest(f"core files of this machine go to {pattern}")
+            self.skipTest(f"core files of this node go to {pattern}")
         for host in HOSTS:
             with self.subTest(host=host):
                 folder = self.path(host)
@@ -69,13 +69,13 @@ class CoreFiles(Case):
                 job = launch(host, program(host, "crashing"), folder=folder)
                 seconds = time.monotonic() - started
                 cores = glob.glob(os.path.join(folder, "*"))
-                said = job.stdout + job.stderr
-                self.assertNotIn(job.returncode, (0, 77, 124), said)
-                self.assertEqual(len(cores), 1, said)
+                output = job.stdout + job.stderr
+                self.assertNotIn(job.returncode, (0, 77, 124), output)
+                self.assertEqual(len(cores), 1, output)
                 self.assertLess(seconds, 10)
                 self.assertLess(os.path.getsize(cores[0]), 200 * MIB)
                 pieces = re.findall(r"(?m)^([a-zA-Z_]+) (\d+) (\d+) (\d+)$", job.stdout)
-                self.assertEqual([piece[0] for piece in pieces], KINDS, said)
+                self.assertEqual([piece[0] for piece in pieces], KINDS, output)
                 with open(cores[0], "rb") as core:
                     for name, address, size, word in pieces:
                         wanted = struct.pack("<q", int(word)) * (int(size) // 8)

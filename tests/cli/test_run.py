@@ -117,7 +117,7 @@ class Host(RunCase):
                            **{LAUNCHER_VARIABLES[other(host)][0]: "1"})
             self.assertEqual(result.stdout, liboriel(host) + "\n")
 
-    def test_only_host_built_is_taken(self):
+    def test_only_host_built_is_used(self):
         for host in HOSTS:
             oriel = self.tree(host)
             result = start(oriel, "run", "printenv", "LD_PRELOAD")
@@ -140,16 +140,16 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", host, "--", script, "--host", "x y", "--", "", "-V")
         self.assertEqual((result.returncode, result.stdout), (9, "<--host>\n<x y>\n<-->\n<>\n<-V>\n"))
 
-    def test_what_was_closed_is_closed_for_the_program(self):
+    def test_closed_descriptors_are_closed_for_the_program(self):
         script = self.write("script", "#!/bin/sh\nfor fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] || echo $fd >>\"$1\"; done\n")
         for closed in (0, 1, 2):
-            told = self.path(f"told-{closed}")
-            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, told], timeout=60, check=True,
+            printed = self.path(f"closed-{closed}")
+            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, printed], timeout=60, check=True,
                            preexec_fn=lambda fd=closed: os.close(fd))
-            with open(told, encoding="utf-8") as file:
+            with open(printed, encoding="utf-8") as file:
                 self.assertEqual(file.read(), f"{closed}\n")
 
-    def test_program_keeps_the_name_it_was_called_by(self):
+    def test_program_has_the_name_it_was_called_by(self):
         folder, name = os.path.split(program(HOSTS[0], "environment"))
         result = start(ORIEL, "run", name, PATH=f"{self.folder}:{folder}:{os.environ['PATH']}")
         self.assertEqual(values(result.stdout)["argv[0]"], name)
@@ -172,7 +172,7 @@ class Start(RunCase):
         result = start(ORIEL, "run", "--host", HOSTS[0], self.write("script", "echo shell\n"))
         self.assertEqual(result.stdout, "shell\n")
 
-    def test_verbose_says_by_which_path_each_rank_is_reached(self):
+    def test_verbose_prints_the_path_to_each_rank(self):
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", program(host, "one_put")],
                                  env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
@@ -193,17 +193,17 @@ class Start(RunCase):
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
-        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes\n", job.stderr)
+        self.assertIn("MPI_Win_allocate_shared: the host creates the window: the ranks are on 2 nodes [O12]\n", job.stderr)
 
-    def test_verbose_tells_the_options_that_are_set(self):
+    def test_verbose_prints_the_options_that_are_set(self):
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "1", program(host, "one_put")],
                                  env=environment(ORIEL_VERBOSE="1", ORIEL_SPIN="1000", ORIEL_TIMEOUT="30", ORIEL_PROMOTE=""),
                                  capture_output=True, text=True, timeout=60, check=False)
-            told = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
-            self.assertEqual(told, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
+            printed = re.findall(r"(?m)^oriel\[\d+\]: (ORIEL_\w+=.*)$", job.stderr)
+            self.assertEqual(printed, ["ORIEL_VERBOSE=1", "ORIEL_SPIN=1000", "ORIEL_TIMEOUT=30"], job.stderr)
 
-    def test_the_options_are_told_once_however_often_mpi_is_started(self):
+    def test_the_options_are_printed_once_for_any_number_of_starts(self):
         if "mpich" not in HOSTS:
             self.skipTest("Open MPI 4 has no sessions, of which a program may have several")
         program_of_two = os.path.join(BUILD, "tests", "mpi", "mpich", "sessions")
@@ -212,7 +212,7 @@ class Start(RunCase):
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertEqual(len(re.findall(r"(?m)^oriel\[\d+\]: ORIEL_VERBOSE=1$", job.stderr)), 2, job.stderr)
 
-    def test_children_of_a_program_whose_oriel_is_gone_start_without(self):
+    def test_children_of_a_program_whose_oriel_was_removed_start_without(self):
         if "openmpi" not in HOSTS:
             self.skipTest("Debian's MPICH cannot spawn")
         tree = os.path.dirname(os.path.dirname(self.tree("openmpi")))
@@ -222,13 +222,13 @@ class Start(RunCase):
                                  env=environment(), capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
 
-    def test_an_earlier_jobs_statistics_are_gone_when_this_one_dies(self):
-        os.symlink("told.json", self.path("link.json"))
+    def test_an_earlier_jobs_statistics_are_removed_when_this_one_dies(self):
+        os.symlink("statistics.json", self.path("link.json"))
         for host in HOSTS:
-            self.write("told.json", "earlier", 0o644)
+            self.write("statistics.json", "earlier", 0o644)
             result = start(ORIEL, "run", f"--stats={self.path('link.json')}", program(host, "mistaken"), "right", "abort")
             self.assertNotEqual(result.returncode, 0)
-            self.assertEqual(os.path.getsize(self.path("told.json")), 0, result.stderr)
+            self.assertEqual(os.path.getsize(self.path("statistics.json")), 0, result.stderr)
             self.assertTrue(os.path.islink(self.path("link.json")))
 
     def test_bypass_changes_nothing(self):
@@ -257,7 +257,7 @@ class Launcher(RunCase):
     def line(self, host, verb):
         title = {"mpich": "MPICH", "openmpi": "Open MPI"}
         return (f"oriel: {program(host, 'one_put')} uses {title[host]}, but {title[other(host)]}'s launcher started it: "
-                f"each process {verb} a separate job; use {title[host]}'s mpiexec (on Debian mpiexec.{host})\n")
+                f"each process {verb} a separate job; use {title[host]}'s mpiexec (on Debian mpiexec.{host}) [O5]\n")
 
     def test_check_refuses_the_other_hosts(self):
         for host in HOSTS:
@@ -266,13 +266,13 @@ class Launcher(RunCase):
             self.assertIn(self.line(host, "would be"), job.stderr)
             self.assertNotIn("no findings", job.stderr)
 
-    def test_run_says_it_once_and_runs(self):
+    def test_run_warns_once_and_runs(self):
         for host in HOSTS:
             job = self.job(other(host), 3, ORIEL, "run", program(host, "one_put"))
             self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 3), job.stderr)
             self.assertEqual(job.stderr.count(self.line(host, "is")), 1, job.stderr)
 
-    def test_script_that_is_said_to_use_the_other_host(self):
+    def test_script_with_an_explicit_other_host(self):
         script = self.write("script", "true\n")
         self.assertIn(f"oriel: {script} uses Open MPI, but MPICH's launcher started it: each process would be",
                       self.job("mpich", 2, ORIEL, "check", "--host", "openmpi", script).stderr)
@@ -298,7 +298,7 @@ class Launcher(RunCase):
                 self.assertNotIn("launcher", job.stderr)
 
     @unittest.skipIf(SANITIZE == "thread", "the checker stands where ThreadSanitizer's runtime would")
-    def test_what_may_be_meant_so_is_left_alone(self):
+    def test_possibly_intended_preload_is_unchanged(self):
         """A single process; a script in the other host's job that starts programs itself; leftover
         variables."""
         left = {"mpich": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
@@ -327,7 +327,7 @@ class OtherHost(RunCase):
         self.assertRegex(result.stderr, rf"\Aoriel\[\d+\]: this is Oriel for {title[other(host)]} "
                                         rf"\({re.escape(liboriel(other(host), where))}\), but the program uses {title[host]} \([^ ]*"
                                         rf"{re.escape(SONAMES[host])}\): start it with oriel run --host {host}, or link it to "
-                                        rf"oriel-{host}\n\Z")
+                                        rf"oriel-{host} \[O6\]\n\Z")
 
     def test_program_that_a_script_starts(self):
         for host in HOSTS:
@@ -349,7 +349,7 @@ class OtherHost(RunCase):
                             f"-Wl,-rpath,{os.path.dirname(library)}"], check=True, capture_output=True, env=environment())
             result = start(path)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
-            self.assertIn(f"or link it to oriel-{host}\n", result.stderr)
+            self.assertIn(f"or link it to oriel-{host} [O6]\n", result.stderr)
 
     @unittest.skipUnless("mpich" in HOSTS, "only MPICH has sessions")
     def test_program_that_starts_sessions_alone(self):
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
             self.assertIn("memory=42", result.stdout)
             self.assertIn("Oriel", result.stdout)
 
-    def test_module_that_has_both_hosts_is_served_by_the_one_that_was_said(self):
+    def test_module_with_both_hosts_is_served_by_the_chosen_one(self):
         for host in HOSTS:
             found = start(shutil.which("ldd"), program(other(host), "one_put")).stdout
             library = re.search(rf"{re.escape(SONAMES[other(host)])} => (\S+)", found).group(1)
@@ -392,10 +392,105 @@ int main(int argc, char **argv)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("Oriel", result.stdout)
 
-    @unittest.skipUnless(callers_are_known(), "who has called is not known in this build")
+    @unittest.skipUnless(callers_are_known(), "this build does not report callers")
     def test_module_of_the_other_host(self):
         for host in HOSTS:
             self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)
+
+
+class Order(RunCase):
+    """Words in the wrong order are refused with the user's own words in the right one."""
+
+    def setUp(self):
+        super().setUp()
+        self.app = self.write("app", "#!/bin/sh\necho started\n")
+
+    def ordered(self, *words, right, command="run"):
+        self.refused(start(ORIEL, command, *words), f"oriel: put oriel after the launcher: {right}\n".replace("ORIEL", ORIEL))
+
+    def test_launcher_before_oriel(self):
+        app = self.app
+        for launcher in ("mpiexec", "mpirun", "/opt/bin/mpiexec.mpich", "srun"):
+            self.ordered(launcher, "-n", "4", app, "-n", "3", right=f"{launcher} -n 4 ORIEL run {app} -n 3")
+        self.ordered("--trace", "my traces", "--watch", "mpirun", "-np", "2", "--oversubscribe", app, "it's", "",
+                     right=f"mpirun -np 2 --oversubscribe ORIEL run --trace 'my traces' --watch {app} 'it'\\''s' ''")
+        self.ordered("--json=found", "--", "mpiexec", app, right=f"mpiexec ORIEL check --json=found {app}", command="check")
+        # a value may have a program's name; programs of several kinds; oriel is there already; no program
+        self.ordered("mpirun", "--bind-to", "env", "-x", "cat", "-mca", "a", "b", "-H", "n1", app,
+                     right=f"mpirun --bind-to env -x cat -mca a b -H n1 ORIEL run {app}")
+        self.ordered("mpiexec", "-n", "1", app, "a", ":", "-n", "2", "cat", right=f"mpiexec -n 1 ORIEL run {app} a : -n 2 ORIEL run cat")
+        self.ordered("--stats", "mpiexec", "-n", "2", "oriel", "run", app, right=f"mpiexec -n 2 oriel run {app}")
+        self.ordered("mpiexec", "-n", "2", right="mpiexec -n 2 ORIEL run PROGRAM")
+        self.refused(start(ORIEL, "mpiexec", "-n", "4", app), f"put oriel after the launcher: mpiexec -n 4 {ORIEL} run {app}\n")
+
+    def test_launchers_options_given_to_oriel(self):
+        app = self.app
+        for words in (["-n", "4"], ["-np", "4"], ["-n4"], ["--np=4"], ["--ntasks", "4"], ["-c", "2", "-n", "4"]):
+            self.ordered(*words, app, right=f"mpiexec {' '.join(words)} ORIEL run {app}")
+        self.ordered("--trace", "t", "-n", "4", "--stats", "--host=mpich", "-q", app, "-n", "1", command="run",
+                     right=f"mpiexec -n 4 -q ORIEL run --trace t --stats --host=mpich {app} -n 1")
+        self.ordered("-n", "1", "--no-fail", app, ":", "-n", "1", "cat", command="check",
+                     right=f"mpiexec -n 1 ORIEL check --no-fail {app} : -n 1 ORIEL check --no-fail cat")
+
+    def test_programs_with_a_launchers_name_in_theirs(self):
+        for name in ("mpiexec_test", "mysrun", "srun2"):
+            result = start(ORIEL, "run", "--host", HOSTS[0], self.write(name, "echo started\n"))
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "started\n", ""))
+
+    def test_program_taken_for_an_options_value(self):
+        for command, option, value in (("run", "--trace", "FOLDER"), ("run", "--host", "HOST"), ("check", "--json", "FILE"),
+                                       ("check", "--host", "HOST")):
+            for rest in ([], ["input.dat"]):
+                self.refused(start(ORIEL, command, option, self.app, *rest),
+                             f"{option} {self.app}: the {value.lower()} is missing; write oriel {command} {option} {value} {self.app}\n")
+        with open(self.app, encoding="utf-8") as file:  # not replaced by the findings
+            self.assertIn("started", file.read())
+        os.mkdir(self.path("traces"))
+        result = start(ORIEL, "run", "--host", HOSTS[0], "--trace", self.path("traces"), self.app)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "started\n", ""))
+
+    def test_file_of_statistics_as_a_word_of_its_own(self):
+        self.refused(start(ORIEL, "run", "--stats", "out.json", self.app),
+                     "--stats out.json: the file's name must follow \"=\": write --stats=out.json\n")
+
+    def test_options_after_the_program_get_a_note(self):
+        for command, words, noted in (("run", ["--stats"], "--stats"), ("run", ["a", "--trace", "t"], "--trace t"),
+                                      ("run", ["--stats=a.json", "--watch"], "--stats=a.json"), ("check", ["--json", "f"], "--json f")):
+            for changes, told in (({}, 1), ({"PMI_RANK": "0"}, 1), ({"PMI_RANK": "1"}, 0)):
+                result = start(ORIEL, command, "--host", "mpich", self.app, *words, ORIEL_BYPASS="1" if command == "run" else "0", **changes)
+                noted_word = noted.split(" ", maxsplit=1)[0]
+                line = f"oriel: {noted_word} after {self.app} is passed to it; as an option of oriel: oriel {command} {noted} {self.app}\n"
+                self.assertEqual(result.stderr.count(line), told, result.stderr)
+                self.assertEqual(result.stderr.count("is passed to it"), told, result.stderr)
+        for words in (["--help"], ["--version"], ["--statz"], ["stats"], ["-V"], ["--", "--stats"], ["--trace"]):
+            self.assertEqual(start(ORIEL, "run", self.app, *words, ORIEL_BYPASS="1").stderr, "")
+        self.assertEqual(start(ORIEL, "run", "--", self.app, "--stats", ORIEL_BYPASS="1").stderr, "")
+
+
+class Slurm(RunCase):
+    """Tasks that cannot connect to Slurm's PMI: each is a job of one rank."""
+
+    TASKS = {"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4"}
+    LINE = ("Slurm has 4 tasks, but MPI_COMM_WORLD has 1 rank: start the program with srun --mpi=pmi2 or --mpi=pmix "
+            "(srun --mpi=list shows what Slurm has), or with mpiexec\n")
+
+    def test_singletons_are_warned_about_once(self):
+        for host in HOSTS:
+            for changes, told in (({**self.TASKS, "SLURM_PROCID": "0"}, 1), ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, 1),
+                                  ({**self.TASKS, "SLURM_PROCID": "1"}, 0),
+                                  ({**self.TASKS, "SLURM_PROCID": "0", "ORIEL_BYPASS": "1"}, 0),
+                                  # a shell of salloc; a step of one task
+                                  (self.TASKS, 0), ({"SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, 0)):
+                result = start(ORIEL, "run", program(host, "one_put"), **changes)
+                self.assertEqual((result.returncode, result.stderr.count(self.LINE)), (0, told), f"{host} {changes} {result.stderr}")
+
+    def test_hosts_own_launcher_in_a_task_is_intended(self):
+        for host in HOSTS:
+            for ranks in ("1", "2"):
+                job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, program(host, "one_put"), SLURM_PROCID="0",
+                            **self.TASKS)
+                self.assertEqual(job.returncode, 0, job.stderr)
+                self.assertNotIn("Slurm", job.stderr)
 
 
 class Preload(RunCase):
@@ -409,7 +504,7 @@ class Preload(RunCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return values(result.stdout)["LD_PRELOAD"], values(result.stdout)["ORIEL_PRELOADED"]
 
-    def test_what_was_there_stays_ahead(self):
+    def test_existing_entries_remain_first(self):
         first, second = self.library("first.so"), self.library("second.so")
         for separator in (":", " "):
             self.assertEqual(self.preload(ORIEL, "run", program(self.host, "environment"),
@@ -425,7 +520,7 @@ class Preload(RunCase):
         self.assertEqual(self.preload(ORIEL, "run", "--host", self.host, "sh", "-c", f"exec {ORIEL} run {target}",
                                       LD_PRELOAD=first), (f"{first}:{self.oriel}", self.oriel))
 
-    def test_entry_of_the_user_is_not_taken_for_ours(self):
+    def test_entry_of_the_user_is_not_mistaken_for_oriels(self):
         self.assertEqual(self.preload(ORIEL, "run", program(self.host, "environment"), LD_PRELOAD=self.oriel),
                          (self.oriel, ""))
 
@@ -436,7 +531,7 @@ class Preload(RunCase):
         self.assertEqual(self.preload(ORIEL, "run", "--host", HOSTS[0], "sh", "-c", f"exec {ORIEL} run {inner}"),
                          (liboriel(HOSTS[1]), liboriel(HOSTS[1])))
 
-    def test_linked_tool_stands_ahead_of_oriel(self):
+    def test_linked_tool_precedes_oriel(self):
         for host in HOSTS:
             tool = os.path.join(BUILD, "tests", "cli", host, "libmpitool.so")
             result = start(ORIEL, "run", program(host, "one_put_tooled"))
@@ -459,7 +554,7 @@ class Preload(RunCase):
         result = start(self.stand_in(), "run", self.using(library, host))
         self.assertEqual(result.stdout, self.stood_in(self.host), result.stderr)
 
-    def test_tools_keep_their_order_and_their_place(self):
+    def test_tools_remain_in_their_order_and_position(self):
         tools = [self.library(name, "void MPI_Put(void) {}") for name in ("libmpiP.so", "libtrace.so.1")]
         oriel, fake = self.stand_in(), self.using(*tools, self.library(SONAMES[self.host]))
         ours = self.stood_in(self.host)
@@ -467,7 +562,7 @@ class Preload(RunCase):
         # A tool in the user's own preload keeps its position.
         self.assertEqual(start(oriel, "run", fake, LD_PRELOAD=tools[1]).stdout, f"{tools[1]}:{tools[0]}:{ours}")
 
-    def test_init_takes_the_entries_out_again(self):
+    def test_init_removes_the_entries(self):
         users = f"{self.library('first.so')}:{self.library('second.so')}"
         for host in HOSTS:
             result = start(ORIEL, "run", program(host, "one_put"), LD_PRELOAD=users)
@@ -485,11 +580,11 @@ class Preload(RunCase):
             self.assertIn("Oriel", start(ORIEL, "run", program(host, "one_put_linked")).stdout)
 
     def test_path_that_cannot_be_preloaded_is_refused(self):
-        os.makedirs(self.path("a place/bin"))
-        os.makedirs(self.path(f"a place/lib/oriel/{self.host}"))
-        shutil.copy(ORIEL, self.path("a place/bin/oriel"))
-        shutil.copy(self.oriel, self.path(f"a place/lib/oriel/{self.host}/liboriel.so"))
-        self.refused(start(self.path("a place/bin/oriel"), "run", "true"), "its path contains a space or a colon")
+        os.makedirs(self.path("a folder/bin"))
+        os.makedirs(self.path(f"a folder/lib/oriel/{self.host}"))
+        shutil.copy(ORIEL, self.path("a folder/bin/oriel"))
+        shutil.copy(self.oriel, self.path(f"a folder/lib/oriel/{self.host}/liboriel.so"))
+        self.refused(start(self.path("a folder/bin/oriel"), "run", "true"), "its path contains a space or a colon")
 
 
 class Sanitised(RunCase):
@@ -526,8 +621,8 @@ class Sanitised(RunCase):
                                      (first, "(unset)"))
         self.assertGreater(tried, 0)
 
-    @unittest.skipIf("address" in SANITIZE, "the command itself would be given the stand-in for its runtime")
-    def test_runtime_stands_ahead_of_all(self):
+    @unittest.skipIf("address" in SANITIZE, "the command itself would get the replacement of its runtime")
+    def test_sanitiser_runtime_precedes_all(self):
         host = self.library(SONAMES[HOSTS[0]])
         oriel, first, ours = self.stand_in(), self.library("first.so"), self.stood_in(HOSTS[0])
         for name in ("libasan.so.8", "libclang_rt.asan-x86_64.so"):
@@ -587,7 +682,7 @@ class Refusal(RunCase):
         for soname in ("libmpi.so.20", "libmpi.so.0", "libmpich.so.10", "libmpi.so"):
             self.refused(start(ORIEL, "run", self.using(self.library(soname))), soname, "does not support")
 
-    def test_program_that_is_not_there(self):
+    def test_absent_program(self):
         self.refused(start(ORIEL, "run", "no-such-program"), "no-such-program: program not found")
         self.refused(start(ORIEL, "run", self.path("none")), self.path("none") + ": program not found")
         self.refused(start(ORIEL, "run", ""), "the program's name is empty")
@@ -597,6 +692,20 @@ class Refusal(RunCase):
         self.refused(start(ORIEL, "run", self.folder), f"{self.folder}: Is a directory")
         os.mkdir(self.path("folder"))
         self.refused(start(ORIEL, "run", "folder", PATH=self.folder), "folder: program not found")
+
+    def test_script_whose_interpreter_is_missing(self):
+        line = "the interpreter in its first line, /usr/bin/pythn3, does not exist\n"
+        script = self.write("script", "#! /usr/bin/pythn3 -u\n")
+        for command, changes in (("run", {}), ("run", {"ORIEL_BYPASS": "1"}), ("check", {})):
+            self.refused(start(ORIEL, command, script, **changes), f"{script}: {line}")
+        self.refused(start(ORIEL, "run", self.write("second", f"#!{script}\n")), f"{script}: {line}")
+        self.refused(start(ORIEL, "run", self.write("third", f"#!{self.write('text', '', 0o644)}\n")), "/text, Permission denied")
+        self.refused(start(ORIEL, "run", self.write("windows", "#!/bin/sh\r\necho\r\n")),
+                     "the first line ends in a carriage return", f"sed -i 's/\\r$//' {self.path('windows')}")
+
+    def test_program_of_another_c_library(self):
+        path = self.compile("other", SHOW, "-Wl,--dynamic-linker=/lib/ld-none.so.1")
+        self.refused(start(ORIEL, "run", path), f"{path}: its loader /lib/ld-none.so.1 does not exist here")
 
     def test_program_that_cannot_be_read(self):
         path = self.compile("unreadable", SHOW)

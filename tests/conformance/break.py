@@ -63,16 +63,16 @@ class Host:
         if key not in self.controls:
             row = row_for(self.rows, test, self.host)
             status, output, seconds = run(command_for(row, test, self.build, self.host, "", CONTROL_LIMIT_S))
-            said = None if status == 0 else f"status {status}: {last_complaint(output)}"
-            self.controls[key] = (said, seconds)
+            problem = None if status == 0 else f"status {status}: {last_complaint(output)}"
+            self.controls[key] = (problem, seconds)
         return self.controls[key]
 
     def notices(self, claim):
         """Whether the test is a proof, and the line that reports it."""
         where = f"{claim.breaks}: {claim.test.name}"
-        said, seconds = self.control(claim.test)
-        if said is not None:
-            return False, f"NO PROOF  {where}: does not pass without a fault ({said})"
+        problem, seconds = self.control(claim.test)
+        if problem is not None:
+            return False, f"NO PROOF  {where}: does not pass without a fault ({problem})"
         row = row_for(self.rows, claim.test, self.host)
         limit_s = math.ceil(3 + 4 * seconds)
         for _ in range(ATTEMPTS if claim.breaks.startswith("fault") else 1):

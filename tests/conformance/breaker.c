@@ -40,7 +40,7 @@ void *breaker_next(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-bool breaker_takes(const char *function)
+bool breaker_breaks(const char *function)
 {
     return strcmp(broken_function, function) == 0;
 }
@@ -52,7 +52,7 @@ static void die(const char *what)
     _Exit(99);
 }
 
-static bool faults_take(const struct fault *faults, const char *name, size_t name_len)
+static bool faults_select(const struct fault *faults, const char *name, size_t name_len)
 {
     bool found = false;
     for (const struct fault *fault = faults; fault->name; fault++) {
@@ -68,11 +68,11 @@ static bool fault_choose(const char *text)
 {
     size_t name_len = strcspn(text, " ");
     breaker_argument = text[name_len] ? text + name_len + 1 : "";
-    return faults_take(creation_faults, text, name_len) ||
-           faults_take(synchronisation_faults, text, name_len) ||
-           faults_take(operation_faults, text, name_len) ||
-           faults_take(atomicity_faults, text, name_len) ||
-           faults_take(info_faults, text, name_len);
+    return faults_select(creation_faults, text, name_len) ||
+           faults_select(synchronisation_faults, text, name_len) ||
+           faults_select(operation_faults, text, name_len) ||
+           faults_select(atomicity_faults, text, name_len) ||
+           faults_select(info_faults, text, name_len);
 }
 
 static bool class_choose(const char *text)
@@ -116,7 +116,7 @@ static int result(int code)
 #define FUNCTION(name, parameters, arguments)                                                      \
     int PMPI_##name parameters                                                                     \
     {                                                                                              \
-        return breaker_takes(#name) ? MPI_SUCCESS : result(current.name arguments);                \
+        return breaker_breaks(#name) ? MPI_SUCCESS : result(current.name arguments);               \
     }                                                                                              \
     int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
 #define FORWARD FUNCTION

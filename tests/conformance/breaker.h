@@ -40,7 +40,7 @@ extern const struct fault info_faults[];
 extern const char *breaker_argument;
 
 /* True if CONFORMANCE_BREAK is "function NAME"; for the names that only one host has. */
-bool breaker_takes(const char *function);
+bool breaker_breaks(const char *function);
 /* The function of that name after the breaker in the loader's search order. */
 void *breaker_next(const char *name);
 

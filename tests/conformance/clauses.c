@@ -44,7 +44,7 @@ static void free_returns_after_all_have_called_it(enum window_kind kind)
 }
 
 /* One window after another attaches the same memory and never detaches it (13.2). */
-static void free_detaches_what_is_attached(enum window_kind kind)
+static void free_detaches_attached_regions(enum window_kind kind)
 {
     int64_t memory[4] = {0}, value = 30 + world_rank;
     int left = (world_rank + world_size - 1) % world_size;
@@ -92,18 +92,18 @@ static void compare_and_swap_compares_every_byte(enum window_kind kind)
 {
     struct window window = window_make(kind, (MPI_Aint)8 * world_size, 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
-    const int64_t held = 0x1122334455667788, wanted = -1;
+    const int64_t stored = 0x1122334455667788, wanted = -1;
     int64_t old = 0, now = 0;
     MPI_Win_lock_all(0, window.win);
-    MPI_Accumulate(&held, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, MPI_REPLACE,
+    MPI_Accumulate(&stored, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, MPI_REPLACE,
                    window.win);
     MPI_Win_flush(target, window.win);
     for (int byte = 0; byte < 8; byte++) {
-        int64_t compared = held ^ ((int64_t)0x40 << 8 * byte);
+        int64_t compared = stored ^ ((int64_t)0x40 << 8 * byte);
         MPI_Compare_and_swap(&wanted, &compared, &old, MPI_INT64_T, target, world_rank, window.win);
         MPI_Fetch_and_op(NULL, &now, MPI_INT64_T, target, world_rank, MPI_NO_OP, window.win);
         MPI_Win_flush(target, window.win);
-        CHECK(old == held && now == held, "byte %d: old %llx, now %llx", byte,
+        CHECK(old == stored && now == stored, "byte %d: old %llx, now %llx", byte,
               (unsigned long long)old, (unsigned long long)now);
     }
     MPI_Win_unlock_all(window.win);
@@ -115,7 +115,7 @@ static void compare_and_swap_compares_every_byte(enum window_kind kind)
  * MPI_COMM_WORLD. */
 static void freeing_memory_twice_is_refused(enum window_kind kind)
 {
-    char *memory, *kept;
+    char *memory, *allocated;
     MPI_Errhandler handlers[2];
     (void)kind;
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handlers[0]);
@@ -123,13 +123,13 @@ static void freeing_memory_twice_is_refused(enum window_kind kind)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Alloc_mem(1000, MPI_INFO_NULL, &memory);
-    MPI_Alloc_mem(1000, MPI_INFO_NULL, &kept);
-    memset(kept, 7, 1000);
+    MPI_Alloc_mem(1000, MPI_INFO_NULL, &allocated);
+    memset(allocated, 7, 1000);
     CHECK_OK(MPI_Free_mem(memory));
     CHECK_CLASS(MPI_ERR_BASE, MPI_Free_mem(memory));
-    CHECK_CLASS(MPI_ERR_BASE, MPI_Free_mem(kept + 8));
-    CHECK(kept[0] == 7 && kept[999] == 7, "other memory changed");
-    CHECK_OK(MPI_Free_mem(kept));
+    CHECK_CLASS(MPI_ERR_BASE, MPI_Free_mem(allocated + 8));
+    CHECK(allocated[0] == 7 && allocated[999] == 7, "other memory changed");
+    CHECK_OK(MPI_Free_mem(allocated));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handlers[0]);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handlers[1]);
     MPI_Errhandler_free(&handlers[0]);
@@ -138,7 +138,7 @@ static void freeing_memory_twice_is_refused(enum window_kind kind)
 
 /* The request variable contains another, outstanding request. The call returns a different request,
  * and it completes (13.3.6). */
-static void proc_null_gives_a_request_of_its_own(enum window_kind kind)
+static void proc_null_returns_a_request_of_its_own(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
     int token = 0, done = 0;
@@ -205,11 +205,11 @@ static void alignment_holds_on_every_rank(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(free_returns_after_all_have_called_it, KINDS_ALL, 2),
-    CASE(free_detaches_what_is_attached, KIND_ANY, 1),
+    CASE(free_detaches_attached_regions, KIND_ANY, 1),
     CASE(polling_with_fetch_and_op_on_oneself_sees_updates, KINDS_ALL, 1),
     CASE(compare_and_swap_compares_every_byte, KINDS_ALL, 1),
     CASE(freeing_memory_twice_is_refused, KIND_ANY, 1),
-    CASE(proc_null_gives_a_request_of_its_own, KINDS_BOTH, 1),
+    CASE(proc_null_returns_a_request_of_its_own, KINDS_BOTH, 1),
     CASE(a_freed_keyval_is_invalid, KIND_ANY, 1),
     CASE(alignment_holds_on_every_rank, KIND_ANY, 1),
 };

@@ -70,7 +70,8 @@ static int operator_does_nothing_Accumulate(ORIGIN(const, int), TARGET(int), MPI
 }
 
 /* If values are equal, the origin's index wins. */
-static int ties_take_the_origin_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op, MPI_Win win)
+static int ties_choose_the_origin_Accumulate(ORIGIN(const, int), TARGET(int), MPI_Op op,
+                                             MPI_Win win)
 {
     bool located = op == MPI_MINLOC || op == MPI_MAXLOC;
     return next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, located ? MPI_REPLACE : op, win);
@@ -174,12 +175,12 @@ static int accumulates_overtake_Accumulate(ORIGIN(const, int), TARGET(int), MPI_
         MPI_Datatype type;
         MPI_Aint disp;
         MPI_Op op;
-        bool held;
+        bool is_deferred;
     } first;
     int size = 0, code;
     PMPI_Type_size(origin_datatype, &size);
-    if (first.held) {
-        first.held = false;
+    if (first.is_deferred) {
+        first.is_deferred = false;
         code = next.Accumulate(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win);
         next.Accumulate(buffer, first.count, first.type, first.target_rank, first.disp, first.count,
                         first.type, first.op, win);
@@ -193,7 +194,7 @@ static int accumulates_overtake_Accumulate(ORIGIN(const, int), TARGET(int), MPI_
     first.type = origin_datatype;
     first.disp = target_disp;
     first.op = op;
-    first.held = true;
+    first.is_deferred = true;
     return MPI_SUCCESS;
 }
 
@@ -211,7 +212,7 @@ static int derived_types_do_nothing_Accumulate(ORIGIN(const, int), TARGET(int), 
 const struct fault atomicity_faults[] = {
     FAULT(no_op_replaces, Get_accumulate),        FAULT(no_op_replaces, Fetch_and_op),
     FAULT(no_op_needs_an_origin, Get_accumulate), FAULT(no_op_needs_an_origin, Fetch_and_op),
-    FAULT(operator_does_nothing, Accumulate),     FAULT(ties_take_the_origin, Accumulate),
+    FAULT(operator_does_nothing, Accumulate),     FAULT(ties_choose_the_origin, Accumulate),
     FAULT(swap_always, Compare_and_swap),         FAULT(swap_compares_one_byte, Compare_and_swap),
     FAULT(sums_are_not_atomic, Accumulate),       FAULT(sums_are_not_atomic, Fetch_and_op),
     FAULT(replace_tears_elements, Accumulate),    FAULT(accumulates_overtake, Accumulate),

@@ -144,7 +144,7 @@ static int the_handle_stays_Win_free(MPI_Win *win)
 }
 
 /* MPI_Win_free waits for no other rank: it frees nothing. */
-static int freeing_waits_for_nobody_Win_free(MPI_Win *win)
+static int freeing_does_not_wait_Win_free(MPI_Win *win)
 {
     *win = MPI_WIN_NULL;
     return MPI_SUCCESS;
@@ -166,7 +166,7 @@ static int freeing_leaks_a_mapping_Win_free(MPI_Win *win)
 }
 
 /* Frees the memory before the attributes are deleted. */
-static int memory_goes_before_attributes_Win_free(MPI_Win *win)
+static int memory_is_freed_before_attributes_Win_free(MPI_Win *win)
 {
     void *base = NULL;
     int found = 0;
@@ -246,10 +246,10 @@ const struct fault creation_faults[] = {
     FAULT(segments_are_padded, Win_allocate_shared),
     FAULT(alignment_is_for_rank_0, Win_allocate),
     FAULT(the_handle_stays, Win_free),
-    FAULT(freeing_waits_for_nobody, Win_free),
+    FAULT(freeing_does_not_wait, Win_free),
     FAULT(freeing_leaks_a_descriptor, Win_free),
     FAULT(freeing_leaks_a_mapping, Win_free),
-    FAULT(memory_goes_before_attributes, Win_free),
+    FAULT(memory_is_freed_before_attributes, Win_free),
     FAULT(few_windows, Win_allocate),
     {0},
 };

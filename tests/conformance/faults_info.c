@@ -18,7 +18,7 @@ static MPI_Info without(MPI_Info info)
     return copy;
 }
 
-static int give_back(MPI_Info info, int code)
+static int free_and_return(MPI_Info info, int code)
 {
     if (info != MPI_INFO_NULL)
         PMPI_Info_free(&info);
@@ -32,48 +32,49 @@ static int info_is_unknown_Win_get_info(MPI_Win win, MPI_Info *info_used)
     if (code != MPI_SUCCESS)
         return code;
     *info_used = without(whole);
-    return give_back(whole, code);
+    return free_and_return(whole, code);
 }
 
-static int info_is_not_taken_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
-                                        MPI_Comm comm, MPI_Win *win)
+static int info_is_ignored_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
+                                      MPI_Comm comm, MPI_Win *win)
 {
     MPI_Info rest = without(info);
-    return give_back(rest, next.Win_create(base, size, disp_unit, rest, comm, win));
+    return free_and_return(rest, next.Win_create(base, size, disp_unit, rest, comm, win));
 }
 
-static int info_is_not_taken_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
-                                          MPI_Comm comm, void *baseptr, MPI_Win *win)
+static int info_is_ignored_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                                        void *baseptr, MPI_Win *win)
 {
     MPI_Info rest = without(info);
-    return give_back(rest, next.Win_allocate(size, disp_unit, rest, comm, baseptr, win));
+    return free_and_return(rest, next.Win_allocate(size, disp_unit, rest, comm, baseptr, win));
 }
 
-static int info_is_not_taken_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
-                                                 MPI_Comm comm, void *baseptr, MPI_Win *win)
+static int info_is_ignored_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
+                                               MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     MPI_Info rest = without(info);
-    return give_back(rest, next.Win_allocate_shared(size, disp_unit, rest, comm, baseptr, win));
+    return free_and_return(rest,
+                           next.Win_allocate_shared(size, disp_unit, rest, comm, baseptr, win));
 }
 
-static int info_is_not_taken_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+static int info_is_ignored_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     MPI_Info rest = without(info);
-    return give_back(rest, next.Alloc_mem(size, rest, baseptr));
+    return free_and_return(rest, next.Alloc_mem(size, rest, baseptr));
 }
 
-static int info_is_not_taken_Win_set_info(MPI_Win win, MPI_Info info)
+static int info_is_ignored_Win_set_info(MPI_Win win, MPI_Info info)
 {
     MPI_Info rest = without(info);
-    return give_back(rest, next.Win_set_info(win, rest));
+    return free_and_return(rest, next.Win_set_info(win, rest));
 }
 
 const struct fault info_faults[] = {
     FAULT(info_is_unknown, Win_get_info),
-    FAULT(info_is_not_taken, Win_create),
-    FAULT(info_is_not_taken, Win_allocate),
-    FAULT(info_is_not_taken, Win_allocate_shared),
-    FAULT(info_is_not_taken, Alloc_mem),
-    FAULT(info_is_not_taken, Win_set_info),
+    FAULT(info_is_ignored, Win_create),
+    FAULT(info_is_ignored, Win_allocate),
+    FAULT(info_is_ignored, Win_allocate_shared),
+    FAULT(info_is_ignored, Alloc_mem),
+    FAULT(info_is_ignored, Win_set_info),
     {0},
 };

@@ -1,5 +1,5 @@
-/* Faults of operations: where data goes, how much of it, and when. Faults recognise datatypes by
- * their handles; other datatypes pass unchanged. breaker.c chooses the fault. */
+/* Faults of operations: the destination of data, its amount, and its time. Faults recognise
+ * datatypes by their handles; other datatypes pass unchanged. breaker.c chooses the fault. */
 #include "breaker.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static int zero_counts_are_checked_Put(ORIGIN(const, int), TARGET(int), MPI_Win 
 }
 
 /* Recognises MPI_PROC_NULL only after the other checks. */
-static int proc_null_comes_last_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
+static int proc_null_is_the_last_rank_Put(ORIGIN(const, int), TARGET(int), MPI_Win win)
 {
     if (target_rank == MPI_PROC_NULL && target_disp < 0)
         return MPI_ERR_RMA_RANGE;
@@ -89,26 +89,26 @@ static struct {
     MPI_Aint target_disp;
     int target_count;
     MPI_Datatype target_datatype;
-} kept[1024];
-static int kept_count;
+} deferred[1024];
+static int deferred_count;
 
 static int rput_reads_its_buffer_late_Rput(ORIGIN(const, int), TARGET(int), MPI_Win win,
                                            MPI_Request *request)
 {
-    if (kept_count == 1024)
+    if (deferred_count == 1024)
         return MPI_ERR_OTHER;
-    kept[kept_count++] = (__typeof__(kept[0])){ORIGIN_ARGUMENTS, TARGET_ARGUMENTS};
+    deferred[deferred_count++] = (__typeof__(deferred[0])){ORIGIN_ARGUMENTS, TARGET_ARGUMENTS};
     return next.Rput(origin_addr, 0, origin_datatype, target_rank, target_disp, 0, target_datatype,
                      win, request);
 }
 
 static int rput_reads_its_buffer_late_Win_flush_all(MPI_Win win)
 {
-    for (int i = 0; i < kept_count; i++)
-        next.Put(kept[i].origin_addr, kept[i].origin_count, kept[i].origin_datatype,
-                 kept[i].target_rank, kept[i].target_disp, kept[i].target_count,
-                 kept[i].target_datatype, win);
-    kept_count = 0;
+    for (int i = 0; i < deferred_count; i++)
+        next.Put(deferred[i].origin_addr, deferred[i].origin_count, deferred[i].origin_datatype,
+                 deferred[i].target_rank, deferred[i].target_disp, deferred[i].target_count,
+                 deferred[i].target_datatype, win);
+    deferred_count = 0;
     return next.Win_flush_all(win);
 }
 
@@ -161,12 +161,12 @@ static int flush_does_not_finish_Put(ORIGIN(const, int), TARGET(int), MPI_Win wi
     static char buffers[1024][64];
     int size = 0;
     PMPI_Type_size(origin_datatype, &size);
-    if (kept_count == 1024 || (long)size * origin_count > 64)
+    if (deferred_count == 1024 || (long)size * origin_count > 64)
         return next.Put(ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win);
-    memcpy(buffers[kept_count], origin_addr, (size_t)size * (size_t)origin_count);
-    kept[kept_count] = (__typeof__(kept[0])){ORIGIN_ARGUMENTS, TARGET_ARGUMENTS};
-    kept[kept_count].origin_addr = buffers[kept_count];
-    kept_count++;
+    memcpy(buffers[deferred_count], origin_addr, (size_t)size * (size_t)origin_count);
+    deferred[deferred_count] = (__typeof__(deferred[0])){ORIGIN_ARGUMENTS, TARGET_ARGUMENTS};
+    deferred[deferred_count].origin_addr = buffers[deferred_count];
+    deferred_count++;
     return MPI_SUCCESS;
 }
 
@@ -189,7 +189,7 @@ const struct fault operation_faults[] = {
     FAULT(the_origins_unit_scales, Put),
     FAULT(world_ranks_address, Put),
     FAULT(zero_counts_are_checked, Put),
-    FAULT(proc_null_comes_last, Put),
+    FAULT(proc_null_is_the_last_rank, Put),
     FAULT(proc_null_leaves_the_request, Rput),
     FAULT(padding_of_pairs_moves, Put),
     FAULT(rput_reads_its_buffer_late, Rput),

@@ -22,7 +22,7 @@ static int nocheck_is_not_counted_Win_wait(MPI_Win win)
     return posted ? next.Win_wait(win) : MPI_SUCCESS;
 }
 
-static int nocheck_is_not_told_Win_lock(int type, int rank, int assertion, MPI_Win win)
+static int nocheck_is_ignored_Win_lock(int type, int rank, int assertion, MPI_Win win)
 {
     return next.Win_lock(type, rank, assertion & ~MPI_MODE_NOCHECK, win);
 }
@@ -123,7 +123,7 @@ static int wait_does_not_wait_Win_wait(MPI_Win win)
 
 const struct fault synchronisation_faults[] = {
     FAULT(nocheck_is_not_counted, Win_post),       FAULT(nocheck_is_not_counted, Win_wait),
-    FAULT(nocheck_is_not_told, Win_lock),          FAULT(empty_groups_are_refused, Win_post),
+    FAULT(nocheck_is_ignored, Win_lock),           FAULT(empty_groups_are_refused, Win_post),
     FAULT(empty_groups_are_refused, Win_start),    FAULT(one_epoch_for_both_sides, Win_post),
     FAULT(one_epoch_for_both_sides, Win_start),    FAULT(test_leaves_the_epoch_open, Win_test),
     FAULT(test_leaves_the_epoch_open, Win_post),   FAULT(fence_always_opens_an_epoch, Win_fence),

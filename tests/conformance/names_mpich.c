@@ -13,7 +13,7 @@ int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int kind)
 int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int kind)
 {
     getter *get = (getter *)breaker_next("MPII_Win_get_attr");
-    return breaker_takes("MPII_Win_get_attr") ? MPI_SUCCESS : get(win, keyval, value, flag, kind);
+    return breaker_breaks("MPII_Win_get_attr") ? MPI_SUCCESS : get(win, keyval, value, flag, kind);
 }
 
 int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind);
@@ -21,19 +21,19 @@ int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind);
 int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind)
 {
     setter *set = (setter *)breaker_next("MPII_Win_set_attr");
-    return breaker_takes("MPII_Win_set_attr") ? MPI_SUCCESS : set(win, keyval, value, kind);
+    return breaker_breaks("MPII_Win_set_attr") ? MPI_SUCCESS : set(win, keyval, value, kind);
 }
 
 int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
     initialiser *init = (initialiser *)breaker_next("PMPI_Session_init");
-    return breaker_takes("Session_init") ? MPI_SUCCESS : init(info, handler, session);
+    return breaker_breaks("Session_init") ? MPI_SUCCESS : init(info, handler, session);
 }
 
 int PMPI_Session_finalize(MPI_Session *session)
 {
     finaliser *finalize = (finaliser *)breaker_next("PMPI_Session_finalize");
-    return breaker_takes("Session_finalize") ? MPI_SUCCESS : finalize(session);
+    return breaker_breaks("Session_finalize") ? MPI_SUCCESS : finalize(session);
 }
 
 int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)

@@ -14,7 +14,7 @@ void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *
 void ompi_win_get_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, MPI_Aint *value,
                          MPI_Fint *flag, MPI_Fint *code)
 {
-    if (!breaker_takes("ompi_win_get_attr_f"))
+    if (!breaker_breaks("ompi_win_get_attr_f"))
         ((getter *)breaker_next("ompi_win_get_attr_f"))(win, keyval, value, flag, code);
 }
 
@@ -33,7 +33,7 @@ void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_
 void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval, const MPI_Aint *value,
                          MPI_Fint *code)
 {
-    if (!breaker_takes("ompi_win_set_attr_f"))
+    if (!breaker_breaks("ompi_win_set_attr_f"))
         ((setter *)breaker_next("ompi_win_set_attr_f"))(win, keyval, value, code);
 }
 
@@ -52,19 +52,19 @@ void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length, MP
 void mpi_win_get_name_f08_(const MPI_Fint *win, char *name, MPI_Fint *length, MPI_Fint *code,
                            size_t name_bytes)
 {
-    if (!breaker_takes("mpi_win_get_name_f08_"))
+    if (!breaker_breaks("mpi_win_get_name_f08_"))
         ((namer *)breaker_next("mpi_win_get_name_f08_"))(win, name, length, code, name_bytes);
 }
 
 MPI_Fint PMPI_Win_c2f(MPI_Win win)
 {
-    return breaker_takes("Win_c2f") ? 0 : ((to_fortran *)breaker_next("PMPI_Win_c2f"))(win);
+    return breaker_breaks("Win_c2f") ? 0 : ((to_fortran *)breaker_next("PMPI_Win_c2f"))(win);
 }
 
 MPI_Win PMPI_Win_f2c(MPI_Fint win)
 {
-    return breaker_takes("Win_f2c") ? MPI_WIN_NULL
-                                    : ((from_fortran *)breaker_next("PMPI_Win_f2c"))(win);
+    return breaker_breaks("Win_f2c") ? MPI_WIN_NULL
+                                     : ((from_fortran *)breaker_next("PMPI_Win_f2c"))(win);
 }
 
 MPI_Fint MPI_Win_c2f(MPI_Win win) __attribute__((alias("PMPI_Win_c2f")));

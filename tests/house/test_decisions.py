@@ -1,4 +1,4 @@
-"""docs/adr: each decision record has its parts and is short, and README.md lists each exactly once.
+"""docs/design/adr: each decision record has its parts and is short, and README.md lists each exactly once.
 
 `faults` inspects a folder of records.  The real folder has no fault.  Copies that are broken on
 purpose have the expected one."""
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RECORDS = ROOT / "docs" / "adr"
+RECORDS = ROOT / "docs" / "design" / "adr"
 NAME = re.compile(r"(\d{3})-[a-z0-9]+(-[a-z0-9]+)*\.md")
 STATUS = re.compile(r"accepted|refuted|superseded by (\d{3})")
 SECTIONS = ["Context", "Decision", "Consequences"]
@@ -66,10 +66,10 @@ def faults(folder):
     listed = [name for _, name, _ in rows]
     found += [f"README.md lists {name} {listed.count(name)} times"
               for name in names if listed.count(name) != 1]
-    for number, name, said in rows:
+    for number, name, stated in rows:
         if name not in known:
             found.append(f"README.md lists {name}, which does not exist")
-        elif number != name[:3] or said != known[name]:
+        elif number != name[:3] or stated != known[name]:
             found.append(f"README.md has another number, title or status for {name}")
     return found
 
@@ -97,7 +97,7 @@ class Decisions(unittest.TestCase):
         lines = self.index.read_text(encoding="utf-8").splitlines(True)
         return next(line for line in lines if self.first.name in line)
 
-    def test_records_and_table_are_whole(self):
+    def test_records_and_table_are_complete(self):
         self.assertGreater(len(list(RECORDS.glob("[0-9]*.md"))), 100)
         self.assertEqual(faults(RECORDS), [])
 

@@ -144,7 +144,7 @@ class InstallDeps(unittest.TestCase):
         self.one_line(self.run_script(), "knows no libmpich-dev:")
         self.assertEqual(self.calls()[2:], ["update -qq"])
 
-    def test_packages_of_the_pages_are_as_the_lock_file_says(self):
+    def test_packages_of_the_pages_match_the_lock_file(self):
         self.apt(user=1000)
         self.lock("package-lock.json", 3)
         self.assertEqual((self.run_script("build").returncode, self.calls()), (0, []))

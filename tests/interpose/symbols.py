@@ -33,7 +33,7 @@ NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|u
          "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
                                r"ompi_win_[gs]et_attr_f$|madvise$|mremap$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$")
-BESIDE = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|dlsym$|oriel_check_watch$"), "libtsan.so.2": RUNTIME,
+OTHERS = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|dlsym$|oriel_check_watch$"), "libtsan.so.2": RUNTIME,
           f"libclang_rt.tsan-{os.uname().machine}.so": RUNTIME}
 
 
@@ -84,14 +84,14 @@ def interposed(library, ours):
 def listed(path, lines):
     """Whether the stored list equals the exported names."""
     with open(path, encoding="utf-8") as file:
-        kept = file.read().splitlines()
-    for name in sorted(set(lines) - set(kept)):
+        expected = file.read().splitlines()
+    for name in sorted(set(lines) - set(expected)):
         print(f"not ok {name} is not in {path}: meant for programs? then symbols.py --write, else hide it")
-    for name in sorted(set(kept) - set(lines)):
+    for name in sorted(set(expected) - set(lines)):
         print(f"not ok {name} is in {path} only: programs may be linked to it")
-    if kept == lines:
+    if expected == lines:
         print(f"ok {lines[0]} exports the {len(lines) - 1} names of {os.path.basename(path)}")
-    return kept == lines
+    return expected == lines
 
 
 def of_kind(library, kind):
@@ -118,7 +118,7 @@ def main():
     good = [interposed(library, ours), listed(path, lines),
             os.path.realpath(os.path.join(folder, lines[0])) == os.path.realpath(library),
             of_kind(library, NAMES[host])]
-    good += [of_kind(os.path.join(folder, name), kind) for name, kind in BESIDE.items()]
+    good += [of_kind(os.path.join(folder, name), kind) for name, kind in OTHERS.items()]
     return 0 if all(good) else 1
 
 

@@ -34,7 +34,7 @@ class Lookups(Case):
         self.assertIn("all arrived\n", result.stdout)
         self.assertNotIn("without Oriel", result.stderr)
 
-    def test_every_way_leads_to_oriel(self):
+    def test_every_lookup_finds_oriel(self):
         for host in HOSTS:
             counts = self.path(f"{host}.json")
             result = self.job(host, *lookups(host), options=["--env", f"ORIEL_STATS={counts}"])
@@ -43,7 +43,7 @@ class Lookups(Case):
                 operations = json.load(file)["windows"][0]["operations"]
             self.assertIn(operations["put"]["count"], [2 * puts for puts in PUTS])
 
-    @unittest.skipIf("thread" in SANITIZE, "the checker stands in that runtime's place")
+    @unittest.skipIf("thread" in SANITIZE, "the checker replaces that runtime")
     def test_checked(self):
         for host in HOSTS:
             result = self.job(host, ORIEL, "check", "--host", host, *lookups(host, "conflict"), options=["--plain"])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checks one model of a protocol with spin: no interleaving fails an assertion or ends with a process
-that waits or sleeps.
+"""Checks one model of a protocol with spin: no interleaving fails an assertion or ends with a
+process that waits or sleeps.
 
 An unreached state is a failure. So is a step of the code (a comment such as /* X1, P1 */) that the
 model lacks, or a step of the model that the code lacks. --mutants checks the model's mutants
@@ -33,12 +33,12 @@ MODELS = {
         ("wait.pml", "fetch_add(event, 1, 8); /* W1 */", "fetch_add_relaxed(event, 1, 8);", ASSERTION,
          "W1 publishes earlier stores"),
     ]),
-    "help": (["transport/ucx/caller_progress.c"], set(), [
-        ("help.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
-        ("help.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
-        ("help.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: the helper may have left"),
-        ("help.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: a helper that leaves opens the gate"),
-        ("help.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes the agent's thread if a message has arrived"),
+    "waiter_progress": (["transport/ucx/waiter_progress.c"], set(), [
+        ("waiter_progress.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
+        ("waiter_progress.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),
+        ("waiter_progress.pml", "    :: load(HELPING) == 0 -> open_gate(sleeps) /* A2 */\n", "", STUCK, "A2: the helper may have left"),
+        ("waiter_progress.pml", "-> open_gate(opened) /* H2 */", "-> opened = true", STUCK, "H2: a helper that leaves opens the gate"),
+        ("waiter_progress.pml", "    :: !opened -> is_woken = true\n", "", STUCK, "or wakes the agent's thread if a message has arrived"),
     ]),
     "net": (["transport/ucx/net.h", "transport/ucx/send_peers.c", "transport/ucx/recv_peers.c", "transport/ucx/reply_wait.c",
              "transport/ucx/progress_thread.c"], {"N4"}, [  # lost processes: net_death
@@ -115,32 +115,32 @@ MODELS = {
     "ticket": (["sync/ticket.h", "sync/ticket.c"], set(), [
         ("ticket_steps.pml", "    fence_full();\n", "", STUCK, "X3 before the check for sleepers"),
         ("ticket_steps.pml", "store_release(SERVING", "store_relaxed(SERVING", ASSERTION, "P1: X3 is a release"),
-        ("ticket_steps.pml", "    await(SERVING, SERVING_SLEEPERS, seen == ticket_of(place)); /* X1 */\n", "", ASSERTION,
+        ("ticket_steps.pml", "    await(SERVING, SERVING_SLEEPERS, seen == ticket_of(position)); /* X1 */\n", "", ASSERTION,
          "X1: one writer after the other"),
-        ("ticket_steps.pml", "    await(DEPARTED, DEPARTED_SLEEPERS, seen == readers_of(place)); /* X2 */\n", "", ASSERTION,
+        ("ticket_steps.pml", "    await(DEPARTED, DEPARTED_SLEEPERS, seen == readers_of(position)); /* X2 */\n", "", ASSERTION,
          "X2: the earlier readers have left"),
-        ("ticket_steps.pml", "at_least(seen, ticket_of(place))); /* R2 */", "seen == ticket_of(place));", STUCK,
+        ("ticket_steps.pml", "at_least(seen, ticket_of(position))); /* R2 */", "seen == ticket_of(position));", STUCK,
          "R2: serving may have advanced further"),
-        ("ticket_steps.pml", "readers_of(place) == 7 && !FAILED -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
+        ("ticket_steps.pml", "readers_of(position) == 7 && !FAILED -> pass_on() /* R4 */", "false -> pass_on()", STUCK,
          "R4: the reader that wraps passes the ticket on"),
         ("ticket_steps.pml", "    wake(DEPARTED, DEPARTED_SLEEPERS)\n", "    skip\n", STUCK, "R3 wakes the writer"),
         ("ticket_steps.pml", "fetch_add(DEPARTED, 1, 8); /* R3 */", "fetch_add_relaxed(DEPARTED, 1, 8);", ASSERTION,
          "R3 is a release: the writer sees a reader's stores"),
     ]),
-    "gate": (["sync/lock_all_gate.h", "sync/lock_all_gate.c"], set(), [
-        ("gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
-        ("gate_steps.pml", "drained && memory[GATE_WRITERS] == 0 -> /* G1 */", "drained ->", ASSERTION,
+    "lock_all_gate": (["sync/lock_all_gate.h", "sync/lock_all_gate.c"], set(), [
+        ("lock_all_gate_steps.pml", "seen == 0) /* G4 */", "true)", ASSERTION, "G4: the readers inside have left"),
+        ("lock_all_gate_steps.pml", "drained && memory[GATE_WRITERS] == 0 -> /* G1 */", "drained ->", ASSERTION,
          "G1: no reader enters while a writer is inside"),
-        ("gate_steps.pml", "drained && memory[GATE_READERS] > 0 -> /* G6 */", "drained ->", ASSERTION,
+        ("lock_all_gate_steps.pml", "drained && memory[GATE_READERS] > 0 -> /* G6 */", "drained ->", ASSERTION,
          "G6: a reader joins readers, not writers"),
-        ("gate_steps.pml", "    wake(GATE_WRITERS, READER_SLEEPERS)\n", "    skip\n", STUCK, "G5 wakes the readers"),
-        ("gate_steps.pml", "    wake(GATE_READERS, WRITER_SLEEPERS)\n", "    skip\n", STUCK, "G2 wakes the writers"),
-        ("gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,
+        ("lock_all_gate_steps.pml", "    wake(GATE_WRITERS, READER_SLEEPERS)\n", "    skip\n", STUCK, "G5 wakes the readers"),
+        ("lock_all_gate_steps.pml", "    wake(GATE_READERS, WRITER_SLEEPERS)\n", "    skip\n", STUCK, "G2 wakes the writers"),
+        ("lock_all_gate_steps.pml", "fetch_add(GATE_WRITERS, 7, 8); /* G5 */", "fetch_add_relaxed(GATE_WRITERS, 7, 8);", ASSERTION,
          "G5 is a release"),
-        ("gate_steps.pml", "fetch_add(GATE_READERS, 7, 8); /* G2 */", "fetch_add_relaxed(GATE_READERS, 7, 8);", ASSERTION,
+        ("lock_all_gate_steps.pml", "fetch_add(GATE_READERS, 7, 8); /* G2 */", "fetch_add_relaxed(GATE_READERS, 7, 8);", ASSERTION,
          "G2 is a release: the writer sees a reader's stores"),
-        ("gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is inside is not courteous"),
-        ("gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
+        ("lock_all_gate.pml", "enter_writer(held > 0)", "enter_writer(false)", STUCK, "a writer that is inside is not courteous"),
+        ("lock_all_gate_steps.pml", "        signal(ADMISSIONS, ADMISSIONS_SLEEPERS);\n", "        skip;\n", STUCK,
          "admissions end courtesy"),
     ]),
     "lock": (["sync/lock.h", "sync/lock_all_gate.h", "sync/ticket.h"], {"L1", "L2", "L3"}, [  # these serve internode/origin/liveness.c: deaths
@@ -187,67 +187,67 @@ MODELS = {
         ("pscw_death.pml", "fetch_add(COMPLETES + me, 1, 4); /* C3 */", "fetch_add_relaxed(COMPLETES + me, 1, 4);", ASSERTION,
          "C3 is a release, also before a death"),
     ]),
-    "far_pairs": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
-        ("far_pairs.pml", "reached_of_4((completes + 1) % 4)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
-        ("far_pairs.pml", "reached_of_4(posts)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
-        ("far_pairs.pml", "posts = (posts + 1) % 4; /* C1 */", "skip;", ASSERTION, "C1: the posting rank counts it, too"),
-        ("far_pairs.pml", "completes = (completes + 1) % 4; /* C3 */", "skip;", ASSERTION, "C3: and so does the completing rank"),
-        ("far_pairs.pml", "        placed[1 - me] == 0; /* D1 */\n", "", ASSERTION,
+    "pscw_internode": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
+        ("pscw_internode.pml", "reached_of_4((completes + 1) % 4)); /* C2 */", "true);", ASSERTION, "C2: a start waits for the post"),
+        ("pscw_internode.pml", "reached_of_4(posts)); /* C4 */", "true);", ASSERTION, "C4: a wait waits for the complete"),
+        ("pscw_internode.pml", "posts = (posts + 1) % 4; /* C1 */", "skip;", ASSERTION, "C1: the posting rank counts it, too"),
+        ("pscw_internode.pml", "completes = (completes + 1) % 4; /* C3 */", "skip;", ASSERTION, "C3: and so does the completing rank"),
+        ("pscw_internode.pml", "        device_put[1 - me] == 0; /* D1 */\n", "", ASSERTION,
          "D1: device puts arrive before the complete"),
-        ("far_pairs.pml", """        put();
-        placed[1 - me] == 0; /* D1 */
-        tell(COMPLETE, 0);
-""", """        tell(COMPLETE, 0);
+        ("pscw_internode.pml", """        put();
+        device_put[1 - me] == 0; /* D1 */
+        send_message(COMPLETE, 0);
+""", """        send_message(COMPLETE, 0);
         put();
-        placed[1 - me] == 0;
+        device_put[1 - me] == 0;
 """, ASSERTION, "C3: a complete is sent after the operations"),
-        ("far_pairs.pml", "    atomic { drained; messages[1 - me] ! what, value }", "    messages[1 - me] ! what, value", ASSERTION,
+        ("pscw_internode.pml", "    atomic { drained; messages[1 - me] ! what, value }", "    messages[1 - me] ! what, value", ASSERTION,
          "C1: a post is sent after earlier stores"),
-        ("far_pairs.pml", "fetch_add(COMPLETES + here, 1, 4);", "fetch_add_relaxed(COMPLETES + here, 1, 4);", ASSERTION,
+        ("pscw_internode.pml", "fetch_add(COMPLETES + here, 1, 4);", "fetch_add_relaxed(COMPLETES + here, 1, 4);", ASSERTION,
          "the agent counts a complete by a release"),
-        ("far_pairs.pml", "            wake(POSTS + here, POSTS_SLEEPERS + here)\n", "            skip\n", STUCK,
+        ("pscw_internode.pml", "            wake(POSTS + here, POSTS_SLEEPERS + here)\n", "            skip\n", STUCK,
          "the agent wakes ranks that wait for a post"),
-        ("far_pairs.pml", "            wake(COMPLETES + here, COMPLETES_SLEEPERS + here)\n", "            skip\n", STUCK,
+        ("pscw_internode.pml", "            wake(COMPLETES + here, COMPLETES_SLEEPERS + here)\n", "            skip\n", STUCK,
          "and for a complete"),
-        ("far_pairs.pml", "reached_of_4((completes + 1) % 4)", "(seen == (completes + 1) % 4 && seen != 0)", STUCK,
+        ("pscw_internode.pml", "reached_of_4((completes + 1) % 4)", "(seen == (completes + 1) % 4 && seen != 0)", STUCK,
          "counters wrap"),
     ]),
-    "far_pairs_death": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
-        ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
+    "pscw_internode_death": (["sync/pscw.c", "internode/origin/origin_epochs.c"], set(), [
+        ("pscw_internode_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
          "#define lost(peer) (peer == VICTIM && dead)", STUCK, "a living rank that has left the window does not arrive"),
-        ("far_pairs_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
+        ("pscw_internode_death.pml", "#define lost(peer) ((peer == VICTIM && dead) || has_left[peer])",
          "#define lost(peer) (has_left[peer])", STUCK, "a dead rank does not arrive"),
-        ("far_pairs_death.pml", ":: failed -> has_left[number] = true", ":: failed", STUCK,
+        ("pscw_internode_death.pml", ":: failed -> has_left[number] = true", ":: failed", STUCK,
          "a rank that gives up answers the ranks that ask"),
-        ("far_pairs_death.pml", "        watched = origin_of(number);\n        if\n",
+        ("pscw_internode_death.pml", "        watched = origin_of(number);\n        if\n",
          "        watched = target_of(number);\n        if\n", STUCK, "C4 watches the origin"),
-        ("far_pairs_death.pml", ":: lost(watched) -> failed = true", ":: true -> failed = true", ASSERTION,
+        ("pscw_internode_death.pml", ":: lost(watched) -> failed = true", ":: true -> failed = true", ASSERTION,
          "a wait for a living rank continues"),
-        ("far_pairs_death.pml", "await(reached_of_4(posts_here[number], (completes + 1) % 4)) /* C2 */", "true", ASSERTION,
+        ("pscw_internode_death.pml", "await(reached_of_4(posts_here[number], (completes + 1) % 4)) /* C2 */", "true", ASSERTION,
          "C2: a start waits for the post"),
-        ("far_pairs_death.pml", ":: placed[number] == 0 /* D1 */", ":: true", ASSERTION,
+        ("pscw_internode_death.pml", ":: device_put[number] == 0 /* D1 */", ":: true", ASSERTION,
          "D1: device puts arrive before the complete, also before a death"),
-        ("far_pairs_death.pml", """            :: dead && watched == VICTIM -> failed = true
+        ("pscw_internode_death.pml", """            :: dead && watched == VICTIM -> failed = true
             fi
         fi;
 """, """            fi
         fi;
 """, STUCK, "D1: except if their target is lost"),
-        ("far_pairs_death.pml", ":: to_target[origin_of(number)] ? COMPLETE, value ->",
+        ("pscw_internode_death.pml", ":: to_target[origin_of(number)] ? COMPLETE, value ->",
          ":: to_target[origin_of(number)] ?? COMPLETE, value ->", ASSERTION, "a complete arrives after the operations"),
     ]),
-    "partners": (["sync/pscw_counters.c"], set(), [
-        ("partners.pml",
+    "pscw_counters": (["sync/pscw_counters.c"], set(), [
+        ("pscw_counters.pml",
          "    store_release(PLACE(table, i, capacity), peer + 1); /* N2 */\n    signal(MADE, MADE_SLEEPERS) /* N3 */\n",
          "    signal(MADE, MADE_SLEEPERS);\n    store_release(PLACE(table, i, capacity), peer + 1)\n", STUCK, "P1: N2 before N3"),
-        ("partners.pml", "    :: made = load_shared(MADE); /* F1 */\n        find();\n",
+        ("pscw_counters.pml", "    :: made = load_shared(MADE); /* F1 */\n        find();\n",
          "    :: find();\n        made = load_shared(MADE);\n", STUCK, "P1: F1 before F2"),
-        ("partners.pml", "store_release(NEWEST, 2); /* N1 */", "store_relaxed(NEWEST, 2);", ASSERTION,
+        ("pscw_counters.pml", "store_release(NEWEST, 2); /* N1 */", "store_relaxed(NEWEST, 2);", ASSERTION,
          "N1: a table is published as a whole"),
-        ("partners.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK,
+        ("pscw_counters.pml", "table = (table == 2 -> load(OLDER_OF_SECOND) : 0)", "table = 0", STUCK,
          "F2: older tables are searched"),
     ]),
-    "barrier": (["sync/barrier.c"], {"M1"}, [  # several nodes: machines
+    "barrier": (["sync/barrier.c"], {"M1"}, [  # several nodes: barrier_internode
         ("barrier.pml", "arrivals) /* B2 */", "(arrivals + 7) % 8)", ASSERTION, "B2: a rank waits for all"),
         ("barrier.pml", "fetch_add(ARRIVALS, 1, 8); /* B1 */", "fetch_add_relaxed(ARRIVALS, 1, 8);", ASSERTION,
          "B1 is a release"),
@@ -267,113 +267,113 @@ MODELS = {
          "B1 is a release, also before a death"),
         ("barrier_death.pml", "-> wake(ARRIVALS, SLEEPERS)", "-> skip", STUCK, "the last arrival wakes"),
     ]),
-    "machines": (["sync/barrier.c"], set(), [
-        ("machines.pml", "(was + 2) % 8 == arrivals -> /* M1 */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
+    "barrier_internode": (["sync/barrier.c"], set(), [
+        ("barrier_internode.pml", "(was + 2) % 8 == arrivals -> /* M1 */", "(was + 2) % 8 == arrivals || here == 2 ->", ASSERTION,
          "M1: the last rank of a node meets the others"),
     ]),
-    "rounds": (["internode/origin/origin_sync.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # flushes and locks
-        ("rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as all nodes require"),
-        ("rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
+    "barrier_rounds": (["internode/origin/origin_sync.c"], {"D1", "F1", "F2", "F3", "J2", "J3"}, [  # flushes and locks
+        ("barrier_rounds.pml", "        meet_round(1, 2);\n", "", ASSERTION, "as many rounds as all nodes require"),
+        ("barrier_rounds_steps.pml", "at_least(seen, times) -> break", "seen > 0 -> break", ASSERTION,
          "each barrier has messages of its own"),
-        ("rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
+        ("barrier_rounds_steps.pml", "at_least(seen, times) -> break", "seen == times -> break", STUCK,
          "a message of the next barrier may come early"),
     ]),
     "flush": (["internode/origin/origin_sync.c", "internode/origin/origin_epochs.c"], {"J2", "J3"}, [  # of locks
         ("flush.pml", "    await_arrivals(); /* D1 */\n", "", ASSERTION, "D1: an unlock is sent when all puts have arrived"),
-        ("flush.pml", "    :: put = put | bit(number);\n        is_placed = true /* F1 */\n",
-         "    :: is_placed = true;\n        put = put | bit(number)\n", ASSERTION, "F1: a put is marked after it has begun"),
-        ("flush.pml", "    :: messages ! number;\n        is_told = true /* F1 */\n",
-         "    :: is_told = true;\n        messages ! number\n", ASSERTION, "F1: a message is marked after it was sent"),
-        ("flush.pml", "    :: atomic { is_placed -> is_placed = false }; /* F2 */\n        known = put /* F3 */\n",
-         "    :: is_placed ->\n        known = put;\n        is_placed = false\n", ASSERTION, "F2 before F3, for puts"),
-        ("flush.pml", "    :: atomic { is_told -> is_told = false }; /* F2 */\n        ask(FLUSH)\n",
-         "    :: is_told ->\n        ask(FLUSH);\n        is_told = false\n", ASSERTION, "F2 before F3, for messages"),
+        ("flush.pml", "    :: put = put | bit(number);\n        put_flag = true /* F1 */\n",
+         "    :: put_flag = true;\n        put = put | bit(number)\n", ASSERTION, "F1: a put is marked after it has begun"),
+        ("flush.pml", "    :: messages ! number;\n        message_flag = true /* F1 */\n",
+         "    :: message_flag = true;\n        messages ! number\n", ASSERTION, "F1: a message is marked after it was sent"),
+        ("flush.pml", "    :: atomic { put_flag -> put_flag = false }; /* F2 */\n        known = put /* F3 */\n",
+         "    :: put_flag ->\n        known = put;\n        put_flag = false\n", ASSERTION, "F2 before F3, for puts"),
+        ("flush.pml", "    :: atomic { message_flag -> message_flag = false }; /* F2 */\n        ask(FLUSH)\n",
+         "    :: message_flag ->\n        ask(FLUSH);\n        message_flag = false\n", ASSERTION, "F2 before F3, for messages"),
         ("flush.pml", "inline flush()\n{\n    atomic { !is_flushing; is_flushing = true };\n",
          "inline flush()\n{\n    skip;\n", ASSERTION, "a second flush waits for the first"),
     ]),
-    "ride": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3"}, [  # lock_all, the queue and the gate
-        ("ride.pml", "-> kept[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: early operations are queued"),
-        ("ride.pml", "        :: kept[at(t, o)] ? what -> serve(t, o, what) /* K2 */\n        :: empty(kept[at(t, o)]) -> break\n",
-         "        :: break\n", ASSERTION, "K2: and executed when the lock is held"),
-        ("ride.pml", "            is_shut[at(t, o)] = true; /* K3 */\n", "", ASSERTION, "K3: a refused lock blocks its epoch"),
-        ("ride.pml", "is_shut[at(t, o)] = false; answered", "answered", ASSERTION, "K3: up to its unlock"),
-        ("ride.pml", "    settle(0); /* K4 */\n", "", STUCK, "K4: no other lock is requested before the answer"),
+    "lazy_lock": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3"}, [  # lock_all, the queue and the gate
+        ("lazy_lock.pml", "-> deferred[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: early operations are deferred"),
+        ("lazy_lock.pml", "        :: deferred[at(t, o)] ? what -> serve(t, o, what) /* K2 */\n        :: empty(deferred[at(t, o)]) -> break\n",
+         "        :: break\n", ASSERTION, "K2: and executed when the lock is acquired"),
+        ("lazy_lock.pml", "            is_shut[at(t, o)] = true; /* K3 */\n", "", ASSERTION, "K3: a refused lock blocks its epoch"),
+        ("lazy_lock.pml", "is_shut[at(t, o)] = false; answered", "answered", ASSERTION, "K3: up to its unlock"),
+        ("lazy_lock.pml", "    settle(0); /* K4 */\n", "", STUCK, "K4: no other lock is requested before the answer"),
     ]),
-    "shares": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
-        ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && is_followed", STUCK,
+    "lock_all_queue": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
+        ("lock_all_queue.pml", "at[t].count && in_turn && is_followed", "at[t].count && is_followed", STUCK,
          "J1: an operation waits for no other epoch"),
-        ("shares.pml", "at[t].count && in_turn && is_followed", "at[t].count && false && is_followed", ASSERTION,
+        ("lock_all_queue.pml", "at[t].count && in_turn && is_followed", "at[t].count && false && is_followed", ASSERTION,
          "J4: a lock that waits for its turn is queued after the writers"),
-        ("shares.pml", "followed[t] = is_followed(t, where) /* J2 */", "skip", ASSERTION,
-         "J2: an epoch that keeps a writer waiting is notified"),
-        ("shares.pml", ":: followed[1] -> take(1, true) /* J3 */", ":: false -> skip", ASSERTION,
+        ("lock_all_queue.pml", "followed[t] = is_followed(t, where) /* J2 */", "skip", ASSERTION,
+         "J2: an epoch is notified of a writer that waits for it"),
+        ("lock_all_queue.pml", ":: followed[1] -> acquire(1, true) /* J3 */", ":: false -> skip", ASSERTION,
          "J3: a writer is overtaken once"),
-        ("shares.pml", """        :: followed[0] -> take(0, true) /* J3 */
+        ("lock_all_queue.pml", """        :: followed[0] -> acquire(0, true) /* J3 */
         :: else
         fi;
         if
-        :: followed[1] -> take(1, true) /* J3 */
-""", """        :: followed[origin] -> take(origin, true)
+        :: followed[1] -> acquire(1, true) /* J3 */
+""", """        :: followed[origin] -> acquire(origin, true)
         :: else
         fi;
         if
-        :: followed[1 - origin] -> take(1 - origin, true)
-""", STUCK, "J3: lock_all goes by rank"),
+        :: followed[1 - origin] -> acquire(1 - origin, true)
+""", STUCK, "J3: lock_all acquires by rank"),
     ]),
-    "windows": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
-        ("shares.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: a lock that has waited long joins"),
-        ("shares.pml", "        keepers[where]++;\n", "        shares[where].members--;\n        at[t].departed++;\n", ASSERTION,
-         "J5: its own place is left when its turn has come"),
-        ("shares.pml", "        keepers[where]++;\n", "", STUCK, "J5: its own place is left"),
+    "lock_all_queue_windows": (["internode/target/lock_all_queue.c", "internode/origin/origin_sync.c", "sync/ticket.h", "sync/ticket.c"], {"D1", "F1", "F2", "F3", "R4"}, [
+        ("lock_all_queue.pml", "in_turn && where != nth(t, 0) &&", "false &&", STUCK, "J5: a lock that has waited long joins"),
+        ("lock_all_queue.pml", "        moved[where]++;\n", "        positions[where].members--;\n        at[t].departed++;\n", ASSERTION,
+         "J5: its own position is left when its turn has come"),
+        ("lock_all_queue.pml", "        moved[where]++;\n", "", STUCK, "J5: its own position is left"),
     ]),
-    "singles": (["sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
-        ("singles.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
+    "atomic_mode": (["sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
+        ("atomic_mode.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
          ASSERTION,
          "P1: S1 before the check of bulk_targets"),
-        ("singles.pml", "        store_seq_cst(SLOT + me, 1); /* S1 */\n        if\n",
+        ("atomic_mode.pml", "        store_seq_cst(SLOT + me, 1); /* S1 */\n        if\n",
          "        store_release(SLOT + me, 1);\n        if\n",
          ASSERTION, "P1: S1 before the check of bulk"),
-        ("singles.pml", "store_seq_cst(BULK + target, 1);", "store_release(BULK + target, 1);", ASSERTION, "P1: B1 before B2"),
-        ("singles.pml", "        load(SLOT) == 0; /* B2 */\n", "", ASSERTION, "B2: singles that are inside have left"),
-        ("singles.pml", "load(BULK + target) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single checks bulk"),
-        ("singles.pml", "    unlock(target)\n}\n\nactive [2] proctype single",
+        ("atomic_mode.pml", "store_seq_cst(BULK + target, 1);", "store_release(BULK + target, 1);", ASSERTION, "P1: B1 before B2"),
+        ("atomic_mode.pml", "        load(SLOT) == 0; /* B2 */\n", "", ASSERTION, "B2: singles that are inside have left"),
+        ("atomic_mode.pml", "load(BULK + target) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single checks bulk"),
+        ("atomic_mode.pml", "    unlock(target)\n}\n\nactive [2] proctype single",
          "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
          ASSERTION, "P2: the unlock publishes a bulk update"),
     ]),
-    "far_updates": (["internode/target/target_rma.c", "sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
-        ("far_updates.pml", "load(SLOT + AGENT) == 0; /* B2 */\n", "true; /* B2 */\n", ASSERTION,
+    "atomic_mode_internode": (["internode/target/target_rma.c", "sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
+        ("atomic_mode_internode.pml", "load(SLOT + AGENT) == 0; /* B2 */\n", "true; /* B2 */\n", ASSERTION,
          "B2: singles from other nodes are in the agent's slot"),
-        ("far_updates.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n    :: load_shared",
+        ("atomic_mode_internode.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n    :: load_shared",
          "    store_release(SLOT + me, 1);\n    if\n    :: load_shared", ASSERTION, "S1 before S2, also in the agent"),
-        ("far_updates.pml", "load(BULK) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single checks bulk"),
-        ("far_updates.pml", "        store_seq_cst(BULK, 1);\n", "        store_release(BULK, 1);\n", ASSERTION, "B1 before B2"),
-        ("far_updates.pml", "    lock();\n    was = load(WIDE);\n", "    was = load(WIDE);\n    lock();\n", ASSERTION,
+        ("atomic_mode_internode.pml", "load(BULK) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a single checks bulk"),
+        ("atomic_mode_internode.pml", "        store_seq_cst(BULK, 1);\n", "        store_release(BULK, 1);\n", ASSERTION, "B1 before B2"),
+        ("atomic_mode_internode.pml", "    lock();\n    was = load(WIDE);\n", "    was = load(WIDE);\n    lock();\n", ASSERTION,
          "elements without an instruction are read under the lock"),
-        ("far_updates.pml", "    atomic { drained -> memory[LOCK] = 0 }", "    memory[LOCK] = 0", ASSERTION,
+        ("atomic_mode_internode.pml", "    atomic { drained -> memory[LOCK] = 0 }", "    memory[LOCK] = 0", ASSERTION,
          "the next holder sees the update, on any node"),
-        ("far_updates.pml", "answers[from] ! was", "answers[from] ! was + 1", ASSERTION, "an answer has the previous value"),
-        ("far_updates.pml", ":: messages[0] ? what, is_asked ->",
+        ("atomic_mode_internode.pml", "answers[from] ! was", "answers[from] ! was + 1", ASSERTION, "an answer has the previous value"),
+        ("atomic_mode_internode.pml", ":: messages[0] ? what, is_asked ->",
          ":: messages[0] ?? MANY, is_asked -> what = MANY; from = 0\n        :: messages[0] ? what, is_asked ->", ASSERTION,
          "one origin's updates execute in its order"),
     ]),
-    "mutex": (["sync/accumulate_mutex.c"], set(), [
-        ("mutex_steps.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK,
+    "accumulate_mutex": (["sync/accumulate_mutex.c"], set(), [
+        ("accumulate_mutex_steps.pml", "try_lock(ASLEEP + me + 1)", "try_lock(me + 1)", STUCK,
          "a process that has slept acquires the lock with asleep set"),
-        ("mutex_steps.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word records that a process sleeps"),
-        ("mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
+        ("accumulate_mutex_steps.pml", "seen >= ASLEEP\n", "true\n", STUCK, "M2: the word records that a process sleeps"),
+        ("accumulate_mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
          "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release"),
-        ("mutex_steps.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
+        ("accumulate_mutex_steps.pml", "-> futex_wake_one(WORD)", "-> skip", STUCK, "M3 wakes"),
     ]),
-    "mutex_death": (["sync/accumulate_mutex.c"], set(), [
-        ("mutex_death.pml", ":: dead && !looked ->", ":: false ->", STUCK,
+    "accumulate_mutex_death": (["sync/accumulate_mutex.c"], set(), [
+        ("accumulate_mutex_death.pml", ":: dead && !looked ->", ":: false ->", STUCK,
          "a sleep has a limit"),
-        ("mutex_death.pml", "asleep[me] = 0; /* the limit */\n        seen = load_shared(WORD);", "asleep[me] = 0;", STUCK,
+        ("accumulate_mutex_death.pml", "asleep[me] = 0; /* the limit */\n        seen = load_shared(WORD);", "asleep[me] = 0;", STUCK,
          "the process under the liveness check holds the lock now"),
-        ("mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: false -> failed = true", STUCK,
+        ("accumulate_mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: false -> failed = true", STUCK,
          "a wait for a dead process detects it"),
-        ("mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: true -> failed = true", ASSERTION,
+        ("accumulate_mutex_death.pml", ":: names_dead(seen) -> failed = true", ":: true -> failed = true", ASSERTION,
          "a wait for a living process continues"),
-        ("mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
+        ("accumulate_mutex_steps.pml", "atomic { drained; was = memory[WORD]; memory[WORD] = 0 }; /* M3 */",
          "atomic { was = memory[WORD]; memory[WORD] = 0 };", ASSERTION, "M3 is a release, also before a death"),
     ]),
 }
@@ -420,45 +420,45 @@ def search(name, folder, defines, optimise):
     """The output of spin's search."""
     run(["spin", *defines, "-a", name + ".pml"], folder)
     run(["cc", optimise, "-w", "-DCOLLAPSE", "-o", "pan", "pan.c"], folder)
-    said = run(["./pan", "-m100000", "-w22"], folder)
-    cut_short = "max search depth too small" in said or "out of memory" in said
-    if cut_short or "errors:" not in said or ("Search not completed" in said and "errors: 0" in said):
-        raise Failure(f"{name}.pml: the search is not complete\n{said}")
-    return said
+    output = run(["./pan", "-m100000", "-w22"], folder)
+    cut_short = "max search depth too small" in output or "out of memory" in output
+    if cut_short or "errors:" not in output or ("Search not completed" in output and "errors: 0" in output):
+        raise Failure(f"{name}.pml: the search is not complete\n{output}")
+    return output
 
 
-def found_error(said):
-    return next((line for line in said.splitlines() if line.startswith("pan:1:")), None)
+def found_error(output):
+    return next((line for line in output.splitlines() if line.startswith("pan:1:")), None)
 
 
 def check_model(name, folder, defines):
-    said = search(name, folder, defines, "-O1")
-    error = found_error(said)
+    output = search(name, folder, defines, "-O1")
+    error = found_error(output)
     if error is not None:
         trail = subprocess.run(["spin", "-t", "-p", "-g", name + ".pml"], cwd=folder, capture_output=True, text=True, check=False)
         raise Failure(f"{name}.pml: {error}\n{trail.stdout[-6000:]}")
-    said_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", said)  # the victim never sees a death
-    if "unreached in " not in said_of_living:
-        raise Failure(f"{name}.pml: the search does not say what it reached\n{said}")
-    unreached = [line.strip() for line in said_of_living.splitlines()
+    output_of_living = re.sub(r"(?ms)^unreached in proctype victim$.*?(?=^unreached|\Z)", "", output)  # the victim never sees a death
+    if "unreached in " not in output_of_living:
+        raise Failure(f"{name}.pml: the search does not say what it reached\n{output}")
+    unreached = [line.strip() for line in output_of_living.splitlines()
                  if re.match(r"\t\S+, state ", line) and '"-end-"' not in line]
     if unreached:
         raise Failure(f"{name}.pml: never reached: {'; '.join(unreached)}")
-    return re.search(r"(\d\S*) states, stored", said).group(1)
+    return re.search(r"(\d\S*) states, stored", output).group(1)
 
 
 def check_mutant(name, folder, mutant, defines):
-    path, text, replacement, error, taken = mutant
+    path, text, replacement, error, removed = mutant
     unchanged = read(os.path.join(HERE, path))
     if unchanged.count(text) != 1:
-        raise Failure(f"BROKEN    {name}: {taken}: the text is found {unchanged.count(text)} times in {path}")
+        raise Failure(f"BROKEN    {name}: {removed}: the text is found {unchanged.count(text)} times in {path}")
     with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
         file.write(unchanged.replace(text, replacement))
-    said = found_error(search(name, folder, defines, "-O0"))
+    output = found_error(search(name, folder, defines, "-O0"))
     shutil.copy(os.path.join(HERE, path), folder)
-    if said is None or error not in said or "invalid array index" in said:
-        raise Failure(f"SURVIVED  {name}: {taken}: {said}")
-    return f"noticed   {name}: {taken} ({error}, {re.search(r'at depth [0-9]+', said).group()})"
+    if output is None or error not in output or "invalid array index" in output:
+        raise Failure(f"SURVIVED  {name}: {removed}: {output}")
+    return f"noticed   {name}: {removed} ({error}, {re.search(r'at depth [0-9]+', output).group()})"
 
 
 def main():

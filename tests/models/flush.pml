@@ -16,7 +16,7 @@ byte served;         /* messages of operations, one bit each */
 byte put, arrived;   /* the same of devices */
 byte answers;        /* to flushes and the unlock */
 byte asked;          /* the number of requests sent */
-bool is_told, is_placed; /* the marks */
+bool message_flag, put_flag; /* of the target */
 bool is_flushing;    /* a mutex */
 byte ended;          /* threads that have finished */
 bool is_over;
@@ -28,9 +28,9 @@ inline operate(number)
 {
     if
     :: put = put | bit(number);
-        is_placed = true /* F1 */
+        put_flag = true /* F1 */
     :: messages ! number;
-        is_told = true /* F1 */
+        message_flag = true /* F1 */
     fi
 }
 
@@ -39,7 +39,7 @@ inline ask_arrivals()
 {
     known = 0;
     if
-    :: atomic { is_placed -> is_placed = false }; /* F2 */
+    :: atomic { put_flag -> put_flag = false }; /* F2 */
         known = put /* F3 */
     :: else
     fi
@@ -61,7 +61,7 @@ inline flush()
     ask_arrivals();
     wanted = 0;
     if
-    :: atomic { is_told -> is_told = false }; /* F2 */
+    :: atomic { message_flag -> message_flag = false }; /* F2 */
         ask(FLUSH)
     :: else
     fi;
@@ -75,7 +75,7 @@ inline unlock()
     atomic { !is_flushing; is_flushing = true };
     ask_arrivals();
     await_arrivals(); /* D1 */
-    is_told = false; /* F2 */
+    message_flag = false; /* F2 */
     ask(UNLOCK);
     answers >= wanted;
     is_flushing = false

@@ -21,13 +21,13 @@
 #include "wait.pml"
 #include "ticket_steps.pml"
 #define LONE_READER
-#include "gate_steps.pml"
+#include "lock_all_gate_steps.pml"
 
 byte ready, ended, written, writers, readers;
 
 active [2] proctype exclusive()
 {
-    byte seen, was, sleeper, place, admitted;
+    byte seen, was, sleeper, position, admitted;
     ready;
     enter_writer(false); /* L1 is before */
     lock_writer();
@@ -49,7 +49,7 @@ inline read()
 
 active proctype shared()
 {
-    byte seen, was, sleeper, place;
+    byte seen, was, sleeper, position;
     ready;
     lock_reader();
     read();

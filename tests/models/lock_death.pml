@@ -32,7 +32,7 @@
 #include "memory.pml"
 #include "wait_death.pml"
 #include "ticket_steps.pml"
-#include "gate_steps.pml"
+#include "lock_all_gate_steps.pml"
 
 byte ready, ended, written, writers, readers;
 
@@ -73,7 +73,7 @@ inline wake_after_exclusive()
 /* No other process dies, so its own waits do not fail. */
 active proctype victim()
 {
-    byte seen, was, sleeper, place, admitted, watched;
+    byte seen, was, sleeper, position, admitted, watched;
     bool inside, failed, looked;
     ready;
     {
@@ -102,7 +102,7 @@ active proctype victim()
 
 active proctype exclusive()
 {
-    byte seen, was, sleeper, place, admitted, watched;
+    byte seen, was, sleeper, position, admitted, watched;
     bool failed, looked;
     ready;
     take_exclusive();
@@ -119,7 +119,7 @@ active proctype exclusive()
 
 active proctype shared()
 {
-    byte seen, was, sleeper, place, watched = ANY_LOCK;
+    byte seen, was, sleeper, position, watched = ANY_LOCK;
     bool failed, looked;
     ready;
     lock_reader();

@@ -11,26 +11,26 @@
 byte memory[WORDS];
 byte asleep[PROCESSES]; /* word + 1 */
 
-typedef buffer { short held; byte value[STORED]; short before[STORED] };
+typedef buffer { short queued; byte value[STORED]; short before[STORED] };
 buffer stored[PROCESSES];
 
 #define me (_pid - PROCESSES)
 #define bit_of(word) (1 << (word))
-#define drained (stored[me].held == 0)
-#define load(word) (stored[me].held & bit_of(word) -> stored[me].value[word] : memory[word])
+#define drained (stored[me].queued == 0)
+#define load(word) (stored[me].queued & bit_of(word) -> stored[me].value[word] : memory[word])
 #define load_shared(word) memory[word] /* of words that are never stored */
 
 inline store_after(word, new, what)
 {
     atomic {
-        !(stored[me].held & bit_of(word));
+        !(stored[me].queued & bit_of(word));
         stored[me].value[word] = new;
         stored[me].before[word] = what;
-        stored[me].held = stored[me].held | bit_of(word)
+        stored[me].queued = stored[me].queued | bit_of(word)
     }
 }
 #define store_relaxed(word, new) store_after(word, new, 0)
-#define store_release(word, new) store_after(word, new, stored[me].held)
+#define store_release(word, new) store_after(word, new, stored[me].queued)
 #define store_seq_cst(word, new) atomic { drained; memory[word] = new }
 #define fence_full() drained
 
@@ -42,7 +42,7 @@ inline store_after(word, new, what)
 /* was: the word's previous value. */
 #define fetch_add(word, step, modulus) atomic { drained; was = memory[word]; memory[word] = (was + (step)) % (modulus) }
 #define fetch_add_relaxed(word, step, modulus) \
-    atomic { !(stored[me].held & bit_of(word)); was = memory[word]; memory[word] = (was + (step)) % (modulus) }
+    atomic { !(stored[me].queued & bit_of(word)); was = memory[word]; memory[word] = (was + (step)) % (modulus) }
 
 /* The kernel compares and starts the sleep in one step. */
 inline futex_wait(word, seen)
@@ -88,11 +88,11 @@ inline futex_wake_one(word)
 
 #define DRAIN(word) \
     :: d_step { \
-           word < STORED && (stored[_pid].held & bit_of(word)) && !(stored[_pid].before[word] & stored[_pid].held); \
+           word < STORED && (stored[_pid].queued & bit_of(word)) && !(stored[_pid].before[word] & stored[_pid].queued); \
            memory[word] = stored[_pid].value[word]; \
            stored[_pid].value[word] = 0; \
            stored[_pid].before[word] = 0; \
-           stored[_pid].held = stored[_pid].held & ~bit_of(word); \
+           stored[_pid].queued = stored[_pid].queued & ~bit_of(word); \
            other = 0; \
            do \
            :: other < STORED -> stored[_pid].before[other] = stored[_pid].before[other] & ~bit_of(word); other++ \

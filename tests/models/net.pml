@@ -74,19 +74,19 @@ inline send_gathered()
     gathered = 0
 }
 
-inline send_to(who, how)
+inline send_to(peer, how)
 {
     atomic {
         assert(sent - served < 2 * half_most);
-        whose[sent] = who;
+        whose[sent] = peer;
         sequence_of[sent] = sent; /* N1 */
         is_asked[sent] = asks(how);
         if
-        :: who != SYNC -> index_of[sent] = times
+        :: peer != SYNC -> index_of[sent] = times
         :: else
         fi;
         if
-        :: asks(how) -> asked_at[who] = sent; is_done[who] = false
+        :: asks(how) -> asked_at[peer] = sent; is_done[peer] = false
         :: else
         fi;
         gathered = gathered | bit(sent);
@@ -117,11 +117,11 @@ inline progress()
     at = 0
 }
 
-inline await(who)
+inline await(peer)
 {
     do
-    :: is_done[who] -> break
-    :: atomic { !is_done[who] && (gathered | pending | answers) != 0 && !is_held -> is_held = true };
+    :: is_done[peer] -> break
+    :: atomic { !is_done[peer] && (gathered | pending | answers) != 0 && !is_held -> is_held = true };
         atomic {
             is_turned = true;
             send_gathered();

@@ -12,8 +12,8 @@ mtype = { ASK, EVENT, BYE };
 /* Of each process. */
 bool dead[2], stopped[2], is_over[2]; /* its net has stopped */
 bool is_lost[2];                      /* the other, for its origin's worker */
-bool has_request[2], has_ended[2];    /* its request; its caller, which is the other */
-/* its caller: its first message has arrived; it can be sent nothing more */
+bool has_request[2], has_ended[2];    /* its request; its sender, which is the other */
+/* its sender: its first message has arrived; it can be sent nothing more */
 bool is_known[2], is_broken[2];
 bool must_shun[2], was_lost[2];       /* reported to its service */
 bool is_failed[2], has_event[2], is_leaving[2];
@@ -23,12 +23,12 @@ byte ended;
 chan messages[2] = [4] of { mtype };
 chan answers[2] = [3] of { bool };
 bool is_closed[2];                /* by one of the ends, or by a death */
-bool is_lossy[2];                 /* messages on their way may not arrive */
+bool is_lossy[2];                 /* messages under way may not arrive */
 bool tells_origin[2], tells_agent[2];
 chan ready[2] = [4] of { mtype }; /* of each agent */
 
 #define runs(p) (!dead[p] && !stopped[p])
-#define is_spared (!dead[0] && !was_stopped && !gave_up)
+#define is_too_expensive (!dead[0] && !was_stopped && !gave_up)
 bool was_stopped, gave_up;
 bool is_away; /* the second waits for the first by other means, without progress */
 
@@ -104,14 +104,14 @@ proctype rank(byte number)
         :: atomic { runs(number) && nempty(answers[number]) -> answers[number] ? _; has_request[number] = false }
         :: atomic { runs(number) && tells_origin[number] && !is_lost[number] -> lose() }
         :: atomic { timeout && runs(number) && must_wait && !is_lost[number] && !hears(number) ->
-            assert(!is_spared);
+            assert(!is_too_expensive);
             lose();
             close(number, true)
            }
         :: atomic { runs(number) && AWAITS && !has_event[number] && is_lost[number] -> is_failed[number] = true }
         :: atomic { runs(number) && (is_failed[number] || (step == 5 && !must_wait)) -> break }
         od;
-        assert(!is_failed[number] || !is_spared || is_leaving[number]);
+        assert(!is_failed[number] || !is_too_expensive || is_leaving[number]);
         if
         :: atomic {
             /* its agent's thread has ended before */
@@ -170,7 +170,7 @@ end:
         if
         :: !has_ended[number] ->
             was_lost[number] = true;
-            assert((!is_spared || is_leaving[number]) && empty(ready[number]));
+            assert((!is_too_expensive || is_leaving[number]) && empty(ready[number]));
             if
             :: !is_lost[number] -> lose(); close(number, true) /* and no message from it arrives */
             :: else

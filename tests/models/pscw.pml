@@ -1,6 +1,6 @@
 /* PSCW epochs (src/sync/pscw.c): a ring of three, in which each rank posts to its predecessor and
  * starts towards its successor, and begins the next epochs at once. The entries have been found
- * (partners.pml). Counters are modulo 4 and wrap around. */
+ * (pscw_counters.pml). Counters are modulo 4 and wrap around. */
 #define PROCESSES 3
 #define STORED 6
 #define WORDS 18

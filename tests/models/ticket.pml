@@ -23,13 +23,14 @@ byte put[PROCESSES];
 
 active [2] proctype writer()
 {
-    byte seen, was, place, sleeper, times = WRITES;
+    byte seen, was, position, sleeper, times = WRITES;
     ready;
     do
     :: times > 0 ->
         lock_writer();
         writers++;
-        assert(writers == 1 && readers == 0 && load(DATA) == written && load(PUT + 2) == put[2] && load(PUT + 3) == put[3]);
+        assert(writers == 1 && readers == 0 && load(DATA) == written);
+        assert(load(PUT + 2) == put[2] && load(PUT + 3) == put[3]);
         store_relaxed(DATA, written + 1);
         written++;
         writers--;
@@ -42,7 +43,7 @@ active [2] proctype writer()
 
 active [2] proctype reader()
 {
-    byte seen, was, place, sleeper;
+    byte seen, was, position, sleeper;
     ready;
     lock_reader();
     readers++;

@@ -1,8 +1,8 @@
 /* The steps of a target's lock (src/sync/ticket.c, ticket.h), with halves of three bits. Processes
- * declare place. */
+ * declare position. */
 #define TICKET_QUEUED 64
-#define ticket_of(place) ((place) >> 3)
-#define readers_of(place) ((place) & 7)
+#define ticket_of(position) ((position) >> 3)
+#define readers_of(position) ((position) & 7)
 
 inline ticket_leave()
 {
@@ -21,22 +21,22 @@ inline pass_on()
 inline lock_writer()
 {
     fetch_add_relaxed(QUEUE, 8, TICKET_QUEUED); /* T1 */
-    place = was;
-    await(SERVING, SERVING_SLEEPERS, seen == ticket_of(place)); /* X1 */
-    await(DEPARTED, DEPARTED_SLEEPERS, seen == readers_of(place)); /* X2 */
-    place = 0
+    position = was;
+    await(SERVING, SERVING_SLEEPERS, seen == ticket_of(position)); /* X1 */
+    await(DEPARTED, DEPARTED_SLEEPERS, seen == readers_of(position)); /* X2 */
+    position = 0
 }
 
 inline lock_reader()
 {
     fetch_add_relaxed(QUEUE, 1, TICKET_QUEUED); /* R1 */
-    place = was;
-    await(SERVING, SERVING_SLEEPERS, at_least(seen, ticket_of(place))); /* R2 */
+    position = was;
+    await(SERVING, SERVING_SLEEPERS, at_least(seen, ticket_of(position))); /* R2 */
     if
-    :: readers_of(place) == 7 && !FAILED -> pass_on() /* R4 */
+    :: readers_of(position) == 7 && !FAILED -> pass_on() /* R4 */
     :: else
     fi;
-    place = 0
+    position = 0
 }
 
 inline unlock_reader()

@@ -7,7 +7,7 @@
  * If living processes give up too, the model itself defines when a wait is lost (lost), and from
  * when on a sleep has its limit. */
 #define VICTIM 0
-#define is_gone (dead && stored[VICTIM].held == 0) /* all its stores are in memory */
+#define is_gone (dead && stored[VICTIM].queued == 0) /* all its stores are in memory */
 #ifndef lost
 #define lost (is_gone && in_the_way)
 #define limit_comes (is_gone && !looked)

@@ -98,7 +98,7 @@ static void run_verify(const struct run *run, struct slot slot)
           "%s: the target is wrong", run->what);
     CHECK(memcmp(now, run->model, run->offset_bytes) == 0 &&
               memcmp(now + end, run->model + end, SLOT_BYTES - end) == 0,
-          "%s: bytes beside the target changed", run->what);
+          "%s: bytes next to the target changed", run->what);
 }
 
 /* Calls the function for every type and every allowed operator (and MPI_NO_OP if wanted), with one
@@ -252,8 +252,8 @@ static void fetch_and_op_returns_the_old_element(enum window_kind kind)
     slots_free(&window);
 }
 
-/* Fails with a wrong compare value, succeeds with the right one; the result is the old value either
- * way. */
+/* Fails with a wrong compare value, succeeds with the right one; the result is the old value in
+ * both cases. */
 static void swap_twice(struct slot slot, const struct test_type *type, size_t offset_bytes,
                        struct random *random)
 {

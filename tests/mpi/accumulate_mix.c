@@ -221,7 +221,7 @@ static void phase_start(struct phase *phase)
 {
     const struct test_type *type = phase->type;
     struct random random = random_start(12345); /* the same seed for all */
-    MPI_Aint places[BACKWARD], extent = (MPI_Aint)type->extent_bytes;
+    MPI_Aint displs[BACKWARD], extent = (MPI_Aint)type->extent_bytes;
     for (size_t j = 0; j < test_op_count; j++)
         if (type_allows(type, test_ops[j].op))
             phase->ops[phase->areas++] = &test_ops[j];
@@ -238,8 +238,8 @@ static void phase_start(struct phase *phase)
                (size_t)phase->areas * phase->area_bytes);
     MPI_Type_create_hvector(ELEMENTS / 2, 1, 2 * extent, type->type, &phase->strided);
     for (int i = 0; i < BACKWARD; i++)
-        places[i] = (ELEMENTS - 1 - 7 * i) * extent;
-    MPI_Type_create_hindexed_block(BACKWARD, 1, places, type->type, &phase->backward);
+        displs[i] = (ELEMENTS - 1 - 7 * i) * extent;
+    MPI_Type_create_hindexed_block(BACKWARD, 1, displs, type->type, &phase->backward);
     MPI_Type_commit(&phase->strided);
     MPI_Type_commit(&phase->backward);
     MPI_Win_sync(phase->window->win);
@@ -384,7 +384,7 @@ static void threads_of_all_ranks_lose_nothing(enum window_kind kind)
     if (harness_thread_level() == MPI_THREAD_MULTIPLE)
         for_every_type(kind, 0, THREADS, scaled_rounds(12));
     else
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
 }
 
 /* Updates that are split into several, with fetches on the same elements in between. */

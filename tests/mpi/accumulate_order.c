@@ -19,14 +19,14 @@ struct area {
 
 static struct area area_make(enum window_kind kind, MPI_Aint shift)
 {
-    MPI_Aint places[CELLS];
+    MPI_Aint displs[CELLS];
     struct area area;
     area.window = window_make(kind, world_rank == 0 ? (MPI_Aint)CELLS * 8 * world_size + 8 : 8, 1,
                               MPI_COMM_WORLD);
     MPI_Type_vector(CELLS, 1, world_size, MPI_INT64_T, &area.mine);
     for (int i = 0; i < CELLS; i++)
-        places[i] = (MPI_Aint)(CELLS - 1 - i) * 8 * world_size;
-    MPI_Type_create_hindexed_block(CELLS, 1, places, MPI_INT64_T, &area.backward);
+        displs[i] = (MPI_Aint)(CELLS - 1 - i) * 8 * world_size;
+    MPI_Type_create_hindexed_block(CELLS, 1, displs, MPI_INT64_T, &area.backward);
     MPI_Type_commit(&area.mine);
     MPI_Type_commit(&area.backward);
     area.first = (MPI_Aint)8 * world_rank + shift;

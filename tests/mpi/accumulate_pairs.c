@@ -23,17 +23,17 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-static void ties_take_the_lower_index(enum window_kind kind)
+static void ties_choose_the_lower_index(enum window_kind kind)
 {
-    struct double_at held = {1.5, 7}, higher = {1.5, 9}, lower = {1.5, 3}, seen = {0, 0};
+    struct double_at stored = {1.5, 7}, higher = {1.5, 9}, lower = {1.5, 3}, seen = {0, 0};
     struct window window =
-        window_make(kind, (MPI_Aint)sizeof held * world_size, sizeof held, MPI_COMM_WORLD);
+        window_make(kind, (MPI_Aint)sizeof stored * world_size, sizeof stored, MPI_COMM_WORLD);
     const MPI_Op ops[] = {MPI_MINLOC, MPI_MAXLOC};
     int target = right_of(world_rank);
     MPI_Win_lock_all(0, window.win);
     for (size_t i = 0; i < COUNT_OF(ops); i++) {
-        MPI_Accumulate(&held, 1, MPI_DOUBLE_INT, target, world_rank, 1, MPI_DOUBLE_INT, MPI_REPLACE,
-                       window.win);
+        MPI_Accumulate(&stored, 1, MPI_DOUBLE_INT, target, world_rank, 1, MPI_DOUBLE_INT,
+                       MPI_REPLACE, window.win);
         MPI_Accumulate(&higher, 1, MPI_DOUBLE_INT, target, world_rank, 1, MPI_DOUBLE_INT, ops[i],
                        window.win);
         MPI_Fetch_and_op(&lower, &seen, MPI_DOUBLE_INT, target, world_rank, ops[i], window.win);
@@ -256,7 +256,7 @@ static void others_may_write_the_padding_meanwhile(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(ties_take_the_lower_index, KINDS_ALL, 1),
+    CASE(ties_choose_the_lower_index, KINDS_ALL, 1),
     CASE(padding_stays_where_it_is, KINDS_ALL, 1),
     CASE(the_last_pair_may_end_with_its_index, KINDS_ALL, 1),
     CASE(others_may_write_the_padding_meanwhile, KINDS_ALL, 2),

@@ -186,19 +186,19 @@ static void letters_are_swapped(enum window_kind kind)
 
 /* If a side has no elements, an undefined operator or a pair of different types is valid; invalid
  * handles and counts are errors. */
-static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
+static void operations_on_nothing_may_have_any_types(enum window_kind kind)
 {
     struct window window = refusing_make(kind);
     MPI_Win win = window.win;
     const int to = right_of(world_rank), lengths[] = {1, 1};
-    const MPI_Aint places[] = {0, 8};
+    const MPI_Aint displs[] = {0, 8};
     const MPI_Datatype parts[] = {MPI_INT, MPI_DOUBLE};
     MPI_Datatype types[] = {MPI_INT,        MPI_DOUBLE, MPI_BYTE,          MPI_WCHAR,
                             MPI_DOUBLE_INT, MPI_C_BOOL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
     enum { EMPTY = COUNT_OF(types) - 1, MIXED = EMPTY - 1 };
     char word[64] = {0}, old[64] = {0};
     MPI_Type_vector(0, 1, 1, MPI_DOUBLE, &types[EMPTY]);
-    MPI_Type_create_struct(2, lengths, places, parts, &types[MIXED]);
+    MPI_Type_create_struct(2, lengths, displs, parts, &types[MIXED]);
     MPI_Type_commit(&types[EMPTY]);
     MPI_Type_commit(&types[MIXED]);
     for (size_t i = 0; i < COUNT_OF(types); i++) {
@@ -236,7 +236,7 @@ static void what_moves_nothing_may_be_of_any_types(enum window_kind kind)
                     MPI_Accumulate(word, 0, types[i], world_size, AT, 0, types[i], MPI_SUM, win));
     }
     MPI_Win_flush_all(win);
-    CHECK(all_are((unsigned char *)old, sizeof old, 0), "something came back");
+    CHECK(all_are((unsigned char *)old, sizeof old, 0), "the result buffer changed");
     MPI_Type_free(&types[EMPTY]);
     MPI_Type_free(&types[MIXED]);
     barrier(MPI_COMM_WORLD);
@@ -258,7 +258,7 @@ struct unlike {
 static void sides_make(struct unlike *sides)
 {
     const int lengths[] = {1, 1, 1};
-    const MPI_Aint places[] = {4, 20, 8};
+    const MPI_Aint displs[] = {4, 20, 8};
     const MPI_Datatype parts[] = {MPI_INT, MPI_FLOAT, MPI_DOUBLE};
     const struct unlike all[SIDES] = {{"bytes", MPI_BYTE, 16},
                                       {"shorts", MPI_SHORT, 8},
@@ -269,7 +269,7 @@ static void sides_make(struct unlike *sides)
                                       {"struct", MPI_DATATYPE_NULL, 1}};
     memcpy(sides, all, sizeof all);
     MPI_Type_vector(2, 1, 2, MPI_INT, &sides[SIDES - 2].type);
-    MPI_Type_create_struct(3, lengths, places, parts, &sides[SIDES - 1].type);
+    MPI_Type_create_struct(3, lengths, displs, parts, &sides[SIDES - 1].type);
     for (int i = SIDES - 2; i < SIDES; i++)
         MPI_Type_commit(&sides[i].type);
 }
@@ -435,7 +435,7 @@ static const struct test_case cases[] = {
     CASE(operators_on_types_without_them_are_refused, KINDS_BOTH, 1),
     CASE(arithmetic_that_hosts_tolerate_is_computed, KINDS_BOTH, 1),
     CASE(letters_are_swapped, KINDS_BOTH, 1),
-    CASE(what_moves_nothing_may_be_of_any_types, KINDS_BOTH, 1),
+    CASE(operations_on_nothing_may_have_any_types, KINDS_BOTH, 1),
     CASE(unlike_types_of_the_same_bytes_are_copied, KINDS_BOTH, 1),
     CASE(operators_of_the_user_are_refused, KINDS_BOTH, 1),
     CASE(no_op_needs_a_result, KINDS_BOTH, 1),

@@ -92,7 +92,7 @@ static void windows_over_other_memory_start_one_agent(enum window_kind kind)
     window_free(&first);
 }
 
-static void the_agent_sleeps_when_nobody_asks(enum window_kind kind)
+static void the_agent_sleeps_without_requests(enum window_kind kind)
 {
     char path[128], state[256];
     if (!is_expected())
@@ -110,7 +110,7 @@ static void the_agent_sleeps_when_nobody_asks(enum window_kind kind)
     window_free(&window);
 }
 
-static void the_agent_takes_no_signals(enum window_kind kind)
+static void the_agent_receives_no_signals(enum window_kind kind)
 {
     char path[128], mask[256] = "";
     if (!is_expected())
@@ -214,7 +214,7 @@ static void more_threads_than_slots_are_served(enum window_kind kind)
 }
 
 /* Program memory on rank 0 alone; the other ranks use memory of MPI_Alloc_mem. */
-static void a_window_may_mix_memory_of_both_sorts(enum window_kind kind)
+static void a_window_may_mix_mapped_and_private_memory(enum window_kind kind)
 {
     int64_t *mine, value = world_rank + 1, seen = 0;
     MPI_Win win;
@@ -276,7 +276,7 @@ static void all_and_the_target_itself_count_exactly(enum window_kind kind)
         MPI_Get_accumulate(ones, 3, MPI_INT64_T, old, 3, MPI_INT64_T, 0, 2, 3, MPI_INT64_T, MPI_SUM,
                            window.win);
         MPI_Win_flush(0, window.win);
-        CHECK(seen > last && old[0] > last_old, "a count goes back: %lld, %lld", (long long)seen,
+        CHECK(seen > last && old[0] > last_old, "a count decreased: %lld, %lld", (long long)seen,
               (long long)old[0]);
         last = seen;
         last_old = old[0];
@@ -367,11 +367,11 @@ static void pairs_at_distances_are_updated_and_nothing_else(enum window_kind kin
 static const struct test_case cases[] = {
     CASE(windows_in_memory_of_mpi_start_no_agent, KIND_ALLOCATE | KIND_SHARED | KIND_ARENA, 1),
     CASE(windows_over_other_memory_start_one_agent, KIND_HEAP, 1),
-    CASE(the_agent_sleeps_when_nobody_asks, KIND_HEAP, 1),
-    CASE(the_agent_takes_no_signals, KIND_HEAP, 1),
+    CASE(the_agent_sleeps_without_requests, KIND_HEAP, 1),
+    CASE(the_agent_receives_no_signals, KIND_HEAP, 1),
     CASE(memory_that_vanished_is_an_error_at_the_origin, KIND_ANY, 2),
     CASE(more_threads_than_slots_are_served, KIND_HEAP, 2),
-    CASE(a_window_may_mix_memory_of_both_sorts, KIND_ANY, 1),
+    CASE(a_window_may_mix_mapped_and_private_memory, KIND_ANY, 1),
     CASE(all_and_the_target_itself_count_exactly, KIND_HEAP, 1),
     CASE(many_elements_add_up_exactly, KIND_HEAP, 1),
     CASE(pairs_at_distances_are_updated_and_nothing_else, KIND_HEAP, 1),

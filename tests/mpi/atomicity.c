@@ -82,7 +82,7 @@ static void neighbouring_small_elements_do_not_disturb_each_other(enum window_ki
     arena_free(&window);
 }
 
-static void bits_and_extremes_from_all_ranks_meet(enum window_kind kind)
+static void bits_and_extremes_from_all_ranks_combine(enum window_kind kind)
 {
     struct window window = arena_make(kind);
     struct random random = random_start((uint64_t)world_rank);
@@ -156,9 +156,9 @@ static void wide_elements_are_atomic(enum window_kind kind)
     struct {
         long value;
         int at;
-    } far = {1L << 40, 1 << 30};
+    } distant = {1L << 40, 1 << 30};
     if (world_rank == 0)
-        memcpy(window.base + 64, &far, sizeof far);
+        memcpy(window.base + 64, &distant, sizeof distant);
     MPI_Win_sync(window.win);
     barrier(MPI_COMM_WORLD);
     for (int i = 0; i < rounds; i++) {
@@ -218,9 +218,9 @@ static void shape_make(struct shape *shape, int number, struct random *random)
     for (int at = first[number]; at >= 0 && at < ELEMENTS; at += step[number])
         shape->elements[shape->count++] = at;
     for (int i = shape->count - 1; number == 3 && i > 0; i--) {
-        int other = (int)random_below(random, (uint64_t)i + 1), kept = shape->elements[i];
+        int other = (int)random_below(random, (uint64_t)i + 1), swapped = shape->elements[i];
         shape->elements[i] = shape->elements[other];
-        shape->elements[other] = kept;
+        shape->elements[other] = swapped;
     }
     MPI_Type_create_indexed_block(shape->count, 1, shape->elements, MPI_INT64_T, &shape->type);
     MPI_Type_commit(&shape->type);
@@ -282,7 +282,7 @@ static void tickets_are_unique(enum window_kind kind)
     }
     MPI_Allreduce(taken, all, total, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < total; i++)
-        if (!CHECK(all[i] == 1, "ticket %d was given out %d times", i, all[i]))
+        if (!CHECK(all[i] == 1, "ticket %d was returned %d times", i, all[i]))
             break;
     free(taken);
     free(all);
@@ -338,7 +338,7 @@ static void all_ranks_are_targets_at_once(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(sums_from_all_ranks_add_up, KINDS_ALL, 1),
     CASE(neighbouring_small_elements_do_not_disturb_each_other, KINDS_ALL, 1),
-    CASE(bits_and_extremes_from_all_ranks_meet, KINDS_ALL, 1),
+    CASE(bits_and_extremes_from_all_ranks_combine, KINDS_ALL, 1),
     CASE(swap_loops_and_sums_mix, KINDS_ALL, 1),
     CASE(wide_elements_are_atomic, KINDS_ALL, 1),
     CASE(replaced_elements_are_never_torn, KINDS_ALL, 1),

@@ -1,6 +1,6 @@
 /* The state of a window: predefined attributes, group, names, the user's attributes, Fortran
- * handles, error handlers, info. Every flavour returns the same answers, whatever memory is behind
- * its handle. A plain MPI program, run by the test rows. */
+ * handles, error handlers, info. Every flavour returns the same answers, whatever its memory. A
+ * plain MPI program, run by the test rows. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void *attribute(MPI_Win win, int keyval)
     return value;
 }
 
-static void predefined_attributes_tell_the_window(enum window_kind kind)
+static void predefined_attributes_describe_the_window(enum window_kind kind)
 {
     static const int flavours[] = {[KIND_ALLOCATE] = MPI_WIN_FLAVOR_ALLOCATE,
                                    [KIND_SHARED] = MPI_WIN_FLAVOR_SHARED,
@@ -45,7 +45,7 @@ static void attributes_of_an_empty_window(enum window_kind kind)
     CHECK_OK(MPI_Win_get_attr(window.win, MPI_WIN_BASE, &base, &found));
     CHECK(found, "MPI_WIN_BASE is not there");
     if (kind == KIND_HEAP)
-        CHECK(base == NULL, "MPI_WIN_BASE is %p, not the NULL that was given", base);
+        CHECK(base == NULL, "MPI_WIN_BASE is %p, not the given NULL", base);
     CHECK_EQUAL(*(MPI_Aint *)attribute(window.win, MPI_WIN_SIZE), 0);
     CHECK_EQUAL(*(int *)attribute(window.win, MPI_WIN_DISP_UNIT), 8);
     window_free(&window);
@@ -114,7 +114,7 @@ static void delete_callbacks_run_while_the_memory_is_valid(enum window_kind kind
     memcpy(window.base, "window memory", 14);
     CHECK_OK(MPI_Win_set_attr(window.win, keyval, window.base));
     CHECK_OK(MPI_Win_get_attr(window.win, keyval, &value, &found));
-    CHECK(found && value == window.base, "the attribute does not come back");
+    CHECK(found && value == window.base, "the attribute is not returned");
     MPI_Win_free_keyval(&keyval);
     window_free(&window);
     CHECK_EQUAL(deleted.calls, 1);
@@ -140,16 +140,16 @@ static void user_attributes_can_be_removed(enum window_kind kind)
     CHECK_EQUAL(deleted.calls, 1);
 }
 
-static void fortran_handles_come_back(enum window_kind kind)
+static void fortran_handles_convert_back(enum window_kind kind)
 {
     struct window one = window_make(kind, 8, 1, MPI_COMM_WORLD),
                   two = window_make(kind, 8, 1, MPI_COMM_WORLD);
     MPI_Fint first = MPI_Win_c2f(one.win), second = MPI_Win_c2f(two.win);
     CHECK(first != second, "two windows have one Fortran handle");
     CHECK(MPI_Win_f2c(first) == one.win && MPI_Win_f2c(second) == two.win,
-          "the handles do not come back");
+          "the handles do not convert back");
     CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL,
-          "MPI_WIN_NULL does not come back");
+          "MPI_WIN_NULL does not convert back");
     window_free(&one);
     window_free(&two);
 }
@@ -176,7 +176,7 @@ static void error_handlers_belong_to_one_window(enum window_kind kind)
     MPI_Win_create_errhandler(note_call, &mine);
     CHECK_OK(MPI_Win_set_errhandler(window.win, mine));
     CHECK_OK(MPI_Win_get_errhandler(window.win, &got));
-    CHECK(got == mine, "another handler comes back");
+    CHECK(got == mine, "another handler is returned");
     MPI_Errhandler_free(&got);
     handler_calls = 0;
     CHECK_OK(MPI_Win_call_errhandler(window.win, MPI_ERR_OTHER));
@@ -214,7 +214,7 @@ static void hang_on(MPI_Win win, int what, int keyval, MPI_Errhandler handler)
 }
 
 /* Makes one window after the other; their handles may be equal. */
-static void what_hangs_on_a_window_ends_with_it(enum window_kind kind)
+static void attributes_of_a_window_end_with_it(enum window_kind kind)
 {
     MPI_Errhandler mine, got;
     MPI_Win win;
@@ -257,7 +257,7 @@ static void info_expect(MPI_Win win, const char *key, const char *wanted)
     MPI_Info_free(&info);
 }
 
-static void info_tells_the_values_in_use(enum window_kind kind)
+static void info_returns_the_values_in_use(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 1, MPI_COMM_WORLD);
     info_expect(window.win, "no_locks", "false");
@@ -268,7 +268,7 @@ static void info_tells_the_values_in_use(enum window_kind kind)
     window_free(&window);
 }
 
-static void info_given_is_kept_and_unknown_keys_are_ignored(enum window_kind kind)
+static void given_info_is_stored_and_unknown_keys_are_ignored(enum window_kind kind)
 {
     MPI_Info info;
     MPI_Win win;
@@ -315,17 +315,17 @@ static void the_first_window_copies_no_attributes(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(the_first_window_copies_no_attributes, KIND_ANY, 1),
-    CASE(predefined_attributes_tell_the_window, KINDS_ALL, 1),
+    CASE(predefined_attributes_describe_the_window, KINDS_ALL, 1),
     CASE(attributes_of_an_empty_window, KINDS_ALL, 1),
     CASE(the_group_is_the_communicators, KINDS_ALL, 1),
     CASE(names_belong_to_one_window, KINDS_ALL, 1),
     CASE(delete_callbacks_run_while_the_memory_is_valid, KINDS_ALL, 1),
     CASE(user_attributes_can_be_removed, KINDS_ALL, 1),
-    CASE(fortran_handles_come_back, KINDS_ALL, 1),
+    CASE(fortran_handles_convert_back, KINDS_ALL, 1),
     CASE(error_handlers_belong_to_one_window, KINDS_ALL, 1),
-    CASE(what_hangs_on_a_window_ends_with_it, KIND_ANY, 1),
-    CASE(info_tells_the_values_in_use, KINDS_ALL, 1),
-    CASE(info_given_is_kept_and_unknown_keys_are_ignored, KIND_ANY, 1),
+    CASE(attributes_of_a_window_end_with_it, KIND_ANY, 1),
+    CASE(info_returns_the_values_in_use, KINDS_ALL, 1),
+    CASE(given_info_is_stored_and_unknown_keys_are_ignored, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

@@ -25,12 +25,12 @@ struct child {
     int to_parent[2];
 };
 
-static bool tell(int end)
+static bool signal_end(int end)
 {
     return write(end, "", 1) == 1;
 }
 
-static bool hear(int end)
+static bool await_end(int end)
 {
     char byte;
     return read(end, &byte, 1) == 1;
@@ -63,7 +63,7 @@ static void child_ends_with(struct child *child, int wanted)
     CHECK_EQUAL(got, wanted);
 }
 
-static void calls_in_a_child_fail_and_harm_nobody(enum window_kind kind)
+static void calls_in_a_child_fail_without_harm(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     struct child child;
@@ -128,7 +128,7 @@ static void child_of_its_own(const struct child *child, int64_t *words)
     bool right = true;
     for (int i = 0; i < WORDS; i++)
         words[i] = 100 + i;
-    right = tell(child->to_parent[1]) && hear(child->to_child[0]);
+    right = signal_end(child->to_parent[1]) && await_end(child->to_child[0]);
     for (int i = 0; i < WORDS; i++)
         right = right && words[i] == 100 + i;
     _exit(right ? 0 : 1);
@@ -141,7 +141,7 @@ static void writes_of_a_child_are_its_own(enum window_kind kind)
     struct child child;
     if (child_fork(&child))
         child_of_its_own(&child, words_of(&window));
-    CHECK(hear(child.to_parent[0]), "the child has ended");
+    CHECK(await_end(child.to_parent[0]), "the child has ended");
     barrier(MPI_COMM_WORLD);
     own_has(&window, 0);
     neighbour_has(&window, 0);
@@ -150,7 +150,7 @@ static void writes_of_a_child_are_its_own(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     own_has(&window, 5);
     neighbour_has(&window, 5);
-    CHECK(tell(child.to_child[1]), "the child has ended");
+    CHECK(signal_end(child.to_child[1]), "the child has ended");
     child_ends_with(&child, 0);
     barrier(MPI_COMM_WORLD);
     own_has(&window, 5);
@@ -160,7 +160,7 @@ static void writes_of_a_child_are_its_own(enum window_kind kind)
 /* A child that writes on command and sees the writes of parents and peers. */
 static void child_that_shares(const struct child *child, int64_t *words)
 {
-    bool right = hear(child->to_child[0]);
+    bool right = await_end(child->to_child[0]);
     for (int i = 0; i < WORDS; i++)
         right = right && words[i] == 6;
     for (int i = 0; i < WORDS; i++)
@@ -186,7 +186,7 @@ static void shared_memory_in_a_child(const char *noncontig)
     barrier(MPI_COMM_WORLD);
     neighbour_fill(&window, 6);
     barrier(MPI_COMM_WORLD);
-    CHECK(tell(child.to_child[1]), "the child has ended");
+    CHECK(signal_end(child.to_child[1]), "the child has ended");
     child_ends_with(&child, 0);
     barrier(MPI_COMM_WORLD);
     own_has(&window, 7);
@@ -202,7 +202,7 @@ static void shared_memory_is_shared_with_a_child(enum window_kind kind)
     shared_memory_in_a_child("true");
 }
 
-static void memory_freed_in_a_child_is_there_in_the_parent(enum window_kind kind)
+static void memory_freed_in_a_child_still_exists_in_the_parent(enum window_kind kind)
 {
     struct window window =
         window_make(kind, WORDS * (MPI_Aint)sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
@@ -271,10 +271,10 @@ static void child_of_a_large_window_copies_nothing(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(calls_in_a_child_fail_and_harm_nobody, KIND_ALLOCATE, 1),
+    CASE(calls_in_a_child_fail_without_harm, KIND_ALLOCATE, 1),
     CASE(writes_of_a_child_are_its_own, KIND_ALLOCATE | KIND_ARENA | KIND_HEAP, 1),
-    CASE(shared_memory_is_shared_with_a_child, KIND_ONE_MACHINE, 1),
-    CASE(memory_freed_in_a_child_is_there_in_the_parent, KIND_ARENA, 1),
+    CASE(shared_memory_is_shared_with_a_child, KIND_ONE_NODE, 1),
+    CASE(memory_freed_in_a_child_still_exists_in_the_parent, KIND_ARENA, 1),
     CASE(child_of_a_large_window_copies_nothing, KIND_ANY, 1),
 };
 

@@ -1,4 +1,4 @@
-/* Creation of windows: every flavour over every kind of memory and communicator gives a window
+/* Creation of windows: every flavour over every kind of memory and communicator makes a window
  * whose whole memory is reachable. Each case makes and frees its own windows; bytes outside a
  * window never change. A plain MPI program, run by the test rows. */
 #include "harness.h"
@@ -21,8 +21,8 @@ static void fill_and_read(MPI_Win win, int target, MPI_Aint disp, int len_bytes,
     MPI_Win_flush(target, win);
     MPI_Get(got, len_bytes, MPI_BYTE, target, disp, len_bytes, MPI_BYTE, win);
     MPI_Win_unlock(target, win);
-    CHECK(memcmp(sent, got, (size_t)len_bytes) == 0, "what was put into rank %d does not come back",
-          target);
+    CHECK(memcmp(sent, got, (size_t)len_bytes) == 0,
+          "a get from rank %d does not return the put data", target);
     free(sent);
     free(got);
 }
@@ -190,7 +190,7 @@ static void windows_may_share_a_page(enum window_kind kind)
         ring_check(win[i], MPI_COMM_WORLD, page + i * PIECE_BYTES, WINDOW_BYTES, "piece");
     for (int i = 0; i < 4096; i++)
         if (i >= PIECES * PIECE_BYTES || i % PIECE_BYTES >= WINDOW_BYTES)
-            CHECK(page[i] == 0x55, "byte %d beside the windows changed", i);
+            CHECK(page[i] == 0x55, "byte %d next to the windows changed", i);
     for (int i = 0; i < PIECES; i++)
         MPI_Win_free(&win[i]);
     free(page);
@@ -209,7 +209,7 @@ static void word_window_check(int *word, const char *what)
     MPI_Win_free(&win);
 }
 
-static void variables_of_four_bytes_take_puts(enum window_kind kind)
+static void variables_of_four_bytes_accept_puts(enum window_kind kind)
 {
     int stack_words[3] = {1, 2, 3};
     int *heap_words = calloc(3, sizeof *heap_words);
@@ -225,7 +225,7 @@ static void variables_of_four_bytes_take_puts(enum window_kind kind)
     free(heap_words);
 }
 
-static void static_and_stack_arrays_take_puts(enum window_kind kind)
+static void static_and_stack_arrays_accept_puts(enum window_kind kind)
 {
     char stack_pages[3 * 4096];
     char *memory[] = {static_pages, stack_pages};
@@ -262,7 +262,7 @@ static void a_large_window_is_reachable_at_its_end(enum window_kind kind)
     window_free(&window);
 }
 
-static void allocated_memory_takes_interior_windows(enum window_kind kind)
+static void allocated_memory_may_have_interior_windows(enum window_kind kind)
 {
     char *memory[20];
     (void)kind;
@@ -274,7 +274,7 @@ static void allocated_memory_takes_interior_windows(enum window_kind kind)
     MPI_Win_create(memory[5] + 33, 50, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     window_watch(win);
     ring_check(win, MPI_COMM_WORLD, memory[5] + 33, 50, "interior of MPI_Alloc_mem");
-    CHECK(memory[5][32] == 5 && memory[5][83] == 5, "a byte beside the window changed");
+    CHECK(memory[5][32] == 5 && memory[5][83] == 5, "a byte next to the window changed");
     MPI_Win_free(&win);
     for (int i = 0; i < 20; i++) {
         CHECK(memory[i][0] == i && memory[i][(100 << (i % 12)) - 1] == i,
@@ -441,11 +441,11 @@ static const struct test_case cases[] = {
     CASE(the_communicator_may_be_freed_first, KINDS_ALL, 1),
     CASE(the_same_memory_may_be_in_two_windows, KINDS_ALL, 1),
     CASE(windows_may_share_a_page, KIND_ANY, 1),
-    CASE(variables_of_four_bytes_take_puts, KIND_ANY, 1),
-    CASE(static_and_stack_arrays_take_puts, KIND_ANY, 1),
+    CASE(variables_of_four_bytes_accept_puts, KIND_ANY, 1),
+    CASE(static_and_stack_arrays_accept_puts, KIND_ANY, 1),
     CASE(allocations_of_odd_sizes_are_reachable, KINDS_ALL, 1),
     CASE(a_large_window_is_reachable_at_its_end, KINDS_ALL, 1),
-    CASE(allocated_memory_takes_interior_windows, KIND_ANY, 1),
+    CASE(allocated_memory_may_have_interior_windows, KIND_ANY, 1),
     CASE(allocated_windows_are_zero, KIND_ANY, 1),
     CASE(alignment_asked_for_is_given, KIND_ANY, 1),
     CASE(sparse_mappings_become_windows_at_once, KIND_ANY, 1),

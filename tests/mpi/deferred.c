@@ -2,7 +2,7 @@
  * epoch completes them. Each completing call finishes them before it notifies the target, and later
  * operations in the epoch see earlier ones. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,7 +195,7 @@ static void each_call_that_completes_accumulates_has_done_them(enum window_kind 
 /* --- in one epoch --- */
 
 /* MPI guarantees an order for accumulates alone. Both hosts also let a get see an earlier put. */
-static void what_follows_finds_what_came_before(enum window_kind kind)
+static void later_operations_see_earlier_ones(enum window_kind kind)
 {
     struct window window = window_make(kind, SLOT_BYTES, 1, MPI_COMM_WORLD);
     int target = right_of(world_rank);
@@ -333,9 +333,9 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
         }
         char rank[24];
         snprintf(rank, sizeof rank, "rank %d", target);
-        CHECK(strstr(said_by_oriel(), accumulates ? "MPI_Win_flush" : "MPI_Win_unlock") != NULL,
-              "%s", said_by_oriel());
-        CHECK(strstr(said_by_oriel(), rank) != NULL, "%s", said_by_oriel());
+        CHECK(strstr(oriel_error_text(), accumulates ? "MPI_Win_flush" : "MPI_Win_unlock") != NULL,
+              "%s", oriel_error_text());
+        CHECK(strstr(oriel_error_text(), rank) != NULL, "%s", oriel_error_text());
         barrier(MPI_COMM_WORLD);
         for (int i = FIRST; i < PAGES * PAGE / 64; i++)
             if (i * 64 / PAGE != LOST / PAGE)
@@ -351,7 +351,7 @@ static void a_lost_page_fails_in_the_call_that_completes(enum window_kind kind)
 
 /* A failure at one rank does not keep the flush from completing a put to another rank, on any
  * node. */
-static void a_failure_keeps_no_other_operation_from_completing(enum window_kind kind)
+static void a_failure_prevents_no_other_completion(enum window_kind kind)
 {
     enum { LONG_BYTES = 60000, ROUNDS = 20, SENT = 1, SEEN = 2 };
     static char sent[LONG_BYTES];
@@ -400,11 +400,11 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         CASE(each_call_that_completes_puts_has_done_them, KINDS_BOTH, 2),
         CASE(each_call_that_completes_accumulates_has_done_them, KINDS_BOTH, 2),
-        CASE(what_follows_finds_what_came_before, KINDS_BOTH, 2),
+        CASE(later_operations_see_earlier_ones, KINDS_BOTH, 2),
         CASE(many_origins_of_one_target_lose_nothing, KINDS_BOTH, 1),
-        CASE(a_put_in_lock_all_waits_for_no_flush, KINDS_BOTH | KIND_ONE_MACHINE, 1),
-        CASE(a_lost_page_fails_in_the_call_that_completes, KIND_ANY | KIND_ONE_MACHINE, 2),
-        CASE(a_failure_keeps_no_other_operation_from_completing, KIND_ANY, 3),
+        CASE(a_put_in_lock_all_waits_for_no_flush, KINDS_BOTH | KIND_ONE_NODE, 1),
+        CASE(a_lost_page_fails_in_the_call_that_completes, KIND_ANY | KIND_ONE_NODE, 2),
+        CASE(a_failure_prevents_no_other_completion, KIND_ANY, 3),
     };
     return harness_main(argc, argv, MPI_THREAD_SINGLE, cases, COUNT_OF(cases));
 }

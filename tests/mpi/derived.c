@@ -17,9 +17,9 @@ static int right_of(int rank)
 /* Updates the slot's model and the field to the host's result. */
 static void put_and_check(struct slot *slot, const struct sides *sides, struct random *random)
 {
-    unsigned char field[FIELD_BYTES], kept[FIELD_BYTES], packed[PACKED_MOST_BYTES];
+    unsigned char field[FIELD_BYTES], expected[FIELD_BYTES], packed[PACKED_MOST_BYTES];
     bytes_fill(field, sizeof field, random);
-    memcpy(kept, field, sizeof field);
+    memcpy(expected, field, sizeof field);
     side_pack(&sides->origin, sides->len_bytes, field, packed);
     side_unpack(&sides->target, sides->len_bytes, slot->model, packed);
     MPI_Put(field + sides->origin.offset, sides->origin.count, sides->origin.type.type,
@@ -27,7 +27,7 @@ static void put_and_check(struct slot *slot, const struct sides *sides, struct r
             sides->target.type.type, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     slot_check(slot, sides, "put");
-    fields_check(field, kept, sides, "the origin of a put");
+    fields_check(field, expected, sides, "the origin of a put");
 }
 
 static void get_and_check(struct slot *slot, const struct sides *sides, struct random *random)
@@ -201,15 +201,15 @@ static void origins_may_be_absolute_addresses(enum window_kind kind)
     static int64_t first[4], third[8];
     int64_t second[3], got[9];
     const int lengths[] = {4, 3, 2};
-    MPI_Aint places[3];
+    MPI_Aint displs[3];
     MPI_Datatype type, types[] = {MPI_INT64_T, MPI_INT64_T, MPI_INT64_T};
     struct window window =
         window_make(kind, (MPI_Aint)sizeof got * world_size, (int)sizeof got, MPI_COMM_WORLD);
     int target = right_of(world_rank);
-    MPI_Get_address(first, &places[0]);
-    MPI_Get_address(second, &places[1]);
-    MPI_Get_address(third + 5, &places[2]);
-    MPI_Type_create_struct(3, lengths, places, types, &type);
+    MPI_Get_address(first, &displs[0]);
+    MPI_Get_address(second, &displs[1]);
+    MPI_Get_address(third + 5, &displs[2]);
+    MPI_Type_create_struct(3, lengths, displs, types, &type);
     MPI_Type_commit(&type);
     for (int i = 0; i < 9; i++)
         *(i < 4 ? &first[i] : i < 7 ? &second[i - 4] : &third[i - 2]) = 100 * world_rank + i;
@@ -227,7 +227,7 @@ static void origins_may_be_absolute_addresses(enum window_kind kind)
     MPI_Win_flush(target, window.win);
     for (int i = 0; i < 9; i++)
         CHECK_EQUAL(i < 4 ? first[i] : i < 7 ? second[i - 4] : third[i - 2], 100 * world_rank + i);
-    CHECK(third[4] == 0 && third[7] == 0, "a word beside the data changed");
+    CHECK(third[4] == 0 && third[7] == 0, "a word next to the data changed");
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&type);
     window_free(&window);
@@ -247,8 +247,8 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
     for (int level = 1; level <= LEVELS; level++) {
         int added = level % 2 ? last += 2 : (first -= 1);
         MPI_Datatype old = type, types[] = {old, MPI_INT32_T};
-        const MPI_Aint places[] = {0, (added - LEVELS) * (MPI_Aint)sizeof sent[0]};
-        MPI_Type_create_struct(2, ones, places, types, &type);
+        const MPI_Aint displs[] = {0, (added - LEVELS) * (MPI_Aint)sizeof sent[0]};
+        MPI_Type_create_struct(2, ones, displs, types, &type);
         if (old != MPI_INT32_T)
             MPI_Type_free(&old);
         wanted[level] = added;
@@ -267,7 +267,7 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
     MPI_Get(got + LEVELS, 1, type, target, world_rank, LEVELS + 1, MPI_INT32_T, window.win);
     MPI_Win_flush(target, window.win);
     for (int i = 0; i <= LEVELS; i++)
-        CHECK(got[wanted[i]] == wanted[i], "element %d comes back as %d", wanted[i],
+        CHECK(got[wanted[i]] == wanted[i], "element %d is returned as %d", wanted[i],
               got[wanted[i]]);
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&type);
@@ -279,13 +279,13 @@ static void datatypes_of_sixty_levels_move(enum window_kind kind)
 static void parts_without_bytes_move_nothing(enum window_kind kind)
 {
     const int lengths[] = {2, 1, 0, 3, 1};
-    const MPI_Aint places[] = {0, 0, 96, -8, 24};
+    const MPI_Aint displs[] = {0, 0, 96, -8, 24};
     const int32_t wanted[] = {0, 1, 6};
     MPI_Datatype empty, blank, type;
     MPI_Type_contiguous(0, MPI_DOUBLE, &empty);
     MPI_Type_create_hvector(0, 2, 24, MPI_SHORT, &blank);
     const MPI_Datatype types[] = {MPI_INT32_T, empty, MPI_DOUBLE, blank, MPI_INT32_T};
-    MPI_Type_create_struct(5, lengths, places, types, &type);
+    MPI_Type_create_struct(5, lengths, displs, types, &type);
     MPI_Type_commit(&type);
     MPI_Type_commit(&empty);
     struct window window = window_make(kind, 32 * (MPI_Aint)world_size, 32, MPI_COMM_WORLD);
@@ -349,7 +349,7 @@ static void threads_use_different_types(enum window_kind kind)
 {
     static struct worker workers[THREADS];
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     struct window window = slots_make(kind, THREADS);

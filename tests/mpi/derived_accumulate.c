@@ -114,19 +114,19 @@ static void accumulate_round(struct slot *slot, struct random *random)
 {
     static struct update update;
     static struct sides sides;
-    unsigned char field[FIELD_BYTES], kept[FIELD_BYTES];
+    unsigned char field[FIELD_BYTES], expected[FIELD_BYTES];
     update.leaf = random_leaf_any(random);
     choose_operator(&update, random);
     struct random_signature signature = random_signature_of(update.leaf);
     sides_make(&sides, &signature, true, random_next(random));
     update_prepare(&update, slot, &sides, field, random);
-    memcpy(kept, field, sizeof field);
+    memcpy(expected, field, sizeof field);
     MPI_Accumulate(field + sides.origin.offset, sides.origin.count, sides.origin.type.type,
                    slot->target, slot_disp(slot, &sides.target), sides.target.count,
                    sides.target.type.type, update.op, slot->win);
     MPI_Win_flush(slot->target, slot->win);
     slot_check(slot, &sides, update.name);
-    fields_check(field, kept, &sides, "the origin of an accumulate");
+    fields_check(field, expected, &sides, "the origin of an accumulate");
     sides_free(&sides);
 }
 
@@ -219,10 +219,10 @@ static void four_operations(MPI_Win win, int class, const struct sides *sides, u
 
 /* The first and last byte that move may touch the window's ends. One byte further is an error, and
  * nothing changes. */
-static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
+static void true_bounds_decide_about_range_errors(enum window_kind kind)
 {
     static struct sides sides;
-    static unsigned char field[FIELD_BYTES], got[FIELD_BYTES], kept[FIELD_BYTES];
+    static unsigned char field[FIELD_BYTES], got[FIELD_BYTES], expected[FIELD_BYTES];
     struct random random = random_start((uint64_t)world_rank);
     struct window window = window_make(kind, FIELD_BYTES, 1, MPI_COMM_WORLD);
     MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
@@ -237,16 +237,16 @@ static void true_bounds_decide_what_leaves_the_window(enum window_kind kind)
         random_type_bounds(&sides.target.type, sides.target.count, &low, &high);
         MPI_Get(got, FIELD_BYTES, MPI_BYTE, target, 0, FIELD_BYTES, MPI_BYTE, window.win);
         MPI_Win_flush(target, window.win);
-        memcpy(kept, got, sizeof kept);
+        memcpy(expected, got, sizeof expected);
         if (sides.len_bytes > 0) {
             four_operations(window.win, MPI_ERR_RMA_RANGE, &sides, field, got,
                             FIELD_BYTES - high + 1);
             four_operations(window.win, low < 0 ? MPI_ERR_RMA_RANGE : MPI_ERR_DISP, &sides, field,
                             got, -low - 1);
-            fields_check(got, kept, &sides, "the result of a call that failed");
+            fields_check(got, expected, &sides, "the result of a call that failed");
             MPI_Get(got, FIELD_BYTES, MPI_BYTE, target, 0, FIELD_BYTES, MPI_BYTE, window.win);
             MPI_Win_flush(target, window.win);
-            fields_check(got, kept, &sides, "the target of a call that failed");
+            fields_check(got, expected, &sides, "the target of a call that failed");
         }
         if (low <= 0)
             four_operations(window.win, MPI_SUCCESS, &sides, field, got, -low);
@@ -266,13 +266,13 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
     struct window window =
         window_make(kind, (MPI_Aint)sizeof(int64_t) * world_size * 3, 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
-    MPI_Aint places[2], disp = 3 * world_rank;
-    MPI_Get_address(&operand[1], &places[0]);
-    MPI_Get_address(&operand[6], &places[1]);
-    MPI_Type_create_hindexed(2, lengths, places, MPI_INT64_T, &from);
-    MPI_Get_address(&result[4], &places[0]);
-    MPI_Get_address(&result[2], &places[1]);
-    MPI_Type_create_hindexed(2, lengths, places, MPI_INT64_T, &to);
+    MPI_Aint displs[2], disp = 3 * world_rank;
+    MPI_Get_address(&operand[1], &displs[0]);
+    MPI_Get_address(&operand[6], &displs[1]);
+    MPI_Type_create_hindexed(2, lengths, displs, MPI_INT64_T, &from);
+    MPI_Get_address(&result[4], &displs[0]);
+    MPI_Get_address(&result[2], &displs[1]);
+    MPI_Type_create_hindexed(2, lengths, displs, MPI_INT64_T, &to);
     MPI_Type_commit(&from);
     MPI_Type_commit(&to);
     memset(result, 0, sizeof result);
@@ -291,7 +291,7 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
     MPI_Win_flush(target, window.win);
     CHECK(result[4] == 22 && result[5] == 24 && result[2] == 32, "sums are %lld %lld %lld",
           (long long)result[4], (long long)result[5], (long long)result[2]);
-    CHECK(result[3] == 0 && result[6] == 0 && result[0] == 0, "a word beside the result changed");
+    CHECK(result[3] == 0 && result[6] == 0 && result[0] == 0, "a word next to the result changed");
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&from);
     MPI_Type_free(&to);
@@ -300,25 +300,25 @@ static void origins_and_results_may_be_absolute_addresses(enum window_kind kind)
 
 /* Elements of a window of doubles: 36,000 separate ones with holes, during which the lock is
  * yielded to others once. */
-static int many_places(int *places, bool shuffled, struct random *random)
+static int many_displs(int *displs, bool shuffled, struct random *random)
 {
     enum { PLACES = 36000 };
     int at = 0;
     for (int i = 0; i < PLACES; i++, at += 1 + (int)random_below(random, 3))
-        places[i] = at;
+        displs[i] = at;
     for (int i = PLACES - 1; shuffled && i > 0; i--) {
-        int other = (int)random_below(random, (uint64_t)i + 1), kept = places[i];
-        places[i] = places[other];
-        places[other] = kept;
+        int other = (int)random_below(random, (uint64_t)i + 1), expected = displs[i];
+        displs[i] = displs[other];
+        displs[other] = expected;
     }
     return PLACES;
 }
 
 /* Many elements with holes on all three sides, in ascending and in random order. */
-static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
+static void many_scattered_elements_combine_in_order(enum window_kind kind)
 {
     enum { MOST = 108000 };
-    static int places[MOST];
+    static int displs[MOST];
     static double operands[2 * MOST], results[3 * MOST];
     struct random random = random_start(0); /* the same offsets on every rank */
     struct window window = window_make(kind, MOST * (MPI_Aint)sizeof(double), 8, MPI_COMM_WORLD);
@@ -326,8 +326,8 @@ static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
     MPI_Win_lock_all(0, window.win);
     for (int round = 0; round < 4; round++) {
         MPI_Datatype there, every_second, every_third;
-        int count = many_places(places, round >= 2, &random);
-        MPI_Type_create_indexed_block(count, 1, places, MPI_DOUBLE, &there);
+        int count = many_displs(displs, round >= 2, &random);
+        MPI_Type_create_indexed_block(count, 1, displs, MPI_DOUBLE, &there);
         MPI_Type_vector(count, 1, 2, MPI_DOUBLE, &every_second);
         MPI_Type_vector(count, 1, 3, MPI_DOUBLE, &every_third);
         MPI_Type_commit(&there);
@@ -347,13 +347,13 @@ static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
         barrier(MPI_COMM_WORLD);
         MPI_Win_sync(window.win);
         for (int i = 0; i < count; i++) {
-            double *element = &((double *)(void *)window.base)[places[i]];
-            double wanted = 1000000 + 2 * i + (round % 2 ? 0 : places[i]);
-            if (!CHECK(results[3 * i] == places[i] && results[3 * i + 1] == 0 && *element == wanted,
-                       "element %d: fetched %g, now %g instead of %g", places[i], results[3 * i],
+            double *element = &((double *)(void *)window.base)[displs[i]];
+            double wanted = 1000000 + 2 * i + (round % 2 ? 0 : displs[i]);
+            if (!CHECK(results[3 * i] == displs[i] && results[3 * i + 1] == 0 && *element == wanted,
+                       "element %d: fetched %g, now %g instead of %g", displs[i], results[3 * i],
                        *element, wanted))
                 break;
-            *element = places[i];
+            *element = displs[i];
         }
         for (int i = 0; i < MOST && !harness_failed(); i++)
             CHECK(((double *)(void *)window.base)[i] == i,
@@ -371,7 +371,7 @@ static void many_scattered_elements_meet_in_their_order(enum window_kind kind)
 static void elements_that_are_named_twice_are_updated_twice(enum window_kind kind)
 {
     enum { ELEMENTS = 6 };
-    static const int places[] = {3, 1, 3, 5, 1, 3};
+    static const int displs[] = {3, 1, 3, 5, 1, 3};
     const int64_t operands[] = {1, 10, 100, 1000, 10000, 100000};
     struct window window =
         window_make(kind, ELEMENTS * (MPI_Aint)sizeof(int64_t), 8, MPI_COMM_WORLD);
@@ -380,14 +380,14 @@ static void elements_that_are_named_twice_are_updated_twice(enum window_kind kin
     int target = right_of(world_rank);
     for (int count = 3; count <= ELEMENTS; count += 3) {
         MPI_Datatype there;
-        MPI_Type_create_indexed_block(count, 1, places, MPI_INT64_T, &there);
+        MPI_Type_create_indexed_block(count, 1, displs, MPI_INT64_T, &there);
         MPI_Type_commit(&there);
         MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
         MPI_Accumulate(operands, count, MPI_INT64_T, target, 0, 1, there, MPI_SUM, window.win);
         MPI_Win_unlock(target, window.win);
         MPI_Type_free(&there);
         for (int i = 0; i < count; i++)
-            wanted[places[i]] += operands[i];
+            wanted[displs[i]] += operands[i];
         barrier(MPI_COMM_WORLD);
         for (int i = 0; i < ELEMENTS; i++)
             CHECK(elements[i] == wanted[i], "%d named: element %d is %lld, not %lld", count, i,
@@ -402,14 +402,14 @@ static void elements_that_are_named_twice_are_updated_twice(enum window_kind kin
 static void mixed_types_are_refused(enum window_kind kind)
 {
     const int ones[] = {1, 1};
-    const MPI_Aint places[] = {0, 8};
+    const MPI_Aint displs[] = {0, 8};
     const MPI_Datatype types[] = {MPI_INT64_T, MPI_DOUBLE};
     int64_t operand[4] = {1, 2, 3, 4};
     MPI_Datatype mixed, gapped;
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     int target = right_of(world_rank);
     MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
-    MPI_Type_create_struct(2, ones, places, types, &mixed);
+    MPI_Type_create_struct(2, ones, displs, types, &mixed);
     MPI_Type_vector(2, 1, 2, MPI_INT64_T, &gapped);
     MPI_Type_commit(&mixed);
     MPI_Type_commit(&gapped);
@@ -437,8 +437,8 @@ static void mixed_types_are_refused(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(random_types_accumulate, KINDS_THREE, 1),
     CASE(random_types_get_accumulate, KINDS_THREE, 1),
-    CASE(true_bounds_decide_what_leaves_the_window, KINDS_THREE, 1),
-    CASE(many_scattered_elements_meet_in_their_order, KINDS_THREE, 1),
+    CASE(true_bounds_decide_about_range_errors, KINDS_THREE, 1),
+    CASE(many_scattered_elements_combine_in_order, KINDS_THREE, 1),
     CASE(elements_that_are_named_twice_are_updated_twice, KINDS_BOTH, 1),
     CASE(mixed_types_are_refused, KINDS_BOTH, 1),
     CASE(origins_and_results_may_be_absolute_addresses, KINDS_THREE, 1),

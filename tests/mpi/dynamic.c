@@ -88,8 +88,8 @@ static void window_has_the_attributes_of_its_flavour(enum window_kind kind)
     CHECK_EQUAL(*flavour, MPI_WIN_FLAVOR_DYNAMIC);
     CHECK_EQUAL(*model, MPI_WIN_UNIFIED);
     CHECK_OK(MPI_Win_shared_query(win, next_rank(), &shared_size, &shared_unit, &base));
-    CHECK(shared_size == 0 && base == NULL, "shared_query gives %ld bytes at %p", (long)shared_size,
-          base);
+    CHECK(shared_size == 0 && base == NULL, "shared_query returns %ld bytes at %p",
+          (long)shared_size, base);
     MPI_Win_free(&win);
 }
 
@@ -121,7 +121,7 @@ static void access_spans_regions_that_touch(enum window_kind kind)
                      BYTES + 2, MPI_BYTE, win));
     MPI_Win_unlock(next_rank(), win);
     CHECK(memcmp(got, sent + BYTES - 1, BYTES + 2) == 0,
-          "what crossed three regions came back changed");
+          "data across three regions was returned changed");
     barrier(MPI_COMM_WORLD);
     for (size_t i = 0; i < sizeof sent; i++)
         if (!CHECK(memory[i] == (char)(i * 7 + (size_t)previous_rank()), "byte %zu is wrong", i))
@@ -165,7 +165,7 @@ static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
     enum { EACH = 8, PAGE = 4096, PAGE_WORDS = PAGE / sizeof(int64_t) };
     MPI_Aint there[MANY_RANKS];
     MPI_Datatype scattered;
-    int places[2 * EACH];
+    int displs[2 * EACH];
     int64_t seen[2 * EACH] = {0};
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
     int64_t *words =
@@ -174,12 +174,12 @@ static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
     CHECK(words != MAP_FAILED, "no memory");
     CHECK_EQUAL(mprotect(&words[PAGE_WORDS], PAGE, PROT_NONE), 0);
     for (int i = 0; i < 2 * EACH; i++) {
-        places[i] = (i < EACH ? 0 : 2 * (int)PAGE_WORDS) + 3 * i;
-        words[places[i]] = 100 * world_rank + i;
+        displs[i] = (i < EACH ? 0 : 2 * (int)PAGE_WORDS) + 3 * i;
+        words[displs[i]] = 100 * world_rank + i;
     }
     MPI_Win_attach(win, words, PAGE);
     MPI_Win_attach(win, &words[2 * PAGE_WORDS], PAGE);
-    MPI_Type_create_indexed_block(2 * EACH, 1, places, MPI_INT64_T, &scattered);
+    MPI_Type_create_indexed_block(2 * EACH, 1, displs, MPI_INT64_T, &scattered);
     MPI_Type_commit(&scattered);
     addresses_share(words, there);
     MPI_Win_fence(0, win);
@@ -195,26 +195,26 @@ static void holes_of_a_datatype_need_not_be_mapped(enum window_kind kind)
 
 /* Absolute addresses in the datatype, displacement MPI_BOTTOM: both kinds of memory in one
  * operation. */
-static void datatype_of_addresses_reaches_all_sorts_of_memory(enum window_kind kind)
+static void datatype_of_addresses_reaches_all_kinds_of_memory(enum window_kind kind)
 {
-    enum { PLACES = 3 };
-    MPI_Aint there[PLACES][MANY_RANKS], blocks[PLACES];
+    enum { BLOCKS = 3 };
+    MPI_Aint there[BLOCKS][MANY_RANKS], blocks[BLOCKS];
     MPI_Datatype scattered;
-    int lengths[PLACES] = {2, 1, 3};
+    int lengths[BLOCKS] = {2, 1, 3};
     MPI_Win win = dynamic_make(MPI_COMM_WORLD);
-    int32_t *places[PLACES] = {memory_make(KIND_ARENA, 64), memory_make(KIND_HEAP, 64),
-                               (int32_t *)static_words};
+    int32_t *memories[BLOCKS] = {memory_make(KIND_ARENA, 64), memory_make(KIND_HEAP, 64),
+                                 (int32_t *)static_words};
     int32_t sent[6], seen[6] = {0};
     (void)kind;
     memset(static_words, 0, sizeof static_words);
-    for (int i = 0; i < PLACES; i++) {
-        MPI_Win_attach(win, places[i], 64);
-        addresses_share(places[i], there[i]);
+    for (int i = 0; i < BLOCKS; i++) {
+        MPI_Win_attach(win, memories[i], 64);
+        addresses_share(memories[i], there[i]);
         blocks[i] = there[i][next_rank()];
     }
     for (int i = 0; i < 6; i++)
         sent[i] = 10 * world_rank + i + 1;
-    MPI_Type_create_hindexed(PLACES, lengths, blocks, MPI_INT32_T, &scattered);
+    MPI_Type_create_hindexed(BLOCKS, lengths, blocks, MPI_INT32_T, &scattered);
     MPI_Type_commit(&scattered);
     MPI_Win_fence(0, win);
     CHECK_OK(MPI_Put(sent, 6, MPI_INT32_T, next_rank(), 0, 1, scattered, win));
@@ -223,15 +223,15 @@ static void datatype_of_addresses_reaches_all_sorts_of_memory(enum window_kind k
     MPI_Win_fence(0, win);
     CHECK_OK(MPI_Get(seen, 6, MPI_INT32_T, next_rank(), 0, 1, scattered, win));
     MPI_Win_fence(0, win);
-    for (int i = 0, n = 0; i < PLACES; i++)
+    for (int i = 0, n = 0; i < BLOCKS; i++)
         for (int k = 0; k < lengths[i]; k++, n++) {
-            CHECK_EQUAL(places[i][k], 2 * (10 * previous_rank() + n + 1));
+            CHECK_EQUAL(memories[i][k], 2 * (10 * previous_rank() + n + 1));
             CHECK_EQUAL(seen[n], 2 * sent[n]);
         }
     MPI_Type_free(&scattered);
     MPI_Win_free(&win);
-    memory_free(KIND_ARENA, places[0]);
-    memory_free(KIND_HEAP, places[1]);
+    memory_free(KIND_ARENA, memories[0]);
+    memory_free(KIND_HEAP, memories[1]);
 }
 
 static void atomics_of_all_ranks_add_up(enum window_kind kind)
@@ -378,9 +378,9 @@ static const struct test_case cases[] = {
     CASE(access_spans_regions_that_touch, KINDS_MEMORY, 1),
     CASE(holes_of_a_datatype_need_not_be_attached, KINDS_MEMORY, 1),
     CASE(holes_of_a_datatype_need_not_be_mapped, KIND_ANY, 1),
-    CASE(datatype_of_addresses_reaches_all_sorts_of_memory, KIND_ANY, 1),
+    CASE(datatype_of_addresses_reaches_all_kinds_of_memory, KIND_ANY, 1),
     CASE(atomics_of_all_ranks_add_up, KINDS_MEMORY, 1),
-    CASE(thousands_of_regions_come_and_go, KINDS_MEMORY, 1),
+    CASE(thousands_of_regions_are_attached_and_detached, KINDS_MEMORY, 1),
     CASE(table_changes_under_accesses, KINDS_MEMORY, 1),
     CASE(list_over_all_ranks_is_built_without_locks, KINDS_MEMORY, 1),
     CASE(post_and_start_serve_dynamic_windows, KINDS_MEMORY, 1),

@@ -14,7 +14,7 @@ static void shuffle(struct random *random, int *order, int count)
 }
 
 /* Attaches and detaches thousands of regions in any order; each attached one is reachable. */
-void thousands_of_regions_come_and_go(enum window_kind kind)
+void thousands_of_regions_are_attached_and_detached(enum window_kind kind)
 {
     enum { REGIONS = 6000 };
     static int order[REGIONS];
@@ -107,12 +107,12 @@ struct element {
 
 static struct link append_after(MPI_Win win, struct link at, const struct element *mine)
 {
-    int64_t nobody = -1, me = world_rank, found = -1;
+    int64_t no_rank = -1, me = world_rank, found = -1;
     MPI_Aint my_address;
     MPI_Get_address(mine, &my_address);
-    MPI_Compare_and_swap(&me, &nobody, &found, MPI_INT64_T, (int)at.rank, at.address, win);
+    MPI_Compare_and_swap(&me, &no_rank, &found, MPI_INT64_T, (int)at.rank, at.address, win);
     MPI_Win_flush((int)at.rank, win);
-    if (found == nobody) { /* this rank owns the link; its address is written once */
+    if (found == no_rank) { /* this rank owns the link; its address is written once */
         MPI_Accumulate(&my_address, 1, MPI_AINT, (int)at.rank, at.address + 8, 1, MPI_AINT,
                        MPI_REPLACE, win);
         MPI_Win_flush((int)at.rank, win);

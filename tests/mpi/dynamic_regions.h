@@ -4,7 +4,7 @@
 
 #include "dynamic.h"
 
-void thousands_of_regions_come_and_go(enum window_kind kind);
+void thousands_of_regions_are_attached_and_detached(enum window_kind kind);
 void table_changes_under_accesses(enum window_kind kind);
 void list_over_all_ranks_is_built_without_locks(enum window_kind kind);
 

@@ -91,9 +91,9 @@ static MPI_Datatype nested(int depth, bool twice)
     MPI_Aint extent = 8;
     for (int i = 0; i < depth; i++) {
         MPI_Datatype pair[2] = {type, type}, next;
-        MPI_Aint places[2] = {0, twice ? extent : 0};
+        MPI_Aint displs[2] = {0, twice ? extent : 0};
         int lengths[2] = {1, twice ? 1 : 0};
-        MPI_Type_create_struct(2, lengths, places, pair, &next);
+        MPI_Type_create_struct(2, lengths, displs, pair, &next);
         if (i > 0)
             MPI_Type_free(&type);
         type = next;
@@ -117,7 +117,7 @@ static void datatypes_nested_without_end_are_refused(enum window_kind kind)
 
 /* A type nested twice at each level is expanded once; otherwise time and memory would double with
  * each level. */
-static void datatypes_nested_twice_at_each_level_are_taken(enum window_kind kind)
+static void datatypes_nested_twice_at_each_level_are_accepted(enum window_kind kind)
 {
 #ifdef OPEN_MPI
     enum {
@@ -138,21 +138,21 @@ static void datatypes_nested_twice_at_each_level_are_taken(enum window_kind kind
 
 /* MPI-1's bound markers move nothing; hosts whose headers still have them accept structs with
  * them. */
-static void structs_with_bound_markers_are_taken(enum window_kind kind)
+static void structs_with_bound_markers_are_accepted(enum window_kind kind)
 {
 #if defined MPI_LB && !defined OPEN_MPI
     struct window window = guarded_make(kind);
     MPI_Datatype types[3] = {MPI_LB, MPI_INT64_T, MPI_UB}, marked;
-    MPI_Aint places[3] = {-8, 0, 16};
+    MPI_Aint displs[3] = {-8, 0, 16};
     int lengths[3] = {1, 1, 1};
     int64_t got[6] = {0};
-    CHECK_OK(MPI_Type_create_struct(3, lengths, places, types, &marked));
+    CHECK_OK(MPI_Type_create_struct(3, lengths, displs, types, &marked));
     MPI_Type_commit(&marked);
     MPI_Win_lock_all(0, window.win);
     CHECK_OK(MPI_Get(got, 2, marked, guarded_target(), 0, 2, MPI_INT64_T, window.win));
     MPI_Win_unlock_all(window.win);
     CHECK(got[0] == 0x5a5a5a5a5a5a5a5a && got[3] == got[0] && got[1] == 0 && got[2] == 0,
-          "the items lie elsewhere");
+          "the items have other offsets");
     MPI_Type_free(&marked);
     guarded_free(&window);
 #else
@@ -239,8 +239,8 @@ static const struct test_case cases[] = {
     CASE(assertions_of_other_calls_are_refused, KINDS_BOTH, 1),
     CASE(operations_without_a_place_for_the_request_move_nothing, KINDS_BOTH, 1),
     CASE(datatypes_nested_without_end_are_refused, KINDS_BOTH, 1),
-    CASE(datatypes_nested_twice_at_each_level_are_taken, KINDS_BOTH, 1),
-    CASE(structs_with_bound_markers_are_taken, KINDS_BOTH, 1),
+    CASE(datatypes_nested_twice_at_each_level_are_accepted, KINDS_BOTH, 1),
+    CASE(structs_with_bound_markers_are_accepted, KINDS_BOTH, 1),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Errors of dynamic windows: each wrong call gives its error class, changes no byte of any rank,
+/* Errors of dynamic windows: each wrong call returns its error class, changes no byte of any rank,
  * and leaves the window usable. A plain MPI program, run by the test rows. */
 #include "dynamic.h"
 
@@ -108,11 +108,11 @@ static int code_after_local_flush(int code, MPI_Win win, bool all)
         return code;
     return all ? MPI_Win_flush_local_all(win) : MPI_Win_flush_local(next_rank(), win);
 }
-#define CHECK_NOT_COME(win, call, all)                                                             \
+#define CHECK_NOT_ARRIVED(win, call, all)                                                          \
     harness_check_class(code_after_local_flush((call), (win), (all)), MPI_ERR_RMA_RANGE, __FILE__, \
                         __LINE__, #call)
 
-static void local_flush_tells_what_has_not_come(enum window_kind kind)
+static void local_flush_reports_failed_operations(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     MPI_Win win = fixture.win;
@@ -121,15 +121,15 @@ static void local_flush_tells_what_has_not_come(enum window_kind kind)
     int target = next_rank();
     MPI_Win_lock_all(0, win);
     for (int all = 0; all < 2; all++) {
-        CHECK_NOT_COME(win, MPI_Get(&result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T, win),
-                       all);
-        CHECK_NOT_COME(win,
-                       MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target,
-                                          gap, 1, MPI_INT64_T, MPI_SUM, win),
-                       all);
-        CHECK_NOT_COME(
+        CHECK_NOT_ARRIVED(win, MPI_Get(&result, 1, MPI_INT64_T, target, gap, 1, MPI_INT64_T, win),
+                          all);
+        CHECK_NOT_ARRIVED(win,
+                          MPI_Get_accumulate(&word, 1, MPI_INT64_T, &result, 1, MPI_INT64_T, target,
+                                             gap, 1, MPI_INT64_T, MPI_SUM, win),
+                          all);
+        CHECK_NOT_ARRIVED(
             win, MPI_Fetch_and_op(&word, &result, MPI_INT64_T, target, gap, MPI_SUM, win), all);
-        CHECK_NOT_COME(
+        CHECK_NOT_ARRIVED(
             win, MPI_Compare_and_swap(&word, &word, &result, MPI_INT64_T, target, gap, win), all);
         CHECK_OK(MPI_Win_flush_local_all(win)); /* once */
         CHECK_EQUAL(result, 7);
@@ -138,7 +138,7 @@ static void local_flush_tells_what_has_not_come(enum window_kind kind)
     fixture_free(&fixture);
 }
 
-static void complete_tells_what_has_not_come(enum window_kind kind)
+static void complete_reports_failed_operations(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     MPI_Group world, to, from;
@@ -162,7 +162,7 @@ static void complete_tells_what_has_not_come(enum window_kind kind)
 }
 
 /* The fence that reports the error still ends its epoch; the next epoch follows its assertion. */
-static void fence_tells_what_has_not_come_and_ends_its_epoch(enum window_kind kind)
+static void fence_reports_failed_operations_and_ends_its_epoch(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     int64_t word = 1, result = 7;
@@ -249,7 +249,7 @@ static void overlapping_attach_is_refused(enum window_kind kind)
     fixture_free(&fixture);
 }
 
-static void detach_of_what_is_not_attached_is_refused(enum window_kind kind)
+static void detach_of_unattached_memory_is_refused(enum window_kind kind)
 {
     struct fixture fixture = fixture_make(kind);
     unsigned char *first = fixture.memory + FIRST;
@@ -347,14 +347,14 @@ static void errors_reach_the_handler_of_the_window(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(access_beyond_the_attached_memory_is_a_range_error, KINDS_MEMORY, 1),
-    CASE(local_flush_tells_what_has_not_come, KINDS_MEMORY, 1),
-    CASE(complete_tells_what_has_not_come, KINDS_MEMORY, 1),
-    CASE(fence_tells_what_has_not_come_and_ends_its_epoch, KINDS_MEMORY, 1),
+    CASE(local_flush_reports_failed_operations, KINDS_MEMORY, 1),
+    CASE(complete_reports_failed_operations, KINDS_MEMORY, 1),
+    CASE(fence_reports_failed_operations_and_ends_its_epoch, KINDS_MEMORY, 1),
     CASE(datatype_with_one_run_outside_moves_nothing, KINDS_MEMORY, 1),
     CASE(detached_memory_is_out_of_range, KINDS_MEMORY, 1),
     CASE(nothing_attached_means_nothing_reached, KINDS_MEMORY, 1),
     CASE(overlapping_attach_is_refused, KINDS_MEMORY, 1),
-    CASE(detach_of_what_is_not_attached_is_refused, KINDS_MEMORY, 1),
+    CASE(detach_of_unattached_memory_is_refused, KINDS_MEMORY, 1),
     CASE(attach_checks_size_and_base, KINDS_MEMORY, 1),
     CASE(regions_of_no_bytes_are_attached_and_detached, KINDS_MEMORY, 1),
     CASE(other_flavours_cannot_be_attached_to, KINDS_ALL, 1),

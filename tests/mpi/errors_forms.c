@@ -3,7 +3,7 @@
  * changes: neither in nor around the target's window, nor in the origin's buffers. A plain MPI
  * program, run by the test rows. */
 #include "errors.h"
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -22,13 +22,13 @@ static struct {
     int calls;
     int class;
     MPI_Win win;
-} heard;
+} handled_calls;
 
 static void note_call(MPI_Win *win, int *code, ...)
 {
-    heard.calls++;
-    heard.win = *win;
-    MPI_Error_class(*code, &heard.class);
+    handled_calls.calls++;
+    handled_calls.win = *win;
+    MPI_Error_class(*code, &handled_calls.class);
 }
 
 /* A window with guard bytes on either side of it, where the program supplies the memory. */
@@ -110,18 +110,18 @@ static void call_fails(struct zoned *zoned, enum operation operation, int form,
         MPI_Request request = MPI_REQUEST_NULL;
         int code_class = MPI_SUCCESS;
         MPI_Win_set_errhandler(zoned->window.win, handled ? zoned->handler : MPI_ERRORS_RETURN);
-        heard.calls = 0;
+        handled_calls.calls = 0;
         MPI_Error_class(form_call(operation, form, a, zoned->window.win, &request), &code_class);
-        CHECK(code_class == class, "%s in %s gives class %d, not %d", what,
+        CHECK(code_class == class, "%s in %s returns class %d, not %d", what,
               form_name(operation, form), code_class, class);
-        CHECK(request == MPI_REQUEST_NULL, "%s in %s gives a request", what,
+        CHECK(request == MPI_REQUEST_NULL, "%s in %s returns a request", what,
               form_name(operation, form));
-        CHECK(heard.calls == handled, "%s in %s: %d calls of the handler", what,
-              form_name(operation, form), heard.calls);
+        CHECK(handled_calls.calls == handled, "%s in %s: %d calls of the handler", what,
+              form_name(operation, form), handled_calls.calls);
         if (handled)
-            CHECK(heard.class == class && heard.win == zoned->window.win,
+            CHECK(handled_calls.class == class && handled_calls.win == zoned->window.win,
                   "%s in %s: the handler hears class %d", what, form_name(operation, form),
-                  heard.class);
+                  handled_calls.class);
     }
 }
 
@@ -154,13 +154,13 @@ static void single_fails(struct zoned *zoned, MPI_Datatype type, int target, MPI
     MPI_Win win = zoned->window.win;
     for (int handled = 0; handled < 2; handled++) {
         MPI_Win_set_errhandler(win, handled ? zoned->handler : MPI_ERRORS_RETURN);
-        heard.calls = 0;
+        handled_calls.calls = 0;
         CHECK_CLASS(class, MPI_Fetch_and_op(origin_buffer, result_buffer, type, target, disp,
                                             MPI_SUM, win));
-        CHECK_EQUAL(heard.calls, handled);
+        CHECK_EQUAL(handled_calls.calls, handled);
         CHECK_CLASS(class, MPI_Compare_and_swap(origin_buffer, compare_buffer, result_buffer, type,
                                                 target, disp, win));
-        CHECK_EQUAL(heard.calls, 2 * handled);
+        CHECK_EQUAL(handled_calls.calls, 2 * handled);
     }
 }
 
@@ -204,10 +204,10 @@ static void wrong_types(struct zoned *zoned)
 static void wrong_mixtures(struct zoned *zoned)
 {
     const int lengths[] = {1, 1};
-    const MPI_Aint places[] = {0, 8};
+    const MPI_Aint displs[] = {0, 8};
     const MPI_Datatype parts[] = {MPI_INT64_T, MPI_DOUBLE_INT};
     MPI_Datatype mixture;
-    MPI_Type_create_struct(2, lengths, places, parts, &mixture);
+    MPI_Type_create_struct(2, lengths, displs, parts, &mixture);
     MPI_Type_commit(&mixture);
     FAILS(UPDATES, MPI_ERR_TYPE, a.origin_type = mixture);
     FAILS(UPDATES, MPI_ERR_TYPE, a.target_type = mixture);

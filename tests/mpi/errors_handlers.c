@@ -3,7 +3,7 @@
  * Each handler is called once, with its own handle and the class that the call returns;
  * MPI_ERRORS_RETURN gives the same class. A plain MPI program, run by the test rows. */
 #include "errors.h"
-#include "forms.h"
+#include "operation_forms.h"
 
 static struct {
     int win_calls;
@@ -12,27 +12,27 @@ static struct {
     int class;
     MPI_Win win;
     MPI_Comm comm;
-} heard;
+} handled_calls;
 
 static void note_win(MPI_Win *win, int *code, ...)
 {
-    heard.win_calls++;
-    heard.win = *win;
-    MPI_Error_class(*code, &heard.class);
+    handled_calls.win_calls++;
+    handled_calls.win = *win;
+    MPI_Error_class(*code, &handled_calls.class);
 }
 
 static void note_comm(MPI_Comm *comm, int *code, ...)
 {
-    heard.comm_calls++;
-    heard.comm = *comm;
-    MPI_Error_class(*code, &heard.class);
+    handled_calls.comm_calls++;
+    handled_calls.comm = *comm;
+    MPI_Error_class(*code, &handled_calls.class);
 }
 
 static void note_other(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
     (void)code;
-    heard.other_calls++;
+    handled_calls.other_calls++;
 }
 
 /* MPI_COMM_WORLD's and MPI_COMM_SELF's handlers, changed during a case. */
@@ -78,11 +78,11 @@ static int test(MPI_Win win)
 {
     return MPI_Win_test(win, &flag);
 }
-static int unlock_nobody(MPI_Win win)
+static int unlock_no_rank(MPI_Win win)
 {
     return MPI_Win_unlock(world_size, win);
 }
-static int lock_nobody(MPI_Win win)
+static int lock_no_rank(MPI_Win win)
 {
     return MPI_Win_lock(MPI_LOCK_SHARED, world_size, 0, win);
 }
@@ -90,7 +90,7 @@ static int lock_below(MPI_Win win)
 {
     return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, -100, 0, win);
 }
-static int flush_nobody(MPI_Win win)
+static int flush_no_rank(MPI_Win win)
 {
     return MPI_Win_flush(world_size, win);
 }
@@ -138,7 +138,7 @@ static int detach(MPI_Win win)
 {
     return MPI_Win_detach(win, bytes);
 }
-static int query_nobody(MPI_Win win)
+static int query_no_rank(MPI_Win win)
 {
     MPI_Aint size_bytes;
     int unit;
@@ -164,16 +164,16 @@ static void calls_fail(MPI_Win win, const struct wrong_call *calls, size_t count
     for (size_t i = 0; i < count; i++)
         for (int handled = 0; handled < 2; handled++) {
             int class = MPI_SUCCESS;
-            heard.win_calls = 0;
+            handled_calls.win_calls = 0;
             MPI_Win_set_errhandler(win, handled ? handler : MPI_ERRORS_RETURN);
             MPI_Error_class(calls[i].call(win), &class);
-            CHECK(class == calls[i].class, "%s gives class %d, not %d", calls[i].name, class,
+            CHECK(class == calls[i].class, "%s returns class %d, not %d", calls[i].name, class,
                   calls[i].class);
-            CHECK(heard.win_calls == handled, "%s: %d calls of the handler", calls[i].name,
-                  heard.win_calls);
+            CHECK(handled_calls.win_calls == handled, "%s: %d calls of the handler", calls[i].name,
+                  handled_calls.win_calls);
             if (handled)
-                CHECK(heard.class == class && heard.win == win, "%s: the handler hears class %d",
-                      calls[i].name, heard.class);
+                CHECK(handled_calls.class == class && handled_calls.win == win,
+                      "%s: the handler hears class %d", calls[i].name, handled_calls.class);
         }
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&handler);
@@ -191,12 +191,12 @@ static void wrong_calls_outside_epochs_reach_the_handler(enum window_kind kind)
         WRONG(MPI_Win_complete, MPI_ERR_RMA_SYNC),
         WRONG(MPI_Win_wait, MPI_ERR_RMA_SYNC),
         WRONG(test, MPI_ERR_RMA_SYNC),
-        WRONG(unlock_nobody, MPI_ERR_RANK),
-        WRONG(lock_nobody, MPI_ERR_RANK),
+        WRONG(unlock_no_rank, MPI_ERR_RANK),
+        WRONG(lock_no_rank, MPI_ERR_RANK),
         WRONG(lock_below, MPI_ERR_RANK),
-        WRONG(flush_nobody, MPI_ERR_RANK),
+        WRONG(flush_no_rank, MPI_ERR_RANK),
         WRONG(flush_local_nobody, MPI_ERR_RANK),
-        WRONG(query_nobody, MPI_ERR_RANK),
+        WRONG(query_no_rank, MPI_ERR_RANK),
         WRONG(lock_otherwise, MPI_ERR_LOCKTYPE),
         WRONG(lock_assert, MPI_ERR_ASSERT),
         WRONG(lock_all_assert, MPI_ERR_ASSERT),
@@ -347,14 +347,14 @@ static void creation_fails(int flavour, bool wide, const struct creation *wrong,
     for (int handled = 0; handled < 2; handled++) {
         MPI_Win win = MPI_WIN_NULL;
         MPI_Comm_set_errhandler(comm, handled ? handler : MPI_ERRORS_RETURN);
-        heard.comm_calls = heard.other_calls = 0;
+        handled_calls.comm_calls = handled_calls.other_calls = 0;
         CHECK_CLASS(class, create(flavour, wide, mine, comm, &win));
-        CHECK(heard.comm_calls == handled && heard.other_calls == 0,
-              "flavour %d: %d calls of the handler, %d of another", flavour, heard.comm_calls,
-              heard.other_calls);
+        CHECK(handled_calls.comm_calls == handled && handled_calls.other_calls == 0,
+              "flavour %d: %d calls of the handler, %d of another", flavour,
+              handled_calls.comm_calls, handled_calls.other_calls);
         if (handled)
-            CHECK(heard.class == class && heard.comm == comm,
-                  "flavour %d: the handler hears class %d", flavour, heard.class);
+            CHECK(handled_calls.class == class && handled_calls.comm == comm,
+                  "flavour %d: the handler hears class %d", flavour, handled_calls.class);
     }
     MPI_Win win = MPI_WIN_NULL;
     CHECK_OK(create(flavour, wide, &right, comm, &win));
@@ -394,7 +394,7 @@ static void creation_errors_reach_the_communicators_handler(enum window_kind kin
 
 /* The first rank makes one mistake, the last another: all ranks get the same one of the two
  * classes. */
-static void unlike_mistakes_give_one_class(enum window_kind kind)
+static void different_mistakes_have_one_class(enum window_kind kind)
 {
     static const struct creation first = {bytes, -1, 4}, last = {bytes, 64, 0};
     MPI_Comm comm;
@@ -426,12 +426,13 @@ static void window_is_refused(MPI_Win win, const char *what)
                                   0,     0, 1,           MPI_INT64_T, MPI_SUM};
             MPI_Request request = MPI_REQUEST_NULL;
             int class = MPI_SUCCESS;
-            heard.comm_calls = 0;
+            handled_calls.comm_calls = 0;
             MPI_Error_class(form_call((enum operation)operation, form, &a, win, &request), &class);
-            CHECK(class == MPI_ERR_WIN && heard.class == MPI_ERR_WIN, "%s on %s gives class %d",
-                  form_name((enum operation)operation, form), what, class);
-            CHECK(heard.comm_calls == 1, "%s on %s: %d calls of the handler",
-                  form_name((enum operation)operation, form), what, heard.comm_calls);
+            CHECK(class == MPI_ERR_WIN && handled_calls.class == MPI_ERR_WIN,
+                  "%s on %s returns class %d", form_name((enum operation)operation, form), what,
+                  class);
+            CHECK(handled_calls.comm_calls == 1, "%s on %s: %d calls of the handler",
+                  form_name((enum operation)operation, form), what, handled_calls.comm_calls);
         }
     CHECK(word == 1 && old == 2, "an operation on %s brought data", what);
 }
@@ -451,10 +452,10 @@ static void freeing_the_middle_of_memory_or_twice_is_a_base_error(enum window_ki
     char *memory = NULL;
     (void)kind;
     worlds_set(note_comm);
-    heard.comm_calls = 0;
+    handled_calls.comm_calls = 0;
     CHECK_OK(MPI_Alloc_mem(4096, MPI_INFO_NULL, &memory));
     CHECK_CLASS(MPI_ERR_BASE, MPI_Free_mem(memory + 64));
-    CHECK_EQUAL(heard.comm_calls, 1);
+    CHECK_EQUAL(handled_calls.comm_calls, 1);
     CHECK_OK(MPI_Free_mem(memory));
     CHECK_CLASS(MPI_ERR_BASE, MPI_Free_mem(memory));
     worlds_restore();
@@ -464,7 +465,7 @@ static const struct test_case cases[] = {
     CASE(wrong_calls_outside_epochs_reach_the_handler, KINDS_ALL, 1),
     CASE(wrong_calls_inside_epochs_reach_the_handler, KINDS_ALL, 1),
     CASE(creation_errors_reach_the_communicators_handler, KIND_ANY, 1),
-    CASE(unlike_mistakes_give_one_class, KIND_ANY, 2),
+    CASE(different_mistakes_have_one_class, KIND_ANY, 2),
     CASE(operations_without_a_window_fail_in_every_form, KINDS_BOTH, 1),
     CASE(freeing_the_middle_of_memory_or_twice_is_a_base_error, KIND_ANY, 1),
 };

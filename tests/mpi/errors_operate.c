@@ -1,4 +1,4 @@
-/* Errors of operations: each wrong argument gives its class, moves nothing and leaves the window
+/* Errors of operations: each wrong argument returns its class, moves nothing and leaves the window
  * usable. Every form of access outside the target's window is refused at the origin. A plain MPI
  * program, run by the test rows. */
 #include "errors.h"
@@ -292,8 +292,8 @@ static void proc_null_is_a_no_op(enum window_kind kind)
 static MPI_Datatype around(int words_apart)
 {
     MPI_Datatype type;
-    const MPI_Aint places[] = {-8 * (words_apart - 1), 8};
-    MPI_Type_create_hindexed_block(2, 1, places, MPI_INT64_T, &type);
+    const MPI_Aint displs[] = {-8 * (words_apart - 1), 8};
+    MPI_Type_create_hindexed_block(2, 1, displs, MPI_INT64_T, &type);
     MPI_Type_commit(&type);
     return type;
 }

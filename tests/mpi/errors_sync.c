@@ -187,9 +187,9 @@ static void groups_beyond_the_window_are_refused(enum window_kind kind)
     int class = MPI_SUCCESS;
     MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
     MPI_Error_class(MPI_Win_post(stranger, 0, window.win), &class);
-    CHECK(class == MPI_ERR_GROUP || class == MPI_ERR_RANK, "post gives class %d", class);
+    CHECK(class == MPI_ERR_GROUP || class == MPI_ERR_RANK, "post returns class %d", class);
     MPI_Error_class(MPI_Win_start(stranger, 0, window.win), &class);
-    CHECK(class == MPI_ERR_GROUP || class == MPI_ERR_RANK, "start gives class %d", class);
+    CHECK(class == MPI_ERR_GROUP || class == MPI_ERR_RANK, "start returns class %d", class);
     CHECK_OK(MPI_Win_lock_all(0, window.win));
     CHECK_OK(MPI_Win_unlock_all(window.win));
     MPI_Group_free(&stranger);

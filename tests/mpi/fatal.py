@@ -8,7 +8,7 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-import scripted  # noqa: E402
+import job_output  # noqa: E402
 
 CASES = {
     "range": r"MPI_Put by rank [01] on window table: displacement 1 in units of 8",
@@ -18,15 +18,15 @@ CASES = {
 
 
 def main():
-    args = scripted.arguments()
+    args = job_output.arguments()
     failures = 0
-    for case, told in CASES.items():
-        job = scripted.run(args, 2, case)
-        good = job.returncode != 0 and re.search(told, job.stdout) is not None
+    for case, pattern in CASES.items():
+        job = job_output.run(args, 2, case)
+        good = job.returncode != 0 and re.search(pattern, job.stdout) is not None
         failures += not good
         print(f"{'ok' if good else 'not ok'} an_unhandled_error_ends_the_job_and_says_why/{case}")
         if not good:
-            print(f"# status {job.returncode}, wanted: {told}\n{job.stdout}")
+            print(f"# status {job.returncode}, wanted: {pattern}\n{job.stdout}")
     return 1 if failures else 0
 
 

@@ -31,7 +31,7 @@ static void await_reports(const char *folder, int size)
 {
     double end = seconds_now() + 20;
     for (int rank = 0; rank < size && seconds_now() < end; rank++)
-        while ((rank != victim || is_fault("pause")) && !file_is_there(folder, "rank", rank) &&
+        while ((rank != victim || is_fault("pause")) && !file_exists(folder, "rank", rank) &&
                seconds_now() < end)
             usleep(5000);
 }
@@ -102,10 +102,10 @@ int main(int argc, char **argv)
     if (getenv("TEST_VICTIM"))
         victim = atoi(getenv("TEST_VICTIM"));
     signal(SIGUSR1, SIG_IGN);
-    keep_connection_open(argv[3], is_victim, outlast_survivors);
+    hold_connection_open(argv[3], is_victim, outlast_survivors);
     MPI_Init(&argc, &argv);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher notifies survivors of the death by this signal */
-    everybody = MPI_COMM_WORLD;
+    living_ranks = MPI_COMM_WORLD;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     MPI_Comm_dup(MPI_COMM_WORLD, &fresh);

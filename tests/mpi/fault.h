@@ -24,7 +24,7 @@ struct scenario {
     int (*wait)(void);      /* a survivor, until it gets an error */
     bool may_succeed;       /* an error is allowed and not required; each wait must end */
     void (*survivor)(void); /* a survivor, while the victim prepares; or NULL */
-    bool far_only; /* survivors on the victim's node may succeed: its memory outlives it there */
+    bool remote_only; /* survivors on the victim's node may succeed: its memory outlives it there */
 };
 extern const struct scenario scenarios[];
 extern const size_t scenario_count;
@@ -33,7 +33,7 @@ extern int world_rank, world_size, victim;
 extern bool with_victim;       /* on one node with it */
 extern MPI_Win win;            /* of FAULT_ELEMENTS doubles at each rank; errors return */
 extern MPI_Group victim_group; /* the victim alone */
-extern MPI_Comm everybody;     /* all live ranks */
+extern MPI_Comm living_ranks;  /* all live ranks */
 extern MPI_Comm fresh;         /* the same; has had no window */
 extern double *bulk;           /* FAULT_ELEMENTS zeros */
 
@@ -45,7 +45,7 @@ void connect_all(void);
 /* Exposes the caller's memory of a window to all but the victim. */
 void post_to_survivors(MPI_Win posted);
 
-/* --- fault_moment.c: the process kills itself while its calling thread continues --- */
+/* --- fault_time.c: the process kills itself while its calling thread continues --- */
 
 void die_after_us(long delay_us);
 
@@ -57,8 +57,8 @@ void die_after_steps(long steps);
 /* The tracer detaches: the instructions that follow are outside the interrupted part. */
 void live_on(void);
 
-/* By TEST_MOMENT: 5000 for us, or 5000steps. */
-void die_as_told(void);
+/* By TEST_DEATH_TIME: 5000 for us, or 5000steps. */
+void die_on_request(void);
 
 /* The time by which the process has surely died, if no call waited. */
 double dead_after_seconds(void);
@@ -69,7 +69,7 @@ double dead_after_seconds(void);
  * message, even with its cleanup switched off. Before MPI starts, a copy of each victim is forked.
  * It keeps the victim's connection open until outlast returns, which gets the number of ranks and
  * the victim's process. It also ends a victim that only stopped. */
-void keep_connection_open(const char *folder, bool (*dies)(int rank),
+void hold_connection_open(const char *folder, bool (*dies)(int rank),
                           void (*outlast)(const char *folder, int size, pid_t process));
 
 enum { VERDICT_BYTES = MPI_MAX_ERROR_STRING + 100 };
@@ -88,6 +88,6 @@ const struct scenario *scenario_find(const char *name);
 
 /* Writes FOLDER/NAME.RANK atomically. */
 void file_write(const char *folder, const char *name, int rank, const char *text);
-bool file_is_there(const char *folder, const char *name, int rank);
+bool file_exists(const char *folder, const char *name, int rank);
 
 #endif

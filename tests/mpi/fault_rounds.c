@@ -1,6 +1,6 @@
 /* Runs scenarios of fault.h one after the other in one job: each round has a victim of its own, and
  * the survivors make the next round's window. faults.py starts it: PROGRAM FOLDER
- * SCENARIO:MEMORY:VICTIM:MOMENT..., the victims by their ranks in MPI_COMM_WORLD, no rank twice.
+ * SCENARIO:MEMORY:VICTIM:TIME..., the victims by their ranks in MPI_COMM_WORLD, no rank twice.
  *
  * A survivor reports each round in a file of its own, FOLDER/round-K.RANK: the verdict (fault.c)
  * and the KiB of its memory file while the window lives. MPI_Win_free then fails and still frees
@@ -22,7 +22,7 @@ static struct round {
     const struct scenario *scenario;
     bool allocate;
     int victim; /* in MPI_COMM_WORLD */
-    char moment[16];
+    char time[16];
     MPI_Comm living;
 } rounds[ROUNDS_MOST];
 static int round_count;
@@ -33,7 +33,7 @@ static void read_rounds(int count, char **words)
     for (int i = 0; i < count && i < ROUNDS_MOST; i++) {
         struct round *round = &rounds[round_count++];
         if (sscanf(words[i], "%31[^:]:%15[^:]:%d:%15s", name, memory, &round->victim,
-                   round->moment) != 4) {
+                   round->time) != 4) {
             fprintf(stderr, "no round: %s\n", words[i]);
             exit(2);
         }
@@ -61,7 +61,7 @@ static void await_survivors(const char *folder, int size, double most_seconds)
 {
     double end = seconds_now() + most_seconds;
     for (int rank = 0; rank < size; rank++)
-        while (!is_victim(rank) && !file_is_there(folder, "rank", rank) && seconds_now() < end)
+        while (!is_victim(rank) && !file_exists(folder, "rank", rank) && seconds_now() < end)
             usleep(5000);
 }
 
@@ -82,15 +82,15 @@ static void make_communicators(int rank)
 static void begin_round(const struct round *round)
 {
     MPI_Group all, living;
-    everybody = round->living;
-    MPI_Comm_rank(everybody, &world_rank);
-    MPI_Comm_size(everybody, &world_size);
+    living_ranks = round->living;
+    MPI_Comm_rank(living_ranks, &world_rank);
+    MPI_Comm_size(living_ranks, &world_size);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Comm_group(everybody, &living);
+    MPI_Comm_group(living_ranks, &living);
     MPI_Group_translate_ranks(all, 1, &round->victim, living, &victim);
     MPI_Group_free(&all);
     MPI_Group_free(&living);
-    setenv("TEST_MOMENT", round->moment, 1);
+    setenv("TEST_DEATH_TIME", round->time, 1);
     window_make(round->allocate);
 }
 
@@ -136,7 +136,7 @@ static void play(const char *folder, int number, int rank)
         round->scenario->prepare();
     else if (round->scenario->survivor)
         round->scenario->survivor();
-    MPI_Barrier(everybody);
+    MPI_Barrier(living_ranks);
     if (world_rank == victim)
         round->scenario->last_act();
     double begin = seconds_now();
@@ -159,12 +159,12 @@ int main(int argc, char **argv)
 {
     int rank, size, level;
     if (argc < 3) {
-        fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:MOMENT...\n", argv[0]);
+        fprintf(stderr, "usage: %s FOLDER SCENARIO:MEMORY:VICTIM:TIME...\n", argv[0]);
         return 2;
     }
     read_rounds(argc - 2, argv + 2);
     signal(SIGUSR1, SIG_IGN);
-    keep_connection_open(argv[1], is_victim, outlast_survivors);
+    hold_connection_open(argv[1], is_victim, outlast_survivors);
     MPI_Init_thread(&argc, &argv, thread_level(), &level);
     signal(SIGUSR1, SIG_IGN); /* MPICH's launcher notifies survivors of a death by this signal */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -14,7 +14,7 @@ int world_rank, world_size, victim = 1;
 bool with_victim;
 MPI_Win win;
 MPI_Group victim_group;
-MPI_Comm everybody, fresh;
+MPI_Comm living_ranks, fresh;
 double *bulk;
 static double *base; /* of the window's memory at this rank */
 static double *own;  /* the same if the program owns it, else NULL */
@@ -44,7 +44,7 @@ void post_to_survivors(MPI_Win posted)
     MPI_Win_post(survivors, 0, posted);
 }
 
-void keep_connection_open(const char *folder, bool (*dies)(int rank),
+void hold_connection_open(const char *folder, bool (*dies)(int rank),
                           void (*outlast)(const char *folder, int size, pid_t process))
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
@@ -63,15 +63,15 @@ void window_make(bool allocate)
     MPI_Aint size_bytes = (MPI_Aint)(FAULT_ELEMENTS * sizeof(double));
     MPI_Group world;
     if (allocate) {
-        MPI_Win_allocate(size_bytes, sizeof(double), MPI_INFO_NULL, everybody, &base, &win);
+        MPI_Win_allocate(size_bytes, sizeof(double), MPI_INFO_NULL, living_ranks, &base, &win);
     } else {
         base = own = calloc(FAULT_ELEMENTS, sizeof(double));
-        MPI_Win_create(base, size_bytes, sizeof(double), MPI_INFO_NULL, everybody, &win);
+        MPI_Win_create(base, size_bytes, sizeof(double), MPI_INFO_NULL, living_ranks, &win);
     }
     memset(base, 0, (size_t)size_bytes);
     bulk = calloc(FAULT_ELEMENTS, sizeof(double));
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    MPI_Comm_group(everybody, &world);
+    MPI_Comm_group(living_ranks, &world);
     MPI_Group_incl(world, 1, &victim, &victim_group);
 }
 
@@ -103,7 +103,7 @@ void verdict_of(const struct scenario *scenario, int code, double seconds, char 
     MPI_Error_class(code, &class);
     describe(code, text);
     const char *verdict = class == MPI_ERR_OTHER ? "error"
-                          : scenario->may_succeed || (scenario->far_only && with_victim)
+                          : scenario->may_succeed || (scenario->remote_only && with_victim)
                               ? "allowed"
                               : "success";
     if (class != MPI_SUCCESS && class != MPI_ERR_OTHER)
@@ -131,7 +131,7 @@ void file_write(const char *folder, const char *name, int rank, const char *text
     rename(unfinished, path);
 }
 
-bool file_is_there(const char *folder, const char *name, int rank)
+bool file_exists(const char *folder, const char *name, int rank)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.%d", folder, name, rank);

@@ -237,7 +237,7 @@ static int create_and_free(void)
 static void die_inside(int (*call)(void))
 {
     usleep(50000);
-    die_as_told();
+    die_on_request();
     call();
     live_on();
 }

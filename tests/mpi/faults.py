@@ -37,13 +37,13 @@ STEPS_OF = {"fencing": (200, 5000), "freeing": (2500, 8000), "creating": (6000, 
 # main thread has ended, a process still serves internode ranks. A stopped process does not disturb
 # ranks that share its memory. Queries to other nodes use open descriptors. Memory with loads and
 # stores by all ranks exists on one node only.
-ON_ONE_MACHINE = {"without-descriptors", "creation-again", "ending", "main-ended", "shared"}
+ON_ONE_NODE = {"without-descriptors", "creation-again", "ending", "main-ended", "shared"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
                "start", "posted", "wait", "test", "free", "without-descriptors", "fence-twice", "fencing", "freeing", "creating",
                "creation", "creation-again", "creation-late", "creations", "accumulate", "ending", "main-ended"],
-    "faults_far": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-behind-survivor",
-                   "lock-behind-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
+    "faults_internode": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-after-survivor",
+                   "lock-after-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],
     "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests", "threads", "dynamics",
                       "shared", "windows"],
@@ -54,8 +54,8 @@ STEPS_MOST = 8000
 # checker.
 CHECKED = {"faults": {"fence": False, "exclusive-held": False, "start": False, "free": False, "fencing": False, "freeing": False,
                       "creating": False, "creations": False},
-           "faults_far": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
-CANNOT_TRACE = "nobody can trace this process"
+           "faults_internode": {"put": True, "fetch": True, "lock": False, "unlock-all": True, "put-fence": True}}
+CANNOT_TRACE = "this process cannot be traced"
 CHECKER_LOST = "the checker of another node does not answer"
 DEATHS = 6  # in one launch of --rounds
 WINDOW_KIB = 1024  # of each rank, in a round
@@ -69,9 +69,9 @@ MAY_GROW = {"mappings": 12 if os.environ.get("TESTS_SANITIZE") else 4, "sockets"
 MAY_GROW_ONCE = {"threads": {"mappings": 4}, "by agent": {"mappings": 2, "KiB in its memory file": 700},
                  "allocated": {"KiB in its memory file": WINDOW_KIB}, "by copies": {"KiB in its memory file": 80},
                  "windows": {"KiB in its memory file": 256}}
-KILLED_ONLY = {"creation-late", "creations", "lock-behind-waiter", "accumulate", "own-window", "own-window-after-free", *STEPS_OF}
-SAYS = {"main-ended": "the main thread of rank"}
-COMES_BACK = {"fence", "fence-twice", "free", "put-fence"}
+KILLED_ONLY = {"creation-late", "creations", "lock-after-waiter", "accumulate", "own-window", "own-window-after-free", *STEPS_OF}
+MESSAGES = {"main-ended": "the main thread of rank"}
+RESUMES = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # Files that the hosts leave behind when one of their processes is killed, or that belong to
 # concurrent jobs.
@@ -121,11 +121,11 @@ def report_of(folder, name, rank, fields):
     return found if len(found) == fields else None
 
 
-def judge_survivor(args, folder, rank, says):
+def judge_survivor(args, folder, rank, message):
     """None when the report is right, otherwise the fault."""
     report = report_of(folder, "rank", rank, 3)
-    wrong = judge_verdict(args, rank, args.victim, *report) if report else f"rank {rank} never came back"
-    return wrong or (None if says in report[2] else f"rank {rank} says something else: {report[2].strip()}")
+    wrong = judge_verdict(args, rank, args.victim, *report) if report else f"rank {rank} never returned"
+    return wrong or (None if message in report[2] else f"rank {rank} says something else: {report[2].strip()}")
 
 
 def judge_verdict(args, rank, victim, verdict, seconds, text):
@@ -140,24 +140,24 @@ def judge_verdict(args, rank, victim, verdict, seconds, text):
     return None
 
 
-def said_in(folder):
+def checker_output_file(folder):
     return f"{folder}/said"
 
 
-def judge_checker(args, scenario, said):
+def judge_checker(args, scenario, checker_output):
     """The survivors' checkers report the lost checker and no finding."""
-    if CHECKER_LOST not in said and CHECKED[os.path.basename(args.program)][scenario] and not args.leader_lives:
-        return "no checker said that another one is gone"
-    found = re.search(r"^oriel: +[A-Z]\d+: .*$", said, re.M)
+    if CHECKER_LOST not in checker_output and CHECKED[os.path.basename(args.program)][scenario] and not args.leader_lives:
+        return "no checker reported the lost one"
+    found = re.search(r"^oriel: +[A-Z]\d+: .*$", checker_output, re.M)
     return f"something was found: {found.group(0)}" if found else None
 
 
-def job_command(args, *program, moment=None):
+def job_command(args, *program, time_=None):
     command = ["--host", args.host, "-n", str(args.ranks)]
     command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
     settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
-    if moment:
-        settings["TEST_MOMENT"] = moment
+    if time_:
+        settings["TEST_DEATH_TIME"] = time_
     if args.host == "mpich":  # its launcher ends the job if a rank prints after a death
         settings["UCX_LOG_LEVEL"] = "fatal"
     if args.fault != "kill":
@@ -169,8 +169,8 @@ def job_command(args, *program, moment=None):
     if args.net:
         return [args.testnet, "--id", args.net_id, "run", *command, "--", f"{args.build}/bin/oriel", "run", *program]
     if args.check:  # output after a death must not reach MPICH's launcher
-        program = ["/bin/sh", "-c", 'exec "$@" 2>>"$0"', said_in(program[-1]), f"{args.build}/bin/oriel", "check", *program]
-    command += (["--plain"] if args.plain or args.check else []) + args.place.split()
+        program = ["/bin/sh", "-c", 'exec "$@" 2>>"$0"', checker_output_file(program[-1]), f"{args.build}/bin/oriel", "check", *program]
+    command += (["--plain"] if args.plain or args.check else []) + args.launch_arguments.split()
     return [args.launch, "--build", args.build, "--timeout", "30", *command, "--", *program]
 
 
@@ -183,7 +183,7 @@ def take_link_down(args, folder, job):
     end = time.monotonic() + 20
     while not os.path.exists(f"{folder}/ready.{args.victim}") and time.monotonic() < end and job.poll() is None:
         time.sleep(0.01)
-    testnet(args, "link", args.machine, "down")
+    testnet(args, "link", args.node, "down")
     with open(f"{folder}/fault", "w"):
         pass
 
@@ -200,7 +200,7 @@ def run_job(args, command, folder):
         end = time.monotonic() + 15
         while not reports_are_there(args, folder) and time.monotonic() < end and job.poll() is None:
             time.sleep(0.05)
-        testnet(args, "link", args.machine, "up")
+        testnet(args, "link", args.node, "up")
     try:
         return job.communicate(timeout=40)[0]
     except subprocess.TimeoutExpired:
@@ -208,18 +208,18 @@ def run_job(args, command, folder):
         return "the job did not end by itself\n" + job.communicate()[0]
 
 
-def run_once(args, scenario, memory, moment):
+def run_once(args, scenario, memory, time_):
     with tempfile.TemporaryDirectory(prefix="oriel-faults.", dir=args.build if args.net else None) as folder:
         os.chmod(folder, 0o777)
         before = shared_memory_files()
-        output = run_job(args, job_command(args, scenario, memory, folder, moment=moment), folder)
-        wrong = [judge_survivor(args, folder, rank, SAYS.get(scenario, "")) for rank in range(args.ranks)
+        output = run_job(args, job_command(args, scenario, memory, folder, time_=time_), folder)
+        wrong = [judge_survivor(args, folder, rank, MESSAGES.get(scenario, "")) for rank in range(args.ranks)
                  if rank not in args.cut_off or args.fault == "pause"]
         if args.check:
-            with open(said_in(folder)) as file:
-                said = file.read()
-            output += said
-            wrong.append(judge_checker(args, scenario, said))
+            with open(checker_output_file(folder)) as file:
+                checker_output = file.read()
+            output += checker_output
+            wrong.append(judge_checker(args, scenario, checker_output))
         if CANNOT_TRACE in output:
             wrong.append(CANNOT_TRACE)
         outlived = os.path.exists(f"{folder}/outlived.{args.victim}")
@@ -229,9 +229,9 @@ def run_once(args, scenario, memory, moment):
 def scenarios_of(args):
     program = os.path.basename(args.program)
     for scenario in args.scenarios or (CHECKED if args.check else SCENARIOS)[program]:
-        if (args.node_size or args.net) and scenario in ON_ONE_MACHINE:
+        if (args.node_size or args.net) and scenario in ON_ONE_NODE:
             continue
-        if args.fault == "pause" and scenario not in COMES_BACK:
+        if args.fault == "pause" and scenario not in RESUMES:
             continue
         if args.fault != "kill" and scenario in KILLED_ONLY:
             continue
@@ -262,14 +262,14 @@ def can_trace():
     return can
 
 
-def moment_of(args, scenario):
+def default_time(args, scenario):
     """A random step of the call; None where the scenario sets its own time."""
     if scenario not in STEPS_OF:
         return None
     return f"{random.randrange(STEPS_OF[scenario][args.check])}steps"
 
 
-def draw_moment(args, chance):
+def draw_time(args, chance):
     """A time by the clock (most ranks wait) or by the victim's instructions, equally likely."""
     if chance.randrange(2) and args.steps:
         return f"{int(STEPS_MOST * chance.random() ** 2)}steps"
@@ -282,7 +282,7 @@ def draw_launch(args, seed, number):
     count = min(DEATHS, args.rounds - number * DEATHS)
     ranks = count + 2 + chance.randrange(2)
     return ranks, [(chance.choice(list(scenarios_of(args))), chance.choice(("allocate", "create")), victim,
-                    draw_moment(args, chance)) for victim in chance.sample(range(ranks), count)]
+                    draw_time(args, chance)) for victim in chance.sample(range(ranks), count)]
 
 
 def judge_round(args, folder, number, rank, least_kib):
@@ -291,11 +291,11 @@ def judge_round(args, folder, number, rank, least_kib):
     least_kib is the least size of its memory file while the window lives."""
     report = report_of(folder, f"round-{number}", rank, 11)
     if report is None:
-        return f"rank {rank} never came back", {}
+        return f"rank {rank} never returned", {}
     free_seconds, free_failed, lives_kib, *holds, victim, verdict, seconds, text = report
     wrong = judge_verdict(args, rank, int(victim), verdict, seconds, text)
     if not wrong and free_failed != "1":
-        wrong = f"rank {rank} freed the window as if nobody had died, or did not free it"
+        wrong = f"rank {rank} freed the window as if no rank had died, or did not free it"
     if not wrong and float(free_seconds) > BOUND_SECONDS:
         wrong = f"rank {rank} took {free_seconds} s to free the window"
     if not wrong and int(lives_kib) < least_kib and not args.plain:
@@ -308,20 +308,20 @@ def prepared_in(args, scenario, memory):
     copies = memory == "create" or scenario in ("ending", "main-ended", "dynamics", "windows")
     return {word for word, is_there in (("threads", scenario == "threads"), ("allocated", memory == "allocate"),
                                         ("windows", scenario == "windows"), ("by copies", copies),
-                                        ("by agent", copies and "--deny" in args.place)) if is_there}
+                                        ("by agent", copies and "--deny" in args.launch_arguments)) if is_there}
 
 
 def judge_launch(args, folder, rounds, ranks):
     wrong, first, dead, prepared = [], {}, set(), set()
     # If the first round makes many windows, the death may prevent some of them.
     at_first = prepared_in(args, *rounds[0][:2]) if rounds[0][0] != "windows" else set()
-    for number, (scenario, memory, victim, moment) in enumerate(rounds):
+    for number, (scenario, memory, victim, time_) in enumerate(rounds):
         dead.add(victim)
         prepared |= prepared_in(args, scenario, memory) - at_first
         for rank in set(range(ranks)) - dead:
-            said, holds = judge_round(args, folder, number, rank, WINDOW_KIB if memory == "allocate" else 1)
-            if said:
-                wrong.append(f"round {number} ({scenario}/{memory}, rank {victim} dies after {moment}): {said}")
+            fault, holds = judge_round(args, folder, number, rank, WINDOW_KIB if memory == "allocate" else 1)
+            if fault:
+                wrong.append(f"round {number} ({scenario}/{memory}, rank {victim} dies after {time_}): {fault}")
             for what, count in holds.items():
                 may_grow = MAY_GROW[what] + sum(MAY_GROW_ONCE[word].get(what, 0) for word in prepared)
                 if count > first.setdefault((rank, what), count) + may_grow:
@@ -335,7 +335,7 @@ def try_launch(args, seed, number):
     with tempfile.TemporaryDirectory(prefix="oriel-faults.") as folder:
         os.chmod(folder, 0o777)
         before = shared_memory_files()
-        words = [f"{scenario}:{memory}:{victim}:{moment}" for scenario, memory, victim, moment in rounds]
+        words = [f"{scenario}:{memory}:{victim}:{time_}" for scenario, memory, victim, time_ in rounds]
         output = run_job(own, job_command(own, folder, *words), folder)
         wrong = judge_launch(own, folder, rounds, ranks) + what_is_left(folder, before)
         return number, ranks, rounds, wrong + [CANNOT_TRACE] * (CANNOT_TRACE in output), output
@@ -365,12 +365,12 @@ def try_all(args):
         for memory in ("allocate",) if args.node_size or args.net else ("allocate", "create"):
             inside = 0
             for _ in range(REPETITIONS.get(scenario, 1)):
-                moment = args.moment or moment_of(args, scenario)
-                wrong, output, outlived = run_once(args, scenario, memory, moment)
+                time_ = args.time_ or default_time(args, scenario)
+                wrong, output, outlived = run_once(args, scenario, memory, time_)
                 failures += bool(wrong)
                 inside += not outlived
-                complain(wrong, output, f"{scenario}/{memory}" + (f"/{moment}" if moment else ""))
-            if scenario in STEPS_OF and inside == 0 and not args.moment:
+                complain(wrong, output, f"{scenario}/{memory}" + (f"/{time_}" if time_ else ""))
+            if scenario in STEPS_OF and inside == 0 and not args.time_:
                 failures += 1
                 complain(["each time the call was over before"], "", f"{scenario}/{memory}")
     return 1 if failures else 0
@@ -380,10 +380,10 @@ def on_net(args):
     """Runs on args.net emulated nodes, one rank on each."""
     args.testnet = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.launch))), "scripts", "testnet")
     args.net_id = f"f{os.getpid() % 10000000}"
-    args.machine = "abcdefgh"[args.victim % args.net]
+    args.node = "abcdefgh"[args.victim % args.net]
     args.cut_off = [args.victim]
     if args.ranks != args.net:
-        sys.exit("one rank for each machine")
+        sys.exit("one rank for each node")
     made = subprocess.run([args.testnet, "--id", args.net_id, "up", str(args.net), "--owner", str(os.getpid()),
                            "--share", args.build], check=False)
     if made.returncode:
@@ -405,8 +405,8 @@ def main():
     parser.add_argument("--net", type=int, default=0)
     parser.add_argument("--fault", choices=["kill", "stop", "pause", "link"], default="kill")
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--moment", help="time of the death, if the scenario allows it: 5000 (us), 5000steps")
-    parser.add_argument("--place", default="", help="more arguments for tests/launch")
+    parser.add_argument("--time", dest="time_", help="time of the death, if the scenario allows it: 5000 (us), 5000steps")
+    parser.add_argument("--launch-arguments", default="", help="more arguments for tests/launch")
     parser.add_argument("--check", action="store_true", help="under oriel check; other nodes lose the victim's checker")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seed", type=int)
@@ -418,7 +418,7 @@ def main():
     args.cut_off = [args.victim]
     args.steps = can_trace()
     if not args.steps:
-        print("# deaths at an instruction are left out: this machine lets no process step through another one")
+        print("# deaths at an instruction are left out: no process may trace another one here")
     # a node's first rank serves its checker
     args.leader_lives = args.node_size > 0 and args.victim % args.node_size > 0
     return on_net(args) if args.net else try_all(args)

@@ -1,7 +1,7 @@
 /* A rank is killed at a random time in a series of calls that all ranks make (fault.h). The others
- * get an error in the call or in the fence that follows. TEST_MOMENT sets the time. A rank with an
- * error still releases its locks, since the others may wait for them. faults.py --rounds starts it,
- * for many deaths in one job (fault_rounds.c). */
+ * get an error in the call or in the fence that follows. TEST_DEATH_TIME sets the time. A rank with
+ * an error still releases its locks, since the others may wait for them. faults.py --rounds starts
+ * it, for many deaths in one job (fault_rounds.c). */
 #include "fault.h"
 
 #include <pthread.h>
@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { INTEGERS_AT = 5000, DYNAMIC_ELEMENTS = 2000, SHARED_ELEMENTS = 6000, WAYS_TO_COMPLETE = 9 };
+enum {
+    INTEGERS_AT = 5000,
+    DYNAMIC_ELEMENTS = 2000,
+    SHARED_ELEMENTS = 6000,
+    COMPLETION_FUNCTIONS = 9
+};
 
 static MPI_Group others;
 static MPI_Win second = MPI_WIN_NULL; /* for scenarios that want another kind than win */
@@ -21,7 +26,7 @@ static void connect_and_group(void)
 {
     MPI_Group world;
     connect_all();
-    MPI_Comm_group(everybody, &world);
+    MPI_Comm_group(living_ranks, &world);
     MPI_Group_excl(world, 1, &world_rank, &others);
     MPI_Type_vector(20, 1, 2, MPI_DOUBLE, &every_second);
     MPI_Type_commit(&every_second);
@@ -33,19 +38,19 @@ static void connect_and_attach(void)
     connect_and_group();
     attached = calloc(DYNAMIC_ELEMENTS, sizeof *attached);
     attached_at = calloc((size_t)world_size, sizeof *attached_at);
-    MPI_Win_create_dynamic(MPI_INFO_NULL, everybody, &second);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, living_ranks, &second);
     MPI_Win_set_errhandler(second, MPI_ERRORS_RETURN);
     MPI_Win_attach(second, attached, DYNAMIC_ELEMENTS * sizeof *attached);
     MPI_Get_address(attached, &at);
-    MPI_Allgather(&at, 1, MPI_AINT, attached_at, 1, MPI_AINT, everybody);
+    MPI_Allgather(&at, 1, MPI_AINT, attached_at, 1, MPI_AINT, living_ranks);
 }
 
 static void connect_and_share(void)
 {
     double *base;
     connect_and_group();
-    MPI_Win_allocate_shared(SHARED_ELEMENTS * sizeof *base, sizeof *base, MPI_INFO_NULL, everybody,
-                            &base, &second);
+    MPI_Win_allocate_shared(SHARED_ELEMENTS * sizeof *base, sizeof *base, MPI_INFO_NULL,
+                            living_ranks, &base, &second);
     MPI_Win_set_errhandler(second, MPI_ERRORS_RETURN);
 }
 
@@ -183,12 +188,12 @@ static int error_of(int code, int count, const MPI_Status statuses[])
 }
 
 /* Completes one of two requests, or both, or none yet. */
-static int complete_some(int way, MPI_Request requests[2])
+static int complete_some(int function, MPI_Request requests[2])
 {
     MPI_Status statuses[2];
     MPI_Request *next = &requests[requests[0] == MPI_REQUEST_NULL];
     int code, count = 0, done = 0, indices[2];
-    switch (way) {
+    switch (function) {
     case 0: return MPI_Wait(next, statuses);
     case 1: return MPI_Test(next, &done, statuses);
     case 2: return MPI_Waitany(2, requests, indices, statuses);
@@ -207,11 +212,11 @@ static int complete_some(int way, MPI_Request requests[2])
 }
 
 /* A failed request is complete, too. */
-static int complete(int way, MPI_Request requests[2])
+static int complete(int function, MPI_Request requests[2])
 {
     int code = MPI_SUCCESS;
     while (requests[0] != MPI_REQUEST_NULL || requests[1] != MPI_REQUEST_NULL) {
-        code = first_of(code, complete_some(way, requests));
+        code = first_of(code, complete_some(function, requests));
         sched_yield();
     }
     return code;
@@ -235,7 +240,7 @@ static int request_and_complete(int turn)
                                                   MPI_DOUBLE, target, 2000, 50, MPI_DOUBLE, MPI_SUM,
                                                   win, &requests[1]));
     }
-    code = first_of(code, complete(turn / 2 % WAYS_TO_COMPLETE, requests));
+    code = first_of(code, complete(turn / 2 % COMPLETION_FUNCTIONS, requests));
     return first_of(code, MPI_Win_unlock_all(win));
 }
 
@@ -304,9 +309,9 @@ static int make_one(int turn, MPI_Win *made)
 {
     void *base;
     switch (turn % 3) {
-    case 0: return MPI_Win_allocate(64 + turn, 1, MPI_INFO_NULL, everybody, &base, made);
-    case 1: return MPI_Win_create(bulk, 8000, 8, MPI_INFO_NULL, everybody, made);
-    default: return MPI_Win_create_dynamic(MPI_INFO_NULL, everybody, made);
+    case 0: return MPI_Win_allocate(64 + turn, 1, MPI_INFO_NULL, living_ranks, &base, made);
+    case 1: return MPI_Win_create(bulk, 8000, 8, MPI_INFO_NULL, living_ranks, made);
+    default: return MPI_Win_create_dynamic(MPI_INFO_NULL, living_ranks, made);
     }
 }
 
@@ -314,7 +319,7 @@ static int make_one(int turn, MPI_Win *made)
 static int make_and_free(int turn)
 {
     MPI_Win made = MPI_WIN_NULL;
-    MPI_Comm_set_errhandler(everybody, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(living_ranks, MPI_ERRORS_RETURN);
     int code = make_one(turn, &made);
     if (code != MPI_SUCCESS)
         return code;
@@ -327,7 +332,7 @@ static int make_and_free(int turn)
 
 static void repeat_until_dead(int (*turn_of)(int turn))
 {
-    die_as_told();
+    die_on_request();
     for (int turn = 0;; turn++)
         turn_of(turn);
 }

@@ -89,7 +89,7 @@ static void fences_without_operations_leave_the_window_free(enum window_kind kin
     window_free(&window);
 }
 
-static void a_lock_epoch_and_fences_take_turns(enum window_kind kind)
+static void a_lock_epoch_and_fences_alternate(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
@@ -181,7 +181,7 @@ static const struct test_case cases[] = {
     CASE(gets_see_local_stores_made_before_the_fence, KINDS_ALL, 1),
     CASE(accumulates_of_all_ranks_are_in_after_the_fence, KINDS_ALL, 1),
     CASE(fences_without_operations_leave_the_window_free, KINDS_BOTH, 1),
-    CASE(a_lock_epoch_and_fences_take_turns, KINDS_BOTH, 1),
+    CASE(a_lock_epoch_and_fences_alternate, KINDS_BOTH, 1),
     CASE(fences_of_several_windows_are_independent, KINDS_BOTH, 1),
     CASE(fences_order_ranks_that_do_nothing, KINDS_BOTH, 1),
     CASE(fences_work_on_part_of_the_ranks, KINDS_BOTH, 2),

@@ -1,4 +1,4 @@
-/* The kernel's counts of this process's resources, for tests that must leave nothing behind. */
+/* The kernel's counts of this process's resources, for tests that must leave nothing. */
 #ifndef ORIEL_TESTS_FOOTPRINT_H
 #define ORIEL_TESTS_FOOTPRINT_H
 
@@ -8,9 +8,9 @@
 /* The additional growth of memory that is allowed under a sanitiser, which retains freed memory for
  * a while. The check then proves nothing. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { FREED_KEPT_KIB = 1 << 24 };
+enum { FREED_CACHED_KIB = 1 << 24 };
 #else
-enum { FREED_KEPT_KIB = 0 };
+enum { FREED_CACHED_KIB = 0 };
 #endif
 
 /* A sanitiser's allocator maps memory for each size at its first allocation, on x86-64 in these 4

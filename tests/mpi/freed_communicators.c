@@ -37,7 +37,7 @@ static void use_a_window(MPI_Comm comm, int64_t mark)
     CHECK_OK(MPI_Win_free(&win));
 }
 
-static int let_go(MPI_Comm comm, int keyval, void *value, void *extra)
+static int comm_deleted(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     struct cached *cached = value;
     (void)keyval;
@@ -60,9 +60,9 @@ static void make_keyvals(void)
     static bool made;
     if (made)
         return;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &early_keyval, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &early_keyval, NULL);
     use_a_window(MPI_COMM_WORLD, 0);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &late_keyval, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &late_keyval, NULL);
     made = true;
 }
 
@@ -153,7 +153,7 @@ static void a_communicator_that_could_not_be_freed_has_windows_again(enum window
             MPI_Comm comm = make_communicator(order, keyval_of(order, round), &cached);
             CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS, "MPI_Comm_free went through");
             cached.windows = 0;
-            if (!CHECK(comm != MPI_COMM_NULL, "the communicator has gone"))
+            if (!CHECK(comm != MPI_COMM_NULL, "the communicator was freed"))
                 return;
             for (int i = 0; i < 4; i++)
                 use_a_window(comm, 20 + i);

@@ -2,7 +2,7 @@
  * one line for each case. The verdict is a collective call, so no rank is still in the previous
  * case; an alarm ends a case that hangs. */
 #include "harness.h"
-#include "leave.h"
+#include "skip_finalize.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static struct {
 
 __attribute__((weak)) const char *oriel_last_error(void);
 
-const char *said_by_oriel(void)
+const char *oriel_error_text(void)
 {
     return oriel_last_error != NULL ? oriel_last_error() : "";
 }
@@ -85,7 +85,7 @@ bool harness_check_class(int code, int wanted_class, const char *file, int line,
         MPI_Error_string(wanted_class, wanted_text, &length);
     return harness_check(false, file, line, "%.80s gave class %d (%.90s), wanted %d (%.60s) %.160s",
                          call, class, text, wanted_class, wanted_text,
-                         code != MPI_SUCCESS ? said_by_oriel() : "");
+                         code != MPI_SUCCESS ? oriel_error_text() : "");
 }
 
 void harness_skip(const char *reason)
@@ -105,24 +105,24 @@ bool ranks_share_memory(void)
     return harness.shares_memory;
 }
 
-MPI_Comm machine_comm(void)
+MPI_Comm node_comm(void)
 {
     const char *text = getenv("ORIEL_NODE_SIZE");
     int node_size = text ? atoi(text) : 0;
-    MPI_Comm node, machine;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_split(node, node_size > 0 ? world_rank / node_size : 0, 0, &machine);
-    MPI_Comm_free(&node);
-    return machine;
+    MPI_Comm host_node, node;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host_node);
+    MPI_Comm_split(host_node, node_size > 0 ? world_rank / node_size : 0, 0, &node);
+    MPI_Comm_free(&host_node);
+    return node;
 }
 
-static void look_at_machines(void)
+static void find_nodes(void)
 {
-    int machine_size;
-    MPI_Comm machine = machine_comm();
-    MPI_Comm_size(machine, &machine_size);
-    MPI_Comm_free(&machine);
-    harness.shares_memory = machine_size == world_size;
+    int ranks_here;
+    MPI_Comm node = node_comm();
+    MPI_Comm_size(node, &ranks_here);
+    MPI_Comm_free(&node);
+    harness.shares_memory = ranks_here == world_size;
 }
 
 static void note_window_error(MPI_Win *win, int *code, ...)
@@ -131,7 +131,7 @@ static void note_window_error(MPI_Win *win, int *code, ...)
     int length = 0;
     (void)win;
     MPI_Error_string(*code, text, &length);
-    harness_check(false, "window", 0, "unexpected error: %.120s: %.180s", text, said_by_oriel());
+    harness_check(false, "window", 0, "unexpected error: %.120s: %.180s", text, oriel_error_text());
 }
 
 void window_watch(MPI_Win win)
@@ -267,12 +267,12 @@ static void on_alarm(int number)
     raise(number);
 }
 
-static atomic_ulong signals_taken;
+static atomic_ulong signals_caught;
 
 static void count_signal(int number)
 {
     (void)number;
-    atomic_fetch_add_explicit(&signals_taken, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&signals_caught, 1, memory_order_relaxed);
 }
 
 /* TEST_SIGNALS: sends a signal at this interval in microseconds, to any thread, whose handler
@@ -353,8 +353,7 @@ static char case_run(const struct test_case *test, int kind, const char *name)
     if (world_size < test->min_ranks) {
         snprintf(few_ranks, sizeof few_ranks, "needs %d ranks", test->min_ranks);
         harness_skip(few_ranks);
-    } else if ((kind == KIND_SHARED || (test->kinds & KIND_ONE_MACHINE)) &&
-               !harness.shares_memory) {
+    } else if ((kind == KIND_SHARED || (test->kinds & KIND_ONE_NODE)) && !harness.shares_memory) {
         harness_skip("needs ranks that all share memory");
     } else {
         test->run((enum window_kind)kind);
@@ -425,12 +424,12 @@ int harness_main(int argc, char **argv, int thread_level, const struct test_case
     signal(SIGBUS, on_alarm);
     begin_signals();
     MPI_Win_create_errhandler(note_window_error, &harness.handler);
-    look_at_machines();
+    find_nodes();
     if (!list)
         seed_agree();
     int status = table_run(cases, case_count, list, only);
-    if (world_rank == 0 && signals_taken > 0)
-        printf("# %lu signals\n", signals_taken);
+    if (world_rank == 0 && signals_caught > 0)
+        printf("# %lu signals\n", signals_caught);
     MPI_Errhandler_free(&harness.handler);
     leave_without_finalize(status);
     MPI_Finalize();

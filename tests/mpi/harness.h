@@ -12,12 +12,12 @@
 
 /* The source of a window's memory. A case that takes kinds runs once for each of them. */
 enum window_kind {
-    KIND_ANY = 0,          /* the case makes its own windows */
-    KIND_ALLOCATE = 1,     /* MPI_Win_allocate */
-    KIND_SHARED = 2,       /* MPI_Win_allocate_shared; skipped where not all ranks share memory */
-    KIND_ARENA = 4,        /* MPI_Win_create over memory from MPI_Alloc_mem */
-    KIND_HEAP = 8,         /* MPI_Win_create over memory from malloc */
-    KIND_ONE_MACHINE = 16, /* no kind: skips the case where not all ranks share memory */
+    KIND_ANY = 0,       /* the case makes its own windows */
+    KIND_ALLOCATE = 1,  /* MPI_Win_allocate */
+    KIND_SHARED = 2,    /* MPI_Win_allocate_shared; skipped where not all ranks share memory */
+    KIND_ARENA = 4,     /* MPI_Win_create over memory from MPI_Alloc_mem */
+    KIND_HEAP = 8,      /* MPI_Win_create over memory from malloc */
+    KIND_ONE_NODE = 16, /* no kind: skips the case where not all ranks share memory */
     KINDS_BOTH = KIND_ALLOCATE | KIND_HEAP,
     KINDS_ALL = KIND_ALLOCATE | KIND_SHARED | KIND_ARENA | KIND_HEAP
 };
@@ -70,14 +70,14 @@ bool harness_failed(void);
 
 /* Oriel's message about the last call that failed here; empty where the program runs on the bare
  * host. */
-const char *said_by_oriel(void);
+const char *oriel_error_text(void);
 /* False where the program runs on the bare host. */
 bool through_oriel(void);
 /* True if all ranks are on one node by Oriel's division: with ORIEL_NODE_SIZE they are on
  * several. */
 bool ranks_share_memory(void);
 /* The ranks on this rank's node, in their order; the caller frees it. Collective. */
-MPI_Comm machine_comm(void);
+MPI_Comm node_comm(void);
 /* The host's level of thread support. */
 int harness_thread_level(void);
 

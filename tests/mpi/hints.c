@@ -35,7 +35,7 @@ static const struct hint hints[] = {
     {"mpi_assert_memory_alloc_kinds",
      "",
      "mpi",
-     {"nobody", "mpi:nothing", "12", "unheard:of,mpi"},
+     {"unknown", "mpi:nothing", "12", "unheard:of,mpi"},
      false},
 };
 
@@ -188,9 +188,9 @@ static void unknown_keys_are_ignored(enum window_kind kind)
     CHECK_OK(MPI_Win_set_info(win, info));
     CHECK_OK(MPI_Win_get_info(win, &used));
     MPI_Info_get(used, "nobody_knows_this_key", 7, value, &found);
-    CHECK(!found, "an unknown key is said to be in use");
-    hint_expect(win, "no_locks", "false", "beside a key that is nearly it");
-    hint_expect(win, "same_size", "false", "beside a key in capitals");
+    CHECK(!found, "an unknown key is returned as in use");
+    hint_expect(win, "no_locks", "false", "with a similar key");
+    hint_expect(win, "same_size", "false", "with a key in capitals");
     MPI_Info_free(&used);
     MPI_Info_free(&info);
     MPI_Win_free(&win);
@@ -245,7 +245,7 @@ static void unlike_parts_check(const char *key)
     for (int origin = 0; origin < world_size && world_size <= 64 / unit; origin++)
         CHECK_EQUAL(memory[origin * unit], origin + 1);
     for (int i = 0; i < 64; i++)
-        if (!CHECK(memory[size_bytes + i] == 0, "%s: byte %d behind the window changed", key, i))
+        if (!CHECK(memory[size_bytes + i] == 0, "%s: byte %d after the window changed", key, i))
             break;
     MPI_Win_free(&win);
     MPI_Info_free(&info);
@@ -462,9 +462,9 @@ static const struct test_case cases[] = {
     CASE(accumulates_stay_atomic_under_every_hint, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(memory_has_the_alignment_asked_for, KIND_ANY, 1),
     CASE(alignments_beyond_a_page_are_given, KIND_ANY, 1),
-    CASE(the_first_contiguous_part_has_the_alignment_asked_for, KIND_ONE_MACHINE, 1),
-    CASE(parts_are_contiguous_when_one_rank_has_not_asked, KIND_ONE_MACHINE, 1),
-    CASE(contiguous_parts_follow_byte_by_byte, KIND_ONE_MACHINE, 1),
+    CASE(the_first_contiguous_part_has_the_alignment_asked_for, KIND_ONE_NODE, 1),
+    CASE(parts_are_contiguous_when_one_rank_has_not_asked, KIND_ONE_NODE, 1),
+    CASE(contiguous_parts_follow_byte_by_byte, KIND_ONE_NODE, 1),
 };
 
 int main(int argc, char **argv)

@@ -30,7 +30,7 @@ static void send_end(void)
     free(message);
 }
 
-static void a_fence_lets_a_send_go_on(enum window_kind kind)
+static void a_fence_lets_a_send_progress(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
     send_begin();
@@ -42,7 +42,7 @@ static void a_fence_lets_a_send_go_on(enum window_kind kind)
     window_free(&window);
 }
 
-static void a_fence_lets_a_barrier_go_on(enum window_kind kind)
+static void a_fence_lets_a_barrier_progress(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -86,16 +86,16 @@ static void exposure(enum window_kind kind, bool poll)
     window_free(&window);
 }
 
-static void a_wait_lets_a_send_go_on(enum window_kind kind)
+static void a_wait_lets_a_send_progress(enum window_kind kind)
 {
     exposure(kind, false);
 }
-static void a_test_lets_a_send_go_on(enum window_kind kind)
+static void a_test_lets_a_send_progress(enum window_kind kind)
 {
     exposure(kind, true);
 }
 
-static void a_lock_lets_a_send_go_on(enum window_kind kind)
+static void a_lock_lets_a_send_progress(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
     if (world_rank == 1)
@@ -113,7 +113,7 @@ static void a_lock_lets_a_send_go_on(enum window_kind kind)
     window_free(&window);
 }
 
-static void polling_lets_a_send_go_on(enum window_kind kind)
+static void polling_lets_a_send_progress(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
     int nothing = 0, one = 1, flag = 0;
@@ -135,7 +135,7 @@ static void polling_lets_a_send_go_on(enum window_kind kind)
     window_free(&window);
 }
 
-static void freeing_lets_a_send_go_on(enum window_kind kind)
+static void freeing_lets_a_send_progress(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 1, MPI_COMM_WORLD);
     send_begin();
@@ -146,13 +146,13 @@ static void freeing_lets_a_send_go_on(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(a_fence_lets_a_send_go_on, KINDS_BOTH, 2),
-    CASE(a_fence_lets_a_barrier_go_on, KIND_ALLOCATE, 2),
-    CASE(a_wait_lets_a_send_go_on, KIND_ALLOCATE, 2),
-    CASE(a_test_lets_a_send_go_on, KIND_ALLOCATE, 2),
-    CASE(a_lock_lets_a_send_go_on, KIND_ALLOCATE, 2),
-    CASE(polling_lets_a_send_go_on, KINDS_BOTH, 2),
-    CASE(freeing_lets_a_send_go_on, KIND_ALLOCATE, 2),
+    CASE(a_fence_lets_a_send_progress, KINDS_BOTH, 2),
+    CASE(a_fence_lets_a_barrier_progress, KIND_ALLOCATE, 2),
+    CASE(a_wait_lets_a_send_progress, KIND_ALLOCATE, 2),
+    CASE(a_test_lets_a_send_progress, KIND_ALLOCATE, 2),
+    CASE(a_lock_lets_a_send_progress, KIND_ALLOCATE, 2),
+    CASE(polling_lets_a_send_progress, KINDS_BOTH, 2),
+    CASE(freeing_lets_a_send_progress, KIND_ALLOCATE, 2),
 };
 
 int main(int argc, char **argv)

@@ -10,24 +10,24 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { OPERATIONS = 20, LONG_BYTES = 1 << 20, SLICE_NS = 1000000, HELD_MOST_S = 8, RANKS = 64 };
+enum { OPERATIONS = 20, LONG_BYTES = 1 << 20, SLICE_NS = 1000000, STOPPED_MOST_S = 8, RANKS = 64 };
 
 /* --- the stopped threads --- */
 
 static pthread_t first;
 static atomic_bool holds;
-static atomic_bool is_held;
-static atomic_bool was_let_go; /* after HELD_MOST_S: no other thread serves */
+static atomic_bool is_stopped;
+static atomic_bool was_released; /* after STOPPED_MOST_S: no other thread serves */
 
 static void hold(void)
 {
-    double end = seconds_now() + HELD_MOST_S;
-    atomic_store(&is_held, true);
+    double end = seconds_now() + STOPPED_MOST_S;
+    atomic_store(&is_stopped, true);
     while (atomic_load(&holds) && seconds_now() < end)
         sleep_us(200);
     if (atomic_exchange(&holds, false))
-        atomic_store(&was_let_go, true);
-    atomic_store(&is_held, false);
+        atomic_store(&was_released, true);
+    atomic_store(&is_stopped, false);
 }
 
 static int64_t ns_of(const struct timespec *time)
@@ -55,7 +55,7 @@ __attribute__((visibility("default"))) int ppoll(struct pollfd *ready, nfds_t co
 
 static int sent[RANKS], received[RANKS], counts[RANKS], displs[RANKS], bytes[RANKS];
 static MPI_Datatype types[RANKS];
-static MPI_Aint far_bytes[RANKS];
+static MPI_Aint large_bytes[RANKS];
 #if MPI_VERSION >= 4
 static MPI_Count large_counts[RANKS];
 static MPI_Aint large_displs[RANKS];
@@ -70,7 +70,7 @@ static void prepare(void)
         counts[i] = 1;
         displs[i] = i;
         bytes[i] = i * (int)sizeof(int);
-        far_bytes[i] = bytes[i];
+        large_bytes[i] = bytes[i];
         types[i] = MPI_INT;
 #if MPI_VERSION >= 4
         large_counts[i] = 1;
@@ -101,7 +101,7 @@ static void serves(void (*act)(void))
     MPI_Win win;
     int64_t *base;
     if (ranks_share_memory()) {
-        harness_skip("all ranks are on one machine");
+        harness_skip("all ranks are on one node");
         return;
     }
     CHECK_OK(MPI_Win_allocate(8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
@@ -112,9 +112,9 @@ static void serves(void (*act)(void))
     barrier(MPI_COMM_WORLD);
     if (world_rank == 0) {
         first = pthread_self();
-        atomic_store(&was_let_go, false);
+        atomic_store(&was_released, false);
         atomic_store(&holds, true);
-        while (!atomic_load(&is_held))
+        while (!atomic_load(&is_stopped))
             sleep_us(200);
     }
     barrier(MPI_COMM_WORLD);
@@ -125,9 +125,9 @@ static void serves(void (*act)(void))
     }
     act();
     atomic_store(&holds, false);
-    while (atomic_load(&is_held)) /* the next one might begin before it has left */
+    while (atomic_load(&is_stopped)) /* the next one might begin before it has left */
         sleep_us(200);
-    CHECK(!atomic_load(&was_let_go), "rank 0 does not serve while it waits");
+    CHECK(!atomic_load(&was_released), "rank 0 does not serve while it waits");
     barrier(MPI_COMM_WORLD);
     MPI_Win_unlock_all(win);
     CHECK_OK(MPI_Win_free(&win));

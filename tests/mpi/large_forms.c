@@ -29,7 +29,7 @@ static bool find(const char *name, void *pointer)
     void *address = dlsym(RTLD_DEFAULT, name);
     memcpy(pointer, &address, sizeof address);
     if (!address)
-        harness_skip("nobody defines the functions with large counts");
+        harness_skip("no library defines the functions with large counts");
     return address != NULL;
 }
 

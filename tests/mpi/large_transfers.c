@@ -2,7 +2,7 @@
  * displacements to match. Only a few pages of the large windows are touched. Cases that move 2 GiB
  * are slow and need TEST_LARGE=1. A plain MPI program, run by the test rows; skipped where memory
  * is short. */
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static bool has_memory(int gib)
              (long long)shm.f_bavail * (long long)shm.f_frsize >= gib * (long long)GIB;
     MPI_Allreduce(&enough, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!all)
-        harness_skip("the machine has not enough free memory");
+        harness_skip("the node has not enough free memory");
     return all;
 }
 
@@ -195,7 +195,7 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
         MPI_Win_flush(large_rank(), window.win);
         MPI_Get(got, 3, MPI_INT64_T, large_rank(), 16, 1, sparse, window.win);
         MPI_Win_unlock(large_rank(), window.win);
-        CHECK(got[0] == 111 && got[1] == 222 && got[2] == 333, "%lld, %lld, %lld come back",
+        CHECK(got[0] == 111 && got[1] == 222 && got[2] == 333, "%lld, %lld, %lld are returned",
               (long long)got[0], (long long)got[1], (long long)got[2]);
     }
     barrier(MPI_COMM_WORLD);
@@ -206,19 +206,19 @@ static void a_sparse_type_spans_more_than_4_gib(enum window_kind kind)
 }
 
 /* A buffer with a few written words; the rest reads as zero and uses no memory. */
-static void marks_write(char *buffer, const MPI_Aint *places, size_t count)
+static void marks_write(char *buffer, const MPI_Aint *offsets, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        memcpy(buffer + places[i], &(int64_t){mark_of(places[i])}, sizeof(int64_t));
+        memcpy(buffer + offsets[i], &(int64_t){mark_of(offsets[i])}, sizeof(int64_t));
 }
 
-static void marks_check(const char *buffer, const MPI_Aint *places, size_t count, const char *what)
+static void marks_check(const char *buffer, const MPI_Aint *offsets, size_t count, const char *what)
 {
     for (size_t i = 0; i < count; i++) {
         int64_t word;
-        memcpy(&word, buffer + places[i], sizeof word);
-        CHECK(word == mark_of(places[i]), "%s: %llx at %ld", what, (long long)word,
-              (long)places[i]);
+        memcpy(&word, buffer + offsets[i], sizeof word);
+        CHECK(word == mark_of(offsets[i]), "%s: %llx at %ld", what, (long long)word,
+              (long)offsets[i]);
     }
 }
 
@@ -254,7 +254,7 @@ static void large_move(enum operation operation, enum shape shape, char *buffer,
 static void one_operation_moves(enum window_kind kind, enum shape shape)
 {
     if (shape == COUNT_OF_BYTES && !large_forms_exist()) {
-        harness_skip("nobody defines the functions with large counts");
+        harness_skip("no library defines the functions with large counts");
         return;
     }
     if (!long_cases_wanted())
@@ -272,14 +272,14 @@ static void one_operation_moves(enum window_kind kind, enum shape shape)
         MPI_Win_unlock(large_rank(), window.win);
         marks_check(got, marked, COUNT_OF(marked), "get");
         CHECK(got[LARGE_BYTES] == 0 && got[12345] == 0 && got[LARGE_BYTES - 17] == 0,
-              "get brings what nobody put");
+              "get returns data that no rank put");
         munmap(got, (size_t)(LARGE_BYTES + PAGE_BYTES));
     }
     barrier(MPI_COMM_WORLD);
     if (world_rank == large_rank()) {
         marks_check(window.base, marked, COUNT_OF(marked), "the owner");
         CHECK(window.base[LARGE_BYTES] == 0 && window.base[54321] == 0,
-              "put writes what nobody sent");
+              "put writes data that no rank sent");
     }
     large_free(&window, LARGE_BYTES + PAGE_BYTES);
 }
@@ -319,7 +319,7 @@ static void an_accumulate_of_more_than_2_gib_adds_up(enum window_kind kind)
     if (world_rank == large_rank()) {
         marks_check(window.base, marked, COUNT_OF(marked), "the owner");
         CHECK(window.base[LARGE_BYTES] == 0 && window.base[54321] == 0,
-              "accumulate writes what nobody sent");
+              "accumulate writes data that no rank sent");
     }
     MPI_Type_free(&type);
     MPI_Type_free(&words);

@@ -102,7 +102,7 @@ static void use(struct later *later, int64_t mark, MPI_Comm comm)
     barrier(comm);
 }
 
-static void flavours_in_turn_keep_their_data(enum window_kind kind)
+static void alternating_flavours_preserve_their_data(enum window_kind kind)
 {
     struct later live[LIVE];
     int flavour_of[LIVE] = {0};
@@ -177,7 +177,7 @@ static void a_bad_argument_of_any_rank_is_everybodys_error(enum window_kind kind
 
 /* Hosts reuse handles of freed communicators, for the same processes in another order, or some of
  * them. */
-static void communicators_that_come_and_go_have_windows_of_their_own(enum window_kind kind)
+static void repeatedly_made_communicators_have_windows_of_their_own(enum window_kind kind)
 {
     (void)kind;
     for (int round = 0; round < scaled_rounds(ROUNDS); round++) {
@@ -204,7 +204,7 @@ static void communicators_that_come_and_go_have_windows_of_their_own(enum window
 }
 
 /* Some ranks have not yet left the creation. */
-static void a_communicator_may_be_freed_as_soon_as_its_window_is_there(enum window_kind kind)
+static void a_communicator_may_be_freed_as_soon_as_its_window_exists(enum window_kind kind)
 {
     (void)kind;
     for (int round = 0; round < 4 * scaled_rounds(ROUNDS); round++) {
@@ -256,11 +256,11 @@ static void two_communicators_make_windows_at_once(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(flavours_in_turn_keep_their_data, KIND_ANY, 1),
-    CASE(memory_of_another_process_may_be_given, KIND_ONE_MACHINE, 1),
+    CASE(alternating_flavours_preserve_their_data, KIND_ANY, 1),
+    CASE(memory_of_another_process_may_be_given, KIND_ONE_NODE, 1),
     CASE(a_bad_argument_of_any_rank_is_everybodys_error, KIND_ANY, 1),
-    CASE(communicators_that_come_and_go_have_windows_of_their_own, KIND_ANY, 1),
-    CASE(a_communicator_may_be_freed_as_soon_as_its_window_is_there, KIND_ANY, 1),
+    CASE(repeatedly_made_communicators_have_windows_of_their_own, KIND_ANY, 1),
+    CASE(a_communicator_may_be_freed_as_soon_as_its_window_exists, KIND_ANY, 1),
     CASE(two_communicators_make_windows_at_once, KIND_ANY, 1),
 };
 

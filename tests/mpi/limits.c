@@ -22,7 +22,7 @@
 
 enum { BYTES = 300000, LEVELS = 5, DESCRIPTORS_MOST = 20, FILLERS = 4096, KEPT_KIB = 1024 };
 enum what { SPACE, DESCRIPTORS };
-enum who { FIRST, LAST, ALL, WHO_END };
+enum ranks { FIRST, LAST, ALL, RANKS_END };
 
 /* The address space that remains at each level. */
 static const long space_left_kib[LEVELS] = {16, 256, 4096, 65536, 1048576};
@@ -48,10 +48,10 @@ static struct {
     int filler_count;
 } squeezed;
 
-static bool is_among(enum who who)
+static bool is_among(enum ranks ranks)
 {
-    return who == ALL || (who == FIRST && world_rank == 0) ||
-           (who == LAST && world_rank == world_size - 1);
+    return ranks == ALL || (ranks == FIRST && world_rank == 0) ||
+           (ranks == LAST && world_rank == world_size - 1);
 }
 
 static long space_kib(void)
@@ -67,7 +67,7 @@ static long space_kib(void)
 }
 
 /* Opens all descriptors below the limit except the given number. */
-static rlim_t take_descriptors(int left)
+static rlim_t use_descriptors(int left)
 {
     int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
     squeezed.filler[squeezed.filler_count++] = last;
@@ -80,16 +80,16 @@ static rlim_t take_descriptors(int left)
     return limit;
 }
 
-static void squeeze(enum what what, enum who who, int level)
+static void squeeze(enum what what, enum ranks ranks, int level)
 {
     squeezed.resource = what == SPACE ? RLIMIT_AS : RLIMIT_NOFILE;
     squeezed.filler_count = 0;
     getrlimit((__rlimit_resource_t)squeezed.resource, &squeezed.before);
-    if (!is_among(who))
+    if (!is_among(ranks))
         return;
     struct rlimit tight = squeezed.before;
     tight.rlim_cur = what == SPACE ? (rlim_t)(space_kib() + space_left_kib[level]) * 1024
-                                   : take_descriptors(descriptors_at(level));
+                                   : use_descriptors(descriptors_at(level));
     CHECK(setrlimit((__rlimit_resource_t)squeezed.resource, &tight) == 0, "setrlimit: %s",
           strerror(errno));
 }
@@ -186,15 +186,15 @@ static void next_window_works(enum window_kind kind, MPI_Comm comm)
 
 static int made_count; /* windows under a limit */
 
-static void make_under_limit(enum window_kind kind, MPI_Comm comm, enum what what, enum who who,
+static void make_under_limit(enum window_kind kind, MPI_Comm comm, enum what what, enum ranks ranks,
                              int level)
 {
     char when[80];
     struct window window = window_over(kind);
     snprintf(when, sizeof when, "%s, level %d, ranks %d",
-             what == SPACE ? "address space" : "descriptors", level, (int)who);
+             what == SPACE ? "address space" : "descriptors", level, (int)ranks);
     barrier(MPI_COMM_WORLD);
-    squeeze(what, who, level);
+    squeeze(what, ranks, level);
     int class = make(kind, comm, &window);
     relax();
     agree(class, when);
@@ -224,11 +224,11 @@ static void all_levels(enum window_kind kind, enum what what)
         if (turn == 1) {
             before = footprint_read();
             before_kib = memory_file_kib();
-            CHECK(before_kib > 0 || !through_oriel(), "there is no memory file to be looked at");
+            CHECK(before_kib > 0 || !through_oriel(), "there is no memory file to measure");
         }
         for (int level = 0; level < levels_of(what); level++)
-            for (enum who who = FIRST; who < WHO_END; who++)
-                make_under_limit(kind, comm, what, who, level);
+            for (enum ranks ranks = FIRST; ranks < RANKS_END; ranks++)
+                make_under_limit(kind, comm, what, ranks, level);
         next_window_works(kind, comm);
         next_window_works(KIND_ALLOCATE, comm); /* rank 0 frees memory that the others have left */
     }
@@ -245,12 +245,12 @@ static void all_levels(enum window_kind kind, enum what what)
     MPI_Comm_free(&comm);
 }
 
-static void window_without_address_space_works_or_is_nobodys(enum window_kind kind)
+static void window_without_address_space_works_or_fails_everywhere(enum window_kind kind)
 {
     all_levels(kind, SPACE);
 }
 
-static void window_without_descriptors_works_or_is_nobodys(enum window_kind kind)
+static void window_without_descriptors_works_or_fails_everywhere(enum window_kind kind)
 {
     all_levels(kind, DESCRIPTORS);
 }
@@ -291,7 +291,7 @@ static void memory_under_limits(enum what what)
     barrier(MPI_COMM_WORLD);
 }
 
-static void alloc_mem_at_a_limit_gives_memory_or_says_no(enum window_kind kind)
+static void alloc_mem_at_a_limit_returns_memory_or_an_error(enum window_kind kind)
 {
     (void)kind;
     memory_under_limits(SPACE);
@@ -299,12 +299,12 @@ static void alloc_mem_at_a_limit_gives_memory_or_says_no(enum window_kind kind)
 }
 
 /* Attaching is local: it works, or the window is unchanged. */
-static void attach_under_limit(MPI_Win win, enum what what, enum who who, int level)
+static void attach_under_limit(MPI_Win win, enum what what, enum ranks ranks, int level)
 {
     MPI_Aint address, there;
     int64_t value = 77 + level, seen = 0;
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
-    squeeze(what, who, level);
+    squeeze(what, ranks, level);
     int class = class_of(MPI_Win_attach(win, heap, BYTES));
     relax();
     if (class != MPI_SUCCESS)
@@ -325,11 +325,11 @@ static void attach_under_limit(MPI_Win win, enum what what, enum who who, int le
 
 /* The window was made under the same limit, or without it where creation under the limit fails on
  * all ranks. */
-static void attach_to(MPI_Comm comm, enum what what, enum who who, int level)
+static void attach_to(MPI_Comm comm, enum what what, enum ranks ranks, int level)
 {
     MPI_Win win = MPI_WIN_NULL;
     barrier(MPI_COMM_WORLD);
-    squeeze(what, who, level);
+    squeeze(what, ranks, level);
     int class = class_of(MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &win));
     relax();
     agree(class, what == SPACE ? "dynamic, address space" : "dynamic, descriptors");
@@ -338,7 +338,7 @@ static void attach_to(MPI_Comm comm, enum what what, enum who who, int level)
     if (class != MPI_SUCCESS)
         CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &win));
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    attach_under_limit(win, what, who, level);
+    attach_under_limit(win, what, ranks, level);
     MPI_Win_free(&win);
 }
 
@@ -352,8 +352,8 @@ static void dynamic_window_and_attach_at_a_limit_work_or_change_nothing(enum win
     for (int turn = 0, more = 1; more != 0 && turn < 6; turn++) {
         for (enum what what = SPACE; what <= DESCRIPTORS; what++)
             for (int level = 0; level < levels_of(what); level++)
-                for (enum who who = FIRST; who < WHO_END; who++)
-                    attach_to(comm, what, who, level);
+                for (enum ranks ranks = FIRST; ranks < RANKS_END; ranks++)
+                    attach_to(comm, what, ranks, level);
         before = after;
         after = footprint_read().descriptors;
         more = turn == 0 || after > before;
@@ -384,7 +384,7 @@ static void window_is_freed_at_a_limit(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-static void first_window_at_a_limit_works_or_is_nobodys(enum window_kind kind)
+static void first_window_at_a_limit_works_or_fails_everywhere(enum window_kind kind)
 {
     const char *first = getenv("TEST_FIRST");
     (void)kind;
@@ -393,20 +393,20 @@ static void first_window_at_a_limit_works_or_is_nobodys(enum window_kind kind)
         return;
     }
     enum what what = strncmp(first, "space", 5) == 0 ? SPACE : DESCRIPTORS;
-    enum who who = strstr(first, "all") ? ALL : strstr(first, "first") ? FIRST : LAST;
+    enum ranks ranks = strstr(first, "all") ? ALL : strstr(first, "first") ? FIRST : LAST;
     MPI_Comm comm = quiet_comm();
     const char *from = strrchr(first, '-');
     for (int level = from ? atoi(from + 1) : 0; level < levels_of(what); level++)
-        make_under_limit(KIND_ALLOCATE, comm, what, who, level);
+        make_under_limit(KIND_ALLOCATE, comm, what, ranks, level);
     next_window_works(KIND_ALLOCATE, comm);
     MPI_Comm_free(&comm);
 }
 
 static const struct test_case cases[] = {
-    CASE(first_window_at_a_limit_works_or_is_nobodys, KIND_ANY, 1),
-    CASE(window_without_descriptors_works_or_is_nobodys, KINDS_ALL, 1),
-    CASE(window_without_address_space_works_or_is_nobodys, KINDS_ALL, 1),
-    CASE(alloc_mem_at_a_limit_gives_memory_or_says_no, KIND_ANY, 1),
+    CASE(first_window_at_a_limit_works_or_fails_everywhere, KIND_ANY, 1),
+    CASE(window_without_descriptors_works_or_fails_everywhere, KINDS_ALL, 1),
+    CASE(window_without_address_space_works_or_fails_everywhere, KINDS_ALL, 1),
+    CASE(alloc_mem_at_a_limit_returns_memory_or_an_error, KIND_ANY, 1),
     CASE(dynamic_window_and_attach_at_a_limit_work_or_change_nothing, KIND_ANY, 1),
     CASE(window_is_freed_at_a_limit, KINDS_ALL, 1),
 };

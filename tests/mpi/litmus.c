@@ -12,7 +12,7 @@
 /* The words of one rank: one cache line each, so only the order matters and not false sharing. */
 enum {
     LINE = 8,
-    MEET = 0,
+    RENDEZVOUS = 0,
     FIRST = LINE,
     SECOND = 2 * LINE,
     TURN = 3 * LINE,
@@ -71,8 +71,8 @@ static void await_word(const struct window *window, int word, int64_t value)
 /* Ranks 0 and 1 leave at nearly the same time. */
 static void rendezvous(const struct window *window, int64_t round)
 {
-    put_word(window->win, 1 - world_rank, MEET, round);
-    await_word(window, MEET, round);
+    put_word(window->win, 1 - world_rank, RENDEZVOUS, round);
+    await_word(window, RENDEZVOUS, round);
 }
 
 /* Each puts its own word as this datatype and then gets the other's: at least one must see the
@@ -110,7 +110,7 @@ static void put_flush_get_crosswise_sees_one_of_two_puts(enum window_kind kind)
 {
     store_buffering(kind, 1, 0, MPI_INT64_T);
 }
-static void put_flush_get_elsewhere_sees_one_of_two_puts(enum window_kind kind)
+static void put_flush_get_of_other_words_sees_one_of_two_puts(enum window_kind kind)
 {
     store_buffering(kind, world_size - 1, world_size - 1, MPI_INT64_T);
 }
@@ -134,14 +134,15 @@ static void a_flag_put_after_a_flush_publishes_the_payload(enum window_kind kind
         if (world_rank == 0) {
             put_word(window.win, 1, FIRST, round);
             put_word(window.win, 1, SECOND, round);
-            await_word(&window, MEET, round);
+            await_word(&window, RENDEZVOUS, round);
         } else {
             await_word(&window, SECOND, round);
             forbidden += load_word(words + FIRST) < round;
-            put_word(window.win, 0, MEET, round);
+            put_word(window.win, 0, RENDEZVOUS, round);
         }
     }
-    CHECK(forbidden == 0, "the flag came before its payload in %d of %d rounds", forbidden, rounds);
+    CHECK(forbidden == 0, "the flag arrived before its payload in %d of %d rounds", forbidden,
+          rounds);
     words_free(&window);
 }
 
@@ -198,7 +199,7 @@ static void *putter_main(void *argument)
 static void a_put_of_one_thread_is_flushed_by_another(enum window_kind kind)
 {
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     pthread_t thread;
@@ -244,7 +245,8 @@ static void a_message_after_a_flush_publishes_the_payload(enum window_kind kind)
             MPI_Send(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
         }
     }
-    CHECK(forbidden == 0, "the message came before the data in %d of %d rounds", forbidden, rounds);
+    CHECK(forbidden == 0, "the message arrived before the data in %d of %d rounds", forbidden,
+          rounds);
     words_free(&window);
 }
 
@@ -276,7 +278,7 @@ static void mutual_exclusion_by_put_flush_get(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(put_flush_get_sees_one_of_two_puts, KINDS_ALL, 2),
     CASE(put_flush_get_crosswise_sees_one_of_two_puts, KINDS_ALL, 2),
-    CASE(put_flush_get_elsewhere_sees_one_of_two_puts, KINDS_BOTH, 2),
+    CASE(put_flush_get_of_other_words_sees_one_of_two_puts, KINDS_BOTH, 2),
     CASE(put_derived_flush_get_sees_one_of_two_puts, KINDS_ALL, 2),
     CASE(a_flag_put_after_a_flush_publishes_the_payload, KINDS_ALL, 2),
     CASE(gets_see_puts_in_the_order_of_their_flushes, KINDS_ALL, 2),

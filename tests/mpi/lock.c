@@ -98,7 +98,7 @@ static void exclusive_shared_and_lock_all_mix(enum window_kind kind)
 }
 
 /* No rank leaves before all are inside. */
-static void shared_holders_meet_inside(enum window_kind kind)
+static void shared_holders_are_inside_together(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     for (int round = 0; round < 10; round++) {
@@ -204,7 +204,7 @@ static void open_trusted(int what, MPI_Win win)
 /* Rank 0 waits in its epoch for the results of the others' exclusive locks. MPI_MODE_NOCHECK
  * promises that no rank wants one. Some programs hold lock_all with it for the whole life of the
  * window, and in both hosts other locks ignore it. */
-static void who_locks_with_nocheck_is_in_nobodys_way(enum window_kind kind)
+static void a_lock_with_nocheck_blocks_no_other_rank(enum window_kind kind)
 {
     if (host_is_alone()) {
         harness_skip("MPI leaves it to the library");
@@ -275,7 +275,7 @@ static void an_exclusive_locker_gets_in_among_sharers(enum window_kind kind)
 
 /* Inside: counts, and takes time, so the ranks outside wait nearly always. Returns whether the
  * total is reached. */
-static bool take_a_turn(MPI_Win win, bool *started, int64_t *turns, int64_t wanted)
+static bool use_turn(MPI_Win win, bool *started, int64_t *turns, int64_t wanted)
 {
     const int64_t one = 1;
     int64_t starts, total = 0;
@@ -305,7 +305,7 @@ static void share_turns(enum window_kind kind, int lock_type, int64_t wanted, in
     bool started = false, done = false;
     while (!done) {
         MPI_Win_lock(lock_type, 0, 0, window.win);
-        done = take_a_turn(window.win, &started, &turns, wanted);
+        done = use_turn(window.win, &started, &turns, wanted);
         MPI_Win_unlock(0, window.win);
     }
     MPI_Allreduce(&turns, least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
@@ -348,18 +348,18 @@ static void locks_of_different_windows_are_independent(enum window_kind kind)
 {
     struct window one = window_make(kind, 8, 8, MPI_COMM_WORLD),
                   two = window_make(kind, 8, 8, MPI_COMM_WORLD);
-    MPI_Win held = world_rank % 2 ? one.win : two.win;
+    MPI_Win locked = world_rank % 2 ? one.win : two.win;
     if (world_rank < 2)
-        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, held);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
     barrier(MPI_COMM_WORLD);
     if (world_rank < 2)
-        MPI_Win_unlock(0, held);
+        MPI_Win_unlock(0, locked);
     window_free(&one);
     window_free(&two);
 }
 
 /* The lock on rank 0 is held for long; meanwhile others work with other targets. */
-static void a_held_lock_stops_only_its_target(enum window_kind kind)
+static void a_lock_blocks_only_its_target(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
     int64_t value = 9, seen = 0;
@@ -383,17 +383,17 @@ static void a_held_lock_stops_only_its_target(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(exclusive_locks_make_critical_sections, KINDS_ALL, 1),
     CASE(exclusive_shared_and_lock_all_mix, KINDS_ALL, 1),
-    CASE(shared_holders_meet_inside, KINDS_BOTH, 1),
+    CASE(shared_holders_are_inside_together, KINDS_BOTH, 1),
     CASE(several_targets_are_locked_at_once, KINDS_BOTH, 1),
     CASE(a_lock_on_oneself_protects_local_loads_and_stores, KINDS_ALL, 1),
     CASE(locks_with_nocheck_work, KINDS_BOTH, 1),
-    CASE(who_locks_with_nocheck_is_in_nobodys_way, KINDS_BOTH, 2),
+    CASE(a_lock_with_nocheck_blocks_no_other_rank, KINDS_BOTH, 2),
     CASE(proc_null_may_be_locked_and_flushed, KINDS_BOTH, 1),
     CASE(an_exclusive_locker_gets_in_among_sharers, KINDS_BOTH, 2),
     CASE(exclusive_locks_are_shared_out_evenly, KINDS_BOTH, 2),
     CASE(exclusive_and_shared_locks_are_shared_out_evenly, KINDS_BOTH, 2),
     CASE(locks_of_different_windows_are_independent, KINDS_BOTH, 2),
-    CASE(a_held_lock_stops_only_its_target, KINDS_BOTH, 2),
+    CASE(a_lock_blocks_only_its_target, KINDS_BOTH, 2),
 };
 
 int main(int argc, char **argv)

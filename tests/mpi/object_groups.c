@@ -128,7 +128,7 @@ static void shared_memory_communicators_carry_windows(enum window_kind kind)
 }
 
 /* Other ranks do unrelated work meanwhile: a window on MPI_COMM_SELF involves one process alone. */
-static void a_window_on_self_needs_nobody(enum window_kind kind)
+static void a_window_on_self_needs_no_other_rank(enum window_kind kind)
 {
     MPI_Group group;
     int size = 0;
@@ -183,7 +183,7 @@ static void the_group_outlives_the_window(enum window_kind kind)
     MPI_Group_free(&before);
 }
 
-/* The refusal affects the intercommunicator alone: the communicators behind it still support
+/* The refusal affects the intercommunicator alone: the communicators that it joins still support
  * windows. */
 static void a_refused_intercommunicator_does_no_harm(enum window_kind kind)
 {
@@ -214,7 +214,7 @@ static const struct test_case cases[] = {
     CASE(duplicates_and_windows_are_freed_in_any_order, KINDS_ALL, 1),
     CASE(topologies_and_merged_halves_carry_windows, KINDS_ALL, 2),
     CASE(shared_memory_communicators_carry_windows, KINDS_ALL, 1),
-    CASE(a_window_on_self_needs_nobody, KINDS_ALL, 1),
+    CASE(a_window_on_self_needs_no_other_rank, KINDS_ALL, 1),
     CASE(the_group_outlives_the_window, KINDS_ALL, 1),
     CASE(a_refused_intercommunicator_does_no_harm, KINDS_ALL, 2),
 };

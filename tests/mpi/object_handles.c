@@ -68,7 +68,8 @@ static void callbacks_of_free_can_use_the_whole_window(enum window_kind kind)
     for (int i = 0; i < KEYS; i++)
         CHECK_EQUAL(deleted.first_words[i], 60 + (world_rank + world_size - 1) % world_size + i);
     if (kind == KIND_HEAP || kind == KIND_ARENA)
-        CHECK(words[0] == KEYS && words[WORDS - 1] == KEYS, "what the callbacks wrote is lost");
+        CHECK(words[0] == KEYS && words[WORDS - 1] == KEYS,
+              "data written by the callbacks is lost");
     if (kind == KIND_HEAP)
         free(window.base);
     else if (kind == KIND_ARENA)
@@ -188,7 +189,7 @@ static void names_are_empty_then_as_long_as_the_host_allows(enum window_kind kin
     CHECK_OK(MPI_Win_set_name(window.win, long_name));
     CHECK_OK(MPI_Win_get_name(window.win, name, &length));
     CHECK_EQUAL(length, MPI_MAX_OBJECT_NAME - 1);
-    CHECK(strcmp(name, long_name) == 0, "the long name comes back as \"%s\"", name);
+    CHECK(strcmp(name, long_name) == 0, "the long name is returned as \"%s\"", name);
     CHECK_OK(MPI_Win_set_name(window.win, "shorter"));
     CHECK_OK(MPI_Win_get_name(window.win, name, &length));
     CHECK(strcmp(name, "shorter") == 0 && length == 7, "the name is \"%s\"", name);
@@ -224,7 +225,7 @@ static void error_handlers_are_not_inherited(enum window_kind kind)
     MPI_Comm_free(&comm);
 }
 
-static void fortran_handles_work_after_the_way_back(enum window_kind kind)
+static void fortran_handles_work_after_conversion_back(enum window_kind kind)
 {
     struct window windows[3];
     MPI_Fint handles[3];
@@ -254,7 +255,7 @@ static void fortran_handles_work_after_the_way_back(enum window_kind kind)
 
 /* The host reuses a freed window's handle for the next window: it refers to the new memory
  * alone. */
-static void a_reused_handle_stands_for_the_new_window(enum window_kind kind)
+static void a_reused_handle_denotes_the_new_window(enum window_kind kind)
 {
     int target = (world_rank + 1) % world_size, origin = (world_rank + world_size - 1) % world_size;
     for (int64_t round = 0; round < 200; round++) {
@@ -278,8 +279,8 @@ static const struct test_case cases[] = {
     CASE(a_callback_that_fails_does_no_harm, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(names_are_empty_then_as_long_as_the_host_allows, KINDS_ALL, 1),
     CASE(error_handlers_are_not_inherited, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
-    CASE(fortran_handles_work_after_the_way_back, KINDS_ALL, 1),
-    CASE(a_reused_handle_stands_for_the_new_window, KINDS_ALL, 1),
+    CASE(fortran_handles_work_after_conversion_back, KINDS_ALL, 1),
+    CASE(a_reused_handle_denotes_the_new_window, KINDS_ALL, 1),
 };
 
 int main(int argc, char **argv)

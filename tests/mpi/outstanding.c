@@ -36,7 +36,7 @@ static bool target_is_here(void)
     here = strcmp(name[0], name[1]) == 0 && kill((pid_t)pid, 0) == 0;
     MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!here)
-        harness_skip("the target is on another machine");
+        harness_skip("the target is on another node");
     return here;
 }
 
@@ -63,7 +63,7 @@ static void stop_target(int for_ms)
     timer_run(for_ms);
 }
 
-static void let_target_go(void)
+static void resume_target(void)
 {
     timer_run(0);
     kill((pid_t)target_pid, SIGCONT);
@@ -111,28 +111,39 @@ static void send_to_oneself(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-enum way { WAIT, TEST, WAITALL, WAITANY, WAITSOME, TESTALL, TESTANY, TESTSOME, GET_STATUS, WAYS };
+enum completion {
+    WAIT,
+    TEST,
+    WAITALL,
+    WAITANY,
+    WAITSOME,
+    TESTALL,
+    TESTANY,
+    TESTSOME,
+    GET_STATUS,
+    COMPLETIONS
+};
 
 /* Completes one by one, in reverse order. */
-static void finish_each(struct mix *mix, enum way way)
+static void finish_each(struct mix *mix, enum completion completion)
 {
     for (int i = PIECES - 1; i >= 0; i--) {
-        int done = way == WAIT;
-        if (way == WAIT)
+        int done = completion == WAIT;
+        if (completion == WAIT)
             CHECK_OK(MPI_Wait(&mix->requests[i], MPI_STATUS_IGNORE));
         while (!done) {
-            if (way == TEST)
+            if (completion == TEST)
                 CHECK_OK(MPI_Test(&mix->requests[i], &done, MPI_STATUS_IGNORE));
             else
                 CHECK_OK(MPI_Request_get_status(mix->requests[i], &done, MPI_STATUS_IGNORE));
         }
-        if (way == GET_STATUS)
+        if (completion == GET_STATUS)
             CHECK_OK(MPI_Wait(&mix->requests[i], MPI_STATUS_IGNORE));
     }
 }
 
 /* Each index is reported once. */
-static void finish_found(struct mix *mix, enum way way)
+static void finish_found(struct mix *mix, enum completion completion)
 {
     bool found[PIECES] = {false};
     MPI_Status statuses[PIECES];
@@ -140,7 +151,7 @@ static void finish_found(struct mix *mix, enum way way)
     while (left > 0 && !harness_failed()) {
         count = done = 1;
         indices[0] = MPI_UNDEFINED;
-        switch (way) {
+        switch (completion) {
         case WAITANY: CHECK_OK(MPI_Waitany(PIECES, mix->requests, indices, statuses)); break;
         case TESTANY: CHECK_OK(MPI_Testany(PIECES, mix->requests, indices, &done, statuses)); break;
         case WAITSOME:
@@ -148,11 +159,11 @@ static void finish_found(struct mix *mix, enum way way)
             break;
         default: CHECK_OK(MPI_Testsome(PIECES, mix->requests, &count, indices, statuses)); break;
         }
-        if (way == WAITSOME)
+        if (completion == WAITSOME)
             CHECK(count >= 1, "MPI_Waitsome waited for nothing");
         for (int i = 0; i < (done ? count : 0); i++) {
             if (!CHECK(indices[i] >= 0 && indices[i] < PIECES && !found[indices[i]],
-                       "index %d is told", indices[i]))
+                       "index %d is returned", indices[i]))
                 return;
             found[indices[i]] = true;
             left--;
@@ -160,11 +171,11 @@ static void finish_found(struct mix *mix, enum way way)
     }
 }
 
-static void finish_all(struct mix *mix, enum way way)
+static void finish_all(struct mix *mix, enum completion completion)
 {
     MPI_Status statuses[PIECES];
-    int done = way == WAITALL;
-    if (way == WAITALL)
+    int done = completion == WAITALL;
+    if (completion == WAITALL)
         CHECK_OK(MPI_Waitall(PIECES, mix->requests, statuses));
     while (!done)
         CHECK_OK(MPI_Testall(PIECES, mix->requests, &done, statuses));
@@ -176,14 +187,14 @@ static void finish_all(struct mix *mix, enum way way)
     }
 }
 
-static void finish(struct mix *mix, enum way way)
+static void finish(struct mix *mix, enum completion completion)
 {
-    if (way == WAIT || way == TEST || way == GET_STATUS)
-        finish_each(mix, way);
-    else if (way == WAITALL || way == TESTALL)
-        finish_all(mix, way);
+    if (completion == WAIT || completion == TEST || completion == GET_STATUS)
+        finish_each(mix, completion);
+    else if (completion == WAITALL || completion == TESTALL)
+        finish_all(mix, completion);
     else
-        finish_found(mix, way);
+        finish_found(mix, completion);
 }
 
 /* --- cases --- */
@@ -210,7 +221,7 @@ static void a_get_returns_while_its_target_is_stopped(enum window_kind kind)
             CHECK_EQUAL(seen, 1000 * TARGET + 3);
         timer_gettime(timer, &left);
         CHECK(left.it_value.tv_sec > 0, "MPI_Rget has waited for its target");
-        let_target_go();
+        resume_target();
         CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         CHECK_EQUAL(seen, 1000 * TARGET + 3);
     }
@@ -219,13 +230,13 @@ static void a_get_returns_while_its_target_is_stopped(enum window_kind kind)
     window_free(&window);
 }
 
-static void every_function_waits_for_what_is_outstanding(enum window_kind kind)
+static void every_function_waits_for_outstanding_requests(enum window_kind kind)
 {
     if (!target_is_here())
         return;
     struct window window = numbered_make(kind, WORDS);
     MPI_Win_lock_all(0, window.win);
-    for (int way = 0; world_rank == ORIGIN && way < WAYS; way++) {
+    for (int completion = 0; world_rank == ORIGIN && completion < COMPLETIONS; completion++) {
         struct mix mix;
         int64_t first = -1;
         MPI_Get(&first, 1, MPI_INT64_T, TARGET, 0, 1, MPI_INT64_T, window.win);
@@ -233,9 +244,9 @@ static void every_function_waits_for_what_is_outstanding(enum window_kind kind)
         stop_target(15);
         mix_start(&mix, window.win);
         send_to_oneself();
-        finish(&mix, (enum way)way);
+        finish(&mix, (enum completion)completion);
         mix_check(&mix);
-        let_target_go();
+        resume_target();
     }
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
@@ -243,7 +254,7 @@ static void every_function_waits_for_what_is_outstanding(enum window_kind kind)
 }
 
 /* Only the flush reports the completion of a freed request. */
-static void a_flush_completes_what_was_freed_while_outstanding(enum window_kind kind)
+static void a_flush_completes_requests_freed_while_outstanding(enum window_kind kind)
 {
     if (!target_is_here())
         return;
@@ -263,7 +274,7 @@ static void a_flush_completes_what_was_freed_while_outstanding(enum window_kind 
             CHECK_EQUAL(seen[i], 1000 * TARGET + i);
         for (int i = 1; i < WORDS; i += 2)
             CHECK_OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
-        let_target_go();
+        resume_target();
     }
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
@@ -272,8 +283,8 @@ static void a_flush_completes_what_was_freed_while_outstanding(enum window_kind 
 
 static const struct test_case cases[] = {
     CASE(a_get_returns_while_its_target_is_stopped, KINDS_BOTH, 2),
-    CASE(every_function_waits_for_what_is_outstanding, KINDS_BOTH, 2),
-    CASE(a_flush_completes_what_was_freed_while_outstanding, KINDS_BOTH, 2),
+    CASE(every_function_waits_for_outstanding_requests, KINDS_BOTH, 2),
+    CASE(a_flush_completes_requests_freed_while_outstanding, KINDS_BOTH, 2),
 };
 
 int main(int argc, char **argv)

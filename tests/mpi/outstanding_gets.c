@@ -79,7 +79,7 @@ static void on_error(MPI_Win *win, int *code, ...)
 
 /* On one node the get itself fails; between nodes the answer fails the request's completion. Either
  * way the error is reported once. */
-static void a_refused_get_is_told_once_by_who_completes_it(enum window_kind kind)
+static void a_refused_get_is_reported_once_at_its_completion(enum window_kind kind)
 {
     (void)kind;
     int64_t memory[WORDS], seen[2] = {-1, -1};
@@ -204,7 +204,7 @@ static void threads_wait_for_their_own_while_others_flush(enum window_kind kind)
 {
     pthread_t threads[WAITERS];
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     threads_window = numbered_make(kind, WORDS);
@@ -220,7 +220,7 @@ static void threads_wait_for_their_own_while_others_flush(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(a_long_get_is_complete_as_a_whole, KINDS_BOTH, 1),
-    CASE(a_refused_get_is_told_once_by_who_completes_it, KIND_ANY, 2),
+    CASE(a_refused_get_is_reported_once_at_its_completion, KIND_ANY, 2),
     CASE(a_get_beyond_the_window_makes_no_request, KINDS_BOTH, 1),
     CASE(threads_wait_for_their_own_while_others_flush, KINDS_BOTH, 1),
 };

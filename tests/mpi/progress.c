@@ -201,7 +201,7 @@ static void increment_and_put(MPI_Win win, struct random *random, int calls)
         MPI_Get(back, (int)len, MPI_INT64_T, 0, area_of(world_rank), (int)len, MPI_INT64_T, win);
         MPI_Win_flush(0, win);
         CHECK(memcmp(back, data, (size_t)len * sizeof *data) == 0,
-              "call %d: what was put does not come back", call);
+              "call %d: a get does not return the put data", call);
         for (seen = 0, old = -1; seen != old;) {
             old = seen;
             next = old + 1;

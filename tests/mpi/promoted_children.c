@@ -3,7 +3,7 @@
  * they held is released when they end. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "memory_file.h"
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum {
 /* A child that waits for a word of its parent. */
 struct child {
     pid_t pid;
-    int go[2];
+    int resume[2];
 };
 
 static bool is_filled(const char *memory, size_t len_bytes, int value)
@@ -39,23 +39,23 @@ static bool is_filled(const char *memory, size_t len_bytes, int value)
 static bool child_prepare(struct child *child)
 {
     fflush(stdout);
-    return CHECK(pipe(child->go) == 0, "pipe: %s", strerror(errno));
+    return CHECK(pipe(child->resume) == 0, "pipe: %s", strerror(errno));
 }
 
-static void child_hears(const struct child *child)
+static void child_await(const struct child *child)
 {
     char word;
-    close(child->go[1]);
-    if (read(child->go[0], &word, 1) != 1)
+    close(child->resume[1]);
+    if (read(child->resume[0], &word, 1) != 1)
         _exit(2);
 }
 
-static void child_go(const struct child *child, const char *what)
+static void child_resume(const struct child *child, const char *what)
 {
     int status = -1;
-    CHECK(write(child->go[1], "\n", 1) == 1, "write: %s", strerror(errno));
-    close(child->go[0]);
-    close(child->go[1]);
+    CHECK(write(child->resume[1], "\n", 1) == 1, "write: %s", strerror(errno));
+    close(child->resume[0]);
+    close(child->resume[1]);
     CHECK(child->pid > 0 && waitpid(child->pid, &status, 0) == child->pid, "%s: no child: %s", what,
           strerror(errno));
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child's status is %#x", what,
@@ -82,7 +82,7 @@ static bool use_other_windows(size_t len_bytes)
 }
 
 /* Whole pages, parts of pages, and two windows of which one stays open. */
-static void a_child_keeps_what_it_inherited_when_windows_are_freed(enum window_kind kind)
+static void a_child_preserves_inherited_memory_when_windows_are_freed(enum window_kind kind)
 {
     static const size_t begins[] = {0, 100, 5000},
                         lengths[] = {AREA_BYTES, AREA_BYTES - 300, 10 * PAGE};
@@ -97,14 +97,14 @@ static void a_child_keeps_what_it_inherited_when_windows_are_freed(enum window_k
             return;
         child.pid = fork();
         if (child.pid == 0) {
-            child_hears(&child);
+            child_await(&child);
             _exit(is_filled(area, AREA_BYTES, BEFORE) ? 0 : 3);
         }
         MPI_Win_free(&win);
         MPI_Win_free(&second);
         memset(area, AFTER, AREA_BYTES);
         use_other_windows(AREA_BYTES);
-        child_go(&child, "a child that reads late");
+        child_resume(&child, "a child that reads late");
         CHECK(is_filled(area, AREA_BYTES, AFTER), "the parent's memory has changed");
         munmap(area, AREA_BYTES);
     }
@@ -122,7 +122,7 @@ static void a_child_reads_old_or_new_contents_and_nothing_else(enum window_kind 
         return;
     child.pid = fork();
     if (child.pid == 0) {
-        child_hears(&child);
+        child_await(&child);
         for (size_t i = 0; i < AREA_BYTES; i++)
             if (area[i] != BEFORE && area[i] != AFTER)
                 _exit(3);
@@ -132,7 +132,7 @@ static void a_child_reads_old_or_new_contents_and_nothing_else(enum window_kind 
     MPI_Win_free(&win);
     memset(area, 1, AREA_BYTES);
     use_other_windows(AREA_BYTES);
-    child_go(&child, "a child that reads late");
+    child_resume(&child, "a child that reads late");
     munmap(area, AREA_BYTES);
 }
 
@@ -152,17 +152,17 @@ static pid_t child_that_waits(const struct child *child, bool by_another_program
         return pid;
     }
     if (by_another_program) {
-        dup2(child->go[0], 0);
+        dup2(child->resume[0], 0);
         execl("/bin/sh", "sh", "-c", "read word", (char *)NULL);
         _exit(127);
     }
-    child_hears(child);
+    child_await(child);
     _exit(0);
 }
 
 /* The memory is released while the child lives if it executes another program, which does not
  * access that memory; otherwise after its end. */
-static void what_children_held_is_given_back(enum window_kind kind)
+static void memory_of_ended_children_is_released(enum window_kind kind)
 {
     (void)kind;
     for (int by_another_program = 0; by_another_program < 2; by_another_program++) {
@@ -180,22 +180,22 @@ static void what_children_held_is_given_back(enum window_kind kind)
         if (promoted && !by_another_program)
             CHECK(memory_file_kib() - before_kib >=
                       LARGE_KIB / 2, /* memory of other windows may be released meanwhile */
-                  "the child's pages are gone from the memory file");
+                  "the child's pages are missing from the memory file");
         if (!by_another_program)
-            child_go(&child, "a child that waits");
+            child_resume(&child, "a child that waits");
         if (use_other_windows(AREA_BYTES)) /* else no promotion has checked the child's memory */
             CHECK(memory_file_kib() - before_kib < LARGE_KIB / 2,
                   "%ld KiB are left in the memory file", memory_file_kib() - before_kib);
         if (by_another_program)
-            child_go(&child, "a child that runs a program");
+            child_resume(&child, "a child that runs a program");
         munmap(area, LARGE_BYTES);
     }
 }
 
 static const struct test_case cases[] = {
-    CASE(a_child_keeps_what_it_inherited_when_windows_are_freed, KIND_ANY, 2),
+    CASE(a_child_preserves_inherited_memory_when_windows_are_freed, KIND_ANY, 2),
     CASE(a_child_reads_old_or_new_contents_and_nothing_else, KIND_ANY, 2),
-    CASE(what_children_held_is_given_back, KIND_ANY, 2),
+    CASE(memory_of_ended_children_is_released, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
  * ordinary memory again. A plain MPI program, run by the test rows. */
 #define _GNU_SOURCE
 #include "dynamic.h"
-#include "ways.h"
+#include "memory_path.h"
 
 #include <sys/mman.h>
 
@@ -39,9 +39,9 @@ static void shuffle(int *numbers, int count, struct random *random)
     for (int i = 0; i < count; i++)
         numbers[i] = i;
     for (int i = count - 1; i > 0; i--) {
-        int other = (int)random_below(random, (uint64_t)i + 1), kept = numbers[i];
+        int other = (int)random_below(random, (uint64_t)i + 1), saved = numbers[i];
         numbers[i] = numbers[other];
-        numbers[other] = kept;
+        numbers[other] = saved;
     }
 }
 
@@ -134,7 +134,7 @@ static void zero_check(const char *memory, size_t len_bytes, const char *what)
             return;
 }
 
-static void regions_on_shared_pages_come_and_go_in_the_heap(enum window_kind kind)
+static void regions_on_shared_pages_are_reattached_in_the_heap(enum window_kind kind)
 {
     (void)kind;
     char *block = malloc(AREA_BYTES + 32);
@@ -145,7 +145,7 @@ static void regions_on_shared_pages_come_and_go_in_the_heap(enum window_kind kin
     free(block);
 }
 
-static void regions_on_shared_pages_come_and_go_in_mapped_memory(enum window_kind kind)
+static void regions_on_shared_pages_are_reattached_in_mapped_memory(enum window_kind kind)
 {
     (void)kind;
     char *area = pages_map(AREA_BYTES);
@@ -155,7 +155,7 @@ static void regions_on_shared_pages_come_and_go_in_mapped_memory(enum window_kin
     munmap(area, AREA_BYTES);
 }
 
-static void regions_on_shared_pages_come_and_go_in_static_memory(enum window_kind kind)
+static void regions_on_shared_pages_are_reattached_in_static_memory(enum window_kind kind)
 {
     (void)kind;
     storm(static_area);
@@ -224,10 +224,10 @@ static void attached_and_created_windows_share_pages(enum window_kind kind)
         window_exercise(created, area, LEN_BYTES - 100);
         if (freed_first)
             MPI_Win_free(&created);
-        char kept[LEN_BYTES];
-        memcpy(kept, area, sizeof kept);
+        char saved[LEN_BYTES];
+        memcpy(saved, area, sizeof saved);
         CHECK_OK(MPI_Win_detach(dynamic, area + PAGE + 8));
-        CHECK(memcmp(kept, area, sizeof kept) == 0, "detaching changes the contents");
+        CHECK(memcmp(saved, area, sizeof saved) == 0, "detaching changes the contents");
         barrier(MPI_COMM_WORLD);
         if (!freed_first) {
             window_exercise(created, area, LEN_BYTES - 100);
@@ -239,9 +239,9 @@ static void attached_and_created_windows_share_pages(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(regions_on_shared_pages_come_and_go_in_the_heap, KIND_ANY, 2),
-    CASE(regions_on_shared_pages_come_and_go_in_mapped_memory, KIND_ANY, 2),
-    CASE(regions_on_shared_pages_come_and_go_in_static_memory, KIND_ANY, 2),
+    CASE(regions_on_shared_pages_are_reattached_in_the_heap, KIND_ANY, 2),
+    CASE(regions_on_shared_pages_are_reattached_in_mapped_memory, KIND_ANY, 2),
+    CASE(regions_on_shared_pages_are_reattached_in_static_memory, KIND_ANY, 2),
     CASE(detached_blocks_are_the_allocators_again, KIND_ANY, 2),
     CASE(attached_and_created_windows_share_pages, KIND_ANY, 2),
 };

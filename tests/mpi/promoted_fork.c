@@ -2,7 +2,7 @@
  * contents at the fork, and the parent continues with its peers. Untouched memory costs a child
  * nothing. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-enum { AREA_BYTES = 6 * PAGE, SORTS = 5, GUARD = 0x6b };
+enum { AREA_BYTES = 6 * PAGE, KINDS_OF_MEMORY = 5, GUARD = 0x6b };
 
 static _Alignas(4096) char static_area[AREA_BYTES];
 
@@ -43,7 +43,7 @@ static void areas_make(struct area *areas)
     areas[3] = (struct area){"static", static_area, PAGE, 4 * PAGE, MPI_WIN_NULL};
     areas[4] = (struct area){"a part of one page", pages_map(AREA_BYTES), 2 * PAGE + 8, 1000,
                              MPI_WIN_NULL};
-    for (int i = 0; i < SORTS; i++) {
+    for (int i = 0; i < KINDS_OF_MEMORY; i++) {
         struct area *area = &areas[i];
         memset(area->memory, GUARD + i, AREA_BYTES);
         area->win = window_over(area->memory + area->at, area->len_bytes);
@@ -54,7 +54,7 @@ static void areas_make(struct area *areas)
 
 static void areas_free(struct area *areas)
 {
-    for (int i = 0; i < SORTS; i++) {
+    for (int i = 0; i < KINDS_OF_MEMORY; i++) {
         MPI_Win_free(&areas[i].win);
         if (i == 2)
             free(areas[i].memory);
@@ -86,30 +86,30 @@ static void child_check(pid_t child, const char *what)
 
 static void areas_exercise(struct area *areas)
 {
-    for (int i = 0; i < SORTS; i++) {
+    for (int i = 0; i < KINDS_OF_MEMORY; i++) {
         struct area *area = &areas[i];
         window_exercise(area->win, area->memory + area->at, area->len_bytes);
         CHECK(is_filled(area->memory, area->at, GUARD + i),
               "%s: a byte before the window has changed", area->name);
         CHECK(is_filled(area->memory + area->at + area->len_bytes,
                         AREA_BYTES - area->at - area->len_bytes, GUARD + i),
-              "%s: a byte behind the window has changed", area->name);
+              "%s: a byte after the window has changed", area->name);
     }
 }
 
-static void a_child_reads_what_was_there_and_keeps_its_writes(enum window_kind kind)
+static void a_child_reads_the_contents_at_the_fork_and_writes_privately(enum window_kind kind)
 {
-    struct area areas[SORTS];
+    struct area areas[KINDS_OF_MEMORY];
     (void)kind;
     areas_make(areas);
     for (int turn = 0; turn < 3; turn++) {
-        for (int i = 0; i < SORTS; i++)
+        for (int i = 0; i < KINDS_OF_MEMORY; i++)
             memset(areas[i].memory, GUARD + i, AREA_BYTES);
         barrier(MPI_COMM_WORLD);
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) {
-            for (int i = 0; i < SORTS; i++) {
+            for (int i = 0; i < KINDS_OF_MEMORY; i++) {
                 if (!is_filled(areas[i].memory, AREA_BYTES, GUARD + i))
                     _exit(10 + i);
                 memset(areas[i].memory, 0x11, AREA_BYTES);
@@ -119,7 +119,7 @@ static void a_child_reads_what_was_there_and_keeps_its_writes(enum window_kind k
             _exit(0);
         }
         child_check(child, "a child that writes");
-        for (int i = 0; i < SORTS; i++)
+        for (int i = 0; i < KINDS_OF_MEMORY; i++)
             CHECK(is_filled(areas[i].memory, AREA_BYTES, GUARD + i),
                   "%s: the child has written here", areas[i].name);
         barrier(MPI_COMM_WORLD);
@@ -131,50 +131,50 @@ static void a_child_reads_what_was_there_and_keeps_its_writes(enum window_kind k
 /* The child waits until the peers have changed everything: its earlier writes remain. */
 static void a_childs_pages_stay_its_own_while_peers_put(enum window_kind kind)
 {
-    struct area areas[SORTS];
-    int go[2];
+    struct area areas[KINDS_OF_MEMORY];
+    int resume[2];
     (void)kind;
     areas_make(areas);
-    CHECK(pipe(go) == 0, "pipe");
+    CHECK(pipe(resume) == 0, "pipe");
     barrier(MPI_COMM_WORLD);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         char word;
-        for (int i = 0; i < SORTS; i++)
+        for (int i = 0; i < KINDS_OF_MEMORY; i++)
             memset(areas[i].memory, 0x22 + i, AREA_BYTES);
-        close(go[1]);
-        if (read(go[0], &word, 1) != 1)
+        close(resume[1]);
+        if (read(resume[0], &word, 1) != 1)
             _exit(2);
-        for (int i = 0; i < SORTS; i++)
+        for (int i = 0; i < KINDS_OF_MEMORY; i++)
             if (!is_filled(areas[i].memory, AREA_BYTES, 0x22 + i))
                 _exit(10 + i);
         _exit(0);
     }
     areas_exercise(areas);
     areas_free(areas);
-    CHECK(write(go[1], "x", 1) == 1, "write");
+    CHECK(write(resume[1], "x", 1) == 1, "write");
     child_check(child, "a child that has written");
-    close(go[0]);
-    close(go[1]);
+    close(resume[0]);
+    close(resume[1]);
 }
 
 /* Bytes that share a page with a window and belong to other data: the allocator's and the program's
  * own. */
-static void what_lies_beside_a_window_is_as_at_the_fork_in_a_child(enum window_kind kind)
+static void memory_next_to_a_window_is_as_at_the_fork_in_a_child(enum window_kind kind)
 {
-    int go[2];
+    int resume[2];
     (void)kind;
     char *area = pages_map(3 * PAGE);
     memset(area, GUARD, 3 * PAGE);
     MPI_Win win = window_over(area + PAGE + 500, 600);
-    CHECK(pipe(go) == 0, "pipe");
+    CHECK(pipe(resume) == 0, "pipe");
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         char word;
-        bool came = read(go[0], &word, 1) == 1;
-        _exit(!came ? 2
+        bool has_word = read(resume[0], &word, 1) == 1;
+        _exit(!has_word ? 2
               : is_filled(area + PAGE, 500, GUARD) &&
                       is_filled(area + PAGE + 1100, PAGE - 1100, GUARD)
                   ? 0
@@ -182,12 +182,12 @@ static void what_lies_beside_a_window_is_as_at_the_fork_in_a_child(enum window_k
     }
     memset(area + PAGE, 1, 500);
     memset(area + PAGE + 1100, 1, PAGE - 1100);
-    CHECK(write(go[1], "x", 1) == 1, "write");
-    child_check(child, "a child that reads beside the window");
+    CHECK(write(resume[1], "x", 1) == 1, "write");
+    child_check(child, "a child that reads next to the window");
     window_exercise(win, area + PAGE + 500, 600);
     MPI_Win_free(&win);
-    close(go[0]);
-    close(go[1]);
+    close(resume[0]);
+    close(resume[1]);
     munmap(area, 3 * PAGE);
 }
 
@@ -304,7 +304,7 @@ static void run_programs(void)
 
 static void programs_may_be_run_while_windows_are_open(enum window_kind kind)
 {
-    struct area areas[SORTS];
+    struct area areas[KINDS_OF_MEMORY];
     (void)kind;
     for (int turn = 0; turn < 3; turn++) {
         areas_make(areas);
@@ -337,7 +337,7 @@ static void *fork_all_the_time(void *context)
     return NULL;
 }
 
-static void a_thread_may_fork_while_windows_come_and_go(enum window_kind kind)
+static void a_thread_may_fork_while_windows_are_made_and_freed(enum window_kind kind)
 {
     pthread_t thread;
     (void)kind;
@@ -388,7 +388,7 @@ struct lender {
 
 /* Its first allocation is next to its arena's state, if malloc is glibc's; glibc reads that state
  * when the thread ends. */
-static void *lend_memory(void *context)
+static void *pass_memory(void *context)
 {
     struct lender *lender = context;
     lender->memory = malloc(FIRST_BYTES);
@@ -404,7 +404,7 @@ static void a_thread_whose_memory_is_a_window_ends_after_a_fork(enum window_kind
     pthread_t thread;
     (void)kind;
     pthread_barrier_init(&lender.turn, NULL, 2);
-    pthread_create(&thread, NULL, lend_memory, &lender);
+    pthread_create(&thread, NULL, pass_memory, &lender);
     pthread_barrier_wait(&lender.turn);
     memset(lender.memory, GUARD, FIRST_BYTES);
     MPI_Win win = window_over(lender.memory, FIRST_BYTES);
@@ -440,7 +440,7 @@ static void *hold_stream(void *context)
 
 /* Allocates until a block is next to a stream's lock, both from malloc; NULL if that never
  * happens. */
-static char *block_beside(FILE **stream)
+static char *block_next_to(FILE **stream)
 {
     enum { TRIES = 64 };
     FILE *streams[TRIES];
@@ -463,17 +463,17 @@ static char *block_beside(FILE **stream)
 }
 
 /* libc's fork releases the locks of all streams in the child. */
-static void a_stream_beside_a_window_stays_locked_in_a_fork(enum window_kind kind)
+static void a_stream_next_to_a_window_stays_locked_in_a_fork(enum window_kind kind)
 {
     struct holder holder;
     pthread_t thread;
-    char *block = block_beside(&holder.stream);
+    char *block = block_next_to(&holder.stream);
     (void)kind;
     if (block == NULL && SANITISERS_MALLOC) {
-        harness_skip("the sanitiser keeps sizes apart");
+        harness_skip("the sanitiser separates sizes");
         return;
     }
-    if (!CHECK(block != NULL, "no block of %d bytes lies beside a stream", FIRST_BYTES))
+    if (!CHECK(block != NULL, "no block of %d bytes is next to a stream", FIRST_BYTES))
         return;
     memset(block, GUARD, FIRST_BYTES);
     MPI_Win win = window_over(block, FIRST_BYTES);
@@ -484,7 +484,7 @@ static void a_stream_beside_a_window_stays_locked_in_a_fork(enum window_kind kin
     pid_t child = fork();
     if (child == 0)
         _exit(is_filled(block, FIRST_BYTES, GUARD) ? 0 : 1);
-    child_check(child, "a child beside whose window is a stream");
+    child_check(child, "a child with a stream next to the window");
     bool is_free = ftrylockfile(holder.stream) == 0;
     CHECK(!is_free, "a stream that another thread has locked is free after a fork");
     pthread_barrier_wait(&holder.turn);
@@ -498,15 +498,15 @@ static void a_stream_beside_a_window_stays_locked_in_a_fork(enum window_kind kin
 }
 
 static const struct test_case cases[] = {
-    CASE(a_child_reads_what_was_there_and_keeps_its_writes, KIND_ANY, 2),
+    CASE(a_child_reads_the_contents_at_the_fork_and_writes_privately, KIND_ANY, 2),
     CASE(a_childs_pages_stay_its_own_while_peers_put, KIND_ANY, 2),
-    CASE(what_lies_beside_a_window_is_as_at_the_fork_in_a_child, KIND_ANY, 2),
+    CASE(memory_next_to_a_window_is_as_at_the_fork_in_a_child, KIND_ANY, 2),
     CASE(a_child_may_free_and_reallocate_heap_memory, KIND_ANY, 2),
     CASE(a_child_of_a_process_with_a_large_window_costs_no_copy, KIND_ANY, 2),
     CASE(programs_may_be_run_while_windows_are_open, KIND_ANY, 2),
-    CASE(a_thread_may_fork_while_windows_come_and_go, KIND_ANY, 2),
+    CASE(a_thread_may_fork_while_windows_are_made_and_freed, KIND_ANY, 2),
     CASE(a_thread_whose_memory_is_a_window_ends_after_a_fork, KIND_ANY, 2),
-    CASE(a_stream_beside_a_window_stays_locked_in_a_fork, KIND_ANY, 2),
+    CASE(a_stream_next_to_a_window_stays_locked_in_a_fork, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

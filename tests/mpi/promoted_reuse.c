@@ -2,7 +2,7 @@
  * it like any memory. Windows that share pages may be freed in any order. A plain MPI program, run
  * by the test rows; also with another allocator preloaded. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void window_once(void *memory, size_t len_bytes, unsigned char mark)
 static const size_t sizes[] = {1,     24,    1000,   4096,   5000,    8192,
                                20000, 70000, 131072, 200000, 1 << 20, (1 << 20) + 77};
 
-static void freed_blocks_come_back_as_ordinary_memory(enum window_kind kind)
+static void freed_blocks_are_ordinary_memory_again(enum window_kind kind)
 {
     (void)kind;
     for (int round = 0; round < 8; round++) {
@@ -79,17 +79,17 @@ static void freed_blocks_come_back_as_ordinary_memory(enum window_kind kind)
     }
 }
 
-static void reallocated_blocks_keep_their_contents(enum window_kind kind)
+static void reallocated_blocks_preserve_their_contents(enum window_kind kind)
 {
     (void)kind;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         for (size_t k = 0; k < COUNT_OF(sizes); k++) {
-            size_t kept = sizes[i] < sizes[k] ? sizes[i] : sizes[k];
+            size_t saved = sizes[i] < sizes[k] ? sizes[i] : sizes[k];
             char *memory = malloc(sizes[i]);
             fill(memory, sizes[i], 5);
             window_once(memory, sizes[i], (unsigned char)(5 + sizes[i] / 2 % 251));
             memory = realloc(memory, sizes[k]);
-            filled_check(memory, kept, 5, "realloc");
+            filled_check(memory, saved, 5, "realloc");
             fill(memory, sizes[k], 9);
             window_once(memory, sizes[k], (unsigned char)(9 + sizes[k] / 2 % 251));
             filled_check(memory, sizes[k], 9, "a window over the reallocated block");
@@ -99,7 +99,7 @@ static void reallocated_blocks_keep_their_contents(enum window_kind kind)
 }
 
 /* Blocks inside the heap whose pages the allocator returns to the kernel. */
-static void trimmed_heap_is_zero_when_it_comes_back(enum window_kind kind)
+static void trimmed_heap_is_zero_when_it_grows_again(enum window_kind kind)
 {
     enum { BLOCKS = 40, BLOCK_BYTES = 60000 };
     char *blocks[BLOCKS];
@@ -153,21 +153,21 @@ static void pages_unmapped_and_mapped_again_are_zero(enum window_kind kind)
 {
     enum { LEN_BYTES = 6 * PAGE };
     (void)kind;
-    char *place = pages_map(LEN_BYTES);
+    char *memory = pages_map(LEN_BYTES);
     for (int round = 0; round < 20; round++) {
-        fill(place, LEN_BYTES, 1);
-        window_once(place, LEN_BYTES, (unsigned char)(1 + LEN_BYTES / 2 % 251));
-        filled_check(place, LEN_BYTES, 1, "after the window");
-        munmap(place, LEN_BYTES);
-        void *again = mmap(place, LEN_BYTES, PROT_READ | PROT_WRITE,
+        fill(memory, LEN_BYTES, 1);
+        window_once(memory, LEN_BYTES, (unsigned char)(1 + LEN_BYTES / 2 % 251));
+        filled_check(memory, LEN_BYTES, 1, "after the window");
+        munmap(memory, LEN_BYTES);
+        void *again = mmap(memory, LEN_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (again != place) { /* another mapping has taken the address */
+        if (again != memory) { /* another mapping has taken the address */
             munmap(again, LEN_BYTES);
-            place = pages_map(LEN_BYTES);
+            memory = pages_map(LEN_BYTES);
         }
-        zero_check(place, LEN_BYTES, "mapped again");
+        zero_check(memory, LEN_BYTES, "mapped again");
     }
-    munmap(place, LEN_BYTES);
+    munmap(memory, LEN_BYTES);
 }
 
 static void advice_and_access_work_as_before(enum window_kind kind)
@@ -252,7 +252,7 @@ static const struct arrangement arrangements[] = {
     {"one inside another", {0, PAGE, 2 * PAGE + 100}, {8 * PAGE, 6 * PAGE, PAGE}},
     {"the same", {40, 40, 40}, {5 * PAGE, 5 * PAGE, 5 * PAGE}},
     {"byte by byte", {PAGE, 3 * PAGE - 7, 5 * PAGE + 1}, {2 * PAGE - 7, 2 * PAGE + 8, PAGE}},
-    {"pages beside pages", {PAGE, 3 * PAGE, 5 * PAGE}, {2 * PAGE, 2 * PAGE, 2 * PAGE}},
+    {"pages next to pages", {PAGE, 3 * PAGE, 5 * PAGE}, {2 * PAGE, 2 * PAGE, 2 * PAGE}},
     {"the ends first", {0, 6 * PAGE, PAGE / 2}, {2 * PAGE, 2 * PAGE, 7 * PAGE}},
 };
 
@@ -280,16 +280,16 @@ static void arrangement_try(const struct arrangement *arrangement, char *area, i
         window_exercise(wins[last], area + arrangement->at[last], arrangement->len_bytes[last]);
         if (freed == 0)
             window_exercise(wins[now], area + arrangement->at[now], arrangement->len_bytes[now]);
-        char kept[AREA_BYTES];
-        memcpy(kept, area, sizeof kept);
+        char saved[AREA_BYTES];
+        memcpy(saved, area, sizeof saved);
         MPI_Win_free(&wins[now]);
-        CHECK(memcmp(kept, area, sizeof kept) == 0, "%s: freeing window %d changes contents",
+        CHECK(memcmp(saved, area, sizeof saved) == 0, "%s: freeing window %d changes contents",
               arrangement->name, now);
         barrier(MPI_COMM_WORLD);
     }
     for (size_t i = 0; i < AREA_BYTES; i++)
         if (!is_inside(arrangement, i) &&
-            !CHECK(area[i] == GUARD, "%s: byte %zu beside the windows", arrangement->name, i))
+            !CHECK(area[i] == GUARD, "%s: byte %zu next to the windows", arrangement->name, i))
             return;
 }
 
@@ -350,7 +350,7 @@ static void many_windows_over_the_same_memory_see_one_content(enum window_kind k
     free(memory);
 }
 
-static void windows_over_adjacent_bytes_do_not_meet(enum window_kind kind)
+static void windows_over_adjacent_bytes_do_not_interfere(enum window_kind kind)
 {
     enum { WINDOWS = 16, LEN_BYTES = 1003 };
     MPI_Win wins[WINDOWS];
@@ -379,9 +379,9 @@ static void windows_over_adjacent_bytes_do_not_meet(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(freed_blocks_come_back_as_ordinary_memory, KIND_ANY, 2),
-    CASE(reallocated_blocks_keep_their_contents, KIND_ANY, 2),
-    CASE(trimmed_heap_is_zero_when_it_comes_back, KIND_ANY, 2),
+    CASE(freed_blocks_are_ordinary_memory_again, KIND_ANY, 2),
+    CASE(reallocated_blocks_preserve_their_contents, KIND_ANY, 2),
+    CASE(trimmed_heap_is_zero_when_it_grows_again, KIND_ANY, 2),
     CASE(the_break_may_shrink_and_grow, KIND_ANY, 2),
     CASE(pages_unmapped_and_mapped_again_are_zero, KIND_ANY, 2),
     CASE(advice_and_access_work_as_before, KIND_ANY, 2),
@@ -389,7 +389,7 @@ static const struct test_case cases[] = {
     CASE(windows_over_shared_pages_are_freed_in_any_order, KIND_ANY, 2),
     CASE(windows_over_a_heap_block_are_freed_in_any_order, KIND_ANY, 2),
     CASE(many_windows_over_the_same_memory_see_one_content, KIND_ANY, 2),
-    CASE(windows_over_adjacent_bytes_do_not_meet, KIND_ANY, 2),
+    CASE(windows_over_adjacent_bytes_do_not_interfere, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

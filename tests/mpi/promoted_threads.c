@@ -2,7 +2,7 @@
  * Their writes and the peers' concurrent puts into other bytes are preserved. A plain MPI program
  * with threads, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -134,7 +134,7 @@ static int64_t windows_make_and_free(char *area, int64_t rounds)
     int64_t promoted = 0;
     for (int64_t round = 0; round < rounds; round++) {
         MPI_Win win = window_over(area + WINDOW_AT, WINDOW_BYTES);
-        promoted += is_promoted(win) || !ways_read(win).told;
+        promoted += is_promoted(win) || !memory_path_read(win).is_known;
         peers_operate(win, round);
         MPI_Win_free(&win);
         atomic_fetch_add(&rounds_done, 1);

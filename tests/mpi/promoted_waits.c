@@ -2,7 +2,7 @@
  * descriptors; or with every signal blocked, so no signal can stop them. Each wait ends, and the
  * window works in any case. A plain MPI program with threads, run by the test rows. */
 #define _GNU_SOURCE
-#include "ways.h"
+#include "memory_path.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ struct waits {
     pthread_mutex_t mutex; /* in pages of the window, like all members */
     pthread_cond_t changed;
     sem_t turn, answer;
-    int64_t said, heard, unexpected;
+    int64_t sent, received, unexpected;
     bool process_shared; /* the semaphores */
 };
 
@@ -48,14 +48,14 @@ static void *sleep_and_poll(void *context)
     return NULL;
 }
 
-static void *hear(void *context)
+static void *receive(void *context)
 {
     struct waits *waits = context;
     pthread_mutex_lock(&waits->mutex);
     while (!atomic_load(&stop)) {
-        while (waits->heard == waits->said && !atomic_load(&stop))
+        while (waits->received == waits->sent && !atomic_load(&stop))
             pthread_cond_wait(&waits->changed, &waits->mutex);
-        waits->heard = waits->said;
+        waits->received = waits->sent;
         pthread_cond_broadcast(&waits->changed);
     }
     pthread_mutex_unlock(&waits->mutex);
@@ -74,17 +74,17 @@ static void *answer(void *context)
     }
 }
 
-static bool say_and_see_it_heard(struct waits *waits)
+static bool send_and_await_answer(struct waits *waits)
 {
     struct timespec limit = limit_of(PATIENCE_S);
-    bool heard = true;
+    bool received = true;
     pthread_mutex_lock(&waits->mutex);
-    waits->said++;
+    waits->sent++;
     pthread_cond_broadcast(&waits->changed);
-    while (waits->heard != waits->said && heard)
-        heard = pthread_cond_timedwait(&waits->changed, &waits->mutex, &limit) == 0;
+    while (waits->received != waits->sent && received)
+        received = pthread_cond_timedwait(&waits->changed, &waits->mutex, &limit) == 0;
     pthread_mutex_unlock(&waits->mutex);
-    return CHECK(heard, "a thread that waits at a condition was not woken");
+    return CHECK(received, "a thread that waits at a condition was not woken");
 }
 
 /* All threads wait while a window is made and freed. Each is woken during that time or after it,
@@ -93,7 +93,7 @@ static bool turn_of_waits(struct waits *waits, char *area, int turn)
 {
     struct timespec limit = limit_of(PATIENCE_S);
     MPI_Win win = window_over(area + 16, 2 * PAGE);
-    bool heard = waits->process_shared || say_and_see_it_heard(waits);
+    bool received = waits->process_shared || send_and_await_answer(waits);
     if (turn % 2 == 0)
         MPI_Win_free(&win);
     sem_post(&waits->turn);
@@ -104,7 +104,7 @@ static bool turn_of_waits(struct waits *waits, char *area, int turn)
             return CHECK(false, "a thread that waits at a semaphore was not woken");
         waits->unexpected += errno != EINTR;
     }
-    return heard;
+    return received;
 }
 
 static void ignore_signal(int number)
@@ -140,7 +140,7 @@ static void waits_init(struct waits *waits, bool process_shared)
 
 static void waits_try(bool process_shared)
 {
-    void *(*const bodies[WAITERS])(void *) = {sleep_and_poll, hear, answer};
+    void *(*const bodies[WAITERS])(void *) = {sleep_and_poll, receive, answer};
     pthread_t threads[WAITERS];
     char *area = pages_map(3 * PAGE);
     struct waits *waits = (struct waits *)(area + PAGE - 64);
@@ -148,9 +148,9 @@ static void waits_try(bool process_shared)
     atomic_store(&stop, false);
     for (int i = 0; i < WAITERS; i++)
         pthread_create(&threads[i], NULL, bodies[i], waits);
-    for (int turn = 0, all_go_on = 1; turn < scaled_rounds(300) && all_go_on; turn++) {
+    for (int turn = 0, all_continue = 1; turn < scaled_rounds(300) && all_continue; turn++) {
         int goes_on = turn_of_waits(waits, area, turn);
-        MPI_Allreduce(&goes_on, &all_go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        MPI_Allreduce(&goes_on, &all_continue, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     }
     waiters_stop(waits, threads);
     CHECK_EQUAL(waits->unexpected, 0);
@@ -246,7 +246,7 @@ static bool is_private(char *area, size_t len_bytes)
 
 /* Pages that could not be restored are restored with the next window that is promoted there: the
  * first one, unless promotion has cost too much of the time so far. */
-static void check_goes_back(char *area, size_t window_bytes, size_t len_bytes)
+static void check_is_private_again(char *area, size_t window_bytes, size_t len_bytes)
 {
     int all_private = 0, turns = promotes_always() ? 1 : 500;
     for (int turn = 0; turn < turns && !all_private; turn++) {
@@ -280,7 +280,7 @@ static void a_window_is_freed_though_a_thread_blocks_all_signals(enum window_kin
     window_exercise(win, area, LEN_BYTES);
     MPI_Win_free(&win);
     deaf_stop(&deaf);
-    check_goes_back(area, LEN_BYTES, 8 * PAGE);
+    check_is_private_again(area, LEN_BYTES, 8 * PAGE);
     munmap(area, 8 * PAGE);
 }
 

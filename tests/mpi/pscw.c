@@ -109,7 +109,7 @@ static void start_is_not_satisfied_by_anothers_post(enum window_kind kind)
 }
 
 /* Rank 0 serves random groups of targets; the others run ahead and post for later epochs. */
-static void early_posts_of_later_epochs_are_kept(enum window_kind kind)
+static void early_posts_of_later_epochs_are_stored(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
     struct random shared = random_start(999), random = random_start((uint64_t)world_rank);
@@ -362,7 +362,7 @@ static const struct test_case cases[] = {
     CASE(everyone_is_origin_and_target_at_once, KINDS_ALL, 1),
     CASE(nothing_arrives_before_the_post, KINDS_BOTH, 2),
     CASE(start_is_not_satisfied_by_anothers_post, KINDS_BOTH, 3),
-    CASE(early_posts_of_later_epochs_are_kept, KINDS_BOTH, 2),
+    CASE(early_posts_of_later_epochs_are_stored, KINDS_BOTH, 2),
     CASE(random_groups_match, KINDS_BOTH, 1),
     CASE(a_new_group_in_the_place_of_a_freed_one, KINDS_BOTH, 1),
     CASE(empty_groups_are_fine, KINDS_BOTH, 1),

@@ -128,7 +128,7 @@ static void padding_of_pairs_is_not_moved(enum window_kind kind)
     slots_free(&window);
 }
 
-/* 24 integers described in five ways on either side. */
+/* 24 integers, in five descriptions on either side. */
 static void contiguous_derived_types_move(enum window_kind kind)
 {
     MPI_Datatype duplicate, three, three_again, nested, deep;
@@ -205,7 +205,7 @@ static void large_data_moves(enum window_kind kind)
     MPI_Win_flush(target, window.win);
     MPI_Get(got, len_bytes, MPI_BYTE, target, 33, len_bytes, MPI_BYTE, window.win);
     MPI_Win_unlock(target, window.win);
-    CHECK(memcmp(sent, got, (size_t)len_bytes) == 0, "what was put does not come back");
+    CHECK(memcmp(sent, got, (size_t)len_bytes) == 0, "a get does not return the put data");
     barrier(MPI_COMM_WORLD);
     random = random_start((uint64_t)origin);
     for (int i = 0; i < len_bytes; i++)
@@ -213,7 +213,7 @@ static void large_data_moves(enum window_kind kind)
                    "byte %d differs", i))
             break;
     CHECK(window.base[32] == 0 && window.base[33 + len_bytes] == 0,
-          "a byte beside the data changed");
+          "a byte next to the data changed");
     free(sent);
     free(got);
     window_free(&window);

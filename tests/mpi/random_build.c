@@ -13,19 +13,19 @@ static void build_wide(const struct random_plan *p, MPI_Datatype *out)
         MPI_Type_create_hvector_c(p->parts, p->length, p->stride, old, out);
         return;
     case MPI_COMBINER_INDEXED:
-        MPI_Type_indexed_c(p->parts, p->lengths, p->places, old, out);
+        MPI_Type_indexed_c(p->parts, p->lengths, p->displs, old, out);
         return;
     case MPI_COMBINER_HINDEXED:
-        MPI_Type_create_hindexed_c(p->parts, p->lengths, p->places, old, out);
+        MPI_Type_create_hindexed_c(p->parts, p->lengths, p->displs, old, out);
         return;
     case MPI_COMBINER_INDEXED_BLOCK:
-        MPI_Type_create_indexed_block_c(p->parts, p->length, p->places, old, out);
+        MPI_Type_create_indexed_block_c(p->parts, p->length, p->displs, old, out);
         return;
     case MPI_COMBINER_HINDEXED_BLOCK:
-        MPI_Type_create_hindexed_block_c(p->parts, p->length, p->places, old, out);
+        MPI_Type_create_hindexed_block_c(p->parts, p->length, p->displs, old, out);
         return;
     case MPI_COMBINER_STRUCT:
-        MPI_Type_create_struct_c(p->parts, p->lengths, p->places, p->olds, out);
+        MPI_Type_create_struct_c(p->parts, p->lengths, p->displs, p->olds, out);
         return;
     case MPI_COMBINER_SUBARRAY:
         MPI_Type_create_subarray_c(p->dimensions, p->sizes, p->subsizes, p->starts, p->order, old,
@@ -49,29 +49,29 @@ static void to_ints(int count, const MPI_Count *from, int *to)
 
 static void build_narrow(const struct random_plan *p, MPI_Datatype *out)
 {
-    int length = (int)p->length, lengths[RANDOM_PARTS], places[RANDOM_PARTS];
+    int length = (int)p->length, lengths[RANDOM_PARTS], displs[RANDOM_PARTS];
     int sizes[RANDOM_DIMENSIONS], subsizes[RANDOM_DIMENSIONS], starts[RANDOM_DIMENSIONS];
     MPI_Aint bytes[RANDOM_PARTS];
     MPI_Datatype old = p->olds[0];
     to_ints(p->parts, p->lengths, lengths);
-    to_ints(p->parts, p->places, places);
+    to_ints(p->parts, p->displs, displs);
     to_ints(p->dimensions, p->sizes, sizes);
     to_ints(p->dimensions, p->subsizes, subsizes);
     to_ints(p->dimensions, p->starts, starts);
     for (int i = 0; i < p->parts; i++)
-        bytes[i] = p->places[i];
+        bytes[i] = p->displs[i];
     switch (p->combiner) {
     case MPI_COMBINER_CONTIGUOUS: MPI_Type_contiguous(lengths[0], old, out); return;
     case MPI_COMBINER_VECTOR: MPI_Type_vector(p->parts, length, (int)p->stride, old, out); return;
     case MPI_COMBINER_HVECTOR:
         MPI_Type_create_hvector(p->parts, length, p->stride, old, out);
         return;
-    case MPI_COMBINER_INDEXED: MPI_Type_indexed(p->parts, lengths, places, old, out); return;
+    case MPI_COMBINER_INDEXED: MPI_Type_indexed(p->parts, lengths, displs, old, out); return;
     case MPI_COMBINER_HINDEXED:
         MPI_Type_create_hindexed(p->parts, lengths, bytes, old, out);
         return;
     case MPI_COMBINER_INDEXED_BLOCK:
-        MPI_Type_create_indexed_block(p->parts, length, places, old, out);
+        MPI_Type_create_indexed_block(p->parts, length, displs, old, out);
         return;
     case MPI_COMBINER_HINDEXED_BLOCK:
         MPI_Type_create_hindexed_block(p->parts, length, bytes, old, out);

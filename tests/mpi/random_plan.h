@@ -7,13 +7,13 @@
 
 enum { RANDOM_PARTS = 4, RANDOM_DIMENSIONS = 3 };
 
-/* All except the array constructors are blocks of lengths[i] items of olds[i], at places[i] units;
+/* All except the array constructors are blocks of lengths[i] items of olds[i], at displs[i] units;
  * the regular ones also have a length and a stride. */
 struct random_plan {
     int combiner;
     int parts;
     MPI_Count length, stride;
-    MPI_Count lengths[RANDOM_PARTS], places[RANDOM_PARTS];
+    MPI_Count lengths[RANDOM_PARTS], displs[RANDOM_PARTS];
     MPI_Aint unit;
     MPI_Datatype olds[RANDOM_PARTS];
     int dimensions, order, grid_size, grid_rank;

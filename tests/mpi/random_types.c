@@ -124,7 +124,7 @@ static bool map_block(struct random_type *out, const struct random_type *old, MP
 }
 
 /* True if the array constructor includes the element at the index of a dimension. */
-static bool array_takes(const struct random_plan *plan, int d, MPI_Count index)
+static bool array_contains(const struct random_plan *plan, int d, MPI_Count index)
 {
     if (plan->combiner == MPI_COMBINER_SUBARRAY)
         return index >= plan->starts[d] && index < plan->starts[d] + plan->subsizes[d];
@@ -149,7 +149,7 @@ static bool map_array(struct random_type *out, const struct random_type *old,
         MPI_Count rest = i;
         for (int k = 0; k < plan->dimensions; k++) {
             int d = plan->order == MPI_ORDER_FORTRAN ? k : plan->dimensions - 1 - k;
-            taken = taken && array_takes(plan, d, rest % plan->sizes[d]);
+            taken = taken && array_contains(plan, d, rest % plan->sizes[d]);
             rest /= plan->sizes[d];
         }
         if (taken && !map_block(out, old, i * old->extent, 1))
@@ -174,16 +174,16 @@ static void plan_list(struct random_plan *plan, const struct random_type *const 
         MPI_Aint span = plan->lengths[i] * old->extent;
         if (plan->unit == 1 && span < old->high - old->low)
             span = old->high - old->low;
-        plan->places[i] = anywhere ? below(random, 40) - 20 : at - (plan->unit == 1 ? old->low : 0);
+        plan->displs[i] = anywhere ? below(random, 40) - 20 : at - (plan->unit == 1 ? old->low : 0);
         at += plan->unit == 1 ? span + gap(random) : plan->lengths[i] + below(random, 3);
     }
     for (int i = plan->parts - 1;
          plan->combiner != MPI_COMBINER_STRUCT && i > 0 && !equal && one_in(random, 2); i--) {
-        MPI_Count length = plan->lengths[0], place = plan->places[0];
+        MPI_Count length = plan->lengths[0], displ = plan->displs[0];
         plan->lengths[0] = plan->lengths[i];
-        plan->places[0] = plan->places[i];
+        plan->displs[0] = plan->displs[i];
         plan->lengths[i] = length;
-        plan->places[i] = place;
+        plan->displs[i] = displ;
     }
 }
 
@@ -203,7 +203,7 @@ static void plan_vector(struct random_plan *plan, const struct random_type *old,
         plan->stride = below(random, 5) - 2;
     for (int i = 0; i < plan->parts; i++) {
         plan->lengths[i] = plan->length;
-        plan->places[i] = i * plan->stride;
+        plan->displs[i] = i * plan->stride;
     }
 }
 
@@ -258,7 +258,7 @@ static void plan_make(struct random_plan *plan, const struct random_type *const 
     default: /* contiguous, dup, resized */
         plan->parts = 1;
         plan->lengths[0] = plan->combiner == MPI_COMBINER_CONTIGUOUS ? few(random) : 1;
-        plan->places[0] = 0;
+        plan->displs[0] = 0;
         plan->low = old->low - gap(random);
         plan->extent = old->high - plan->low + gap(random);
         if (one_in(random, 6))
@@ -299,7 +299,7 @@ static void make_record(struct random_type *out, const struct random_signature *
 {
     static const int ones[SIGNATURE_MOST] = {1, 1, 1};
     MPI_Datatype types[SIGNATURE_MOST];
-    MPI_Aint places[SIGNATURE_MOST], at = 0;
+    MPI_Aint displs[SIGNATURE_MOST], at = 0;
     if (signature->count == 1) {
         make_leaf(out, signature->leaves[0]);
         return;
@@ -310,13 +310,13 @@ static void make_record(struct random_type *out, const struct random_signature *
     for (int i = 0; i < signature->count; i++) {
         make_leaf(&leaf, signature->leaves[i]);
         types[i] = leaf.type;
-        places[i] = at + gap(random);
-        at = places[i] + leaf.extent;
-        map_block(out, &leaf, places[i], 1);
+        displs[i] = at + gap(random);
+        at = displs[i] + leaf.extent;
+        map_block(out, &leaf, displs[i], 1);
         used += snprintf(out->text + used, sizeof out->text - (size_t)used, "%s%.24s",
                          i ? "+" : "record of ", leaf.text);
     }
-    MPI_Type_create_struct(signature->count, ones, places, types, &out->type);
+    MPI_Type_create_struct(signature->count, ones, displs, types, &out->type);
     out->derived = true;
     finish(out);
 }
@@ -336,7 +336,7 @@ static void construct(struct random_type *out, int combiner,
         fits = random_host_strides(plan.stride * plan.unit) &&
                (plan.dimensions == 0 || map_array(out, olds[0], &plan));
         for (int i = 0; i < plan.parts && fits; i++)
-            fits = map_block(out, olds[i], plan.places[i] * plan.unit, plan.lengths[i]);
+            fits = map_block(out, olds[i], plan.displs[i] * plan.unit, plan.lengths[i]);
     }
     random_plan_build(&plan, random, &out->type);
     out->derived = true;

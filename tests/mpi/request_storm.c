@@ -3,7 +3,7 @@
  * storm to storm. A plain MPI program, run by the test rows; the threads' cases are skipped without
  * MPI_THREAD_MULTIPLE. */
 #include "footprint.h"
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,16 +41,16 @@ static void storm_start(MPI_Win win, int target, int64_t storm)
 }
 
 /* All at once, in pieces from the end, one by one at random indexes, and by Waitsome. */
-static void storm_finish(int way, struct random *random)
+static void storm_finish(int completion, struct random *random)
 {
     enum { PIECE = 100 };
     MPI_Status statuses[PIECE];
     int indices[PIECE], count = 0;
-    for (int turn = 0; way == 2 && turn < storm_size(); turn++)
+    for (int turn = 0; completion == 2 && turn < storm_size(); turn++)
         CHECK_OK(
             MPI_Wait(&requests[random_below(random, (uint64_t)storm_size())], MPI_STATUS_IGNORE));
     for (int first = storm_size() - PIECE; first >= 0; first -= PIECE) {
-        if (way == 1)
+        if (completion == 1)
             CHECK_OK(MPI_Waitsome(PIECE, &requests[first], &count, indices, statuses));
         CHECK_OK(MPI_Waitall(PIECE, &requests[first], statuses));
     }
@@ -72,7 +72,7 @@ static void storm_check(int64_t storm)
     }
 }
 
-static void storms_leave_no_memory_behind(enum window_kind kind)
+static void storms_leave_no_memory(enum window_kind kind)
 {
     struct window window = window_make(kind, 8 * WORDS, 8, MPI_COMM_WORLD);
     struct random random = random_start((uint64_t)world_rank);
@@ -94,7 +94,7 @@ static void storms_leave_no_memory_behind(enum window_kind kind)
     }
     long end_kib = footprint_read().resident_kib;
     if (active)
-        CHECK(end_kib <= warm_kib + 6144 + FREED_KEPT_KIB, "%ld KiB became %ld KiB", warm_kib,
+        CHECK(end_kib <= warm_kib + 6144 + FREED_CACHED_KIB, "%ld KiB became %ld KiB", warm_kib,
               end_kib);
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
@@ -193,7 +193,7 @@ static void requests_are_completed_by_other_threads(enum window_kind kind)
     pthread_t threads[THREADS];
     int64_t total = 0, mine[64] = {0};
     if (harness_thread_level() != MPI_THREAD_MULTIPLE) {
-        harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+        harness_skip("the host does not support MPI_THREAD_MULTIPLE");
         return;
     }
     struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
@@ -225,7 +225,7 @@ static void requests_are_completed_by_other_threads(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(storms_leave_no_memory_behind, KINDS_BOTH, 1),
+    CASE(storms_leave_no_memory, KINDS_BOTH, 1),
     CASE(requests_are_completed_by_other_threads, KINDS_ALL, 1),
 };
 

@@ -1,7 +1,7 @@
 /* Operations with a request: every completion function completes the request, with its guarantees.
  * After a wait on a put or accumulate the origin buffer is free; after a wait on a get or
  * get_accumulate the data has arrived. A plain MPI program, run by the test rows. */
-#include "forms.h"
+#include "operation_forms.h"
 
 #include <string.h>
 
@@ -10,12 +10,12 @@ static int right_of(int rank)
     return (rank + 1) % world_size;
 }
 
-/* Completes the request in one of the four ways. */
-static void complete(MPI_Request *request, int way)
+/* Completes the request by one of four functions. */
+static void complete(MPI_Request *request, int completion)
 {
     MPI_Status status;
     int done = 0, index = -1;
-    switch (way % 4) {
+    switch (completion % 4) {
     case 0: CHECK_OK(MPI_Wait(request, MPI_STATUS_IGNORE)); break;
     case 1:
         while (!done)
@@ -36,12 +36,12 @@ static void rget_brings_the_data_at_its_wait(enum window_kind kind)
     MPI_Win_sync(window.win);
     barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, window.win);
-    for (int way = 0; way < 8; way++) {
+    for (int completion = 0; completion < 8; completion++) {
         int64_t seen = -1;
         MPI_Request request = MPI_REQUEST_NULL;
         MPI_Rget(&seen, 1, MPI_INT64_T, right_of(world_rank), world_rank, 1, MPI_INT64_T,
                  window.win, &request);
-        complete(&request, way);
+        complete(&request, completion);
         CHECK_EQUAL(seen, 100 * right_of(world_rank) + world_rank);
     }
     MPI_Win_unlock_all(window.win);
@@ -54,20 +54,20 @@ static void rput_frees_its_buffer_at_its_wait(enum window_kind kind)
     struct window window = window_make(kind, (MPI_Aint)8 * world_size * 8, 8, MPI_COMM_WORLD);
     const int64_t *words = (const int64_t *)window.base;
     MPI_Win_lock_all(0, window.win);
-    for (int way = 0; way < 8; way++) {
-        int64_t value = 1000 * way + world_rank;
+    for (int completion = 0; completion < 8; completion++) {
+        int64_t value = 1000 * completion + world_rank;
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Rput(&value, 1, MPI_INT64_T, right_of(world_rank), 8 * world_rank + way, 1, MPI_INT64_T,
-                 window.win, &request);
-        complete(&request, way);
+        MPI_Rput(&value, 1, MPI_INT64_T, right_of(world_rank), 8 * world_rank + completion, 1,
+                 MPI_INT64_T, window.win, &request);
+        complete(&request, completion);
         value = -1;
     }
     MPI_Win_flush_all(window.win);
     barrier(MPI_COMM_WORLD);
     MPI_Win_sync(window.win);
     int origin = (world_rank + world_size - 1) % world_size;
-    for (int way = 0; way < 8; way++)
-        CHECK_EQUAL(words[8 * origin + way], 1000 * way + origin);
+    for (int completion = 0; completion < 8; completion++)
+        CHECK_EQUAL(words[8 * origin + completion], 1000 * completion + origin);
     MPI_Win_unlock_all(window.win);
     window_free(&window);
 }
@@ -103,8 +103,8 @@ static void many_requests_complete_together(enum window_kind kind)
     window_free(&window);
 }
 
-/* Ten ways to end the use of one request. */
-enum way {
+/* Ten sequences that end the use of one request. */
+enum completion {
     WAIT,
     TEST,
     WAITALL,
@@ -129,10 +129,10 @@ static void status_check(const MPI_Status *status)
 }
 
 /* One attempt; returns false while the request is not complete. */
-static bool finish_once(MPI_Request *request, enum way way, MPI_Status *status)
+static bool finish_once(MPI_Request *request, enum completion completion, MPI_Status *status)
 {
     int done = 1, index = 0, count = 1;
-    switch (way) {
+    switch (completion) {
     case WAIT: CHECK_OK(MPI_Wait(request, status)); break;
     case TEST: CHECK_OK(MPI_Test(request, &done, status)); break;
     case WAITALL: CHECK_OK(MPI_Waitall(1, request, status)); break;
@@ -149,26 +149,27 @@ static bool finish_once(MPI_Request *request, enum way way, MPI_Status *status)
         break;
     default: CHECK_OK(MPI_Request_free(request)); break;
     }
-    if (done && count > 0 && way != FREE)
+    if (done && count > 0 && completion != FREE)
         CHECK_EQUAL(index, 0);
     return done && count > 0;
 }
 
-static void finish(MPI_Request *request, enum way way)
+static void finish(MPI_Request *request, enum completion completion)
 {
     MPI_Status status = {.MPI_ERROR = MPI_SUCCESS};
     CHECK(*request != MPI_REQUEST_NULL, "the operation gave no request");
-    while (!finish_once(request, way, &status) && !harness_failed())
+    while (!finish_once(request, completion, &status) && !harness_failed())
         ;
-    CHECK(*request == MPI_REQUEST_NULL, "way %d leaves a request that is not MPI_REQUEST_NULL",
-          way);
-    if (way != FREE)
+    CHECK(*request == MPI_REQUEST_NULL,
+          "completion %d leaves a request that is not MPI_REQUEST_NULL", completion);
+    if (completion != FREE)
         status_check(&status);
 }
 
 /* Every operation on a word of its own: 500 first, 30 put or added. After MPI_Request_free only a
  * flush reports the end. */
-static void finish_operation(enum operation operation, int form, enum way way, MPI_Win win)
+static void finish_operation(enum operation operation, int form, enum completion completion,
+                             MPI_Win win)
 {
     int64_t first = 500, value = 30, old = -1, now = -1;
     int target = right_of(world_rank);
@@ -178,8 +179,8 @@ static void finish_operation(enum operation operation, int form, enum way way, M
     MPI_Put(&first, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, win);
     MPI_Win_flush(target, win);
     CHECK_OK(form_call(operation, form | FORM_REQUEST, &a, win, &request));
-    finish(&request, way);
-    if (way == FREE)
+    finish(&request, completion);
+    if (completion == FREE)
         MPI_Win_flush(target, win);
     if (operation == OPERATION_GET)
         CHECK(value == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST),
@@ -187,7 +188,7 @@ static void finish_operation(enum operation operation, int form, enum way way, M
     if (operation == OPERATION_GET_ACCUMULATE)
         CHECK(old == 500, "%s brought %lld", form_name(operation, form | FORM_REQUEST),
               (long long)old);
-    if (operation != OPERATION_GET && way != FREE)
+    if (operation != OPERATION_GET && completion != FREE)
         value = -1; /* the buffer is the program's again */
     MPI_Win_flush(target, win);
     MPI_Get(&now, 1, MPI_INT64_T, target, world_rank, 1, MPI_INT64_T, win);
@@ -202,8 +203,9 @@ static void every_completion_function_ends_every_operation(enum window_kind kind
     MPI_Win_lock_all(0, window.win);
     for (int operation = 0; operation < OPERATIONS; operation++)
         for (int form = 0; form < forms; form += FORM_LARGE)
-            for (int way = 0; way < WAYS; way++)
-                finish_operation((enum operation)operation, form, (enum way)way, window.win);
+            for (int completion = 0; completion < WAYS; completion++)
+                finish_operation((enum operation)operation, form, (enum completion)completion,
+                                 window.win);
     MPI_Win_unlock_all(window.win);
     barrier(MPI_COMM_WORLD);
     window_free(&window);
@@ -237,22 +239,22 @@ static void mixed_start(struct mixed *mixed, MPI_Win win)
 }
 
 /* Removes the operations from the array; the receives stay outstanding all the time. */
-static void mixed_take_operations(struct mixed *mixed, bool wait)
+static void mixed_complete_operations(struct mixed *mixed, bool wait)
 {
     MPI_Status statuses[MIXED];
     int indices[MIXED], left = MESSAGES, count = 0, done = 1;
     CHECK_OK(MPI_Testall(MIXED, mixed->requests, &done, statuses));
-    CHECK(!done, "MPI_Testall is done although nobody has sent");
+    CHECK(!done, "MPI_Testall is done although no rank has sent");
     while (left > 0 && !harness_failed()) {
         if (wait)
             CHECK_OK(MPI_Waitsome(MIXED, mixed->requests, &count, indices, statuses));
         else
             CHECK_OK(MPI_Testsome(MIXED, mixed->requests, &count, indices, statuses));
         for (int i = 0; i < count; i++) {
-            CHECK(indices[i] % 2 == 1, "the receive at place %d is done although nobody has sent",
+            CHECK(indices[i] % 2 == 1, "the receive at index %d is done although no rank has sent",
                   indices[i]);
             CHECK(mixed->requests[indices[i]] == MPI_REQUEST_NULL,
-                  "the request at place %d is still there", indices[i]);
+                  "the request at index %d remains", indices[i]);
             CHECK_EQUAL(mixed->words[indices[i] / 2], 70 + indices[i] / 2 + right_of(world_rank));
         }
         left -= count;
@@ -277,11 +279,11 @@ static void mixed_finish(struct mixed *mixed)
         CHECK_EQUAL(mixed->received[i], 10 * ((world_rank + world_size - 1) % world_size) + i);
     CHECK_OK(MPI_Waitany(MIXED, mixed->requests, &index, MPI_STATUS_IGNORE));
     CHECK_EQUAL(index, MPI_UNDEFINED);
-    CHECK(mixed->requests[MIXED - 2] != MPI_REQUEST_NULL, "the persistent request is gone");
+    CHECK(mixed->requests[MIXED - 2] != MPI_REQUEST_NULL, "the persistent request is missing");
     CHECK_OK(MPI_Request_free(&mixed->requests[MIXED - 2]));
 }
 
-static void operations_complete_beside_pending_messages(enum window_kind kind)
+static void operations_complete_during_outstanding_messages(enum window_kind kind)
 {
     struct window window = window_make(kind, 8 * MESSAGES, 8, MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, world_rank, 0, window.win);
@@ -293,7 +295,7 @@ static void operations_complete_beside_pending_messages(enum window_kind kind)
         struct mixed mixed;
         MPI_Win_lock_all(0, window.win);
         mixed_start(&mixed, window.win);
-        mixed_take_operations(&mixed, wait);
+        mixed_complete_operations(&mixed, wait);
         mixed_finish(&mixed);
         MPI_Win_unlock_all(window.win);
     }
@@ -329,7 +331,7 @@ static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
     CHECK_OK(MPI_Wait(&requests[3], MPI_STATUS_IGNORE));
 }
 
-static void proc_null_gives_a_completed_request(enum window_kind kind)
+static void proc_null_returns_a_completed_request(enum window_kind kind)
 {
     struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
     int64_t word = 5;
@@ -396,9 +398,9 @@ static const struct test_case cases[] = {
     CASE(rput_frees_its_buffer_at_its_wait, KINDS_ALL, 1),
     CASE(many_requests_complete_together, KINDS_ALL, 1),
     CASE(every_completion_function_ends_every_operation, KINDS_ALL, 1),
-    CASE(operations_complete_beside_pending_messages, KINDS_ALL, 1),
+    CASE(operations_complete_during_outstanding_messages, KINDS_ALL, 1),
     CASE(requests_outlive_flush_unlock_and_window, KINDS_ALL, 1),
-    CASE(proc_null_gives_a_completed_request, KINDS_BOTH, 1),
+    CASE(proc_null_returns_a_completed_request, KINDS_BOTH, 1),
     CASE(proc_null_requests_are_done_at_the_first_look, KINDS_BOTH, 1),
     CASE(requests_are_refused_outside_passive_epochs, KINDS_BOTH, 1),
 };

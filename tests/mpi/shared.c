@@ -52,7 +52,7 @@ static void proc_null_asks_for_the_first_segment_with_memory(enum window_kind ki
     window_free(&window);
 }
 
-static void units_of_others_are_told(enum window_kind kind)
+static void units_of_other_ranks_are_returned(enum window_kind kind)
 {
     struct window window = window_make(kind, 48, 1 + world_rank, MPI_COMM_WORLD);
     for (int rank = 0; rank < world_size; rank++)
@@ -104,7 +104,7 @@ static void segments_may_lie_apart(enum window_kind kind)
     MPI_Win_free(&win);
     MPI_Win_allocate_shared(segment_bytes(world_rank), 1, info, MPI_COMM_WORLD, &base, &win);
     CHECK(query(win, world_rank, segment_bytes(world_rank), 1) == base,
-          "the own segment is elsewhere than creation says");
+          "the own segment differs from the created one");
     MPI_Win_free(&win);
     MPI_Info_free(&info);
 }
@@ -184,7 +184,7 @@ static void shared_memory_serves_where_rank_0_is_absent(enum window_kind kind)
     window_free(&shared);
 }
 
-/* Where this rank can reach the memory the pointer must be the memory; elsewhere size 0 and NULL.
+/* Where this rank can reach the memory the pointer must be the memory, otherwise size 0 and NULL.
  * The rank's own memory is reachable. */
 static bool store_if_in_reach(MPI_Win win, int rank)
 {
@@ -218,14 +218,14 @@ static void query_answers_on_every_flavour(enum window_kind kind)
 }
 
 /* The ranks of each node share a window; all ranks can reach its memory in a window over all. */
-static void each_machine_has_a_shared_window(enum window_kind kind)
+static void each_node_has_a_shared_window(enum window_kind kind)
 {
-    MPI_Comm machine = machine_comm();
+    MPI_Comm node = node_comm();
     int here, count;
     (void)kind;
-    MPI_Comm_rank(machine, &here);
-    MPI_Comm_size(machine, &count);
-    struct window shared = window_make(KIND_SHARED, 64, 1, machine);
+    MPI_Comm_rank(node, &here);
+    MPI_Comm_size(node, &count);
+    struct window shared = window_make(KIND_SHARED, 64, 1, node);
     char *next = query(shared.win, (here + 1) % count, 64, 1), mark = (char)(world_rank + 1);
     MPI_Win all;
     MPI_Win_create(shared.base, 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &all);
@@ -242,11 +242,11 @@ static void each_machine_has_a_shared_window(enum window_kind kind)
     }
     MPI_Win_free(&all);
     window_free(&shared);
-    MPI_Comm_free(&machine);
+    MPI_Comm_free(&node);
 }
 
 /* ORIEL_NODE_SIZE does not restrict memory of MPI_Win_allocate_shared. */
-static void ranks_that_share_no_memory_are_told_so(enum window_kind kind)
+static void ranks_that_share_no_memory_get_the_error(enum window_kind kind)
 {
     MPI_Comm node, comm;
     MPI_Win win = MPI_WIN_NULL;
@@ -270,15 +270,15 @@ static void ranks_that_share_no_memory_are_told_so(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(segments_follow_each_other_byte_by_byte, KIND_SHARED, 1),
     CASE(proc_null_asks_for_the_first_segment_with_memory, KIND_SHARED, 2),
-    CASE(units_of_others_are_told, KIND_SHARED, 1),
+    CASE(units_of_other_ranks_are_returned, KIND_SHARED, 1),
     CASE(direct_stores_are_seen_by_others, KIND_SHARED, 1),
-    CASE(segments_may_lie_apart, KIND_ONE_MACHINE, 1),
+    CASE(segments_may_lie_apart, KIND_ONE_NODE, 1),
     CASE(shared_windows_on_a_sub_communicator, KIND_SHARED, 1),
     CASE(shared_memory_serves_in_a_later_window, KIND_SHARED, 1),
     CASE(shared_memory_serves_where_rank_0_is_absent, KIND_SHARED, 2),
     CASE(query_answers_on_every_flavour, KINDS_ALL, 1),
-    CASE(each_machine_has_a_shared_window, KIND_ANY, 1),
-    CASE(ranks_that_share_no_memory_are_told_so, KIND_ANY, 2),
+    CASE(each_node_has_a_shared_window, KIND_ANY, 1),
+    CASE(ranks_that_share_no_memory_get_the_error, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

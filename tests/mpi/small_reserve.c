@@ -39,9 +39,9 @@ static char *seam_make(void)
         }
         if (block + len_bytes != end)
             continue;
-        char *behind = mmap(end, PAGE, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        return behind == end ? end : NULL;
+        char *next_page = mmap(end, PAGE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        return next_page == end ? end : NULL;
     }
     return NULL;
 }
@@ -56,7 +56,7 @@ static void updates_across_the_end_of_the_file_are_not_lost(enum window_kind kin
     (void)kind;
     MPI_Bcast(&found, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (!found) {
-        harness_skip("no block at the end of the memory file, or no room behind it");
+        harness_skip("no block at the end of the memory file, or no room after it");
         MPI_Win_free(&win);
         return;
     }
@@ -100,7 +100,7 @@ static void windows_that_do_not_fit_are_made_by_the_host(enum window_kind kind)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
     MPI_Errhandler_free(&before);
     if (error != MPI_SUCCESS && !ranks_share_memory()) {
-        harness_skip("the host has no windows over these machines");
+        harness_skip("the host has no windows over these nodes");
         return;
     }
     CHECK_OK(error);

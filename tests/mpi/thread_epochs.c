@@ -1,7 +1,7 @@
 /* Threads with epochs of their own: locks on many targets and windows, queries of a window in use,
  * communicators of one process. No two threads of a process open the same target of the same
  * window: that would be an error of the program. A plain MPI program, run by the test rows; skipped
- * where the host gives no MPI_THREAD_MULTIPLE. */
+ * where the host does not support MPI_THREAD_MULTIPLE. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ static bool threads_supported(void)
 {
     if (harness_thread_level() == MPI_THREAD_MULTIPLE)
         return true;
-    harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+    harness_skip("the host does not support MPI_THREAD_MULTIPLE");
     return false;
 }
 
@@ -183,7 +183,7 @@ static void ask_and_change(struct worker *worker)
         MPI_Errhandler_free(&handler);
         MPI_Win_set_attr(win, keyval, &extra);
         MPI_Win_get_attr(win, keyval, &value, &found);
-        CHECK(found && value == &extra, "the attribute does not come back");
+        CHECK(found && value == &extra, "the attribute is not returned");
         MPI_Win_get_attr(win, MPI_WIN_SIZE, &value, &found);
         CHECK_EQUAL(*(MPI_Aint *)value, 8 * COUNTERS);
         random_pause(&worker->random, 50);

@@ -1,7 +1,7 @@
 /* Threads make and free windows, datatypes and communicators while other threads use theirs. A
  * reused handle refers to the new object in every thread, including threads that used the old one.
- * A plain MPI program, run by the test rows; skipped where the host gives no MPI_THREAD_MULTIPLE.
- */
+ * A plain MPI program, run by the test rows; skipped where the host does not support
+ * MPI_THREAD_MULTIPLE. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ struct worker {
 };
 
 static struct worker workers[THREADS];
-static pthread_barrier_t meeting; /* of the threads of one process */
+static pthread_barrier_t threads_barrier; /* of the threads of one process */
 
 static void *worker_main(void *argument)
 {
@@ -35,13 +35,13 @@ static bool threads_supported(void)
 {
     if (harness_thread_level() == MPI_THREAD_MULTIPLE)
         return true;
-    harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+    harness_skip("the host does not support MPI_THREAD_MULTIPLE");
     return false;
 }
 
 static void workers_run(enum window_kind kind, int rounds, void (*work)(struct worker *worker))
 {
-    pthread_barrier_init(&meeting, NULL, THREADS);
+    pthread_barrier_init(&threads_barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
         workers[i].number = i;
         workers[i].kind = kind;
@@ -52,7 +52,7 @@ static void workers_run(enum window_kind kind, int rounds, void (*work)(struct w
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(workers[i].thread, NULL);
-    pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&threads_barrier);
 }
 
 /* The slot in a target's window that only this thread of this rank writes. */
@@ -141,7 +141,7 @@ static void use_types_of_others(struct worker *worker)
             passed.distance = 1 + (int)random_below(&worker->random, 6);
             passed.type = vector_make(4, passed.distance, round % 3 == 0);
         }
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&threads_barrier);
         int target = (int)random_below(&worker->random, (uint64_t)world_size),
             distance = passed.distance;
         memset(got, 0, sizeof got);
@@ -157,10 +157,10 @@ static void use_types_of_others(struct worker *worker)
             CHECK(got[i] == (i % distance == 0 && i / distance < 4 ? i / distance + 1 : 0),
                   "thread %d at distance %d: word %d is %lld", worker->number, distance, i,
                   (long long)got[i]);
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&threads_barrier);
         if ((round + 1) % THREADS == worker->number)
             MPI_Type_free(&passed.type);
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&threads_barrier);
     }
 }
 
@@ -192,12 +192,12 @@ static void use_windows_of_others(struct worker *worker)
                 window_make(worker->kind, (MPI_Aint)8 * (THREADS + round % 3), 8, worker->comm);
             MPI_Win_lock_all(0, shared_window.win);
         }
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&threads_barrier);
         int64_t value = 1000 * round + 10 * world_rank + worker->number;
         MPI_Win win = shared_window.win;
         MPI_Put(&value, 1, MPI_INT64_T, right, worker->number, 1, MPI_INT64_T, win);
         MPI_Win_flush(right, win);
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&threads_barrier);
         if (worker->number == 1) {
             MPI_Win_unlock_all(win);
             barrier(workers[0].comm);
@@ -206,7 +206,7 @@ static void use_windows_of_others(struct worker *worker)
             barrier(workers[0].comm);
             window_free(&shared_window);
         }
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&threads_barrier);
     }
 }
 
@@ -221,7 +221,7 @@ static void a_windows_handle_means_the_new_window_in_all_threads(enum window_kin
 
 /* Odd threads make and free communicators and windows on them; even ones use a window that stays
  * open. */
-static void make_beside_use(struct worker *worker)
+static void make_during_use(struct worker *worker)
 {
     int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size;
     for (int round = 0; round < worker->rounds; round++) {
@@ -247,7 +247,7 @@ static void make_beside_use(struct worker *worker)
     }
 }
 
-static void windows_come_and_go_beside_windows_in_use(enum window_kind kind)
+static void windows_are_made_and_freed_while_others_are_in_use(enum window_kind kind)
 {
     struct window windows[THREADS / 2];
     if (!threads_supported())
@@ -262,7 +262,7 @@ static void windows_come_and_go_beside_windows_in_use(enum window_kind kind)
     }
     for (int j = 0; j < THREADS / 2; j++)
         MPI_Win_lock_all(0, windows[j].win);
-    workers_run(kind, scaled_rounds(30), make_beside_use);
+    workers_run(kind, scaled_rounds(30), make_during_use);
     for (int j = 0; j < THREADS / 2; j++)
         MPI_Win_unlock_all(windows[j].win);
     barrier(MPI_COMM_WORLD);
@@ -276,7 +276,7 @@ static const struct test_case cases[] = {
     CASE(threads_make_and_free_types_in_use, KINDS_ALL, 1),
     CASE(a_types_handle_means_the_new_type_in_all_threads, KINDS_BOTH, 1),
     CASE(a_windows_handle_means_the_new_window_in_all_threads, KINDS_ALL, 1),
-    CASE(windows_come_and_go_beside_windows_in_use, KINDS_ALL, 1),
+    CASE(windows_are_made_and_freed_while_others_are_in_use, KINDS_ALL, 1),
 };
 
 int main(int argc, char **argv)

@@ -33,7 +33,7 @@ static bool threads_supported(void)
 {
     if (harness_thread_level() == MPI_THREAD_MULTIPLE)
         return true;
-    harness_skip("the host gives no MPI_THREAD_MULTIPLE");
+    harness_skip("the host does not support MPI_THREAD_MULTIPLE");
     return false;
 }
 

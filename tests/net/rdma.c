@@ -55,7 +55,7 @@ static void the_device_carries_puts_and_gets(enum window_kind kind)
         CHECK_OK(MPI_Win_flush(right(), window.win));
         CHECK_OK(MPI_Get(back, size, MPI_BYTE, right(), 0, size, MPI_BYTE, window.win));
         CHECK_OK(MPI_Win_flush(right(), window.win));
-        CHECK(memcmp(sent, back, (size_t)size) == 0, "%d bytes came back otherwise", size);
+        CHECK(memcmp(sent, back, (size_t)size) == 0, "%d bytes were returned changed", size);
         bytes += 2 * size;
         MPI_Win_sync(window.win);
         barrier(MPI_COMM_WORLD);
@@ -131,7 +131,7 @@ static void a_lock_lets_one_in(enum window_kind kind)
     window_free(&window);
 }
 
-static void fences_and_epochs_of_pairs_bring_what_was_put(enum window_kind kind)
+static void fences_and_pscw_epochs_deliver_puts(enum window_kind kind)
 {
     struct window window = window_make(kind, 2 * sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
     const int64_t *words = (const int64_t *)(void *)window.base;
@@ -165,12 +165,12 @@ static void fill(char *bytes, int turn)
         bytes[i] = byte_of(world_rank, turn, i);
 }
 
-static void expect_from_left(const struct window *window, int turn, const char *behind)
+static void expect_from_left(const struct window *window, int turn, const char *after)
 {
     int wrong = 0;
     for (int i = 0; i < LARGEST; i++)
         wrong += window->base[i] != byte_of(left(), turn, i);
-    CHECK(wrong == 0, "%d of %d bytes have not arrived behind %s", wrong, (int)LARGEST, behind);
+    CHECK(wrong == 0, "%d of %d bytes have not arrived after %s", wrong, (int)LARGEST, after);
 }
 
 /* The message that ends the epoch overtakes outstanding work of the device, unless the message
@@ -226,7 +226,7 @@ static const struct test_case cases[] = {
     CASE(the_device_carries_puts_and_gets, KINDS_BOTH, 2),
     CASE(atomics_of_all_add_up, KIND_ALLOCATE, 2),
     CASE(a_lock_lets_one_in, KIND_ALLOCATE, 2),
-    CASE(fences_and_epochs_of_pairs_bring_what_was_put, KIND_ALLOCATE, 2),
+    CASE(fences_and_pscw_epochs_deliver_puts, KIND_ALLOCATE, 2),
 };
 
 int main(int argc, char **argv)

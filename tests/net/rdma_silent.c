@@ -24,11 +24,11 @@ static void expect_refusal(MPI_Win win, double limit_s)
     CHECK_EQUAL(class, MPI_ERR_OTHER);
     CHECK(took_s > limit_s / 2 && took_s < limit_s + LATE_SECONDS, "given up after %.1f s", took_s);
     code = MPI_Put(&word, 1, MPI_INT64_T, SILENT, 0, 1, MPI_INT64_T, win);
-    CHECK(code != MPI_SUCCESS, "a put to who was given up began");
+    CHECK(code != MPI_SUCCESS, "a put to an abandoned rank began");
 }
 
 /* With each of the other running ranks. */
-static void go_on(MPI_Win win)
+static void continue_with_others(MPI_Win win)
 {
     const int64_t one = 1;
     int64_t old;
@@ -41,7 +41,7 @@ static void go_on(MPI_Win win)
     }
 }
 
-static void who_is_silent_from_the_start_is_given_up(enum window_kind kind)
+static void a_rank_silent_from_the_start_is_given_up(enum window_kind kind)
 {
     const char *limit = getenv("TEST_SILENT_SECONDS");
     struct window window = window_make(kind, 16 * sizeof(int64_t), sizeof(int64_t), MPI_COMM_WORLD);
@@ -60,7 +60,7 @@ static void who_is_silent_from_the_start_is_given_up(enum window_kind kind)
         sleep(1);
         CHECK_OK(MPI_Win_lock_all(0, window.win));
         expect_refusal(window.win, limit == NULL ? 30 : atof(limit));
-        go_on(window.win);
+        continue_with_others(window.win);
         MPI_Barrier(awake);
         CHECK_EQUAL(((int64_t *)(void *)window.base)[0], world_size - 1);
         for (int from = 0; from < world_size; from++)
@@ -76,7 +76,7 @@ static void who_is_silent_from_the_start_is_given_up(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(who_is_silent_from_the_start_is_given_up, KIND_ALLOCATE, 3),
+    CASE(a_rank_silent_from_the_start_is_given_up, KIND_ALLOCATE, 3),
 };
 
 int main(int argc, char **argv)

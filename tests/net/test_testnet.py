@@ -60,8 +60,8 @@ class Testnet(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         return identity
 
-    def inside(self, identity, machine, *command):
-        result = testnet(identity, "exec", machine, *command)
+    def inside(self, identity, node, *command):
+        result = testnet(identity, "exec", node, *command)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.strip()
 
@@ -102,7 +102,7 @@ class Testnet(unittest.TestCase):
             heard, shortest, longest = receiver.communicate(timeout=30)[0].split()
         return int(heard), float(shortest), float(longest)
 
-    def test_machines_have_names_processes_memory_and_files_of_their_own(self):
+    def test_nodes_have_names_processes_memory_and_files_of_their_own(self):
         net = self.up("3")
         outside = os.readlink("/proc/self/ns/ipc")
         seen = set()
@@ -124,7 +124,7 @@ class Testnet(unittest.TestCase):
         self.assertEqual(testnet(net, "exec", "b", "sh", "-c", "kill -9 $$").returncode, 137)
         self.assertEqual(testnet(net, "exec", "b", "/no/such").returncode, 127)
 
-    def test_down_leaves_nothing_behind_whatever_runs(self):
+    def test_down_leaves_nothing_whatever_runs(self):
         net = self.up()
         switch = self.switch(net)
         with subprocess.Popen([TESTNET, "--id", net, "exec", "b", "sh", "-c", "setsid sleep 987 & sleep 987"]) as job:
@@ -134,14 +134,14 @@ class Testnet(unittest.TestCase):
         self.nothing_is_left(net, switch)
         self.assertEqual(testnet(net, "down").returncode, 0)  # a second time
 
-    def test_nothing_is_left_when_the_switch_is_killed_and_the_net_taken_down(self):
+    def test_nothing_is_left_when_the_switch_is_killed_and_the_net_removed(self):
         net = self.up()
         switch = self.switch(net)
         os.kill(switch, signal.SIGKILL)
         self.assertEqual(testnet(net, "down").returncode, 0)
         self.nothing_is_left(net, switch)
 
-    def test_net_goes_with_its_owner(self):
+    def test_net_ends_with_its_owner(self):
         with subprocess.Popen(["sleep", "60"]) as owner:
             net = self.up("2", "--owner", str(owner.pid))
             switch = self.switch(net)
@@ -177,7 +177,7 @@ class Testnet(unittest.TestCase):
         self.assertEqual(testnet(one, "down").returncode, 0)
         self.passes(two)
 
-    def test_second_net_of_a_name_is_refused_and_the_first_goes_on(self):
+    def test_second_net_of_a_name_is_refused_and_the_first_continues(self):
         net = self.up()
         result = testnet(net, "up")
         self.assertEqual(result.returncode, 2)
@@ -192,7 +192,7 @@ class Testnet(unittest.TestCase):
         testnet(net, "link", "a", "up")
         self.passes(net)
 
-    def test_loss_loses_about_what_it_says(self):
+    def test_loss_loses_about_its_percentage(self):
         net = self.up()
         self.passes(net)
         result = testnet(net, "loss", "b", "30")
@@ -221,7 +221,7 @@ class Testnet(unittest.TestCase):
         self.assertLess(shortest, 0.010)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
-    def test_ordinary_user_makes_machines_or_is_told_why_not(self):
+    def test_ordinary_user_makes_nodes_or_gets_the_reason(self):
         result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR",
                                  TESTNET, "check"], capture_output=True, text=True, timeout=60, check=False, cwd="/")
         self.assertIn((result.returncode, result.stdout.partition(":")[0].strip()),
@@ -229,7 +229,7 @@ class Testnet(unittest.TestCase):
 
 
 class Check(unittest.TestCase):
-    def test_check_says_in_a_line_why_there_are_no_machines(self):
+    def test_check_prints_in_a_line_why_there_are_no_nodes(self):
         narrow = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\""
         able = subprocess.run(["unshare", "-r", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
         if not able:

@@ -36,27 +36,27 @@ def emulators(parent):
 
 
 class Guest(unittest.TestCase):
-    def test_command_is_in_the_same_folder_with_the_same_environment_and_its_words_come_apart(self):
+    def test_command_has_the_same_folder_environment_and_arguments(self):
         with tempfile.TemporaryDirectory(prefix="oriel a'b.") as folder:
             with open(os.path.join(folder, "file"), "w", encoding="utf-8") as file:
-                file.write("of the machine\n")
+                file.write("of this system\n")
             script = ('pwd; cat file; echo "$TEST_WORDS"; echo written > file; echo elsewhere > /tmp/file; id -u; '
                       f'{BUILD}/bin/oriel info | grep "^  network"; echo an error >&2; (setsid sleep 1000 &); exit 7')
             result = inside(script, cwd=folder, env=dict(os.environ, TEST_WORDS="two\nlines and a 'quote'"))
             with open(os.path.join(folder, "file"), encoding="utf-8") as file:
-                self.assertEqual(file.read(), "of the machine\n")
-        self.assertEqual(result.stdout, f"{folder}\nof the machine\ntwo\nlines and a 'quote'\n0\n"
+                self.assertEqual(file.read(), "of this system\n")
+        self.assertEqual(result.stdout, f"{folder}\nof this system\ntwo\nlines and a 'quote'\n0\n"
                                         "  network      yes  rc_verbs on rxe0:1, ud_verbs on rxe0:1; UCX_NET_DEVICES=rxe0:1\n",
                          result.stderr)
         self.assertEqual((result.stderr, result.returncode), ("an error\n", 7))
 
-    def test_large_output_comes_whole(self):
+    def test_large_output_is_complete(self):
         result = inside("seq 300000; seq 1000 >&2")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout, "".join(f"{i}\n" for i in range(1, 300001)))
         self.assertEqual(result.stderr, "".join(f"{i}\n" for i in range(1, 1001)))
 
-    def test_guest_that_dies_says_so_with_its_kernels_last_words(self):
+    def test_dead_guest_is_reported_with_its_kernels_last_lines(self):
         result = inside("echo here; sleep 1; echo c > /proc/sysrq-trigger; sleep 100")
         self.assertEqual((result.returncode, result.stdout), (2, "here\n"), result.stderr)
         self.assertIn("testrdma: the guest has died\n", result.stderr)
@@ -87,7 +87,7 @@ class Guest(unittest.TestCase):
 
 
 class Check(unittest.TestCase):
-    def test_check_says_in_a_line_why_there_is_no_guest(self):
+    def test_check_prints_in_a_line_why_there_is_no_guest(self):
         with tempfile.TemporaryDirectory() as folder:
             for words, stream in ((["check"], "stdout"), (["run", "--", "true"], "stderr")):
                 result = subprocess.run(["/usr/bin/python3", "-B", TESTRDMA, *words], env={"PATH": folder}, capture_output=True,

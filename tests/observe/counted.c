@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../mpi/file_bytes.h"
+#include "../mpi/file_size_limit.h"
 
 enum {
     LATE_US = 50000,
@@ -150,15 +150,15 @@ static void late(void)
 
 static MPI_Win shared_win;
 static long *shared_base;
-static pthread_barrier_t all_there;
+static pthread_barrier_t barrier_of_threads;
 
 static void *put_often(void *own)
 {
     long one = 1;
-    MPI_Aint place = (long *)own - shared_base;
-    pthread_barrier_wait(&all_there);
+    MPI_Aint disp = (long *)own - shared_base;
+    pthread_barrier_wait(&barrier_of_threads);
     for (int i = 0; i < OFTEN; i++) {
-        MPI_Put(&one, 1, MPI_LONG, 0, place, 1, MPI_LONG, shared_win);
+        MPI_Put(&one, 1, MPI_LONG, 0, disp, 1, MPI_LONG, shared_win);
         MPI_Win_flush(0, shared_win);
     }
     return NULL;
@@ -173,12 +173,12 @@ static void threads(void)
     MPI_Win_allocate(all_bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared_base,
                      &shared_win);
     MPI_Win_lock_all(0, shared_win);
-    pthread_barrier_init(&all_there, NULL, THREADS);
+    pthread_barrier_init(&barrier_of_threads, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&ids[i], NULL, put_often, shared_base + rank * THREADS + i);
     for (int i = 0; i < THREADS; i++)
         pthread_join(ids[i], NULL);
-    pthread_barrier_destroy(&all_there);
+    pthread_barrier_destroy(&barrier_of_threads);
     MPI_Win_unlock_all(shared_win);
     MPI_Win_free(&shared_win);
 }

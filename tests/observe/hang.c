@@ -99,35 +99,35 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n);
-    const char *way = argc > 1 ? argv[1] : "";
+    const char *mode = argc > 1 ? argv[1] : "";
     last = n - 1;
     if (rank == 0) {
         puts("ready");
         fflush(stdout);
     }
-    if (strcmp(way, "first") == 0 && rank == last)
+    if (strcmp(mode, "first") == 0 && rank == last)
         sleep_for_good();
     MPI_Win win = make(argc > 2 ? argv[2] : "halo");
-    if (strcmp(way, "post") == 0)
+    if (strcmp(mode, "post") == 0)
         post(win, last);
-    else if (strcmp(way, "self") == 0)
+    else if (strcmp(mode, "self") == 0)
         post(win, 0);
-    else if (strcmp(way, "complete") == 0)
+    else if (strcmp(mode, "complete") == 0)
         complete(win);
-    else if (strncmp(way, "lock", 4) == 0)
-        lock(win, way[4] != '\0');
-    else if (strcmp(way, "cycle") == 0)
+    else if (strncmp(mode, "lock", 4) == 0)
+        lock(win, mode[4] != '\0');
+    else if (strcmp(mode, "cycle") == 0)
         cycle(win);
-    else if (strcmp(way, "mixed") == 0)
+    else if (strcmp(mode, "mixed") == 0)
         mixed(win);
     else if (rank == last)
         sleep_for_good();
-    else if (strcmp(way, "fence") == 0)
+    else if (strcmp(mode, "fence") == 0)
         MPI_Win_fence(0, win);
-    else if (strcmp(way, "free") == 0)
+    else if (strcmp(mode, "free") == 0)
         MPI_Win_free(&win);
     else
         make(NULL);
-    fprintf(stderr, "hang: %s did not hang\n", way);
+    fprintf(stderr, "hang: %s did not hang\n", mode);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }

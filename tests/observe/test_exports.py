@@ -36,7 +36,7 @@ class Known(Case):
 
 
 class Summary(Known):
-    def test_what_is_known_is_said(self):
+    def test_known_figures_are_printed(self):
         result = self.report(self.traces)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
@@ -55,7 +55,7 @@ class Summary(Known):
                     r"\n    50.0 us: rank [23] for rank [12] \(busy lock\)\n"):
             self.assertRegex(result.stdout, row)
 
-    def test_losses_and_ends_are_said(self):
+    def test_losses_and_ends_are_printed(self):
         file = traces.Rank(self.traces, 2, RANKS)
         file.window(0, range(RANKS), 2, "halo")
         file.event(traces.call("fence"), 0, 10)
@@ -67,7 +67,7 @@ class Summary(Known):
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
 
-    def test_site_by_line_comes_from_any_rank(self):
+    def test_line_of_a_site_may_be_from_any_rank(self):
         for rank, site in ((0, "app+0x12"), (1, "main at app.c:3"), (2, "app+0x12")):
             file = traces.Rank(self.traces, rank, RANKS)
             file.window(0, range(RANKS), rank, "halo", site=site)
@@ -127,7 +127,7 @@ class Bad(Known):
         os.symlink("/nowhere", os.path.join(self.traces, "rank-0.oriel"))
         self.expect(r"rank-0\.oriel: No such file or directory\n", 3)
 
-    def test_what_is_no_file_is_not_opened(self):
+    def test_non_files_are_not_opened(self):
         name = os.path.join(self.traces, "rank-0.oriel")
         os.unlink(name)
         os.mkfifo(name)
@@ -211,7 +211,7 @@ class Perfetto(Known):
         gets = {(event["pid"] - 1, event["args"]["target"]) for event in events if event["name"] == "get"}
         self.assertEqual(gets, {(1, 1), (2, 1), (3, 1)})
 
-    def test_what_cannot_be_written(self):
+    def test_output_that_cannot_be_written(self):
         self.refused(self.report(self.traces, "--perfetto", "/nowhere/events.json"), "/nowhere/events.json: No such file")
         result = self.report(self.traces, "--perfetto", "/dev/full")
         self.refused(result, "/dev/full: No space left on device")
@@ -244,7 +244,7 @@ class Otf2(Known):
         self.assertEqual((counts["RMA_WIN_CREATE"], counts["RMA_WIN_DESTROY"]), (4, 7))
         self.assertRegex(events, r'RMA_PUT +768 +\d+ +Window: "halo" <0>, Remote: 0 .*, Bytes: 4000,')
 
-    def test_folder_that_is_there_is_left_alone(self):
+    def test_existing_folder_is_left_alone(self):
         os.mkdir(self.path("archive"))
         self.refused(self.report(self.traces, "--otf2", self.path("archive")), "it already exists and is not changed")
         self.assertEqual(os.listdir(self.path("archive")), [])
@@ -255,7 +255,7 @@ class Otf2(Known):
 
 @unittest.skipIf(HAS_OTF2, "built with the OTF2 library")
 class NoOtf2(Known):
-    def test_it_is_said(self):
+    def test_missing_otf2_is_reported(self):
         self.refused(self.report(self.traces, "--otf2", self.path("archive")), "built without the OTF2 library")
 
 

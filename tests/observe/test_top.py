@@ -16,7 +16,7 @@ def waits(call, ranks, window="halo"):
 
 
 # For each kind of hang: each waiting rank's call and reason, and which ranks wait for each other.
-WAYS = {
+MODES = {
     "post": ({0: waits("MPI_Win_start", [LAST])}, []),
     "self": ({0: waits("MPI_Win_start", [0])}, []),
     "complete": ({0: waits("MPI_Win_wait", [LAST])}, []),
@@ -33,28 +33,28 @@ WAYS = {
 
 
 class Hangs(Case):
-    def look(self, job):
-        seen = job.look()
+    def snapshot(self, job):
+        seen = job.snapshot()
         if seen is None:
             return None
         return ({rank["rank"]: (rank["call"], rank["window"], rank["waits_for"])
                  for rank in seen["ranks"] if "call" in rank}, seen["deadlocks"])
 
-    def check(self, way):
-        job = self.job("hang", way)
+    def check(self, mode):
+        job = self.job("hang", mode)
         self.assertEqual(job.first, "ready")
-        until(lambda: self.look(job) == WAYS[way])
-        self.assertEqual(self.look(job), WAYS[way])
+        until(lambda: self.snapshot(job) == MODES[mode])
+        self.assertEqual(self.snapshot(job), MODES[mode])
         text = top("--once", job.pid).stdout
-        for rank, (call, window, ranks) in WAYS[way][0].items():
+        for rank, (call, window, ranks) in MODES[mode][0].items():
             name = f' of "{window}"' if window else ""
             self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} .*\b{ranks[0]}\b.* since [0-9.]+ s$")
-        for ring in WAYS[way][1]:
+        for ring in MODES[mode][1]:
             self.assertIn("deadlock: " + " -> ".join(map(str, ring + [ring[0]])), text)
-        self.assertEqual("deadlock" in text, bool(WAYS[way][1]))
-        missing = [LAST] if way == "first" else []
-        until(lambda: job.look()["missing"] == missing)
-        seen = job.look()
+        self.assertEqual("deadlock" in text, bool(MODES[mode][1]))
+        missing = [LAST] if mode == "first" else []
+        until(lambda: job.snapshot()["missing"] == missing)
+        seen = job.snapshot()
         self.assertEqual(seen["missing"], missing)
         self.assertEqual((seen["program"], seen["host"], seen["size"]), ("hang", HOST, RANKS))
 
@@ -63,28 +63,28 @@ class Hangs(Case):
 
     def test_rank_that_waits_for_itself(self):
         job = self.job("hang", "self")
-        until(lambda: self.look(job) == WAYS["self"])
+        until(lambda: self.snapshot(job) == MODES["self"])
         for _ in range(15):  # a cycle is reported after a second
-            self.assertEqual(self.look(job), WAYS["self"])
+            self.assertEqual(self.snapshot(job), MODES["self"])
             time.sleep(0.2)
 
     def test_rank_that_never_completes(self):
         self.check("complete")
 
-    def test_lock_that_is_held(self):
+    def test_held_lock(self):
         self.check("lock")
 
     def test_exclusive_lock_before_lock_all(self):
         self.check("lock_all")
 
-    def test_rank_that_does_not_come_to_the_fence(self):
+    def test_rank_missing_from_the_fence(self):
         self.check("fence")
 
     def test_name_that_is_not_utf8_has_question_marks(self):
         job = self.job("hang", "fence", "h\udce4lo")
         expected = {rank: waits("MPI_Win_fence", [LAST], "h?lo") for rank in WAITERS}
-        until(lambda: self.look(job) == (expected, []))
-        self.assertEqual(self.look(job), (expected, []))
+        until(lambda: self.snapshot(job) == (expected, []))
+        self.assertEqual(self.snapshot(job), (expected, []))
 
     def test_rank_that_does_not_free(self):
         self.check("free")
@@ -101,7 +101,7 @@ class Hangs(Case):
     def test_ring_of_a_lock_and_a_fence(self):
         self.check("mixed")
 
-    def test_stopped_rank_is_told(self):
+    def test_stopped_rank_is_shown(self):
         job = self.job("hang", "fence")
         pid = until(lambda: job.ranks().get(LAST, {}).get("process"))
         os.kill(pid, signal.SIGSTOP)
@@ -111,11 +111,11 @@ class Hangs(Case):
 
     def test_job_of_an_ordinary_user(self):
         job = self.job("hang", "fence", launch=["--user"])
-        until(lambda: self.look(job) == WAYS["fence"])
-        self.assertEqual(self.look(job), WAYS["fence"])
+        until(lambda: self.snapshot(job) == MODES["fence"])
+        self.assertEqual(self.snapshot(job), MODES["fence"])
         seen = job.ranks()[0]["process"]
-        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        self.assertIn("waits in MPI_Win_fence", top("--once", seen, before=nobody).stdout)
+        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.assertIn("waits in MPI_Win_fence", top("--once", seen, before=as_nobody).stdout)
 
 
 class Counts(Case):

@@ -94,10 +94,10 @@ class Refusals(Case):
     def test_job_of_another_user(self):
         job = self.job("hang", "fence")
         until(job.ranks)
-        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        self.refused(top("--once", job.pid, before=nobody), "another user: only root")
+        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.refused(top("--once", job.pid, before=as_nobody), "another user: only root")
 
-    def test_killed_job_is_told(self):
+    def test_killed_job_is_reported(self):
         job = self.job("hang", "fence")
         for rank in until(job.ranks).values():
             # the launcher ends the others when the first has died
@@ -192,7 +192,7 @@ class Files(Case):
             os.ftruncate(fd, 0)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
-    def test_another_user_cannot_come_into_a_job(self):
+    def test_another_user_cannot_observe_a_job(self):
         begun, begins = os.pipe()
         holder = os.fork()
         if holder == 0:
@@ -207,10 +207,10 @@ class Files(Case):
         os.read(begun, 1)
         self.file(state=self.state())
         # the lock's holder is a child of this process
-        told = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]
-        self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in told), sorted([[os.getpid()], [holder]]))
+        printed = json.loads(top("--once", "--json", os.getpid()).stdout)["jobs"]
+        self.assertEqual(sorted([rank["process"] for rank in job["ranks"]] for job in printed), sorted([[os.getpid()], [holder]]))
 
-    def test_what_only_has_the_name_of_a_memory_file_is_not_opened(self):
+    def test_a_file_with_only_the_name_of_a_memory_file_is_not_opened(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(os.rmdir, folder)
         holder = subprocess.Popen(["unshare", "-rm", sys.executable, "-c", DISGUISED, folder], stdout=subprocess.PIPE,
@@ -227,14 +227,14 @@ class Files(Case):
         self.file(state=self.state(waiting=77))
         self.assertRegex(top("--once", os.getpid()).stdout, r"(?m)^ +3 .* (computes|sleeps outside Oriel)$")
 
-    def test_other_versions_are_told(self):
+    def test_other_versions_are_reported(self):
         self.file(version=self.VERSION - 1)
         self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (memory file {self.VERSION - 1}, "
                       f"this command reads {self.VERSION})", top("--once", os.getpid()).stdout)
         self.assertRegex(top("--once", "--json", os.getpid()).stdout,
                          rf'(?s)"process": {os.getpid()},\s+"why": "it uses another version of Oriel')
 
-    def test_other_versions_of_the_state_are_told(self):
+    def test_other_versions_of_the_state_are_reported(self):
         self.file(state=self.state(version=9))
         self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (state 9, this command reads 1)",
                       top("--once", os.getpid()).stdout)

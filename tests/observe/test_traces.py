@@ -85,7 +85,7 @@ class Traces(Case):
                 self.assertEqual(self.oriel_lines(result), [])
                 files = self.check(ranks)
                 self.assertEqual([file.end[2] for file in files], [0] * ranks)
-                self.assertEqual(len({file.machine for file in files}), 1)
+                self.assertEqual(len({file.node for file in files}), 1)
                 self.assertEqual([(own, error) for file in files for own, zero, error in file.clocks if own == zero],
                                  [(file.clocks[0][0], 0) for file in files])
                 # fences mostly wait for the late rank, which is 20 ms late; measuring error is
@@ -98,7 +98,7 @@ class Traces(Case):
                     ends = [event.begin_ns + event.duration_ns for event in file.events]
                     self.assertEqual(ends, sorted(ends))
 
-    def test_call_names_what_it_waited_for_longest(self):
+    def test_call_names_its_longest_wait(self):
         self.done(self.launch(3, "posts"), 3)
         waits = [event for event in trace_files.read_folder(self.traces)[0].events if event.cause == "late_post"]
         self.assertEqual([event.cause_rank for event in waits if event.waiting_ns > 100_000_000], [1])
@@ -151,7 +151,7 @@ class Traces(Case):
             self.assertEqual(file.end[1] + file.end[2], 100000 + 3 * ROUNDS + 7)
         self.assertRegex(self.report(self.traces).stdout, r"events, and [0-9,]+ dropped \(")
 
-    def test_limit_that_is_too_small_is_said(self):
+    def test_too_small_limit_is_reported(self):
         result = self.launch(2, ORIEL_TRACE_LIMIT="1K")
         self.done(result, 2)
         [line] = self.oriel_lines(result)
@@ -221,7 +221,7 @@ class Traces(Case):
         """Finds each other node's clock offset, if known: its first rank is shift_ns ahead of rank
         0.  Returns whether one is known at the end, too; a busy node may have no time to measure
         it."""
-        leaders = [file for file in files[1:] if file.machine != files[0].machine]
+        leaders = [file for file in files[1:] if file.node != files[0].node]
         self.assertGreater(len(leaders), 0)
         for file in leaders:
             self.assertGreaterEqual(len(file.clocks), 1)
@@ -236,21 +236,21 @@ class Traces(Case):
         for _ in range(TRIES):
             if self.check_clocks(trace(), shift_ns):
                 return
-        self.fail("no other machine's clock is known at the end")
+        self.fail("no other node's clock is known at the end")
 
-    def test_machines_that_share_a_clock_unawares(self):
+    def test_nodes_with_a_common_clock(self):
         for ranks, size in ((2, 1), (4, 2), (8, 3)):
             with self.subTest(ranks=ranks, size=size):
                 def trace():
                     self.done(self.launch(ranks, options=["--node-size", str(size)]), ranks)
                     files = self.check(ranks)
-                    self.assertEqual(len({file.machine for file in files}), -(-ranks // size))
+                    self.assertEqual(len({file.node for file in files}), -(-ranks // size))
                     return files
 
                 self.until_known_at_the_end(0, trace)
                 self.assertRegex(self.report(self.traces).stdout, r"clocks, aligned to within \d")
 
-    def test_machine_with_another_clock(self):
+    def test_node_with_another_clock(self):
         """Rank 1's monotonic clock is 5000 s ahead."""
         if run("unshare", "-T", "--monotonic", "5000", "--fork", "true").returncode:
             self.skipTest("no other clock can be made here")
@@ -276,7 +276,7 @@ class Traces(Case):
         self.addCleanup(shutil.rmtree, self.traces)
         self.done(self.launch(4, options=["--net", "2"]), 4)
         files = self.check(4)
-        self.assertEqual(len({file.machine for file in files}), 2)
+        self.assertEqual(len({file.node for file in files}), 2)
         for file in files[2:]:
             for own_ns, zero_ns, error_ns in file.clocks:
                 self.assertLessEqual(abs(own_ns - zero_ns), error_ns)

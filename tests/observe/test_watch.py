@@ -42,7 +42,7 @@ class Lines(Case):
             lines.append(job.process.stderr.readline())
             self.assertRegex(lines[-1], rf"\A({TITLE}.*|oriel: no window yet)\n\Z", lines)
             rates += re.search(r" [1-9][0-9.]*( [kMGTP])? operations/s", lines[-1]) is not None
-        self.tell_to_end()
+        self.ask_to_end()
         out, errors = job.process.communicate(timeout=60)
         self.assertEqual((job.process.returncode, out), (0, "done\n"), errors)
         for line in errors.splitlines():
@@ -51,7 +51,7 @@ class Lines(Case):
 
     def test_job_that_hangs(self):
         job = self.start("hang", "cycle")
-        until(lambda: (job.look() or {}).get("deadlocks"))
+        until(lambda: (job.snapshot() or {}).get("deadlocks"))
         ring = " -> ".join(map(str, [*range(RANKS), 0]))
         for line in job.process.stderr:
             if "deadlock" in line:
@@ -62,7 +62,7 @@ class Lines(Case):
         job.end()
         self.assertTrue(until(lambda: not watchers(self.token)))
 
-    def test_ranks_that_wait_alike_are_told_together(self):
+    def test_ranks_with_the_same_wait_are_shown_together(self):
         job = self.start("hang", "fence")
         alike = "0" if RANKS == 2 else "0, 1" if RANKS == 3 else f"0-{RANKS - 2}"
         for line in job.process.stderr:
@@ -98,12 +98,12 @@ class Lines(Case):
         for line in job.process.stderr:
             if re.match(TITLE, line):
                 break
-        self.tell_to_end()
+        self.ask_to_end()
         _, errors = job.process.communicate(timeout=60)
         self.assertEqual(job.process.returncode, 0, errors)
         self.assertRegex(line, TITLE)
 
-    def test_program_that_is_not_there(self):
+    def test_absent_program(self):
         token = f"WATCHED_BY=test{os.getpid()}.{self.id()}"
         name, value = token.split("=")
         result = subprocess.run([*RUN, "/nowhere/program"], env=environment(**{name: value}), capture_output=True, text=True,
@@ -122,10 +122,10 @@ class Row(Ended):
         self.addCleanup(terminal.close)
         return terminal
 
-    def test_last_row_is_taken_and_given_back(self):
+    def test_last_row_is_used_and_restored(self):
         terminal = self.start("busy", 0, self.end)
         self.assertTrue(terminal.until(b"operations/s"), terminal.text)
-        self.tell_to_end()
+        self.ask_to_end()
         self.assertEqual(terminal.status(), 0)
         text = terminal.text.decode()
         self.assertEqual(text.count("\033[1;23r"), 1)
@@ -145,18 +145,18 @@ class Row(Ended):
         self.assertTrue(lines)
         self.assertLessEqual(max(map(len, lines)), 30, lines)
 
-    def test_watcher_that_is_told_to_end_gives_the_row_back(self):
+    def test_terminated_watcher_restores_the_row(self):
         value = f"test{os.getpid()}.{self.id()}"
         terminal = self.start("busy", 0, self.end, WATCHED_BY=value)
         [watcher] = until(lambda: watchers(f"WATCHED_BY={value}"))
         self.assertTrue(terminal.until(b"\033[1;23r"), terminal.text)
         os.kill(watcher, signal.SIGTERM)
         self.assertTrue(until(lambda: not watchers(f"WATCHED_BY={value}")))
-        self.tell_to_end()
+        self.ask_to_end()
         self.assertEqual(terminal.status(), 0)
         self.assertRegex(terminal.text, rb"(?s)\A[^r]*\033\[1;23r.*\033\[24;1H\033\[K\033\[r\0338[^\033]*done\r\n\Z")
 
-    def test_launcher_whose_errors_go_to_a_file(self):
+    def test_launcher_with_errors_in_a_file(self):
         path = f"/tmp/oriel-watch.{os.getpid()}"
         self.addCleanup(os.unlink, path)
         terminal = self.start("busy", 0, self.end, before=["sh", "-c", f'exec "$@" 2>{path}', "sh"])
@@ -167,7 +167,7 @@ class Row(Ended):
 
         self.assertTrue(terminal.until(b"busy"), terminal.text)
         self.assertTrue(until(lambda: re.search(TITLE, errors())), errors())
-        self.tell_to_end()
+        self.ask_to_end()
         self.assertEqual(terminal.status(), 0)
         self.assertNotIn(b"\033", terminal.text)
 

@@ -41,7 +41,7 @@ class File:
         (magic, version, header_bytes, event_bytes, self.rank, self.size, self.pid) = struct.unpack_from("<QIIIiii", content)
         assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 1, HEADER_BYTES, 48)
         assert struct.unpack_from("<I", content, 436)[0] == zlib.crc32(content[:436])
-        self.job, self.machine = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
+        self.job, self.node = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
         self.events, self.windows, self.clocks, self.end, self.dropped = [], {}, [], None, 0
         at = HEADER_BYTES
         while at < len(content):
@@ -51,7 +51,7 @@ class File:
         magic, kind, length, checksum, self.dropped = struct.unpack_from("<IIIIQ", content, at)
         payload = content[at + 24:at + 24 + length]
         assert magic == 0x4b4c424f and len(payload) == length and zlib.crc32(payload) == checksum
-        assert self.end is None, "something stands behind the end"
+        assert self.end is None, "data after the end"
         if kind == 1:
             self.events += [Event(words) for words in struct.iter_unpack("<QQQQiiIBBBB", payload)]
         elif kind == 2:

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../mpi/file_bytes.h"
-#include "../mpi/leave.h"
+#include "../mpi/file_size_limit.h"
+#include "../mpi/skip_finalize.h"
 
 enum { ROUNDS = 20, LATE_MS = 20, CHILD_PUTS = 2 };
 

@@ -65,7 +65,7 @@ class Job:
             self.end()
             raise unittest.SkipTest(self.first)
 
-    def look(self):
+    def snapshot(self):
         """The job as JSON; None if it does not exist yet."""
         result = top("--once", "--json", self.pid)
         if result.returncode != 0:
@@ -74,7 +74,7 @@ class Job:
         return jobs[0] if len(jobs) == 1 else None
 
     def ranks(self):
-        job = self.look()
+        job = self.snapshot()
         return {rank["rank"]: rank for rank in job["ranks"]} if job else {}
 
     def end(self):
@@ -90,7 +90,7 @@ class Ended(unittest.TestCase):
         self.end = os.path.join(tempfile.gettempdir(), f"oriel-busy.{os.getpid()}.{self.id()}")
         self.addCleanup(self.forget)
 
-    def tell_to_end(self):
+    def ask_to_end(self):
         with open(self.end, "x", encoding="ascii"):
             pass
 

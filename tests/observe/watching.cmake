@@ -18,8 +18,10 @@ foreach(host IN LISTS ORIEL_HOSTS)
     if(ranks EQUAL 2)
       set(full "")
     endif()
-    watching_row(top.${host}.${ranks} ${host} ${ranks} test_top ${full} HOST ${host} QUICK_HOST mpich)
-    watching_row(watch.${host}.${ranks} ${host} ${ranks} test_watch ${full} HOST ${host} QUICK_HOST openmpi)
+    watching_row(top.${host}.${ranks} ${host} ${ranks} test_top ${full} HOST ${host}
+        QUICK_HOST mpich)
+    watching_row(watch.${host}.${ranks} ${host} ${ranks} test_watch ${full} HOST ${host}
+        QUICK_HOST openmpi)
   endforeach()
 endforeach()
 watching_row(top_screen ${seen} 4 test_top_screen)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from clean import Root
+from clean_system import Root
 
 NOBODY = 65534
 # Only the builder of published packages knows the maintainer's address (DEBEMAIL); one library
@@ -28,9 +28,9 @@ def packages(build, into):
 
 
 def check_policy(files):
-    said = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ",".join(ALLOWED), *files],
+    output = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ",".join(ALLOWED), *files],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    assert said.returncode == 0, said.stdout
+    assert output.returncode == 0, output.stdout
     print("ok lintian has nothing to say", flush=True)
 
 
@@ -39,12 +39,12 @@ def check_jobs(root, hosts, user):
         for ranks in (1, 2, 4, 8):
             oversubscribe = "--oversubscribe " if host == "openmpi" else ""
             job = f"timeout 60 mpiexec.{host} {oversubscribe}-n {ranks} oriel"
-            said = root.must(f"{job} run /srv/{host}/one_put", "windows by Oriel", user=user)
-            assert said.count("memory=42") == ranks, said
+            output = root.must(f"{job} run /srv/{host}/one_put", "windows by Oriel", user=user)
+            assert output.count("memory=42") == ranks, output
         root.must(f"{job} check /srv/{host}/one_put", "no findings on 8 ranks", user=user)
-        said = root.run(f"{job} check /srv/{host}/mistaken", user=user)
-        assert said.returncode != 0 and "mistaken.c:" in said.stdout, said.stdout
-        print(f"ok mistakes of {host} are told with their lines", flush=True)
+        output = root.run(f"{job} check /srv/{host}/mistaken", user=user)
+        assert output.returncode != 0 and "mistaken.c:" in output.stdout, output.stdout
+        print(f"ok mistakes of {host} are reported with their lines", flush=True)
 
 
 def main():
@@ -76,6 +76,8 @@ def main():
             root.must(f"oriel demo --host {host} --ranks 2", "with Oriel", user=NOBODY)
         root.must("oriel bench --quick --patterns put --sizes 8 --memories allocate --runs 1", "put", "Oriel")
 
+        root.must("ls /usr/share/bash-completion/completions/oriel /usr/share/zsh/vendor-completions/_oriel "
+                  "/usr/share/fish/vendor_completions.d/oriel.fish")
         root.must("apt-get install -y -qq --no-install-recommends man-db groff-base")
         root.must("man -w oriel oriel-run oriel-check", "/usr/share/man/man1/oriel.1.gz")
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from clean import Root
+from clean_system import Root
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -29,9 +29,9 @@ def main():
             shutil.copy2(os.path.join(ROOT, name), root.path(f"srv/oriel/{name}"), follow_symlinks=False)
         root.must("apt-get update -qq && apt-get install -y -qq --no-install-recommends make")
         began = time.monotonic()
-        told = root.must("cd /srv/oriel && make -s demo HOST=mpich", "MPICH alone", "No openmpi: ",
-                         limit_s=3600)
-        assert "Open MPI alone" not in told, told[-4000:]
+        printed = root.must("cd /srv/oriel && make -s demo HOST=mpich", "MPICH alone", "No openmpi: ",
+                            limit_s=3600)
+        assert "Open MPI alone" not in printed, printed[-4000:]
         print(f"the demo took {time.monotonic() - began:.0f} s from an empty system", flush=True)
         root.must("! command -v mpiexec.openmpi && ! command -v chromium && ! command -v npm")
         root.must("cd /srv/oriel && make -s demo", "MPICH alone", "Open MPI alone", "Try next",
@@ -39,11 +39,11 @@ def main():
         assert not root.must("/srv/oriel/scripts/install-deps build")  # nothing is left to do
 
         root.must("/srv/oriel/scripts/install-deps test", limit_s=1800)
-        told = root.must("/srv/oriel/scripts/install-deps test")
-        assert "oriel: " not in told, told  # the guest's kernel may be refused here
-        told = root.must("cd /srv/oriel && make -s tests", limit_s=3 * 3600)
-        assert "warning" not in told, told[-4000:]
-        lacking = [line for line in told.splitlines() if line.startswith("-- No ")]
+        printed = root.must("/srv/oriel/scripts/install-deps test")
+        assert "oriel: " not in printed, printed  # the guest's kernel may be refused here
+        printed = root.must("cd /srv/oriel && make -s tests", limit_s=3 * 3600)
+        assert "warning" not in printed, printed[-4000:]
+        lacking = [line for line in printed.splitlines() if line.startswith("-- No ")]
         assert not lacking, lacking  # optional parts of the build
         root.must("cd /srv/oriel && ctest --test-dir build -R '^(mpi.lock.*[.]2[.]oriel|unit.options|cli.info)$'",
                   "100% tests passed", limit_s=1800)

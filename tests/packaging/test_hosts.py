@@ -8,7 +8,7 @@ import re
 import shutil
 import unittest
 
-from place import BUILD, CC, HOSTS, ROOT, Case, run
+from installation import BUILD, CC, HOSTS, ROOT, Case, run
 
 WRAPPER = """#!/bin/sh
 [ "$1" = -show ] && echo cc "-I{folder}" -lmpi
@@ -62,7 +62,7 @@ class Hosts(Case):
         return dict(re.findall(r"^-- Host MPI: (\w+) (\S+)", result.stdout, re.M)), \
             re.search(r"^-- Oriel \S+ for: (.*)$", result.stdout, re.M).group(1).split(", ")
 
-    def test_the_first_in_path_is_taken(self):
+    def test_the_first_in_path_is_used(self):
         versions, hosts = self.found(PATH=f"{self.folder}:{os.environ['PATH']}")
         self.assertEqual((versions["mpich"], hosts), ("4.9.9", sorted({"mpich", *HOSTS})))
 
@@ -75,7 +75,7 @@ class Hosts(Case):
         with open(self.path("build", "build.ninja"), encoding="utf-8") as file:
             return set(re.findall(r"/src/transport/ucx/(\w+\.c)\b", file.read()))
 
-    def test_ucx_is_left_out_where_that_is_said(self):
+    def test_ucx_is_left_out_on_request(self):
         for words in (["-DORIEL_UCX=AUTO"], ["-DORIEL_UCX=OFF"]):  # in the same folder
             self.found(*words, f"-DORIEL_MPICC={self.wrapper}")
             if words == ["-DORIEL_UCX=OFF"]:

@@ -7,7 +7,7 @@ import sys
 import types
 import unittest
 
-from place import BUILD, ROOT, VERSION
+from installation import BUILD, ROOT, VERSION
 
 RECIPE = os.path.join(ROOT, "packaging", "spack", "spack_repo", "oriel", "packages", "oriel", "package.py")
 
@@ -17,9 +17,9 @@ class Spack(types.ModuleType):
 
     def __init__(self):
         super().__init__("spack.package")
-        self.said = []
+        self.calls = []
         for name in ("version", "variant", "depends_on", "conflicts", "license", "generator"):
-            setattr(self, name, lambda *words, _name=name, **ways: self.said.append((_name, words, ways)))
+            setattr(self, name, lambda *words, _name=name, **options: self.calls.append((_name, words, options)))
 
         class Spec(dict):
             has_ucx = True
@@ -49,7 +49,7 @@ class Recipe(unittest.TestCase):
             exec(compile(file.read(), RECIPE, "exec"), self.names)
 
     def test_version_is_that_of_the_header(self):
-        self.assertEqual([words for name, words, _ in self.spack.said if name == "version"], [(VERSION,)])
+        self.assertEqual([words for name, words, _ in self.spack.calls if name == "version"], [(VERSION,)])
 
     def test_options_are_the_builds(self):
         with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as file:
@@ -59,14 +59,14 @@ class Recipe(unittest.TestCase):
             self.assertRegex(cache, rf"(?m)^{name}:{kind}=")
 
     def test_variants_reach_the_build(self):
-        self.assertEqual([words for name, words, _ in self.spack.said if name == "variant"], [("ucx",)])
+        self.assertEqual([words for name, words, _ in self.spack.calls if name == "variant"], [("ucx",)])
         recipe = self.names["Oriel"]()
         for has_ucx, value in ((True, "ON"), (False, "OFF")):
             recipe.spec.has_ucx = has_ucx
             self.assertIn(f"-DORIEL_UCX:STRING={value}", recipe.cmake_args())
 
-    def test_what_the_build_looks_for_is_depended_on(self):
-        known = {words[0].split("@")[0] for name, words, _ in self.spack.said if name == "depends_on"}
+    def test_packages_that_the_build_uses_are_dependencies(self):
+        known = {words[0].split("@")[0] for name, words, _ in self.spack.calls if name == "depends_on"}
         self.assertLessEqual({"mpi", "jansson", "elfutils", "cmake", "ninja", "python", "ucx", "pkgconfig"}, known)
 
 

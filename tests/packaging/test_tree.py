@@ -8,15 +8,19 @@ import shutil
 import tempfile
 import unittest
 
-from place import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
+from installation import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
-          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/checker.md",
+          "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
+          "share/doc/oriel/docs/images/report.png", "share/doc/oriel/docs/troubleshooting.md",
           "share/man/man1/oriel-demo.1", "share/oriel/examples/wordcount.c", "share/oriel/examples/words.h",
           f"share/modulefiles/oriel/{VERSION}.lua", "share/man/man1/oriel.1", "share/man/man3/oriel_last_error.3",
-          "share/man/man3/oriel_version.3",
-          "share/man/man5/oriel.5", "share/man/man7/oriel.7"]
+          "share/man/man3/oriel_version.3", "share/man/man5/oriel.5", "share/man/man7/oriel.7",
+          "share/bash-completion/completions/oriel", "share/zsh/site-functions/_oriel",
+          "share/fish/vendor_completions.d/oriel.fish"]
+WANTED += [f"share/oriel/examples/{name}" for name in os.listdir(os.path.join(ROOT, "examples"))
+           if name != "programs.cmake"]
 WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
                   "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc",
                   "lib/oriel/{0}/examples/wordcount"]
@@ -30,8 +34,8 @@ class Tree(Case):
     def check_works(self, prefix, oriel):
         """The command of an installation finds its libraries, runs and checks programs, and finds
         its benchmark."""
-        told = json.loads(self.good(oriel, "info", "--json"))
-        for host in told["hosts"]:
+        info = json.loads(self.good(oriel, "info", "--json"))
+        for host in info["hosts"]:
             if host["name"] in HOSTS:
                 self.assertEqual((host["served"], host["liboriel"]), (True, f"{prefix}/lib/oriel/{host['name']}/liboriel.so"))
         for host in HOSTS:
@@ -56,14 +60,14 @@ class Tree(Case):
             launch(HOSTS[0], 2, oriel, "run", f"--trace={traces}/traces", os.path.join(BUILD, "tests", "cli", HOSTS[0], "one_put"))
             self.good(oriel, "report", "-o", f"{traces}/page.html", f"{traces}/traces")
 
-    def test_all_files_are_there(self):
+    def test_all_files_are_installed(self):
         self.install()
         files = files_of(self.prefix)
         for name in WANTED + [name.format(host) for host in HOSTS for name in WANTED_OF_HOST]:
             self.assertIn(name, files)
         self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a")], [])
 
-    def test_links_of_pages_lead_to_what_is_there(self):
+    def test_links_of_pages_lead_to_existing_pages(self):
         self.install()
         pages = [name for name in files_of(f"{self.prefix}/share/doc/oriel") if name.endswith(".md")]
         self.assertIn("README.md", pages)
@@ -92,8 +96,8 @@ class Tree(Case):
     def test_one_hosts_libraries_alone_serve_that_host(self):
         for host in HOSTS:
             self.install("oriel", host)
-            told = json.loads(self.good(f"{self.prefix}/bin/oriel", "info", "--json"))
-            self.assertEqual([each["name"] for each in told["hosts"] if each["served"]], [host])
+            info = json.loads(self.good(f"{self.prefix}/bin/oriel", "info", "--json"))
+            self.assertEqual([each["name"] for each in info["hosts"] if each["served"]], [host])
             shutil.rmtree(self.prefix)
 
 
@@ -113,7 +117,7 @@ class Make(Case):
         return run("make", "-C", ROOT, "-o", "all", target, f"BUILD={BUILD}", f"CC={CC}", f"PREFIX={prefix}",
                    f"DESTDIR={destination}")
 
-    def test_missing_pages_are_told(self):
+    def test_missing_pages_are_reported(self):
         """By the last step of the installation, which `make deb` runs as well."""
         with open(os.path.join(BUILD, "cmake_install.cmake"), encoding="utf-8") as file:
             last = re.findall(r"include\(\"(.*?)\"\)", file.read())[-1]
@@ -150,7 +154,7 @@ class Make(Case):
             self.assertEqual(self.make("uninstall", self.path("dest", "new"), prefix).returncode, 0)
             self.assertEqual(os.listdir(self.path("dest")), [])
 
-    def test_uninstall_leaves_what_is_others(self):
+    def test_uninstall_leaves_files_of_others(self):
         others = ["usr/local/bin", "usr/local/lib/pkgconfig", "usr/local/share/modulefiles/other"]
         for name in others:
             os.makedirs(self.path("dest", name))
@@ -165,9 +169,9 @@ class Make(Case):
 
     def test_a_place_is_the_same_however_it_is_written(self):
         relative = os.path.relpath(self.path("d e"), ROOT)
-        ways = (self.path("d e"), f"{relative}/", relative), ("/opt/oriel", "/opt//oriel/", "/usr/../opt/oriel")
-        for destination, prefix in zip(*ways):
-            for end in ways[0]:
+        spellings = (self.path("d e"), f"{relative}/", relative), ("/opt/oriel", "/opt//oriel/", "/usr/../opt/oriel")
+        for destination, prefix in zip(*spellings):
+            for end in spellings[0]:
                 os.makedirs(self.path("d e"))
                 self.assertEqual(self.make("install", destination, prefix).returncode, 0)
                 self.assertIn("opt/oriel/bin/oriel", files_of(self.path("d e")))
@@ -185,7 +189,7 @@ class Make(Case):
             self.assertIn(f"libraries in '{shown}' cannot be preloaded or linked", " ".join(result.stderr.split()))
             self.assertEqual(os.listdir(self.path("dest")), [])
 
-    def test_uninstall_refuses_what_it_does_not_know(self):
+    def test_uninstall_refuses_unknown_builds(self):
         for destination, prefix, words in (("dest", "/opt/other", "set PREFIX to its prefix"),
                                            ("other", "/opt/oriel", "set DESTDIR as for its installation")):
             self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
@@ -198,14 +202,14 @@ class Make(Case):
         result = self.make("uninstall", self.path("dest"))
         self.assertRegex(result.stderr, r"(?m)^oriel: nothing to remove")
 
-    def test_uninstall_after_a_part_was_taken_away_by_hand(self):
+    def test_uninstall_after_a_part_was_removed_by_hand(self):
         os.makedirs(self.path("dest"))
         self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
         shutil.rmtree(self.path("dest/opt/oriel/share"))
         result = self.make("uninstall", self.path("dest"))
         self.assertEqual((result.returncode, os.listdir(self.path("dest"))), (0, []), result.stderr)
 
-    def test_uninstall_tells_what_it_cannot_take_away_and_goes_on_later(self):
+    def test_uninstall_reports_what_it_cannot_remove_and_can_continue(self):
         self.assertEqual(self.make("install", self.path("dest")).returncode, 0)
         page = self.path("dest/opt/oriel/share/doc/oriel/README.md")
         os.remove(page)

@@ -4,11 +4,11 @@ and the choice of a window work, and the pointer and the keyboard show the value
 import unittest
 
 import browser
-import report
-from report import TOOLS
+import report_page
+from report_page import TOOLS
 
 
-class Known(report.Reports):
+class Known(report_page.Reports):
     def setUp(self):
         super().setUp()
         self.data = self.known()
@@ -20,7 +20,7 @@ class Known(report.Reports):
         read = self.open()  # which checks the console
         self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
         shown = read.shown()
-        for text in ("ring: one-sided communication", "Machines 2", "MPICH", "within 200 ns",
+        for text in ("ring: one-sided communication", "Nodes 2", "MPICH", "within 200 ns",
                      "main at halo.c:42", "memory of a stack", "late fence", "busy lock"):
             self.assertIn(text, shown)
         for _, attributes in read.elements:
@@ -32,12 +32,12 @@ class Known(report.Reports):
         self.assertEqual(len(found), 16)
         put = {(0, 1): "9.77 KiB", (1, 2): "19.5 KiB", (2, 3): "29.3 KiB", (3, 0): "39.1 KiB"}
         got = {(1, 1): "24 B", (2, 1): "24 B", (3, 1): "24 B"}
-        for place, (told, shade) in found.items():
-            origin, target = map(int, place.split())
+        for cell, (tooltip, shade) in found.items():
+            origin, target = map(int, cell.split())
             words = {**put, **got}.get((origin, target), "nothing")
-            self.assertTrue(told.startswith(f"rank {origin} → rank {target} bytes {words}"), told)
-            self.assertEqual(shade == card, words == "nothing", (place, shade))
-        shades = [sum(map(int, found[place][1].split())) for place in ("1 1", "0 1", "1 2", "2 3", "3 0")]
+            self.assertTrue(tooltip.startswith(f"rank {origin} → rank {target} bytes {words}"), tooltip)
+            self.assertEqual(shade == card, words == "nothing", (cell, shade))
+        shades = [sum(map(int, found[cell][1].split())) for cell in ("1 1", "0 1", "1 2", "2 3", "3 0")]
         self.assertEqual(sorted(shades, reverse=True), shades)  # more is darker
         self.assertEqual(len(set(shades)), 5)
 
@@ -64,7 +64,7 @@ class Known(report.Reports):
         self.assertEqual([text[:15] for text in found],
                          ["rank 0 → rank 0", "rank 1 → rank 0", "rank 1 → rank 2", "rank 0 → rank 2", ""])
 
-    def test_windows_tell_their_paths_and_reasons(self):
+    def test_windows_show_their_paths_and_reasons(self):
         halo, table = self.hand("""return all("#windows tbody tr").map(row => row.innerText.replace(/\\s+/g, " ").trim());""")
         self.assertEqual(halo, "halo made by main at halo.c:42 allocate 4 64 KiB a rank direct 40 97.7 KiB 80 µs 12.6 ms 12 ms")
         self.assertEqual(table, "table made by build at table.c:7 create 3 4 KiB to 12 KiB, 24 KiB in all promoted on 2 ranks "
@@ -164,7 +164,7 @@ class Known(report.Reports):
         self.assertAlmostEqual(seen(brushed)[0], 11.95 * 100 / width, delta=0.02)
         self.assertAlmostEqual(seen(brushed)[1], 11.95 * 200 / width, delta=0.02)
 
-    def test_the_timeline_tells_events_epochs_and_waits(self):
+    def test_the_timeline_shows_events_epochs_and_waits(self):
         found = self.hand("""
             const x = ns => 46 + (rows.clientWidth - 52) * ns / 11.95e6, y = row => 22 + row * 29 + 14;
             const said = [point(rows, x(0.3e6), y(0)), point(rows, x(1.101e6), y(2)), point(rows, x(11.08e6), y(2)),
@@ -188,11 +188,11 @@ class Known(report.Reports):
             const counts = id => all(`#${id} .bin`).map(bin => [bin.dataset.kind, bin.dataset.bin, Number(bin.dataset.count)]);
             return [counts("sizes"), counts("times"), counts("call-times"), point(page.querySelector("#sizes .bin"), 1, 1),
                     page.querySelector("#sizes").textContent];""")
-        sizes, times, calls, told, words = found
+        sizes, times, calls, tooltip, words = found
         self.assertEqual(sizes, [["0", "10", 10], ["0", "11", 10], ["0", "12", 20], ["1", "4", 9]])
         self.assertEqual(sum(count for _, _, count in times), 49)
         self.assertEqual(sum(count for _, _, count in calls), 44 + 7 + 7 + 3 + 3 - 3)
-        self.assertTrue(told.startswith("put, 512 B to 1,023 B calls 10"), told)
+        self.assertTrue(tooltip.startswith("put, 512 B to 1,023 B calls 10"), tooltip)
         self.assertIn("40, median ≥ 1 KiB, 99 % ≥ 2 KiB", words)
 
     def test_times_are_split_in_working_and_waiting(self):
@@ -244,12 +244,12 @@ class Known(report.Reports):
         self.assertGreater(found[0], 15)
         self.assertEqual(found[1:], [[], 0])
 
-    def test_without_script_it_says_what_to_do(self):
+    def test_without_script_a_note_says_what_to_do(self):
         found = self.use("return page.body.innerText;", frame='sandbox="allow-same-origin"', allowed="Blocked script execution")
         self.assertIn("oriel report without -o prints a summary", found)
 
 
 if __name__ == "__main__":
     browser.needed()
-    report.needed()
+    report_page.needed()
     unittest.main()

@@ -10,9 +10,9 @@ import signal
 import subprocess
 import unittest
 
-import report
+import report_page
 import traces
-from report import FINDINGS, ORIEL, oriel
+from report_page import FINDINGS, ORIEL, oriel
 
 TEXT = """/opt/app/ring: 2 findings
 
@@ -22,7 +22,7 @@ C1: conflicting operations without order
     rank 0: MPI_Get at halo.c:57 in sum, before it
     epoch opened by rank 1: MPI_Win_lock_all at halo.c:30 in main
     missing: MPI_Win_flush(2, win) between them
-    remedy: Give each rank a place of its own.
+    remedy: Give each rank memory of its own.
     12 times, rank 0, 1
     stack: exchange at halo.c:42
            main at halo.c:99
@@ -36,11 +36,11 @@ E1: operation in no epoch
 
 The program's own loads and stores were not watched (compile with -fsanitize=thread).
 
-Not looked at: calls of MPI_Test (3)
+Not checked: calls of MPI_Test (3)
 """
 
 
-class Command(report.Reports):
+class Command(report_page.Reports):
     def refused(self, *arguments, **more):
         """The line that it prints; nothing else, and status 2."""
         result = oriel(*arguments, **more)
@@ -48,7 +48,7 @@ class Command(report.Reports):
         self.assertRegex(result.stderr, r"\Aoriel: [^\n]*\n\Z")
         return result.stderr
 
-    def test_findings_are_told_as_text(self):
+    def test_findings_are_printed_as_text(self):
         result = oriel(self.findings())
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, TEXT)
@@ -58,7 +58,7 @@ class Command(report.Reports):
             self.assertEqual(self.refused(self.findings(), short, ""), f"oriel: {option}: the name of the {what} is empty\n")
         self.assertEqual(self.refused(""), "oriel: report: the name of the folder or file is empty\n")
 
-    def test_traces_and_findings_are_told_in_turn(self):
+    def test_traces_and_findings_are_printed_in_turn(self):
         result = oriel(self.findings(), self.traces(traces.known))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertTrue(result.stdout.endswith("\n\n" + TEXT))
@@ -80,16 +80,16 @@ class Command(report.Reports):
         self.assertNotRegex(self.refused(self.path("odd.json")), "\x1b")
 
     def test_nothing_but_a_rule_is_enough(self):
-        odd = {"format": "oriel-check", "version": 1, "complete": True, "local_accesses_watched": True,
+        odd = {"format": "oriel-check", "version": 2, "complete": True, "local_accesses_watched": True,
                "findings": [{"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x", "offset": 1.5}]}
         self.assertEqual(oriel(self.findings(odd)).stdout, "a program: 1 finding\n\nC1: odd\n")
 
     def test_files_that_are_no_findings_are_named(self):
         for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "not a findings file of oriel check"),
                                      ("foreign", '{"format": "sarif"}', "not a findings file of oriel check"),
-                                     ("newer", '{"format": "oriel-check", "version": 2}', "another version"),
-                                     ("none", '{"format": "oriel-check", "version": 1}', "no list of findings"),
-                                     ("odd", '{"format": "oriel-check", "version": 1, "findings": [7]}', "a finding has no rule"),
+                                     ("newer", '{"format": "oriel-check", "version": 3}', "another version"),
+                                     ("none", '{"format": "oriel-check", "version": 2}', "no list of findings"),
+                                     ("odd", '{"format": "oriel-check", "version": 2, "findings": [7]}', "a finding has no rule"),
                                      ("cut", json.dumps(FINDINGS)[:400], "line 1"), ("binary", "\x00\x01", "line 1")):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 file.write(content)
@@ -99,7 +99,7 @@ class Command(report.Reports):
                 self.assertIn(words, line)
         self.assertFalse(os.path.exists(self.path()))
 
-    def test_what_cannot_be_read_is_named(self):
+    def test_unreadable_files_are_named(self):
         self.assertIn(self.path("nowhere"), self.refused(self.path("nowhere"), "-o", self.path()))
         self.assertIn("need the folder", self.refused(self.findings(), "--perfetto", self.path("out.json")))
 
@@ -107,12 +107,12 @@ class Command(report.Reports):
         self.assertEqual(oriel(self.findings(), self.findings(name="second.json")).returncode, 2)
         self.assertEqual(oriel("-o", self.path()).returncode, 2)
 
-    def test_a_page_that_cannot_be_written_is_told_and_not_left(self):
+    def test_a_page_that_cannot_be_written_is_reported_and_removed(self):
         self.assertIn("No such file", self.refused(self.findings(), "-o", self.path("no/such/page.html")))
         self.assertIn("/dev/full: No space left", self.refused(self.findings(), "-o", "/dev/full"))
         self.assertTrue(os.path.exists("/dev/full"))
 
-    def test_what_is_shown_is_not_written_over(self):
+    def test_the_input_is_not_overwritten(self):
         findings, folder = self.findings(), self.traces(traces.known)
         trace = os.path.join(folder, "rank-0.oriel")
         for words, said in ((("-o", findings), "is the findings file"), (("-o", trace), "has the name of a trace"),
@@ -133,7 +133,7 @@ class Command(report.Reports):
         self.assertEqual(result.stderr, f"oriel: the page could not be written: {self.path()}: File too large\n")
         self.assertFalse(os.path.exists(self.path()))
 
-    def test_a_build_without_pages_says_so(self):
+    def test_a_build_without_pages_reports_it(self):
         os.makedirs(self.path("bin"))
         command = shutil.copy(ORIEL, self.path("bin"))
         line = self.refused(self.findings(), "-o", self.path(), command=command)
@@ -156,7 +156,7 @@ class Command(report.Reports):
             self.assertIn(text, code)
 
 
-class Sums(report.Reports):
+class Sums(report_page.Reports):
     """The command's sums for the page."""
 
     def test_shares_of_bins_add_up_to_the_times(self):
@@ -208,7 +208,7 @@ class Sums(report.Reports):
         self.assertEqual(self.epochs(data, "lock_all"), [(0, 5010, 200, -1, 1, 8), (0, 7010, 100, -1, 1, 8)])
         self.assertEqual([row[1] for row in self.epochs(data, "fence")], [6110])
 
-    def test_pairs_that_do_not_fit_are_taken_together(self):
+    def test_pairs_that_do_not_fit_are_combined(self):
         """All to all of 256 ranks in three windows: more cells than a page may have."""
         def write(folder):
             for rank in range(256):
@@ -226,5 +226,5 @@ class Sums(report.Reports):
 
 
 if __name__ == "__main__":
-    report.needed()
+    report_page.needed()
     unittest.main()

@@ -5,12 +5,12 @@ import os
 import unittest
 
 import browser
-import report
+import report_page
 import traces
-from report import FINDINGS, HOSTILE, TOOLS
+from report_page import FINDINGS, HOSTILE, TOOLS
 
 
-class Large(report.Reports):
+class Large(report_page.Reports):
     def test_a_million_operations_are_readable(self):
         data = self.report(self.traces(traces.busy))
         self.assertGreater(data["run"]["events"], 1_000_000)
@@ -42,7 +42,7 @@ class Large(report.Reports):
         self.assertLess(elements, 3000)
         self.assertRegex(words, r"(29,9\d\d|30,000) events are shown with their own times")
 
-    def test_many_ranks_and_windows_are_taken_together(self):
+    def test_many_ranks_and_windows_are_combined(self):
         data = self.report(self.traces(traces.busy, ranks=600, events=300_000, windows=48))
         self.assertEqual((data["timeline"]["ranks_per_row"], data["timeline"]["rows"]), (3, 200))
         self.assertEqual((len(data["windows"]), data["windows"][-1]["others"]), (33, 16))
@@ -58,7 +58,7 @@ class Large(report.Reports):
         self.assertIn("Each row is 3 ranks", found[4])
 
 
-class Odd(report.Reports):
+class Odd(report_page.Reports):
     def test_texts_of_the_program_are_not_run(self):
         data = self.known(program="/opt/" + HOSTILE)
 
@@ -102,20 +102,20 @@ class Odd(report.Reports):
             self.assertEqual(self.page.all(tag), [])
         self.assertFalse(any("src" in attributes for _, attributes in self.page.elements))
 
-    def test_what_is_missing_stands_at_the_top(self):
+    def test_missing_data_is_named_at_the_top(self):
         folder = self.traces(traces.known)
         with open(os.path.join(folder, "rank-2.oriel"), "r+b") as file:
             file.truncate(os.path.getsize(file.name) - 200)
         os.remove(os.path.join(folder, "rank-3.oriel"))
-        result = report.oriel(folder, "-o", self.path())
+        result = report_page.oriel(folder, "-o", self.path())
         self.assertEqual(result.returncode, 0)
         self.assertIn("rank-2.oriel", result.stderr)
         shown = self.open().shown()
-        self.assertIn("Traces of 3 of 4 ranks are there.", shown)
+        self.assertIn("Traces of 3 of 4 ranks were read.", shown)
         self.assertIn("1 rank with incomplete data", shown)
         self.assertIn("did not reach MPI_Finalize", shown)
 
-    def test_dropped_events_stand_at_the_top(self):
+    def test_dropped_events_are_named_at_the_top(self):
         def write(folder):
             file = traces.Rank(folder, 0, 1)
             file.window(0, [0], 0, "w")
@@ -132,7 +132,7 @@ class Odd(report.Reports):
                     file.window(0, [0], 0, "idle")
                     file.event(traces.call("create"), 5, 0)
                 file.close(1000)
-            result = report.oriel(self.traces(write, name), "-o", self.path())
+            result = report_page.oriel(self.traces(write, name), "-o", self.path())
             if result.returncode == 0:
                 self.assertIn("data-drawn", self.open().all("html")[0])
             else:
@@ -140,7 +140,7 @@ class Odd(report.Reports):
         self.assertEqual(result.returncode, 0)
 
 
-class Found(report.Reports):
+class Found(report_page.Reports):
     def test_findings_alone_make_a_page(self):
         self.report(self.findings())
         read = self.open()
@@ -149,9 +149,9 @@ class Found(report.Reports):
         for text in ("C1 conflicting operations without order", "“halo” (allocate), target rank 2, bytes 16 to 23, element 2",
                      "rank 1: MPI_Put at halo.c:42 in exchange", "Before it rank 0: MPI_Get at halo.c:57 in sum",
                      "Epoch opened rank 1: MPI_Win_lock_all at halo.c:30 in main", "MPI_Win_flush(2, win) between them",
-                     "Give each rank a place of its own.", "12 times, by ranks 0, 1", "main at halo.c:99",
+                     "Give each rank memory of its own.", "12 times, by ranks 0, 1", "main at halo.c:99",
                      "without a name (create)", "offset 0x1234 of /opt/app/ring", "there was none", "1 time, by rank 3",
-                     "Not looked at: calls of MPI_Test (3).", "compile it with -fsanitize=thread"):
+                     "Not checked: calls of MPI_Test (3).", "compile it with -fsanitize=thread"):
             self.assertIn(text, shown)
 
     def test_findings_and_traces_share_a_page(self):
@@ -163,11 +163,11 @@ class Found(report.Reports):
 
     def test_findings_with_nothing_but_a_rule_are_shown(self):
         odd = {"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x"}
-        self.report(self.findings({"format": "oriel-check", "version": 1, "findings": [odd]}))
+        self.report(self.findings({"format": "oriel-check", "version": 2, "findings": [odd]}))
         self.assertIn("C1 odd", self.open().shown())
 
 
 if __name__ == "__main__":
     browser.needed()
-    report.needed()
+    report_page.needed()
     unittest.main()

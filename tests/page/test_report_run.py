@@ -1,5 +1,5 @@
 """Pages of a program that did run, on each host, at several rank counts and as an ordinary user.
-The heat maps have the cells of drawn.c, and the page opens without console output."""
+The heat maps have the cells of ring_puts.c, and the page opens without console output."""
 
 import os
 import subprocess
@@ -7,21 +7,21 @@ import sys
 import unittest
 
 import browser
-import report
+import report_page
 import traces
 
 HOSTS = os.environ.get("TESTS_HOSTS", "mpich,openmpi").split(",")
 STEPS = 10
 
 
-class Run(report.Reports):
+class Run(report_page.Reports):
     def ran(self, host, ranks, *more):
         os.chmod(self.folder, 0o755)
         folder = self.path(f"{host}.{ranks}{''.join(more)}")
         os.mkdir(folder)
         os.chmod(folder, 0o777)
-        program = os.path.join(report.BUILD, "tests", "page", host, "drawn")
-        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report.BUILD, "--host", host, "-n",
+        program = os.path.join(report_page.BUILD, "tests", "page", host, "ring_puts")
+        job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report_page.BUILD, "--host", host, "-n",
                               str(ranks), "--timeout", "60", *more, "--env", f"ORIEL_TRACE={folder}", "--", program],
                              capture_output=True, text=True, timeout=120, check=False)
         if job.returncode == 77:
@@ -29,9 +29,9 @@ class Run(report.Reports):
         self.assertEqual((job.returncode, job.stdout, job.stderr), (0, "", ""))
         return self.report(folder)
 
-    def look(self, data, host, ranks):
+    def check(self, data, host, ranks):
         run = data["run"]
-        self.assertEqual((run["ranks"], run["traced"], run["dropped"], run["odd"], run["host"]), (ranks, ranks, 0, 0, host))
+        self.assertEqual((run["ranks"], run["traced"], run["dropped"], run["incomplete"], run["host"]), (ranks, ranks, 0, 0, host))
         windows = {window["name"]: window for window in data["windows"]}
         self.assertEqual(set(windows), {"ring", "counter"} if ranks > 1 else {"ring"})
         cells = {name: {(origin, target): (operations, count) for origin, target, operations, count in
@@ -42,9 +42,9 @@ class Run(report.Reports):
             self.assertEqual(cells["counter"], {(rank, ranks - 2): (STEPS, STEPS * 8) for rank in range(ranks - 1)})
             self.assertEqual(windows["counter"]["rows"], list(range(ranks - 1)))
         for window in windows.values():
-            ways = [(data["paths"][way["path"]]["name"], way["ranks"]) for way in window["memory_paths"]]
-            self.assertEqual(ways, [("direct", window["ranks"])])
-            self.assertIn("drawn", window["site"])
+            paths = [(data["paths"][path["path"]]["name"], path["ranks"]) for path in window["memory_paths"]]
+            self.assertEqual(paths, [("direct", window["ranks"])])
+            self.assertIn("ring_puts", window["site"])
         kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]
         self.assertEqual((kinds.count("fence"), kinds.count("lock")), (STEPS * ranks, STEPS * (ranks - 1)))
 
@@ -52,24 +52,24 @@ class Run(report.Reports):
         for host in HOSTS:
             for ranks in (1, 2, 4, 8):
                 with self.subTest(host=host, ranks=ranks):
-                    self.look(self.ran(host, ranks), host, ranks)
+                    self.check(self.ran(host, ranks), host, ranks)
 
     @unittest.skipUnless(os.geteuid() == 0, "already an ordinary user")
     def test_as_an_ordinary_user(self):
         for host in HOSTS:
             with self.subTest(host=host):
-                self.look(self.ran(host, 4, "--user"), host, 4)
+                self.check(self.ran(host, 4, "--user"), host, 4)
 
     @unittest.skipIf(browser.BROWSER is None, "no chromium to open the page with")
     def test_the_page_opens(self):
         self.ran(HOSTS[0], 4)
         read = self.open()
         self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
-        self.assertIn("drawn: one-sided communication", read.shown())
+        self.assertIn("ring_puts: one-sided communication", read.shown())
 
 
 if __name__ == "__main__":
-    report.needed()
+    report_page.needed()
     if not HOSTS[0]:
         print("skipped: no host")
         sys.exit(77)

@@ -7,9 +7,9 @@ import resource
 import signal
 import unittest
 
-import report
+import report_page
 import traces
-from report import FINDINGS, oriel
+from report_page import FINDINGS, oriel
 
 PUT = traces.operation("put")
 
@@ -21,15 +21,15 @@ class Unclocked(traces.Rank):
         pass
 
 
-class Text(report.Reports):
-    def told(self, write, complaints=r"\A\Z"):
+class Text(report_page.Reports):
+    def report(self, write, complaints=r"\A\Z"):
         result = oriel(self.traces(write))
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, complaints)
         return result.stdout
 
-    def test_nothing_is_told_of_nothing(self):
-        self.assertTrue(self.told(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was created.\n"))
+    def test_nothing_is_printed_about_nothing(self):
+        self.assertTrue(self.report(lambda folder: traces.Rank(folder, 0, 1).close(1000)).endswith("\nNo window was created.\n"))
 
     def test_a_window_without_calls_or_operations_has_no_tables(self):
         def write(folder):
@@ -40,29 +40,29 @@ class Text(report.Reports):
             file.event(PUT, 10, 1, window=1, bytes_=8, target=0)
             file.event(traces.call("create"), 20, 0, window=2)
             file.close(1000)
-        text = self.told(write)
+        text = self.report(write)
         self.assertEqual(len(re.findall(r"^  operation ", text, re.M)), 1)
         self.assertEqual(len(re.findall(r"^  call ", text, re.M)), 1)
         self.assertEqual(text.count("busiest pairs"), 1)
         for name in ("idle", "operations alone", "calls alone"):
             self.assertIn(f'"{name}"', text)
 
-    def test_many_ranks_of_which_something_is_to_be_told_are_counted(self):
+    def test_many_ranks_with_notes_are_counted(self):
         def write(folder):
             for rank in range(9):
                 file = traces.Rank(folder, rank, 9)
                 file.window(0, range(9), rank, "w")
                 file.close(1000, ended=rank == 4)
-        self.assertIn("0, 1, 2, 3, 5 and 3 more", self.told(write))
+        self.assertIn("0, 1, 2, 3, 5 and 3 more", self.report(write))
 
-    def test_clocks_that_nobody_compared_are_aligned_by_dates(self):
+    def test_uncompared_clocks_are_aligned_by_dates(self):
         def write(folder):
             for rank, kind in enumerate((traces.Rank, Unclocked)):
                 file = kind(folder, rank, 2, machine=(rank, 1), shift_ns=rank * 7_000_000_000)
                 file.window(0, [0, 1], rank, "w")
                 file.event(PUT, 1_000_000, 500_000, bytes_=8, target=0)
                 file.close(2_000_000)
-        text = self.told(write)
+        text = self.report(write)
         self.assertIn("the clocks of 1 ranks were not compared: their times are as precise as the system dates", text)
         self.assertRegex(text, r"began .*; (1\.5|500|2) ?[mu]s from the first event to the last")
 
@@ -73,7 +73,7 @@ class Text(report.Reports):
                 file.window(0, range(2 - rank), 0, "w")
                 file.event(PUT, 10, 1, bytes_=8, target=0)
                 file.close(1000)
-        text = self.told(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has different ranks than in other files, and is ignored\n\Z")
+        text = self.report(write, r"\Aoriel: \S*/rank-1\.oriel: window 0 has different ranks than in other files, and is ignored\n\Z")
         self.assertRegex(text, r"\n  put +1 ")
 
     def test_windows_beyond_the_table_are_one_over_all_ranks(self):
@@ -84,14 +84,14 @@ class Text(report.Reports):
             file.window(20, [], 0, "")
             file.event(PUT, 10, 1, window=20, bytes_=8, target=2)
             file.close(1000)
-        text = self.told(write, "2 of 3 ranks have no readable trace")
+        text = self.report(write, "2 of 3 ranks have no readable trace")
         self.assertIn('"later windows"', text)
         self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
 
-    def test_findings_of_a_part_say_so(self):
+    def test_incomplete_findings_are_marked(self):
         text = oriel(self.findings(dict(FINDINGS, complete=False, findings_lost=3))).stdout
         self.assertIn("\nNot all ranks reached MPI_Finalize: these are the findings of one node.\n", text)
-        self.assertIn("\n3 more findings than there was room for.\n", text)
+        self.assertIn("\nThere was no room for 3 more findings.\n", text)
 
     @unittest.skipUnless("--otf2" in oriel("--help").stdout, "built without the OTF2 library")
     def test_half_an_archive_is_none(self):
@@ -117,8 +117,8 @@ class Text(report.Reports):
         self.assertFalse(os.path.exists(self.path("half")))
 
 
-class Page(report.Reports):
-    def test_many_windows_and_pairs_are_taken_together(self):
+class Page(report_page.Reports):
+    def test_many_windows_and_pairs_are_combined(self):
         """The heaviest windows have rows of their own."""
         def write(folder):
             file = traces.Rank(folder, 0, 300)
@@ -136,7 +136,7 @@ class Page(report.Reports):
         self.assertEqual(data["windows"][31]["name"], "w39")
         self.assertEqual(sum(sum(window["pairs"]["operations"]) for window in data["windows"]), 339)
 
-    def test_of_many_events_the_longest_are_kept(self):
+    def test_of_many_events_the_longest_are_shown(self):
         count, draw = 33000, random.Random(5)
         durations = [draw.randrange(1000, 100_000) for _ in range(count)]
 
@@ -147,12 +147,12 @@ class Page(report.Reports):
                 file.event(PUT, 200_000 * at, duration, bytes_=8, target=0)
             file.close(200_000 * count)
         events = self.report(self.traces(write))["events"]
-        kept = len(events["kind"])
-        self.assertEqual(events["left_out"], count - kept)
+        shown = len(events["kind"])
+        self.assertEqual(events["left_out"], count - shown)
         self.assertGreater(events["left_out"], 0)
-        self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[kept])
+        self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[shown])
 
-    def test_ways_of_a_window_stand_by_how_common_they_are(self):
+    def test_paths_of_a_window_are_sorted_by_frequency(self):
         """Also where there are more than the report lists."""
         def write(folder):
             for rank in range(80):
@@ -162,10 +162,10 @@ class Page(report.Reports):
                 file.event(traces.call("create"), 5, 0)
                 file.close(1000)
         few, many = self.report(self.traces(write))["windows"]
-        self.assertEqual([way["ranks"] for way in few["memory_paths"]], [79, 1])
-        self.assertEqual([way["ranks"] for way in many["memory_paths"]], [1] * 64)
+        self.assertEqual([path["ranks"] for path in few["memory_paths"]], [79, 1])
+        self.assertEqual([path["ranks"] for path in many["memory_paths"]], [1] * 64)
 
 
 if __name__ == "__main__":
-    report.needed()
+    report_page.needed()
     unittest.main()

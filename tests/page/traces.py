@@ -157,9 +157,9 @@ def busy(folder, ranks=64, events=1_200_000, windows=3):
         new["waiting_ns"][fences], new["duration_ns"][fences] = waits, waits + 3000
         new["cause_rank"][fences] = (rank + 1) % ranks
         if rank % 8 != 7:  # in the middle, reaches the fences with half of the time left, and waits
-            places = numpy.arange(each)
-            waiting = (new["window"] == 1) & (places % step >= step // 2)
-            ends = waiting & (places % step == step - 1)
+            positions = numpy.arange(each)
+            waiting = (new["window"] == 1) & (positions % step >= step // 2)
+            ends = waiting & (positions % step == step - 1)
             begin = new["begin_ns"][numpy.flatnonzero(ends) - step // 2]
             new["waiting_ns"][ends] = new["begin_ns"][ends] - begin
             new["duration_ns"][ends] = new["waiting_ns"][ends] + 3000

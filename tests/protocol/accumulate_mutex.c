@@ -1,6 +1,6 @@
 /* src/sync/accumulate_mutex.c: one owner at a time on each target, stores are published, and a
  * sleeper is woken. The mutexes are those of the accumulates. */
-#include "room.h"
+#include "exclusion_check.h"
 #include "sync/accumulate_mutex.h"
 
 #include <sched.h>
@@ -19,13 +19,13 @@ static void count_up(struct oriel_window *window)
         if (target == 0)
             atomic_fetch_add(&team->flags[0], 1);
         team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
-        room_write(room_at(window, target, 0));
+        exclusion_check_writer(exclusion_at(window, target, 0));
         oriel_accumulate_mutex_unlock(window, target);
         oriel_delay();
     }
-    team_meet();
+    team_barrier();
     team_expect(mutex_of(window, 0)->word == 0);
-    team_expect(room_at(window, 0, 0)->plain[0] == atomic_load(&team->flags[0]));
+    team_expect(exclusion_at(window, 0, 0)->plain[0] == atomic_load(&team->flags[0]));
 }
 
 static void mutex_p1_publishes_stores(void **state)
@@ -37,7 +37,7 @@ static void mutex_p1_publishes_stores(void **state)
 static void hold_both(struct oriel_window *window)
 {
     team_expect(oriel_accumulate_mutex_lock(window, window->rank) == ORIEL_OK);
-    team_meet(); /* each owns its own target's mutex */
+    team_barrier(); /* each owns its own target's mutex */
     oriel_accumulate_mutex_unlock(window, window->rank);
 }
 
@@ -54,7 +54,7 @@ static void hand_over(struct oriel_window *window)
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0)
             team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
-        team_meet();
+        team_barrier();
         if (window->rank == 0) {
             while (!(atomic_load(word) & UINT32_C(0x80000000)))
                 sched_yield();
@@ -63,7 +63,7 @@ static void hand_over(struct oriel_window *window)
             team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         }
         oriel_accumulate_mutex_unlock(window, 0);
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 2);
 }
@@ -81,7 +81,7 @@ static void wake_in_turn(struct oriel_window *window)
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0)
             team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
-        team_meet();
+        team_barrier();
         if (window->rank == 0) {
             while (!(atomic_load(word) & UINT32_C(0x80000000)))
                 sched_yield();
@@ -91,7 +91,7 @@ static void wake_in_turn(struct oriel_window *window)
             usleep(2000);
         }
         oriel_accumulate_mutex_unlock(window, 0);
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 3);
 }

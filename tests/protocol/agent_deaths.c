@@ -1,7 +1,7 @@
 /* src/transport/agent/: origins die while they own slots, targets die or stop while they execute
  * requests, and slots run out. No wait is endless, and no slot changes its owner while it is still
  * in use. */
-#include "asking.h"
+#include "agent_memory.h"
 #include "sync/accumulate_mutex.h"
 
 #include <sched.h>
@@ -30,7 +30,7 @@ static void hold_all_slots(struct oriel_agent *agent)
         atomic_store(&agent->slots[i].owner, own_word());
 }
 
-static void give_back_all_slots(struct oriel_agent *agent)
+static void release_all_slots(struct oriel_agent *agent)
 {
     for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
         atomic_store(&agent->slots[i].owner, 0);
@@ -42,8 +42,8 @@ static uint32_t left_in; /* the state in which the victim leaves its slots */
  * (the victim had not rung the agent). */
 static void die_with_slots(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 1) {
         hold_all_slots(there.agent);
         for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
@@ -53,7 +53,7 @@ static void die_with_slots(struct oriel_window *window)
     }
     team_flag_await(0, 1);
     for (int i = 0; window->rank > 1 && i < 30; i++)
-        asking_write_and_read(&there);
+        agent_memory_write_and_read(&there);
     team_expect(team_timeouts <= 10);
     if (window->rank == 2) {
         char byte = 0;
@@ -66,7 +66,7 @@ static void die_with_slots(struct oriel_window *window)
         team_flag_await(1 + i, 1);
 }
 
-static void agent_slots_of_the_dead_are_taken_over(void **state)
+static void agent_slots_of_the_dead_are_reused(void **state)
 {
     (void)state;
     for (left_in = ORIEL_AGENT_DONE; left_in <= ORIEL_AGENT_ASKED; left_in++) {
@@ -78,21 +78,21 @@ static void agent_slots_of_the_dead_are_taken_over(void **state)
 /* For any length of time. */
 static void hold_slots(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 1)
         hold_all_slots(there.agent);
-    team_meet();
+    team_barrier();
     if (window->rank == 1) {
         usleep(350000);
         for (unsigned i = 0; i < ORIEL_AGENT_SLOTS; i++)
             team_expect(atomic_load(&there.agent->slots[i].owner) == own_word());
-        give_back_all_slots(there.agent);
+        release_all_slots(there.agent);
         oriel_event_signal(&there.agent->freed);
     } else {
-        asking_write_and_read(&there);
+        agent_memory_write_and_read(&there);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void agent_slots_of_the_living_are_theirs(void **state)
@@ -104,8 +104,8 @@ static void agent_slots_of_the_living_are_theirs(void **state)
 /* The target is stopped, so the origin falls asleep. */
 static void ask_while_stopped(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     for (int round = 0; round < 10; round++) {
         if (window->rank == 2)
             team_stop(0);
@@ -113,18 +113,18 @@ static void ask_while_stopped(struct oriel_window *window)
             team_flag_set(window->rank, (uint32_t)round + 1);
         if (window->rank == 1) {
             team_flag_await(2, (uint32_t)round + 1);
-            asking_write_and_read(&there);
+            agent_memory_write_and_read(&there);
         } else if (window->rank == 2) {
             team_flag_await(1, (uint32_t)round + 1);
             usleep(5000);
             kill(team->members[0].process.pid, SIGCONT);
         }
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts <= 3);
 }
 
-static void agent_z3_wakes_those_who_ask(void **state)
+static void agent_z3_wakes_origins(void **state)
 {
     (void)state;
     team_run(3, ask_while_stopped);
@@ -133,18 +133,18 @@ static void agent_z3_wakes_those_who_ask(void **state)
 /* An origin is killed at a random step; the others continue. */
 static void die_asking(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 0) {
         usleep((useconds_t)(team_random() % 5000));
         team_kill(1);
         team_flag_set(0, 1);
     }
     while (window->rank == 1)
-        asking_write_and_read(&there);
+        agent_memory_write_and_read(&there);
     team_flag_await(0, 1);
     for (int i = 0; window->rank > 1 && i < 50; i++)
-        asking_write_and_read(&there);
+        agent_memory_write_and_read(&there);
     if (window->rank > 1)
         team_flag_set(window->rank, 1);
     for (int32_t i = 2; i < window->n; i++)
@@ -164,9 +164,9 @@ static void die_between_lock_and_answer(struct oriel_window *window)
 {
     enum { WORDS = 1000 };
     static int64_t words[WORDS];
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
-    there.address = fabricate_memory(window, 0)[0];
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
+    there.address = window_memory(window, 0)[0];
     if (window->rank == 1) {
         struct oriel_agent_slot *slot = &there.agent->slots[0];
         team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
@@ -214,9 +214,9 @@ static void die_updating(struct oriel_window *window)
 {
     enum { WORDS = 1000 };
     static int64_t words[WORDS];
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
-    there.address = fabricate_memory(window, 0)[0];
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
+    there.address = window_memory(window, 0)[0];
     if (window->rank == 0) {
         usleep((useconds_t)(team_random() % 3000));
         team_kill(1);
@@ -245,7 +245,7 @@ static void die_updating(struct oriel_window *window)
     team_flag_await(2, 1);
 }
 
-static void killed_origins_leave_whole_updates(void **state)
+static void killed_origins_leave_complete_updates(void **state)
 {
     (void)state;
     for (int i = 0; i < 10; i++)
@@ -257,8 +257,8 @@ static void ask_the_dead(struct oriel_window *window)
 {
     char byte = 1;
     enum oriel_status status = ORIEL_OK;
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 1) {
         usleep((useconds_t)(team_random() % 3000));
         team_kill(0);
@@ -273,7 +273,7 @@ static void ask_the_dead(struct oriel_window *window)
     team_expect(team_timeouts <= 20);
 }
 
-static void killed_target_is_reported_to_those_who_ask(void **state)
+static void killed_target_is_reported_to_origins(void **state)
 {
     (void)state;
     team_run(2, ask_the_dead);
@@ -285,11 +285,11 @@ static void killed_target_is_reported_to_those_who_ask(void **state)
 static void wait_for_slots_of_the_dead(struct oriel_window *window)
 {
     char byte = 1;
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 1)
         hold_all_slots(there.agent);
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         team_die();
     if (window->rank == 2)
@@ -299,7 +299,7 @@ static void wait_for_slots_of_the_dead(struct oriel_window *window)
     team_flag_await(3 - window->rank, 1); /* the owner lives */
 }
 
-static void killed_target_is_reported_to_those_who_wait_for_a_slot(void **state)
+static void killed_target_is_reported_to_waits_for_a_slot(void **state)
 {
     (void)state;
     team_run(3, wait_for_slots_of_the_dead);
@@ -309,8 +309,8 @@ static void killed_target_is_reported_to_those_who_wait_for_a_slot(void **state)
  * asleep. */
 static void wait_for_a_slot(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     for (uint32_t round = 1; round <= 10; round++) {
         if (window->rank == 1) {
             uint32_t freed = atomic_load(&there.agent->freed.value);
@@ -330,15 +330,15 @@ static void wait_for_a_slot(struct oriel_window *window)
             team_flag_await(window->rank == 3 ? 1 : 2, round);
             team_expect(oriel_transport_agent.write(&there, &byte, 1) == ORIEL_OK);
         }
-        team_meet();
+        team_barrier();
         if (window->rank == 1)
-            give_back_all_slots(there.agent);
+            release_all_slots(there.agent);
     }
-    team_meet();
+    team_barrier();
     team_expect(team_timeouts <= 3);
 }
 
-static void agent_q6_wakes_those_who_wait_for_a_slot(void **state)
+static void agent_q6_wakes_waits_for_a_slot(void **state)
 {
     (void)state;
     team_run(4, wait_for_a_slot);
@@ -347,15 +347,15 @@ static void agent_q6_wakes_those_who_wait_for_a_slot(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agent_slots_of_the_dead_are_taken_over),
+        cmocka_unit_test(agent_slots_of_the_dead_are_reused),
         cmocka_unit_test(agent_slots_of_the_living_are_theirs),
-        cmocka_unit_test(agent_z3_wakes_those_who_ask),
+        cmocka_unit_test(agent_z3_wakes_origins),
         cmocka_unit_test(agent_outlives_origins),
         cmocka_unit_test(update_of_the_dead_is_done_once_and_the_lock_stays_with_it),
-        cmocka_unit_test(killed_origins_leave_whole_updates),
-        cmocka_unit_test(killed_target_is_reported_to_those_who_ask),
-        cmocka_unit_test(killed_target_is_reported_to_those_who_wait_for_a_slot),
-        cmocka_unit_test(agent_q6_wakes_those_who_wait_for_a_slot),
+        cmocka_unit_test(killed_origins_leave_complete_updates),
+        cmocka_unit_test(killed_target_is_reported_to_origins),
+        cmocka_unit_test(killed_target_is_reported_to_waits_for_a_slot),
+        cmocka_unit_test(agent_q6_wakes_waits_for_a_slot),
     };
     team_prepare(argc, argv);
     if (team_has_threads()) {

@@ -1,7 +1,7 @@
 /* src/transport/agent/: the target computes the updates of origins in as few requests as the slots
  * allow. Results equal those of the kernels, and only the addressed elements change. The target
  * refuses invalid requests and survives them. */
-#include "asking.h"
+#include "agent_memory.h"
 #include "sync/accumulate_mutex.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@ static char operands[MOST_BYTES];
 static char olds[MOST_BYTES];
 static char found[MOST_BYTES];
 
-static void write_there(const struct oriel_remote *there, const char *bytes, uint64_t len_bytes)
+static void write_remote(const struct oriel_remote *there, const char *bytes, uint64_t len_bytes)
 {
     team_expect(oriel_transport_agent.write(there, bytes, len_bytes) == ORIEL_OK);
 }
 
-static void read_there(const struct oriel_remote *there, uint64_t len_bytes)
+static void read_remote(const struct oriel_remote *there, uint64_t len_bytes)
 {
     team_expect(oriel_transport_agent.read(there, found, len_bytes) == ORIEL_OK);
 }
@@ -59,15 +59,15 @@ static void compare_with_kernel(struct oriel_remote there, enum oriel_kind kind,
     static char result[MOST_BYTES];
     uint64_t len_bytes = count * oriel_kinds[kind].extent_bytes;
     there.address += 1 + team_random() % 40;
-    asking_fill(contents, len_bytes);
-    asking_fill(operands, len_bytes);
+    agent_memory_fill(contents, len_bytes);
+    agent_memory_fill(operands, len_bytes);
     memcpy(before, contents, len_bytes);
     memset(olds, PADDING, len_bytes);
     memset(result, PADDING, len_bytes);
-    write_there(&there, contents, len_bytes);
+    write_remote(&there, contents, len_bytes);
     team_expect(ask(&there, kind, operator, len_bytes) == ORIEL_OK);
     oriel_kinds[kind].plain[operator](contents, operands, result, count);
-    read_there(&there, len_bytes);
+    read_remote(&there, len_bytes);
     team_expect(same_elements(kind, operator, olds, result, len_bytes));
     team_expect(same_elements(kind, operator, found, contents, len_bytes));
     team_expect(operator!= ORIEL_OPERATOR_NO_OP || memcmp(found, before, len_bytes) == 0);
@@ -75,8 +75,8 @@ static void compare_with_kernel(struct oriel_remote there, enum oriel_kind kind,
 
 static void update_all_kinds(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 1 - window->rank);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 1 - window->rank);
     for (int kind = 0; kind < ORIEL_KIND_COUNT; kind++)
         for (int operator= 0; operator<ORIEL_OPERATOR_COUNT; operator++)
             if (oriel_kinds[kind].plain[operator] != NULL) {
@@ -87,10 +87,10 @@ static void update_all_kinds(struct oriel_window *window)
             }
     compare_with_kernel(there, ORIEL_KIND_INT32, ORIEL_OPERATOR_PROD, 20000);
     compare_with_kernel(there, ORIEL_KIND_SHORT_INT, ORIEL_OPERATOR_MAXLOC, 10000);
-    team_meet();
+    team_barrier();
 }
 
-static void updates_are_what_the_kernels_compute(void **state)
+static void updates_equal_those_of_the_kernels(void **state)
 {
     (void)state;
     team_run(2, update_all_kinds);
@@ -107,8 +107,8 @@ static void count_requests(struct oriel_window *window)
     enum { RUNS = ORIEL_AGENT_RUNS + 1 };
     struct oriel_piece in[RUNS], out[RUNS];
     int64_t one = 1;
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 1) {
         uint32_t before = requests_of(&there);
         memset(operands, 0, sizeof operands);
@@ -133,7 +133,7 @@ static void count_requests(struct oriel_window *window)
                                        RUNS) == ORIEL_OK);
         team_expect(requests_of(&there) - before == 9);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void update_is_one_request_while_a_slot_holds_it(void **state)
@@ -167,15 +167,15 @@ static void update_pairs(const struct oriel_window *window, enum oriel_kind numb
     uint64_t most_bytes = len_bytes - oriel_kind_tail_bytes(kind);
     static char *end;
     end = end != NULL ? end : map_end();
-    fabricate_memory(window, window->rank)[1] = (uint64_t)(uintptr_t)(end - most_bytes);
+    window_memory(window, window->rank)[1] = (uint64_t)(uintptr_t)(end - most_bytes);
     memset(end - most_bytes, PADDING, most_bytes);
     for (uint64_t i = 0; i < most_bytes; i++)
         if (!is_padding(kind, i))
             (end - most_bytes)[i] = 0;
-    team_meet();
+    team_barrier();
     if (window->rank == 1) {
-        struct oriel_remote there = asking_share(window, 0);
-        there.address = fabricate_memory(window, 0)[1];
+        struct oriel_remote there = agent_memory_share(window, 0);
+        there.address = window_memory(window, 0)[1];
         char *old = end - most_bytes;
         memset(old, PADDING, most_bytes);
         char *operand = map_end() - most_bytes;
@@ -191,18 +191,18 @@ static void update_pairs(const struct oriel_window *window, enum oriel_kind numb
         for (uint64_t i = 0; i < most_bytes; i++)
             team_expect(old[i] == (is_padding(kind, i) ? PADDING : 1));
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         for (uint64_t i = 0; i < most_bytes; i++)
             team_expect((end - most_bytes)[i] == (is_padding(kind, i) ? PADDING : 1));
-    team_meet();
+    team_barrier();
 }
 
 static void update_padded(struct oriel_window *window)
 {
     static const enum oriel_kind padded[] = {ORIEL_KIND_SHORT_INT, ORIEL_KIND_DOUBLE_INT,
                                              ORIEL_KIND_LONG_INT, ORIEL_KIND_LONG_DOUBLE_INT};
-    asking_open(window);
+    agent_memory_open(window);
     for (size_t i = 0; i < sizeof padded / sizeof padded[0]; i++) {
         team_expect(oriel_kinds[padded[i]].padded);
         update_pairs(window, padded[i], 1);
@@ -221,19 +221,19 @@ static void update_leaves_padding_alone(void **state)
  * written. */
 static void update_where_it_cannot(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
-    char *page = (char *)(((uintptr_t)asking_memory + SHARE_BYTES + PAGE_BYTES) &
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
+    char *page = (char *)(((uintptr_t)agent_memory + SHARE_BYTES + PAGE_BYTES) &
                           ~(uintptr_t)(PAGE_BYTES - 1));
-    fabricate_memory(window, window->rank)[1] = (uint64_t)(uintptr_t)page;
+    window_memory(window, window->rank)[1] = (uint64_t)(uintptr_t)page;
     if (window->rank == 0) {
         memset(page, 1, 2 * PAGE_BYTES);
         team_expect(mprotect(page, PAGE_BYTES, PROT_READ) == 0 &&
                     munmap(page + 2 * PAGE_BYTES, PAGE_BYTES) == 0);
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 1) {
-        there.address = fabricate_memory(window, 0)[1];
+        there.address = window_memory(window, 0)[1];
         memset(operands, 1, sizeof operands);
         memset(contents, 1, sizeof contents);
         team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_NO_OP, PAGE_BYTES) == ORIEL_OK);
@@ -248,15 +248,15 @@ static void update_where_it_cannot(struct oriel_window *window)
                     ORIEL_E_RANGE);
         team_expect(ask(&there, ORIEL_KIND_DOUBLE_INT, ORIEL_OPERATOR_REPLACE, PAGE_BYTES + 16) ==
                     ORIEL_E_RANGE);
-        read_there(&there, PAGE_BYTES);
+        read_remote(&there, PAGE_BYTES);
         team_expect(memcmp(found, contents, PAGE_BYTES) == 0);
         there.address = UINT64_MAX - 7;
         team_expect(ask(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 16) == ORIEL_E_RANGE);
     }
-    team_meet();
+    team_barrier();
 }
 
-static void update_of_what_is_gone_is_a_range_error(void **state)
+static void update_of_unmapped_memory_is_a_range_error(void **state)
 {
     (void)state;
     team_run(2, update_where_it_cannot);
@@ -264,24 +264,24 @@ static void update_of_what_is_gone_is_a_range_error(void **state)
 
 static void swap_some(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 1 - window->rank);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 1 - window->rank);
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t len_bytes = UINT64_C(1) << team_random() % 5;
         char wanted[16];
         there.address += team_random() % 3;
-        asking_fill(contents, len_bytes);
-        asking_fill(operands, len_bytes);
-        write_there(&there, contents, len_bytes);
+        agent_memory_fill(contents, len_bytes);
+        agent_memory_fill(operands, len_bytes);
+        write_remote(&there, contents, len_bytes);
         memcpy(wanted, contents, len_bytes);
         if (i % 2 == 1)
             wanted[team_random() % len_bytes] ^= 1;
         team_expect(oriel_agent_swap(&there, operands, wanted, olds, len_bytes) == ORIEL_OK);
         team_expect(memcmp(olds, contents, len_bytes) == 0);
-        read_there(&there, len_bytes);
+        read_remote(&there, len_bytes);
         team_expect(memcmp(found, i % 2 == 0 ? operands : contents, len_bytes) == 0);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void swap_writes_if_all_bytes_are_as_wanted(void **state)
@@ -296,13 +296,13 @@ static void add_together(struct oriel_window *window)
     enum { WORDS = 3, BYTES = WORDS * 8 };
     int64_t ones[WORDS] = {1, 1, 1}, old[WORDS], last = -1;
     struct oriel_piece in = {0, ones, BYTES}, out = {0, old, BYTES};
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
-    there.address = fabricate_memory(window, 0)[0];
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
+    there.address = window_memory(window, 0)[0];
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
         if (window->rank == 0) {
-            oriel_kinds[ORIEL_KIND_INT64].plain[ORIEL_OPERATOR_SUM](asking_memory, (char *)ones,
+            oriel_kinds[ORIEL_KIND_INT64].plain[ORIEL_OPERATOR_SUM](agent_memory, (char *)ones,
                                                                     (char *)old, WORDS);
         } else if (i % 2 == 0) {
             team_expect(oriel_agent_update(&there, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, &in, &out,
@@ -321,9 +321,9 @@ static void add_together(struct oriel_window *window)
         last = old[0];
         atomic_fetch_add(&team->flags[0], 1);
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
-        team_expect(*(int64_t *)(void *)asking_memory == (int64_t)atomic_load(&team->flags[0]));
+        team_expect(*(int64_t *)(void *)agent_memory == (int64_t)atomic_load(&team->flags[0]));
 }
 
 static void agent_u_updates_add_up(void **state)
@@ -342,10 +342,10 @@ struct bad {
 static const struct bad bad_requests[] = {
     {"an operation that is none", 77, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
     {"a kind that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_COUNT, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
-    {"a kind far away", ORIEL_AGENT_UPDATE, 0x7fffffff, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
+    {"a distant kind", ORIEL_AGENT_UPDATE, 0x7fffffff, ORIEL_OPERATOR_SUM, 1, 8, 0, 8},
     {"an operator that is none", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_COUNT, 1, 8,
      0, 8},
-    {"an operator far away", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, 0x7fffffff, 1, 8, 0, 8},
+    {"a distant operator", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, 0x7fffffff, 1, 8, 0, 8},
     {"an operator not for this kind", ORIEL_AGENT_UPDATE, ORIEL_KIND_DOUBLE, ORIEL_OPERATOR_BXOR, 1,
      8, 0, 8},
     {"half an element", ORIEL_AGENT_UPDATE, ORIEL_KIND_INT64, ORIEL_OPERATOR_SUM, 1, 12, 0, 12},
@@ -395,17 +395,17 @@ static void ask_badly(const struct oriel_remote *there, const struct bad *bad)
 
 static void ask_all_badly(struct oriel_window *window)
 {
-    asking_open(window);
-    struct oriel_remote there = asking_share(window, 0);
+    agent_memory_open(window);
+    struct oriel_remote there = agent_memory_share(window, 0);
     if (window->rank == 1) {
-        asking_fill(contents, MOST_BYTES);
-        write_there(&there, contents, MOST_BYTES);
+        agent_memory_fill(contents, MOST_BYTES);
+        write_remote(&there, contents, MOST_BYTES);
         for (size_t i = 0; i < sizeof bad_requests / sizeof bad_requests[0]; i++)
             ask_badly(&there, &bad_requests[i]);
-        read_there(&there, MOST_BYTES);
+        read_remote(&there, MOST_BYTES);
         team_expect(memcmp(found, contents, MOST_BYTES) == 0);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void bad_requests_are_refused(void **state)
@@ -417,10 +417,10 @@ static void bad_requests_are_refused(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(updates_are_what_the_kernels_compute),
+        cmocka_unit_test(updates_equal_those_of_the_kernels),
         cmocka_unit_test(update_is_one_request_while_a_slot_holds_it),
         cmocka_unit_test(update_leaves_padding_alone),
-        cmocka_unit_test(update_of_what_is_gone_is_a_range_error),
+        cmocka_unit_test(update_of_unmapped_memory_is_a_range_error),
         cmocka_unit_test(swap_writes_if_all_bytes_are_as_wanted),
         cmocka_unit_test(agent_u_updates_add_up),
         cmocka_unit_test(bad_requests_are_refused),

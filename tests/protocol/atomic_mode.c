@@ -3,7 +3,7 @@
  * here pause between load and store. */
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +12,7 @@ enum { ROUNDS = 3000, WORDS = 5, THREADS = ORIEL_ATOMIC_MODE_SLOTS + 6 };
 
 static _Atomic uint64_t *word_at(const struct oriel_window *window, int32_t target, unsigned i)
 {
-    return (_Atomic uint64_t *)(void *)&fabricate_memory(window, target)[i];
+    return (_Atomic uint64_t *)(void *)&window_memory(window, target)[i];
 }
 
 /* As rma/accumulate.c does it. */
@@ -35,7 +35,7 @@ static void update_single(struct oriel_window *window, int32_t target, unsigned 
 /* As the first one: the target's state is reset, so singles are free soon. */
 static void update_bulk_anew(struct oriel_window *window, int32_t target, bool anew)
 {
-    uint64_t *words = fabricate_memory(window, target);
+    uint64_t *words = window_memory(window, target);
     team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
     if (anew)
         oriel_window_control(window, target)->single_updates_to_leave_bulk = 0;
@@ -78,7 +78,7 @@ static void update_both(struct oriel_window *window)
     }
     atomic_fetch_add(&team->flags[0], (uint32_t)mine[0]);
     atomic_fetch_add(&team->flags[1], (uint32_t)mine[1]);
-    team_meet();
+    team_barrier();
     for (int k = 0; k < 2; k++) {
         uint64_t sum = 0;
         for (unsigned i = 0; i < WORDS; i++)
@@ -101,24 +101,24 @@ static void wait_for_single(struct oriel_window *window)
     if (window->rank == 0) {
         _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, 1);
         team_expect(inside != NULL);
-        team_meet();
+        team_barrier();
         team_flag_await(2, 1); /* the other rank is about to check */
         for (int i = 0; i < 50; i++)
             sched_yield();
         atomic_store(&team->flags[3], 1);
         oriel_store_release(inside, 0);
     } else {
-        team_meet();
+        team_barrier();
         team_expect(oriel_accumulate_mutex_lock(window, 1) == ORIEL_OK);
         team_flag_set(2, 1);
         oriel_bulk_begin(window, 1);
         team_expect(atomic_load(&team->flags[3]) == 1);
         oriel_accumulate_mutex_unlock(window, 1);
     }
-    team_meet();
+    team_barrier();
 }
 
-static void singles_b2_waits_for_who_is_inside(void **state)
+static void singles_b2_waits_for_singles_inside(void **state)
 {
     (void)state;
     team_run(2, wait_for_single);
@@ -157,7 +157,7 @@ static void set_free(struct oriel_window *window)
         team_expect(free_one != NULL);
         oriel_store_release(free_one, 0);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void singles_c2_are_free_again_after_many(void **state)
@@ -169,14 +169,14 @@ static void singles_c2_are_free_again_after_many(void **state)
 /* --- threads --- */
 
 static struct {
-    pthread_barrier_t all_there;
+    pthread_barrier_t barrier_of_threads;
     struct oriel_window *window;
 } crowd;
 
 static void *claim(void *with_slot)
 {
     _Atomic uint32_t *inside = oriel_atomic_mode_enter(crowd.window, 1);
-    pthread_barrier_wait(&crowd.all_there);
+    pthread_barrier_wait(&crowd.barrier_of_threads);
     if (inside != NULL)
         oriel_store_release(inside, 0);
     *(bool *)with_slot = inside != NULL;
@@ -185,21 +185,21 @@ static void *claim(void *with_slot)
 }
 
 /* Twice, so the second crowd needs the slots of the first. */
-static void come_in_crowds(struct oriel_window *window)
+static void enter_in_crowds(struct oriel_window *window)
 {
     for (int crowds = 0; crowds < 2 && window->rank == 0; crowds++) {
         pthread_t threads[THREADS];
         bool with_slot[THREADS];
         int slots = 0;
         crowd.window = window;
-        pthread_barrier_init(&crowd.all_there, NULL, THREADS);
+        pthread_barrier_init(&crowd.barrier_of_threads, NULL, THREADS);
         for (int i = 0; i < THREADS; i++)
             team_expect(pthread_create(&threads[i], NULL, claim, &with_slot[i]) == 0);
         for (int i = 0; i < THREADS; i++) {
             pthread_join(threads[i], NULL);
             slots += with_slot[i];
         }
-        pthread_barrier_destroy(&crowd.all_there);
+        pthread_barrier_destroy(&crowd.barrier_of_threads);
         team_expect(slots <= ORIEL_ATOMIC_MODE_SLOTS &&
                     /* ranks that are threads have slots, too */
                     slots >= ORIEL_ATOMIC_MODE_SLOTS - 2);
@@ -207,16 +207,16 @@ static void come_in_crowds(struct oriel_window *window)
         for (int i = 0; i < ORIEL_SINGLES_IN_A_ROW; i++)
             update_single(window, 1, 0);
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         team_expect(atomic_load(word_at(window, 1, 0)) ==
                     2 * (THREADS + 1 + ORIEL_SINGLES_IN_A_ROW));
 }
 
-static void singles_of_more_threads_than_slots_take_the_lock(void **state)
+static void singles_of_more_threads_than_slots_acquire_the_lock(void **state)
 {
     (void)state;
-    team_run(2, come_in_crowds);
+    team_run(2, enter_in_crowds);
 }
 
 /* --- death --- */
@@ -245,9 +245,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(singles_p1_stay_out_of_bulk_updates),
-        cmocka_unit_test(singles_b2_waits_for_who_is_inside),
+        cmocka_unit_test(singles_b2_waits_for_singles_inside),
         cmocka_unit_test(singles_c2_are_free_again_after_many),
-        cmocka_unit_test(singles_of_more_threads_than_slots_take_the_lock),
+        cmocka_unit_test(singles_of_more_threads_than_slots_acquire_the_lock),
         cmocka_unit_test(singles_of_the_dead_are_passed_over),
     };
     return team_main(tests, argc, argv);

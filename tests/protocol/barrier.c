@@ -1,7 +1,7 @@
 /* src/sync/barrier.c: no rank leaves before all have arrived, and stores before the barrier are
  * visible after it. Barriers follow each other at once, so fast ranks arrive at the next one while
  * slow ranks still wait for the last one to open. */
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <sched.h>
 
@@ -11,18 +11,18 @@ enum { ROUNDS = 8000, WAKES = 24 };
  * the same word. */
 static void publish(struct oriel_window *window, uint32_t rounds)
 {
-    for (uint32_t round = 1; round <= rounds && team_goes_on(round); round++) {
-        fabricate_memory(window, window->rank)[round % 2] = round;
+    for (uint32_t round = 1; round <= rounds && team_continues(round); round++) {
+        window_memory(window, window->rank)[round % 2] = round;
         team_expect(oriel_barrier(window) == ORIEL_OK);
         for (int32_t i = 0; i < window->n; i++)
-            team_expect(fabricate_memory(window, i)[round % 2] == round);
+            team_expect(window_memory(window, i)[round % 2] == round);
     }
 }
 
 static void publish_often(struct oriel_window *window)
 {
     publish(window, (uint32_t)team_rounds(ROUNDS));
-    team_meet();
+    team_barrier();
     team_expect(window->common->arrivals.value == window->arrivals);
 }
 
@@ -43,7 +43,7 @@ static void publish_across_the_wrap(struct oriel_window *window)
     window->arrivals = UINT32_MAX - 5;
     if (window->rank == 0)
         window->common->arrivals.value = window->arrivals;
-    team_meet();
+    team_barrier();
     publish(window, 30);
     for (int i = 0; i < 10; i++)
         team_expect(oriel_barrier(window) == ORIEL_OK);
@@ -57,21 +57,21 @@ static void barrier_arrivals_wrap(void **state)
 }
 
 /* Long enough for the others to sleep and to check twice whether all ranks live. */
-static void come_late(struct oriel_window *window)
+static void arrive_late(struct oriel_window *window)
 {
     for (int32_t late = 0; late < window->n; late++) {
         if (window->rank == late)
             usleep(250000);
         team_expect(oriel_barrier(window) == ORIEL_OK);
     }
-    team_meet();
+    team_barrier();
     team_expect(window->common->arrivals.sleepers == 0);
 }
 
 static void barrier_waits_for_the_late(void **state)
 {
     (void)state;
-    team_run(3, come_late);
+    team_run(3, arrive_late);
 }
 
 /* The last rank arrives long after the others fell asleep. Some of them slept through an arrival

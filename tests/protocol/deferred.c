@@ -1,7 +1,7 @@
 /* src/rma/deferred.c: deferred operations execute once, in order and completely, and change nothing
  * else, before any rank is notified. Each rank has memory that the others reach only by copies; a
  * page of it may be unmapped. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "rma/deferred.h"
 #include "rma/path_select.h"
 
@@ -19,24 +19,24 @@ static void open_memory(struct oriel_window *window)
 {
     memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     team_expect(memory != MAP_FAILED);
-    fabricate_memory(window, window->rank)[0] = (uint64_t)(uintptr_t)memory;
-    team_meet();
+    window_memory(window, window->rank)[0] = (uint64_t)(uintptr_t)memory;
+    team_barrier();
     for (int32_t i = 0; i < window->n; i++) {
         targets[i] = window->targets[i];
-        targets[i].mechanism = ORIEL_MECHANISM_COPY;
-        targets[i].address = fabricate_memory(window, i)[0];
+        targets[i].placement = ORIEL_PLACEMENT_COPY;
+        targets[i].address = window_memory(window, i)[0];
         targets[i].size_bytes = MEMORY_BYTES;
         targets[i].direct_bytes = 0;
     }
     window->targets = targets;
     oriel_deferred_make(window);
     team_expect(window->deferred != NULL);
-    team_meet();
+    team_barrier();
 }
 
 static void close_memory(struct oriel_window *window)
 {
-    team_meet();
+    team_barrier();
     oriel_deferred_free(window);
     munmap(memory, MEMORY_BYTES);
 }
@@ -63,9 +63,9 @@ static void complete(struct oriel_window *window, int32_t target)
 static void get(const struct oriel_window *window, int32_t target, uint64_t offset_bytes,
                 void *here, uint64_t len_bytes)
 {
-    const struct oriel_path way =
+    const struct oriel_path path =
         oriel_path_find(window, target, offset_bytes, 0, (int64_t)len_bytes);
-    team_expect(oriel_path_read(&way, here, len_bytes) == ORIEL_OK);
+    team_expect(oriel_path_read(&path, here, len_bytes) == ORIEL_OK);
 }
 
 /* --- puts --- */
@@ -165,7 +165,7 @@ static void count_together(struct oriel_window *window)
     }
     complete(window, -1);
     atomic_fetch_add(&team->flags[0], (uint32_t)mine);
-    team_meet();
+    team_barrier();
     for (uint64_t i = 0; i < WORDS && window->rank == 0; i++)
         sum += ((uint64_t *)(void *)memory)[i * APART];
     team_expect(window->rank != 0 || sum == atomic_load(&team->flags[0]));
@@ -219,7 +219,7 @@ static void accumulate_in_order(struct oriel_window *window)
     close_memory(window);
 }
 
-static void deferred_p1_keeps_the_order(void **state)
+static void deferred_p1_preserves_the_order(void **state)
 {
     (void)state;
     team_run_sizes(accumulate_in_order);
@@ -240,7 +240,7 @@ static void lose_a_page(struct oriel_window *window)
     open_memory(window);
     if (window->rank == 1)
         team_expect(mprotect(memory + LOST * 8, PAGE_BYTES, PROT_NONE) == 0);
-    team_meet();
+    team_barrier();
     for (int round = 0; round < 2 && window->rank == 0;
          round++) { /* puts, then accumulates of the same words */
         for (uint64_t i = 0; i < 4 * BESIDE; i++) {
@@ -330,7 +330,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(deferred_p2_loses_no_put),
         cmocka_unit_test(deferred_d4_is_for_one_target_at_a_time),
         cmocka_unit_test(deferred_p3_p4_accumulates_are_atomic_and_alone),
-        cmocka_unit_test(deferred_p1_keeps_the_order),
+        cmocka_unit_test(deferred_p1_preserves_the_order),
         cmocka_unit_test(deferred_p5_fails_alone),
         cmocka_unit_test(deferred_p2_is_completed_by_any_thread),
     };

@@ -112,7 +112,7 @@ static void publish_and_be_interrupted(struct oriel_window *window)
     finish();
 }
 
-static void a_list_is_read_whole_while_it_changes(void **state)
+static void a_list_is_read_consistently_while_it_changes(void **state)
 {
     (void)state;
     team_run(2, publish_and_read);
@@ -127,7 +127,7 @@ static void a_reader_waits_for_no_writer(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_is_read_whole_while_it_changes),
+        cmocka_unit_test(a_list_is_read_consistently_while_it_changes),
         cmocka_unit_test(a_reader_waits_for_no_writer),
     };
     return team_main(tests, argc, argv);

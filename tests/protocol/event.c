@@ -1,6 +1,6 @@
 /* src/base/wait.h across processes: a signal wakes all sleepers, and none is lost between a check
  * and a sleep. A lost wake costs a sleep to the time limit, which team_timeouts counts. */
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <sched.h>
 
@@ -9,7 +9,7 @@ enum { ROUNDS = 100, WAKES = 12 };
 /* Two events in the memory of rank 0, one for each direction. */
 static struct oriel_event *event_of(const struct oriel_window *window, int which)
 {
-    return (struct oriel_event *)(fabricate_memory(window, 0) + 8 * which);
+    return (struct oriel_event *)(window_memory(window, 0) + 8 * which);
 }
 
 /* Signals just as the other rank falls asleep: it has announced that, and may or may not have
@@ -17,7 +17,7 @@ static struct oriel_event *event_of(const struct oriel_window *window, int which
 static void signal_around_the_sleep(struct oriel_window *window)
 {
     for (uint32_t round = 1; round <= ROUNDS; round++) {
-        team_meet();
+        team_barrier();
         if (window->rank == 0) {
             team_expect(oriel_event_wait(event_of(window, 0), round, NULL) == ORIEL_OK);
             continue;
@@ -43,7 +43,7 @@ static void wake_all(struct oriel_window *window)
 {
     struct oriel_event *event = event_of(window, 0);
     for (uint32_t round = 1; round <= WAKES; round++) {
-        team_meet();
+        team_barrier();
         if (window->rank == 0) {
             while (atomic_load(&event->sleepers) != (uint32_t)window->n - 1)
                 sched_yield();
@@ -52,7 +52,7 @@ static void wake_all(struct oriel_window *window)
         } else {
             team_expect(oriel_event_wait(event, round, NULL) == ORIEL_OK);
         }
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 2);
 }
@@ -66,8 +66,8 @@ static void event_w2_wakes_all_sleepers(void **state)
 /* Stores before a signal are visible after it, in both directions, without any other ordering. */
 static void pass_words(struct oriel_window *window)
 {
-    volatile uint64_t *word = fabricate_memory(window, 0) + 24;
-    for (uint32_t round = 1; round <= 4000 && team_goes_on(round); round++) {
+    volatile uint64_t *word = window_memory(window, 0) + 24;
+    for (uint32_t round = 1; round <= 4000 && team_continues(round); round++) {
         if (window->rank == 0) {
             *word = round;
             oriel_event_signal(event_of(window, 0));

@@ -2,7 +2,7 @@
 #ifndef ORIEL_TESTS_PROTOCOL_GATE_LOCKS_H
 #define ORIEL_TESTS_PROTOCOL_GATE_LOCKS_H
 
-#include "fabricate.h"
+#include "make_window.h"
 #include "sync/lock_all_gate.h"
 
 static inline void lock_one(struct oriel_window *window, int32_t target)

@@ -1,6 +1,6 @@
 /* src/internode/origin/origin_sync.c: threads of one process send, flush, lock and unlock
  * concurrently. */
-#include "apart.h"
+#include "simulated_nodes.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,17 +16,17 @@ static uint64_t own(void)
 struct helper {
     struct oriel_window *window;
     int32_t target;
-    _Atomic uint64_t told; /* by the other thread, after its put has returned */
+    _Atomic uint64_t sent; /* by the other thread, after its put has returned */
     _Atomic bool ends;
 };
 
-static void *tell_on(void *context)
+static void *send_concurrently(void *context)
 {
     struct helper *helper = context;
     team_rank = helper->window->rank;
     for (uint64_t i = 1; !atomic_load(&helper->ends); i++) {
-        team_expect(apart_put(helper->window, helper->target, own(), i) == ORIEL_OK);
-        atomic_store(&helper->told, i);
+        team_expect(nodes_put(helper->window, helper->target, own(), i) == ORIEL_OK);
+        atomic_store(&helper->sent, i);
         if (i % 8 == 0)
             usleep(50);
         oriel_delay();
@@ -48,32 +48,32 @@ static void *flush_on(void *context)
 
 /* F1 to F3: a flush completes what any thread has sent before it began, also when another thread
  * flushes meanwhile. */
-static void two_threads_tell_and_flush(struct oriel_window *whole)
+static void two_threads_send_and_flush(struct oriel_window *whole)
 {
     pthread_t threads[2];
-    struct oriel_window *window = apart_open();
-    struct helper helper = {.window = window, .target = apart_elsewhere(window)};
-    team_expect(pthread_create(&threads[0], NULL, tell_on, &helper) == 0);
+    struct oriel_window *window = nodes_open();
+    struct helper helper = {.window = window, .target = nodes_remote_rank(window)};
+    team_expect(pthread_create(&threads[0], NULL, send_concurrently, &helper) == 0);
     team_expect(pthread_create(&threads[1], NULL, flush_on, &helper) == 0);
     for (int i = 0; i < FLUSHES && !(i > LEAST && team_time_is_up()); i++) {
-        uint64_t told = atomic_load(&helper.told);
+        uint64_t sent = atomic_load(&helper.sent);
         team_expect(oriel_internode_flush(window, i % 2 == 0 ? -1 : helper.target) == ORIEL_OK);
-        team_expect(apart_peek(whole, helper.target, own()) >= told);
+        team_expect(nodes_peek(whole, helper.target, own()) >= sent);
         oriel_delay();
     }
     atomic_store(&helper.ends, true);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
-    apart_close(window);
-    apart_stop();
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_f1_f3_flush_completes_what_other_threads_told(void **state)
+static void internode_f1_f3_flush_completes_messages_of_other_threads(void **state)
 {
     (void)state;
-    apart_run(2, 2, two_threads_tell_and_flush);
-    apart_run(4, 2, two_threads_tell_and_flush);
+    nodes_run(2, 2, two_threads_send_and_flush);
+    nodes_run(4, 2, two_threads_send_and_flush);
 }
 
 static void *flush_all_on(void *context)
@@ -87,33 +87,33 @@ static void *flush_all_on(void *context)
     return NULL;
 }
 
-/* Another thread flushes everything: the lock is released all the same. */
-static void unlock_beside_flushes(struct oriel_window *whole)
+/* Another thread flushes everything: the lock is released nevertheless. */
+static void unlock_during_flushes(struct oriel_window *whole)
 {
     pthread_t thread;
-    struct oriel_window *window = apart_open();
+    struct oriel_window *window = nodes_open();
     struct helper helper = {.window = window};
     (void)whole;
     team_expect(pthread_create(&thread, NULL, flush_all_on, &helper) == 0);
     for (int i = 0; i < ROUNDS && !(i > LEAST && team_time_is_up()); i++) {
         int32_t target = (int32_t)(team_random() % (uint64_t)window->n);
         team_expect(oriel_lock(window, target, true) == ORIEL_OK);
-        team_expect(apart_put(window, target, 1, 1) == ORIEL_OK);
+        team_expect(nodes_put(window, target, 1, 1) == ORIEL_OK);
         team_expect(oriel_unlock(window, target) == ORIEL_OK);
     }
     atomic_store(&helper.ends, true);
     pthread_join(thread, NULL);
-    team_meet();
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    team_barrier();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_unlock_beside_another_threads_flushes_gives_back(void **state)
+static void internode_unlock_during_another_threads_flushes_releases(void **state)
 {
     (void)state;
-    apart_run(2, 2, unlock_beside_flushes);
-    apart_run(4, 2, unlock_beside_flushes);
+    nodes_run(2, 2, unlock_during_flushes);
+    nodes_run(4, 2, unlock_during_flushes);
 }
 
 static void *get_on(void *context)
@@ -123,7 +123,7 @@ static void *get_on(void *context)
     uint64_t got = 1;
     team_rank = window->rank;
     for (int32_t i = 0; i < window->n; i++) {
-        team_expect(apart_get(window, i, 0, &got) == ORIEL_OK);
+        team_expect(nodes_get(window, i, 0, &got) == ORIEL_OK);
         team_expect(oriel_internode_flush(window, i) == ORIEL_OK);
         team_expect(got == 0);
     }
@@ -134,7 +134,7 @@ static void *get_on(void *context)
  * released once. */
 static void enter_together(struct oriel_window *whole)
 {
-    struct oriel_window *window = apart_open();
+    struct oriel_window *window = nodes_open();
     (void)whole;
     for (int i = 0; i < 50 && !team_time_is_up(); i++) {
         pthread_t threads[3];
@@ -146,26 +146,26 @@ static void enter_together(struct oriel_window *whole)
             pthread_join(threads[j], NULL);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
-    team_meet();
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    team_barrier();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_lock_all_takes_each_lock_once(void **state)
+static void internode_lock_all_acquires_each_lock_once(void **state)
 {
     (void)state;
-    apart_run(2, 2, enter_together);
-    apart_run(4, 3, enter_together);
+    nodes_run(2, 2, enter_together);
+    nodes_run(4, 3, enter_together);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_f1_f3_flush_completes_what_other_threads_told),
-        cmocka_unit_test(far_unlock_beside_another_threads_flushes_gives_back),
-        cmocka_unit_test(far_lock_all_takes_each_lock_once),
+        cmocka_unit_test(internode_f1_f3_flush_completes_messages_of_other_threads),
+        cmocka_unit_test(internode_unlock_during_another_threads_flushes_releases),
+        cmocka_unit_test(internode_lock_all_acquires_each_lock_once),
     };
-    apart_prepare(argc, argv);
+    nodes_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * forever. Exclusive locks are of different targets unless a test says otherwise. Readers that join
  * others: lock_all_gate_joins.c. */
 #include "gate_locks.h"
-#include "room.h"
+#include "exclusion_check.h"
 
 #include <sched.h>
 
@@ -13,23 +13,23 @@ enum { ROUNDS = 8000, ADMISSIONS = 12, WAKES = 12 };
 static void pass_gate(struct oriel_window *window)
 {
     struct oriel_lock_all_gate *gate = &window->common->gate;
-    struct room *room = room_at(window, 0, 0);
+    struct exclusion *exclusion = exclusion_at(window, 0, 0);
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         if (team_random() % 2 == 0) {
             team_expect(oriel_gate_enter_reader(gate, NULL) == ORIEL_OK);
-            room_read(room);
+            exclusion_check_reader(exclusion);
             oriel_gate_leave_reader(gate);
         } else {
             team_expect(oriel_gate_enter_writer(gate, false, NULL) == ORIEL_OK);
-            room_write_together(room);
+            exclusion_check_gate_writer(exclusion);
             oriel_gate_leave_writer(gate);
         }
     }
-    team_meet();
+    team_barrier();
     team_expect(gate->word == 0 && gate->readers_waiting == 0);
 }
 
-static void gate_g1_g4_keep_lock_all_and_exclusive_apart(void **state)
+static void gate_g1_g4_lock_all_and_exclusive_exclude_each_other(void **state)
 {
     (void)state;
     team_run_sizes(pass_gate);
@@ -38,8 +38,8 @@ static void gate_g1_g4_keep_lock_all_and_exclusive_apart(void **state)
 static void count_up(struct oriel_window *window)
 {
     uint64_t rounds = (uint64_t)team_rounds(ROUNDS) / 2;
-    volatile uint64_t *word = fabricate_memory(window, 0);
-    volatile uint64_t *copies = fabricate_memory(window, window->n - 1) + 8;
+    volatile uint64_t *word = window_memory(window, 0);
+    volatile uint64_t *copies = window_memory(window, window->n - 1) + 8;
     for (uint64_t i = 0; i < rounds && !team_time_is_up(); i++) {
         int32_t target = i % 2 == 0 ? 0 : window->n - 1;
         if (window->rank > 0) {
@@ -66,41 +66,41 @@ static void gate_g5_publishes_stores_to_lock_all(void **state)
     team_run_sizes(count_up);
 }
 
-static void meet_inside(struct oriel_window *window)
+static void be_inside_together(struct oriel_window *window)
 {
-    for (uint32_t i = 0; i < 40 && team_goes_on(i); i++) {
+    for (uint32_t i = 0; i < 40 && team_continues(i); i++) {
         lock_all(window);
-        team_meet();
+        team_barrier();
         unlock_all(window);
-        team_meet();
+        team_barrier();
         lock_one(window, window->rank);
-        team_meet();
+        team_barrier();
         unlock_one(window, window->rank);
-        team_meet();
+        team_barrier();
     }
 }
 
 static void gate_shares_among_one_kind(void **state)
 {
     (void)state;
-    team_run_sizes(meet_inside);
+    team_run_sizes(be_inside_together);
 }
 
 /* Shared locks do not pass the gate: lock_all and a shared lock are held together. */
-static void meet_as_readers(struct oriel_window *window)
+static void be_inside_as_readers(struct oriel_window *window)
 {
-    for (uint32_t i = 0; i < 40 && team_goes_on(i); i++) {
+    for (uint32_t i = 0; i < 40 && team_continues(i); i++) {
         bool all = window->rank % 2 == 0;
         team_expect((all ? oriel_lock_all(window) : oriel_lock(window, 0, false)) == ORIEL_OK);
-        team_meet();
+        team_barrier();
         team_expect((all ? oriel_unlock_all(window) : oriel_unlock(window, 0)) == ORIEL_OK);
     }
 }
 
-static void gate_lets_lock_all_meet_shared_locks(void **state)
+static void gate_lets_lock_all_and_shared_locks_be_inside_together(void **state)
 {
     (void)state;
-    team_run_sizes(meet_as_readers);
+    team_run_sizes(be_inside_as_readers);
 }
 
 /* Until flag 0 is set, ranks above 0 hold the lock of their kind nearly all the time, so one of
@@ -160,7 +160,7 @@ static void gate_readers_do_not_starve_writers(void **state)
 
 /* Rank 1's lock_all waits for rank 0, which waits for rank 2. Rank 2's exclusive lock of another
  * target conflicts with no rank inside, so courtesy towards rank 1 must end. */
-static void wait_in_a_circle(struct oriel_window *window)
+static void wait_in_a_cycle(struct oriel_window *window)
 {
     struct oriel_lock_all_gate *gate = &window->common->gate;
     if (window->rank == 0) {
@@ -185,7 +185,7 @@ static void wait_in_a_circle(struct oriel_window *window)
 static void gate_courtesy_ends(void **state)
 {
     (void)state;
-    team_run(3, wait_in_a_circle);
+    team_run(3, wait_in_a_cycle);
 }
 
 /* Rank 0's second lock is not courteous at all: the reader waits for rank 0's first lock. */
@@ -221,16 +221,16 @@ static void hand_over(struct oriel_window *window)
     for (int i = 0; i < 2 * WAKES; i++) {
         bool reads = (i + window->rank) % 2 == 0;
         if (window->rank == 1)
-            team_meet();
+            team_barrier();
         team_expect((reads ? oriel_lock_all(window) : oriel_lock(window, 0, true)) == ORIEL_OK);
         if (window->rank == 0) {
-            team_meet();
+            team_barrier();
             while (atomic_load(&gate->reader_sleepers) + atomic_load(&gate->writer_sleepers) == 0)
                 sched_yield();
             usleep(3000);
         }
         team_expect((reads ? oriel_unlock_all(window) : oriel_unlock(window, 0)) == ORIEL_OK);
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 2);
 }
@@ -244,10 +244,10 @@ static void gate_wakes_sleepers(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gate_g1_g4_keep_lock_all_and_exclusive_apart),
+        cmocka_unit_test(gate_g1_g4_lock_all_and_exclusive_exclude_each_other),
         cmocka_unit_test(gate_g5_publishes_stores_to_lock_all),
         cmocka_unit_test(gate_shares_among_one_kind),
-        cmocka_unit_test(gate_lets_lock_all_meet_shared_locks),
+        cmocka_unit_test(gate_lets_lock_all_and_shared_locks_be_inside_together),
         cmocka_unit_test(gate_writers_do_not_starve_readers),
         cmocka_unit_test(gate_readers_do_not_starve_writers),
         cmocka_unit_test(gate_courtesy_ends),

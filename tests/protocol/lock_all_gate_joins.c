@@ -70,12 +70,12 @@ static void gate_g6_lets_readers_join_no_writer(void **state)
 }
 
 /* Relaxed words, so only the gate publishes the writer's stores. */
-static void say(int flag)
+static void flag_set(int flag)
 {
     atomic_store_explicit(&team->flags[flag], 1, memory_order_relaxed);
 }
 
-static void hear(int flag)
+static void flag_await(int flag)
 {
     while (atomic_load_explicit(&team->flags[flag], memory_order_relaxed) == 0)
         sched_yield();
@@ -99,38 +99,38 @@ static void join_late(void)
     if (!is_joining)
         return;
     is_joining = false;
-    say(JOINING);
-    hear(READING_AGAIN);
+    flag_set(JOINING);
+    flag_await(READING_AGAIN);
 }
 
 /* Rank 2 joins rank 1, which entered after rank 0. */
-static void join_behind_a_writer(struct oriel_window *window)
+static void join_after_a_writer(struct oriel_window *window)
 {
     static const struct oriel_watch tired = {begin_to_join, NULL, ORIEL_WAITING_NOTHING};
     struct oriel_lock_all_gate *gate = &window->common->gate;
-    volatile uint64_t *word = fabricate_memory(window, 0);
+    volatile uint64_t *word = window_memory(window, 0);
     if (window->rank == 0) {
-        hear(READING);
+        flag_await(READING);
         team_expect(oriel_gate_enter_writer(gate, true, NULL) == ORIEL_OK);
         word[0] = 1;
         oriel_gate_leave_writer(gate);
-        say(WRITTEN);
+        flag_set(WRITTEN);
     } else if (window->rank == 1) {
         team_expect(oriel_gate_enter_reader(gate, NULL) == ORIEL_OK);
-        say(READING);
-        hear(JOINING);
+        flag_set(READING);
+        flag_await(JOINING);
         oriel_gate_leave_reader(gate);
-        hear(WRITTEN);
+        flag_await(WRITTEN);
         team_expect(oriel_gate_enter_reader(gate, NULL) == ORIEL_OK);
-        say(READING_AGAIN);
-        hear(JOINED);
+        flag_set(READING_AGAIN);
+        flag_await(JOINED);
         oriel_gate_leave_reader(gate);
     } else {
         while (oriel_load_relaxed(&gate->half.writers) == 0)
             sched_yield();
         team_expect(oriel_gate_enter_reader(gate, &tired) == ORIEL_OK);
         team_expect(word[0] == 1 && oriel_load_relaxed(&gate->joins) == 1);
-        say(JOINED);
+        flag_set(JOINED);
         oriel_gate_leave_reader(gate);
     }
 }
@@ -139,7 +139,7 @@ static void gate_g6_sees_stores_of_writers(void **state)
 {
     (void)state;
     team_at_delay = join_late;
-    team_run(3, join_behind_a_writer);
+    team_run(3, join_after_a_writer);
     team_at_delay = NULL;
 }
 

@@ -1,8 +1,8 @@
 /* src/internode/target/lock_all_queue.c (J1 to J4), origin_sync.c: lock_all epochs acquire locks of
  * several targets on another node, while exclusive locks wait at those targets. The targets are the
  * ranks of node 0, the origins the ranks of node 1. */
-#include "apart.h"
-#include "room.h"
+#include "simulated_nodes.h"
+#include "exclusion_check.h"
 
 #include "sync/lock_all_gate.h"
 
@@ -12,31 +12,31 @@
 enum { TIMES = 5, ROUNDS = 300, HOLDER = 2, SETTLE_US = 50000 };
 
 /* The rank with this index on a node. */
-static int32_t one_of(int32_t machine, int which)
+static int32_t one_of(int32_t node, int which)
 {
     int32_t rank = 0;
-    while (apart_machine(rank) != machine || which-- > 0)
+    while (nodes_node_of(rank) != node || which-- > 0)
         rank++;
     return rank;
 }
 
 /* The index of this rank there, or -1. */
-static int place_in(int32_t machine)
+static int index_on(int32_t node)
 {
-    int place = 0;
+    int index = 0;
     for (int32_t rank = 0; rank < team_rank; rank++)
-        place += apart_machine(rank) == machine;
-    return apart_machine(team_rank) == machine ? place : -1;
+        index += nodes_node_of(rank) == node;
+    return nodes_node_of(team_rank) == node ? index : -1;
 }
 
 static uint32_t writers(const struct oriel_window *whole, int32_t target)
 {
-    return (uint32_t)(atomic_load(apart_queue(whole, target)) >> 32);
+    return (uint32_t)(atomic_load(nodes_queue(whole, target)) >> 32);
 }
 
 static uint32_t readers(const struct oriel_window *whole, int32_t target)
 {
-    return (uint32_t)atomic_load(apart_queue(whole, target));
+    return (uint32_t)atomic_load(nodes_queue(whole, target));
 }
 
 static void await_writer(const struct oriel_window *whole, int32_t target, uint32_t before)
@@ -48,7 +48,7 @@ static void await_writer(const struct oriel_window *whole, int32_t target, uint3
 static void take(struct oriel_window *window, int32_t target)
 {
     uint64_t got = UINT64_MAX;
-    team_expect(apart_get(window, target, 0, &got) == ORIEL_OK);
+    team_expect(nodes_get(window, target, 0, &got) == ORIEL_OK);
     team_expect(oriel_internode_flush(window, target) == ORIEL_OK && got == 0);
 }
 
@@ -73,18 +73,18 @@ static void lock_and_count(struct oriel_window *window, int32_t target, _Atomic 
 
 /* Each origin holds one target's lock and wants the other's. An exclusive lock of that target
  * itself, or of a rank on a third node, waits for it by then. */
-static void close_circle(struct oriel_window *whole)
+static void close_cycle(struct oriel_window *whole)
 {
-    struct oriel_window *window = apart_open();
-    int origin = place_in(1);
-    int writer = place_in(apart_machines == 2 ? 0 : 2);
-    _Atomic uint32_t *inside = (_Atomic uint32_t *)fabricate_memory(whole, 0);
+    struct oriel_window *window = nodes_open();
+    int origin = index_on(1);
+    int writer = index_on(nodes_count == 2 ? 0 : 2);
+    _Atomic uint32_t *inside = (_Atomic uint32_t *)window_memory(whole, 0);
     for (uint32_t i = 1; i <= TIMES; i++) {
         const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
         const uint32_t before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
         if (origin >= 0)
             begin(window, targets[origin]);
-        team_meet();
+        team_barrier();
         if (writer >= 0)
             lock_and_count(window, targets[writer], inside);
         if (origin >= 0) {
@@ -96,37 +96,37 @@ static void close_circle(struct oriel_window *whole)
             team_flag_await(1 - origin, i);
             team_expect(oriel_unlock_all(window) == ORIEL_OK);
         }
-        team_meet();
+        team_barrier();
         team_expect(atomic_load(inside) == 2 * i);
     }
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
 /* Two windows with one order: each origin holds the target's lock in one window and wants that in
  * the other. */
-static void close_circle_of_windows(struct oriel_window *whole)
+static void close_cycle_of_windows(struct oriel_window *whole)
 {
     struct oriel_window *windows[2];
     _Atomic uint64_t *queues[2];
     int32_t target = one_of(0, 0);
-    int origin = place_in(1);
-    int writer = place_in(0);
+    int origin = index_on(1);
+    int writer = index_on(0);
     for (int i = 0; i < 2; i++) {
-        windows[i] = apart_open();
-        queues[i] = apart_queue(whole, target);
-        team_meet();
+        windows[i] = nodes_open();
+        queues[i] = nodes_queue(whole, target);
+        team_barrier();
     }
     for (int i = 0; i < TIMES; i++) {
         const uint64_t before[] = {*queues[0] >> 32, *queues[1] >> 32};
-        team_meet();
+        team_barrier();
         if (origin >= 0) {
             team_expect(oriel_lock_all(windows[0]) == ORIEL_OK &&
                         oriel_lock_all(windows[1]) == ORIEL_OK);
             take(windows[origin], target);
         }
-        team_meet();
+        team_barrier();
         if (writer >= 0)
             lock_once(windows[writer], target);
         if (origin >= 0) {
@@ -136,26 +136,26 @@ static void close_circle_of_windows(struct oriel_window *whole)
             team_expect(oriel_unlock_all(windows[1]) == ORIEL_OK &&
                         oriel_unlock_all(windows[0]) == ORIEL_OK);
         }
-        team_meet();
+        team_barrier();
     }
     for (int i = 0; i < 2; i++) {
-        apart_expect_free(windows[i]);
-        apart_close(windows[i]);
+        nodes_expect_free(windows[i]);
+        nodes_close(windows[i]);
     }
-    apart_stop();
+    nodes_stop();
 }
 
-static void far_lock_all_of_two_windows_closes_no_circle(void **state)
+static void internode_lock_all_of_two_windows_makes_no_cycle(void **state)
 {
     (void)state;
-    apart_run(4, 2, close_circle_of_windows);
+    nodes_run(4, 2, close_cycle_of_windows);
 }
 
-static void far_lock_all_and_waiting_locks_close_no_circle(void **state)
+static void internode_lock_all_and_waiting_locks_make_no_cycle(void **state)
 {
     (void)state;
-    apart_run(4, 2, close_circle);
-    apart_run(6, 3, close_circle);
+    nodes_run(4, 2, close_cycle);
+    nodes_run(6, 3, close_cycle);
 }
 
 /* Exclusive locks of the targets themselves wait for the holder, and others overtake them. Messages
@@ -164,13 +164,13 @@ static void follow(struct oriel_window *whole, struct oriel_window *window)
 {
     const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
     const uint32_t before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
-    int origin = place_in(1);
-    team_meet();
+    int origin = index_on(1);
+    team_barrier();
     if (origin == HOLDER) {
         begin(window, targets[0]);
         take(window, targets[1]);
     }
-    team_meet();
+    team_barrier();
     if (team_rank == targets[0] || team_rank == targets[1])
         lock_once(window, team_rank);
     if (origin == 0 || origin == 1) {
@@ -186,26 +186,26 @@ static void follow(struct oriel_window *whole, struct oriel_window *window)
         team_flag_await(1, 1);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
-    team_meet();
+    team_barrier();
 }
 
 /* Both wait for the first target within lock_all, after one exclusive lock and before another. With
  * different orders, each would wait so for the other. */
 static void begin_in_turn(struct oriel_window *whole)
 {
-    struct oriel_window *window = apart_open();
+    struct oriel_window *window = nodes_open();
     const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
-    int origin = place_in(1);
-    int writer = place_in(0);
+    int origin = index_on(1);
+    int writer = index_on(0);
     follow(whole, window);
     const uint32_t writers_before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
     uint32_t readers_before = readers(whole, targets[0]);
-    team_meet();
+    team_barrier();
     if (origin == HOLDER) {
         begin(window, targets[0]);
         take(window, targets[1]);
     }
-    team_meet();
+    team_barrier();
     if (writer == 2 || writer == 3) {
         while (readers(whole, targets[0]) - readers_before < 2)
             sched_yield();
@@ -223,41 +223,41 @@ static void begin_in_turn(struct oriel_window *whole)
             await_writer(whole, targets[i], writers_before[i]);
         team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
     }
-    team_meet();
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    team_barrier();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_lock_all_in_turn_goes_by_rank(void **state)
+static void internode_lock_all_in_turn_acquires_by_rank(void **state)
 {
     (void)state;
-    apart_run(8, 2, begin_in_turn);
+    nodes_run(8, 2, begin_in_turn);
 }
 
 /* The epoch of a node's last rank is notified that another lock is queued after its lock of the
  * other node's first rank. */
-static void be_told(struct oriel_window *whole, struct oriel_window *window, int32_t machine,
-                    uint32_t time)
+static void learn_of_writer(struct oriel_window *whole, struct oriel_window *window, int32_t node,
+                            uint32_t time)
 {
-    int32_t target = one_of(1 - machine, 0);
+    int32_t target = one_of(1 - node, 0);
     uint32_t before = writers(whole, target);
-    team_meet();
-    if (team_rank == one_of(machine, 1))
+    team_barrier();
+    if (team_rank == one_of(node, 1))
         begin(window, target);
-    team_meet();
+    team_barrier();
     if (team_rank == target) {
         lock_once(window, target);
-    } else if (team_rank == one_of(machine, 2)) {
+    } else if (team_rank == one_of(node, 2)) {
         await_writer(whole, target, before);
         begin(window, target);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
-        team_flag_set((int)machine, time);
-    } else if (team_rank == one_of(machine, 1)) {
-        team_flag_await((int)machine, time);
+        team_flag_set((int)node, time);
+    } else if (team_rank == one_of(node, 1)) {
+        team_flag_await((int)node, time);
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
-    team_meet();
+    team_barrier();
 }
 
 /* The last rank of each node begins lock_all with the lock of the other node's first rank. The gate
@@ -265,58 +265,58 @@ static void be_told(struct oriel_window *whole, struct oriel_window *window, int
  * rank's lock if it had already acquired the other lock. */
 static void wait_at_gates(struct oriel_window *whole)
 {
-    struct oriel_window *window = apart_open();
-    int machine = (int)apart_machine(team_rank);
-    int place = place_in(machine);
-    int32_t first = one_of(machine, 0);
+    struct oriel_window *window = nodes_open();
+    int node = (int)nodes_node_of(team_rank);
+    int index = index_on(node);
+    int32_t first = one_of(node, 0);
     for (uint32_t i = 1; i <= TIMES; i++) {
-        be_told(whole, window, 0, i);
-        be_told(whole, window, 1, i);
+        learn_of_writer(whole, window, 0, i);
+        learn_of_writer(whole, window, 1, i);
         uint32_t before = writers(whole, first);
-        if (place == 1)
+        if (index == 1)
             team_expect(oriel_lock(window, team_rank, true) == ORIEL_OK);
-        team_meet();
-        if (place == 2) {
+        team_barrier();
+        if (index == 2) {
             team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
-        } else if (place == 1) {
+        } else if (index == 1) {
             await_writer(whole, first, before);
             team_expect(oriel_unlock(window, team_rank) == ORIEL_OK);
         } else {
             while (!oriel_gate_has_waiting_readers(&window->common->gate))
                 sched_yield();
-            team_flag_set(2 + machine, i);
-            team_flag_await(3 - machine, i);
+            team_flag_set(2 + node, i);
+            team_flag_await(3 - node, i);
             lock_once(window, first);
         }
-        team_meet();
+        team_barrier();
     }
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_lock_all_in_turn_waits_at_the_gate_first(void **state)
+static void internode_lock_all_in_turn_waits_at_the_gate_first(void **state)
 {
     (void)state;
-    apart_run(6, 2, wait_at_gates);
+    nodes_run(6, 2, wait_at_gates);
 }
 
 /* One target's lock is always held, by one of two epochs that also hold the other target's lock,
  * while its own rank waits for it. */
 static void overtake(struct oriel_window *whole)
 {
-    struct oriel_window *window = apart_open();
+    struct oriel_window *window = nodes_open();
     int32_t target = one_of(0, 0);
     int32_t other = one_of(0, 1);
-    _Atomic uint32_t *inside = (_Atomic uint32_t *)fabricate_memory(whole, 0);
+    _Atomic uint32_t *inside = (_Atomic uint32_t *)window_memory(whole, 0);
     for (uint32_t i = 1; i <= TIMES; i++) {
         uint32_t writers_before = writers(whole, target);
         uint32_t readers_before = readers(whole, target);
-        team_meet();
+        team_barrier();
         if (team_rank == target) {
             team_flag_await(0, i * 10);
             lock_and_count(window, target, inside);
-        } else if (place_in(1) == 0) {
+        } else if (index_on(1) == 0) {
             begin(window, other);
             take(window, target);
             team_flag_set(0, i * 10);
@@ -331,7 +331,7 @@ static void overtake(struct oriel_window *whole)
                 sched_yield();
             team_expect(atomic_load(inside) == i - 1);
             team_expect(oriel_unlock_all(window) == ORIEL_OK);
-        } else if (place_in(1) == 1) {
+        } else if (index_on(1) == 1) {
             await_writer(whole, target, writers_before);
             begin(window, other);
             take(window, target);
@@ -344,30 +344,30 @@ static void overtake(struct oriel_window *whole)
             team_expect(atomic_load(inside) == i);
             team_expect(oriel_unlock_all(window) == ORIEL_OK);
         }
-        team_meet();
+        team_barrier();
     }
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_lock_all_overtakes_once(void **state)
+static void internode_lock_all_overtakes_once(void **state)
 {
     (void)state;
-    apart_run(4, 2, overtake);
+    nodes_run(4, 2, overtake);
 }
 
 /* All at random: half of the locks are exclusive; the others' epochs acquire four targets' locks in
  * any order. */
 static void mix(struct oriel_window *whole)
 {
-    struct oriel_window *window = apart_open();
+    struct oriel_window *window = nodes_open();
     for (int i = team_rounds(ROUNDS); i > 0 && !team_time_is_up(); i--) {
         bool exclusive = team_random() % 2 != 0;
         int32_t first = (int32_t)(team_random() % (uint64_t)window->n);
         if (exclusive) {
             team_expect(oriel_lock(window, first, true) == ORIEL_OK);
-            room_write(room_at(whole, first, 0));
+            exclusion_check_writer(exclusion_at(whole, first, 0));
             team_expect(oriel_unlock(window, first) == ORIEL_OK);
             continue;
         }
@@ -375,34 +375,34 @@ static void mix(struct oriel_window *whole)
         for (int32_t step = 0; step < 4; step++) {
             int32_t target = (first + step * 3) % window->n;
             take(window, target);
-            room_read(room_at(whole, target, 0));
+            exclusion_check_reader(exclusion_at(whole, target, 0));
         }
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
-    team_meet();
-    apart_expect_free(window);
-    apart_close(window);
-    apart_stop();
+    team_barrier();
+    nodes_expect_free(window);
+    nodes_close(window);
+    nodes_stop();
 }
 
-static void far_lock_all_of_many_targets_excludes_and_ends(void **state)
+static void internode_lock_all_of_many_targets_excludes_and_ends(void **state)
 {
     (void)state;
-    apart_run(4, 2, mix);
-    apart_run(5, 3, mix);
-    apart_run(8, 4, mix);
+    nodes_run(4, 2, mix);
+    nodes_run(5, 3, mix);
+    nodes_run(8, 4, mix);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_lock_all_and_waiting_locks_close_no_circle),
-        cmocka_unit_test(far_lock_all_of_two_windows_closes_no_circle),
-        cmocka_unit_test(far_lock_all_in_turn_goes_by_rank),
-        cmocka_unit_test(far_lock_all_in_turn_waits_at_the_gate_first),
-        cmocka_unit_test(far_lock_all_overtakes_once),
-        cmocka_unit_test(far_lock_all_of_many_targets_excludes_and_ends),
+        cmocka_unit_test(internode_lock_all_and_waiting_locks_make_no_cycle),
+        cmocka_unit_test(internode_lock_all_of_two_windows_makes_no_cycle),
+        cmocka_unit_test(internode_lock_all_in_turn_acquires_by_rank),
+        cmocka_unit_test(internode_lock_all_in_turn_waits_at_the_gate_first),
+        cmocka_unit_test(internode_lock_all_overtakes_once),
+        cmocka_unit_test(internode_lock_all_of_many_targets_excludes_and_ends),
     };
-    apart_prepare(argc, argv);
+    nodes_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,15 +35,15 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
          "window/group.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
-HARNESS = ("team.c", "fabricate.c", "room.c", "asking.c", "updating.c")
+HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
-NET_PROGRAMS = ("net", "net_caller_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
-                "lock_all_queue", "internode_patience", "internode_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
-PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "faults",
-            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies", "discard")
+NET_PROGRAMS = ("net", "net_waiter_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
+                "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
+PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "accumulate_mutex", "atomic_mode", "regions", "deaths",
+            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without no_ucx.c
-    HARNESS += ("netting.c", "apart.c", "poor.c")
+    HARNESS += ("message_service.c", "simulated_nodes.c", "no_memory.c")
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
 
@@ -150,7 +150,7 @@ def stale_rows(tree, rows):
             yield str(failure)
 
 
-def tell_stale_rows(tree, rows):
+def report_stale_rows(tree, rows):
     """Prints the stale rows; returns whether there are any."""
     stale = [f"{part}: there is no such source" for part in PARTS if not glob.glob(os.path.join(tree, "src", part))]
     stale += stale_rows(tree, rows)
@@ -168,23 +168,23 @@ def noticed(builder, number, mutant):
         text = mutate(file.read(), changes, path)
     with open(mutated, "w", encoding="utf-8") as file:
         file.write(text)
-    executable = os.path.join(folder, program)
+    executable = os.path.join(folder, program + ".test")
     builder.link_changed(program, executable, path, folder)
-    said = None
+    failure = None
     for _ in range(ATTEMPTS):
-        said = said or complaint(executable, test, LIMIT_S)
-    return said
+        failure = failure or complaint(executable, test, LIMIT_S)
+    return failure
 
 
 def check(builder, number):
-    path, _, program, test, taken = MUTANTS[number]
+    path, _, program, test, removed = MUTANTS[number]
     try:
-        said = noticed(builder, number, MUTANTS[number])
+        failure = noticed(builder, number, MUTANTS[number])
     except Failure as failure:
-        return False, f"BROKEN    {path}: {taken}\n{failure}"
-    if said is None:
-        return False, f"SURVIVED  {path}: {taken} ({program}: {test})"
-    return True, f"noticed   {path}: {taken} ({program}: {test})\n          {said}"
+        return False, f"BROKEN    {path}: {removed}\n{failure}"
+    if failure is None:
+        return False, f"SURVIVED  {path}: {removed} ({program}: {test})"
+    return True, f"noticed   {path}: {removed} ({program}: {test})\n          {failure}"
 
 
 def main():
@@ -194,7 +194,7 @@ def main():
     parser.add_argument("--only", default="", help="run only mutants whose file, test or text contains this")
     parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
-    is_stale = tell_stale_rows(arguments.tree, MUTANTS)
+    is_stale = report_stale_rows(arguments.tree, MUTANTS)
     if is_stale or arguments.rows:
         return 1 if is_stale else 0
     chosen = [i for i, mutant in enumerate(MUTANTS)
@@ -207,10 +207,10 @@ def main():
         for program in PROGRAMS:
             builder.link(program, os.path.join(folder, program))
         for program, test in sorted({(MUTANTS[i][2], MUTANTS[i][3]) for i in chosen}):
-            said = complaint(os.path.join(folder, program), test)
-            if said is not None:
+            failure = complaint(os.path.join(folder, program), test)
+            if failure is not None:
                 ok = False
-                print(f"FAILED    {program}: {test}, with the unchanged sources: {said}")
+                print(f"FAILED    {program}: {test}, with the unchanged sources: {failure}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for well, line in pool.map(lambda i: check(builder, i), chosen):
                 ok = ok and well

@@ -9,7 +9,7 @@ LOCKS = [
      "ticket", "ticket_excludes", "X2: a writer waits for the readers before it"),
     ("sync/ticket.h", [("oriel_load_acquire(&lock->departed) == oriel_ticket_readers(place);",
                         "oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place) + 1;")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "X2: the start of an exclusive lock checks the readers"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "X2: the start of an exclusive lock checks the readers"),
     ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */", "ORIEL_WAIT_AT_LEAST, ticket - 1, watch);")],
      "ticket", "ticket_excludes", "R2: a reader waits for all writers before it"),
     ("sync/ticket.c", [("ORIEL_WAIT_AT_LEAST, ticket, watch); /* R2, P1 */", "ORIEL_WAIT_EQUAL, ticket, watch);")],
@@ -25,7 +25,7 @@ LOCKS = [
                         "oriel_ticket_number(place), watch);\n"
                         "        oriel_ticket_depart(lock);\n        oriel_delay();\n        place = oriel_ticket_enter_reader(lock);\n    }\n"
                         "    uint32_t ticket = oriel_ticket_number(place);\n")],
-     "ticket", "ticket_overtakes_nobody", "a reader that must wait keeps its place"),
+     "ticket", "ticket_overtakes_no_rank", "a reader that must wait retains its position"),
     ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
@@ -33,7 +33,7 @@ LOCKS = [
                         "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
-     "ticket", "ticket_overtakes_nobody", "a writer that must wait for readers keeps its place"),
+     "ticket", "ticket_overtakes_no_rank", "a writer that must wait for readers retains its position"),
     ("sync/ticket.c", [("    uint32_t readers = oriel_ticket_readers(place);\n",
                         "    while (oriel_load_acquire(&lock->serving) != oriel_ticket_number(place) ||\n"
                         "           oriel_load_acquire(&lock->departed) != oriel_ticket_readers(place)) {\n"
@@ -41,7 +41,7 @@ LOCKS = [
                         "            ticket_pass_on(lock);\n            oriel_delay();\n            place = oriel_ticket_draw(lock);\n        }\n"
                         "        oriel_delay();\n    }\n"
                         "    uint32_t readers = oriel_ticket_readers(place);\n")],
-     "lock", "lock_that_waits_is_overtaken_by_nobody", "an exclusive lock that must wait keeps its place"),
+     "lock", "waiting_lock_is_not_overtaken", "an exclusive lock that must wait retains its position"),
     ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */", "        (void)lock;")],
      "ticket", "ticket_counts_across_the_wrap", "R4: the ticket that a wrap makes is passed on"),
     ("sync/ticket.c", [("        ticket_pass_on(lock); /* R4 */",
@@ -78,10 +78,10 @@ LOCKS = [
                         "    uint64_t place = atomic_load(&lock->queue);\n    oriel_delay();\n"
                         "    return place - (uint32_t)place +\n"
                         "           (uint32_t)atomic_fetch_add_explicit(&lock->queue, 1, memory_order_relaxed);")],
-     "ticket", "ticket_excludes", "R1: a reader counts at the place where it has checked for writers"),
+     "ticket", "ticket_excludes", "R1: a reader counts at the position at which it has checked for writers"),
 
     ("sync/lock_all_gate.c", [("while ((uint32_t)word == 0) {", "while (word < UINT64_MAX) {")],
-     "lock_all_gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: a reader checks for writers"),
+     "lock_all_gate", "gate_g1_g4_lock_all_and_exclusive_exclude_each_other", "G1: a reader checks for writers"),
     ("sync/lock_all_gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
                       "        if (atomic_compare_exchange_weak_explicit(&gate->word, &word, word + ORIEL_GATE_READER, "
                       "memory_order_seq_cst,\n"
@@ -89,9 +89,9 @@ LOCKS = [
                       "            return true;\n    }\n    return false;",
                       "    if ((uint32_t)word != 0)\n        return false;\n    oriel_delay();\n"
                       "    atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_READER, memory_order_seq_cst);\n    return true;")],
-     "lock_all_gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G1: check and count are one step"),
+     "lock_all_gate", "gate_g1_g4_lock_all_and_exclusive_exclude_each_other", "G1: check and count are one step"),
     ("sync/lock_all_gate.h", [("memory_order_seq_cst) < ORIEL_GATE_READER;", "memory_order_seq_cst) < UINT64_MAX;")],
-     "lock_all_gate", "gate_g1_g4_keep_lock_all_and_exclusive_apart", "G4: a writer waits for the readers"),
+     "lock_all_gate", "gate_g1_g4_lock_all_and_exclusive_exclude_each_other", "G4: a writer waits for the readers"),
     ("sync/lock_all_gate.h", [("    return atomic_fetch_add_explicit(&gate->word, ORIEL_GATE_WRITER, memory_order_seq_cst) < "
                       "ORIEL_GATE_READER;",
                       "    uint64_t before = atomic_load(&gate->word);\n    while (before >= ORIEL_GATE_READER ||\n"
@@ -122,12 +122,12 @@ LOCKS = [
     ("sync/lock.h", [("    if (oriel_unlikely(!oriel_gate_push_writer(gate)))",
                       "    if (target == 0 && oriel_unlikely(!oriel_gate_push_writer(gate)))"),
                      ("    oriel_gate_pull_writer(gate); /* G5 */", "    if (target == 0)\n        oriel_gate_pull_writer(gate);")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "every exclusive lock passes the gate"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "every exclusive lock passes the gate"),
     ("sync/lock.h", [("    oriel_gate_pull_writer(gate); /* G5 */", "")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "G5 at every exclusive unlock"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "G5 at every exclusive unlock"),
     ("sync/lock.h", [("    if (oriel_unlikely(!oriel_ticket_is_first(lock, *place)))",
                       "    if (oriel_ticket_is_first(lock, *place + 1))")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "X1, X2: the start of an exclusive lock checks the queue"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "X1, X2: the start of an exclusive lock checks the queue"),
     ("sync/lock.h", [("    if (oriel_unlikely(oriel_gate_has_waiting_readers(gate)))", "    if (window->n < 0)")],
      "lock_all_gate", "gate_writers_do_not_starve_readers", "courtesy begins when a lock begins"),
     ("sync/lock.h", [("oriel_ticket_has_sleepers(lock) || oriel_gate_has_sleeping_readers(gate)",
@@ -137,16 +137,16 @@ LOCKS = [
                       "oriel_gate_has_sleeping_readers(gate)")],
      "lock", "lock_wakes_sleepers", "and for ranks that sleep in the queue"),
     ("sync/lock.h", [("&none, ORIEL_ACCESS_STATE_WAITING,", "&none, ORIEL_ACCESS_STATE_NONE,")],
-     "faults", "killed_waiting_ticket_is_reported", "L1: the access word is set before its owner can block any rank"),
+     "deaths", "killed_waiting_ticket_is_reported", "L1: the access word is set before its owner can block any rank"),
     ("sync/lock.h", [("atomic_store_explicit(access, ORIEL_ACCESS_STATE_EXCLUSIVE, memory_order_release); /* L2 */",
                       "atomic_store_explicit(access, ORIEL_ACCESS_STATE_SHARED, memory_order_release);")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "L2: the access word records the lock that the unlock releases"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "L2: the access word records the lock that the unlock releases"),
     ("sync/lock.c", [("    oriel_store_release(&window->control->lock_all, 1);\n", "")],
-     "faults", "killed_lock_all_holder_is_reported", "lock_all is announced to ranks that wait for it"),
+     "deaths", "killed_lock_all_holder_is_reported", "lock_all is announced to ranks that wait for it"),
     ("sync/lock.c", [("at_gate = {oriel_liveness_lock_all_holders,", "at_gate = {oriel_liveness_lock,")],
-     "faults", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
+     "deaths", "killed_lock_all_holder_is_reported", "writers at the gate watch readers"),
     ("sync/lock.c", [("in_queue = {oriel_liveness_lock,", "in_queue = {oriel_liveness_lock_all_holders,")],
-     "faults", "killed_shared_holder_is_reported", "writers in the queue watch the ranks that hold or wait for the lock"),
+     "deaths", "killed_shared_holder_is_reported", "writers in the queue watch the ranks that hold or wait for the lock"),
 
     ("sync/pscw.c", [("        oriel_event_signal(&posted->partners[i]->posts); /* C1 */",
                       "        if (i > 0)\n            oriel_event_signal(&posted->partners[i]->posts);")],
@@ -162,44 +162,44 @@ LOCKS = [
                       "        status = await_post(window, window->started.partners[i]);\n    }")],
      "pscw", "pscw_matches_by_peer", "C2: a start waits for the posts of its own group"),
     ("sync/pscw.c", [("    if (partners == NULL)\n        return;\n", "")],
-     "pscw", "pscw_members_are_kept_for_the_next_epoch", "an epoch of the same group has the members of the last"),
+     "pscw", "pscw_members_are_cached_for_the_next_epoch", "an epoch of the same group has the members of the last"),
     ("sync/pscw.c", [("    *members = (struct oriel_members){.partners = partners, .count = count};",
                       "    members->partners = partners;\n    members->count = count;")],
-     "pscw", "pscw_members_are_kept_for_the_next_epoch", "the handle of the last group does not find members of another"),
+     "pscw", "pscw_members_are_cached_for_the_next_epoch", "the handle of the last group does not find members of another"),
     ("sync/pscw.c", [("    if (!locks && !oriel_load_acquire(&window->accessing))", "    if (!locks)")],
-     "pscw", "pscw_members_are_kept_for_the_next_epoch", "a start leaves the members unchanged while another thread completes"),
+     "pscw", "pscw_members_are_cached_for_the_next_epoch", "a start leaves the members unchanged while another thread completes"),
     ("sync/pscw.c", [("    if (!oriel_load_acquire(&window->accessing) ||\n        ", "    if (")],
-     "pscw", "pscw_members_are_kept_for_the_next_epoch", "a complete leaves the members unchanged while another thread starts"),
+     "pscw", "pscw_members_are_cached_for_the_next_epoch", "a complete leaves the members unchanged while another thread starts"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
                       "oriel_load_relaxed(&own->completes.value), &watch);")],
-     "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start waits for one post more than it has consumed"),
+     "pscw", "pscw_c2_consumes_one_post_for_each_start", "C2: a start waits for one post more than it has consumed"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */", "1, &watch);")],
-     "pscw", "pscw_c2_takes_one_post_for_each_start", "C2: a start consumes its post"),
+     "pscw", "pscw_c2_consumes_one_post_for_each_start", "C2: a start consumes its post"),
     ("sync/pscw.c", [("    oriel_store_release(&window->accessing, 0);\n",
                       "    oriel_delay();\n    for (int32_t i = 0; i < targets->count; i++) {\n"
                       "        struct oriel_pscw_counter *own = targets->partners[i];\n"
                       "        own->completes.value = oriel_pscw_counters_theirs(window, own)->posts.value;\n    }\n"
                       "    oriel_store_release(&window->accessing, 0);\n")],
-     "pscw", "pscw_keeps_early_posts", "C2: an early post is stored"),
+     "pscw", "pscw_stores_early_posts", "C2: an early post is stored"),
     ("sync/pscw.c", [("        oriel_event_signal(&targets->partners[i]->completes); /* C3 */",
                       "        if (i > 0)\n            oriel_event_signal(&targets->partners[i]->completes);")],
      "pscw", "pscw_c1_c3_publish_stores", "C3: a complete counts for every target"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */",
                       "oriel_load_relaxed(&own->posts.value) - 1, &watch);")],
-     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait waits for its completes"),
+     "pscw", "pscw_c4_consumes_one_complete_for_each_wait", "C4: a wait waits for its completes"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "1, &watch);")],
-     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a wait consumes its completes"),
+     "pscw", "pscw_c4_consumes_one_complete_for_each_wait", "C4: a wait consumes its completes"),
     ("sync/pscw.c", [("                                                oriel_load_relaxed(&own->posts.value)); /* C4 */",
                       "                                                oriel_load_relaxed(&own->posts.value) - 1);")],
-     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test checks for its completes"),
+     "pscw", "pscw_c4_consumes_one_complete_for_each_wait", "C4: a test checks for its completes"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->completes.value) + 1, &watch); /* C2 */",
                       "oriel_load_relaxed(&own->completes.value) + 1, NULL);")],
-     "faults", "killed_origin_or_poster_after_an_epoch_is_reported", "a start watches its target"),
+     "deaths", "killed_origin_or_poster_after_an_epoch_is_reported", "a start watches its target"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "oriel_load_relaxed(&own->posts.value), NULL);")],
-     "faults", "killed_origin_is_reported_by_wait_and_test", "a wait watches its origin"),
+     "deaths", "killed_origin_is_reported_by_wait_and_test", "a wait watches its origin"),
     ("sync/pscw.c", [("    return oriel_liveness_rank(&watched);",
                       "    return watched.win_rank < 0 ? oriel_liveness_rank(&watched) : ORIEL_OK;")],
-     "faults", "killed_origin_is_reported_by_wait_and_test", "a polling program checks for deaths"),
+     "deaths", "killed_origin_is_reported_by_wait_and_test", "a polling program checks for deaths"),
 
     ("sync/pscw_counters.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
      "pscw_counters", "partners_of_any_number_have_an_entry_each", "N1: a table links to the one before"),
@@ -224,7 +224,7 @@ LOCKS = [
                           "ORIEL_WAIT_NOT_EQUAL, oriel_load_acquire(&made->value), watch);")],
      "pscw_counters", "partners_p1_p2_are_found_while_tables_grow", "F1 is before F2"),
     ("sync/pscw_counters.c", [("ORIEL_WAIT_NOT_EQUAL, v, watch); /* F3 */", "ORIEL_WAIT_NOT_EQUAL, v, NULL);")],
-     "faults", "killed_poster_is_reported_by_start", "F3: a rank that searches for an entry watches its owner"),
+     "deaths", "killed_poster_is_reported_by_start", "F3: a rank that searches for an entry watches its owner"),
     ("sync/pscw_counters.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
      "pscw_counters", "partners_p3_are_made_once_by_many_threads", "P3: the mutex"),
     ("sync/pscw_counters.c", [("    if (*own != NULL)\n        return ORIEL_OK;\n    enum", "    enum")],
@@ -239,7 +239,7 @@ LOCKS = [
                       "        status = oriel_access_words_require(window);\n")],
      "pscw_counters", "partners_and_access_without_memory_change_nothing", "a lock allocates before anything changes"),
     ("sync/access_words.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
-     "faults", "killed_shared_holder_is_reported", "access words are published before L1"),
+     "deaths", "killed_shared_holder_is_reported", "access words are published before L1"),
     ("sync/access_words.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
      "pscw_counters", "partners_p3_are_made_once_by_many_threads", "access words are created once"),
     ("sync/access_words.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file_alloc",
@@ -257,7 +257,7 @@ LOCKS = [
      "accumulate_mutex", "mutex_woken_holder_wakes_the_next", "a woken holder wakes the next one"),
     ("sync/accumulate_mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_liveness_rank(&watched);",
                        "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_liveness_rank(&watched);")],
-     "faults", "killed_mutex_holder_is_reported", "the word's holder is watched"),
+     "deaths", "killed_mutex_holder_is_reported", "the word's holder is watched"),
 
     ("sync/atomic_mode.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],
      "atomic_mode", "singles_p1_stay_out_of_bulk_updates", "S1: a single announces itself"),
@@ -274,11 +274,11 @@ LOCKS = [
     ("sync/atomic_mode.c", [("    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */\n", "")],
      "atomic_mode", "singles_p1_stay_out_of_bulk_updates", "B1 is announced to the window"),
     ("sync/atomic_mode.c", [("            await_slot(&oriel_file_atomic_modes(peer->base)[i], peer);", "            (void)await_slot;")],
-     "atomic_mode", "singles_b2_waits_for_who_is_inside", "B2 waits"),
+     "atomic_mode", "singles_b2_waits_for_singles_inside", "B2 waits"),
     ("sync/atomic_mode.c", [("    for (int32_t rank = 0; rank < window->n; rank++) {", "    for (int32_t rank = 1; rank < window->n; rank++) {")],
-     "atomic_mode", "singles_b2_waits_for_who_is_inside", "B2 waits for every rank"),
+     "atomic_mode", "singles_b2_waits_for_singles_inside", "B2 waits for every rank"),
     ("sync/atomic_mode.c", [("        for (uint32_t i = 0; i < count; i++)\n", "        for (uint32_t i = 1; i < count; i++)\n")],
-     "atomic_mode", "singles_b2_waits_for_who_is_inside", "B2 waits for every thread"),
+     "atomic_mode", "singles_b2_waits_for_singles_inside", "B2 waits for every thread"),
     ("sync/atomic_mode.c", [("        if (!oriel_peer_alive(peer))\n            return;\n", "")],
      "atomic_mode", "singles_of_the_dead_are_passed_over", "B2 does not wait for the dead"),
     ("sync/atomic_mode.c", [("    control->single_updates_in_a_row = 0;\n", "")],
@@ -287,5 +287,5 @@ LOCKS = [
      "atomic_mode", "singles_c2_are_free_again_after_many", "C2 subtracts what B1 added"),
     ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), "
                          "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
-     "atomic_mode", "singles_of_more_threads_than_slots_take_the_lock", "a thread that ends releases its slot"),
+     "atomic_mode", "singles_of_more_threads_than_slots_acquire_the_lock", "a thread that ends releases its slot"),
 ]

@@ -1,6 +1,6 @@
 /* src/transport/ucx/: messages between processes are served once, in order and with their bytes,
  * whatever the receiver's program does meanwhile, and answers arrive. */
-#include "netting.h"
+#include "message_service.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -9,71 +9,71 @@
 
 enum { MESSAGES = 400 };
 
-static void tell_all(struct oriel_window *window)
+static void send_all(struct oriel_window *window)
 {
-    netting_tell_all(window, NULL);
+    service_send_all(window, NULL);
 }
 
 static void net_n1_serves_messages_of_all_sizes_in_order(void **state)
 {
     (void)state;
-    team_run(2, tell_all);
-    team_run(4, tell_all);
+    team_run(2, send_all);
+    team_run(4, send_all);
 }
 
 /* Two threads of each process send to the same process at once: each thread's messages stay in
  * order, and all are served. */
-static void *tell_stream(void *context)
+static void *send_stream(void *context)
 {
     struct stream *stream = context;
     for (int i = 0; i < MESSAGES / 2; i++)
-        netting_send(stream, PASS, netting_size(stream->random >> 16), NULL);
+        service_send(stream, PASS, service_size(stream->random >> 16), NULL);
     struct question question;
-    netting_send(stream, ECHO, 8, &question);
-    netting_await(&question);
+    service_send(stream, ECHO, 8, &question);
+    service_await(&question);
     return NULL;
 }
 
-static void tell_by_threads(struct oriel_window *window)
+static void send_by_threads(struct oriel_window *window)
 {
     pthread_t thread;
-    netting_start(window);
-    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0),
-                               netting_stream((team_rank + 1) % team->n, 1)};
-    team_expect(pthread_create(&thread, NULL, tell_stream, &streams[1]) == 0);
-    tell_stream(&streams[0]);
+    service_start(window);
+    struct stream streams[] = {service_stream((team_rank + 1) % team->n, 0),
+                               service_stream((team_rank + 1) % team->n, 1)};
+    team_expect(pthread_create(&thread, NULL, send_stream, &streams[1]) == 0);
+    send_stream(&streams[0]);
     pthread_join(thread, NULL);
-    netting_stop();
+    service_stop();
 }
 
 static void net_n1_holds_for_several_threads(void **state)
 {
     (void)state;
-    team_run(2, tell_by_threads);
-    team_run(3, tell_by_threads);
+    team_run(2, send_by_threads);
+    team_run(3, send_by_threads);
 }
 
 /* The network delivers some messages late and some twice. */
 static void net_n1_puts_late_and_double_messages_right(void **state)
 {
     (void)state;
-    netting_is_unruly = true;
-    team_run(2, tell_all);
-    team_run(2, tell_by_threads);
-    netting_is_unruly = false;
+    service_is_unreliable = true;
+    team_run(2, send_all);
+    team_run(2, send_by_threads);
+    service_is_unreliable = false;
 }
 
 /* Most small messages are sent coalesced, to several peers in turn, between others of all sizes. */
 static void net_n1_holds_for_gathered_messages(void **state)
 {
     (void)state;
-    netting_gathers = true;
-    team_run(2, tell_all);
-    team_run(4, tell_all);
-    team_run(3, tell_by_threads);
-    netting_is_unruly = true;
-    team_run(2, tell_all);
-    netting_is_unruly = netting_gathers = false;
+    service_coalesces = true;
+    team_run(2, send_all);
+    team_run(4, send_all);
+    team_run(3, send_by_threads);
+    service_is_unreliable = true;
+    team_run(2, send_all);
+    service_is_unreliable = service_coalesces = false;
 }
 
 /* Questions sent together to two other ranks are all answered. Neither another rank's message nor a
@@ -82,28 +82,28 @@ static void ask_together(struct oriel_window *window)
 {
     enum { EACH = 100 };
     static struct question questions[EACH];
-    netting_start(window);
-    struct stream streams[] = {netting_stream((team_rank + 1) % team->n, 0),
-                               netting_stream((team_rank + 2) % team->n, 1)};
+    service_start(window);
+    struct stream streams[] = {service_stream((team_rank + 1) % team->n, 0),
+                               service_stream((team_rank + 2) % team->n, 1)};
     for (int i = 0; i < EACH; i++)
-        netting_send(&streams[team_random() % 2], ECHO, netting_size(team_random()) % 600,
+        service_send(&streams[team_random() % 2], ECHO, service_size(team_random()) % 600,
                      &questions[i]);
     for (int i = EACH; i-- > 0;)
-        netting_await(&questions[i]);
+        service_await(&questions[i]);
     for (int i = 0; i < 2; i++)
         free(streams[i].data);
-    netting_stop();
+    service_stop();
 }
 
 static void net_gathered_questions_are_all_answered(void **state)
 {
     (void)state;
-    netting_gathers = true;
+    service_coalesces = true;
     setenv("ORIEL_TIMEOUT", "600", 1); /* an eighth of it passes between pings */
     team_run(2, ask_together);
     team_run(4, ask_together);
     unsetenv("ORIEL_TIMEOUT");
-    netting_gathers = false;
+    service_coalesces = false;
 }
 
 /* Rank 0 stores the askers, and its program answers them later, in reverse order. */
@@ -111,23 +111,23 @@ static void answer_later(struct oriel_window *window)
 {
     enum { EACH = 20 };
     static struct question questions[EACH];
-    netting_start(window);
-    struct stream stream = netting_stream(0, 0);
+    service_start(window);
+    struct stream stream = service_stream(0, 0);
     for (int i = 0; i < EACH; i++)
-        netting_send(&stream, KEEP, netting_size(team_random()), &questions[i]);
+        service_send(&stream, STORE, service_size(team_random()), &questions[i]);
     if (team_rank == 0) {
-        while (atomic_load(&netting_kept_count) < (uint32_t)(EACH * team->n))
+        while (atomic_load(&service_stored_count) < (uint32_t)(EACH * team->n))
             usleep(100);
         for (int i = EACH * team->n; i-- > 0;)
-            netting_answer(&netting_kept[i], &netting_kept_notes[i], NULL, 0);
+            service_answer(&service_stored[i], &service_stored_notes[i], NULL, 0);
     }
     for (int i = EACH; i-- > 0;)
-        netting_await(&questions[i]);
+        service_await(&questions[i]);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
-static void net_answers_come_later_and_in_any_order(void **state)
+static void net_answers_arrive_later_and_in_any_order(void **state)
 {
     (void)state;
     team_run(2, answer_later);
@@ -138,19 +138,19 @@ static void net_answers_come_later_and_in_any_order(void **state)
 static void ask_the_busy(struct oriel_window *window)
 {
     struct question question;
-    netting_start(window);
-    struct stream stream = netting_stream(1, 0);
+    service_start(window);
+    struct stream stream = service_stream(1, 0);
     for (int i = 0; team_rank == 0 && i < 50; i++) {
         if (i % 10 == 0)
             usleep(20000); /* its agent sleeps by now */
-        netting_send(&stream, ECHO, netting_size(team_random()), &question);
-        netting_await(&question);
+        service_send(&stream, ECHO, service_size(team_random()), &question);
+        service_await(&question);
     }
     if (team_rank == 0)
         team_flag_set(0, 1);
     team_flag_await(0, 1);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
 static void net_serves_while_the_receiver_computes(void **state)
@@ -161,84 +161,84 @@ static void net_serves_while_the_receiver_computes(void **state)
 
 /* Rank 0 sends more than sockets hold, from the first message on, and then computes, as the
  * receiver does. */
-static void tell_and_compute(struct oriel_window *window)
+static void send_and_compute(struct oriel_window *window)
 {
     enum { COUNT = 15 };
-    netting_start(window);
-    struct stream stream = netting_stream(1, 0);
+    service_start(window);
+    struct stream stream = service_stream(1, 0);
     for (int i = 0; team_rank == 0 && i < COUNT; i++)
-        netting_send(&stream, PASS, ORIEL_NET_DATA_BYTES, NULL);
-    while (atomic_load(&netting_shared->served[1]) < COUNT)
+        service_send(&stream, PASS, ORIEL_NET_DATA_BYTES, NULL);
+    while (atomic_load(&service_shared->served[1]) < COUNT)
         usleep(500);
-    team_meet();
+    team_barrier();
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
 static void net_n3_sends_while_the_sender_computes(void **state)
 {
     (void)state;
-    atomic_store(&netting_shared->served[1], 0);
-    team_run(2, tell_and_compute);
+    atomic_store(&service_shared->served[1], 0);
+    team_run(2, send_and_compute);
 }
 
 /* A slow receiver does not have to buffer all that is sent. */
-static void tell_the_slow(struct oriel_window *window)
+static void send_to_slow(struct oriel_window *window)
 {
     enum { COUNT = 2500, MOST = 1100, LARGE = 200, MOST_LARGE = 136 };
-    netting_start(window);
-    struct stream stream = netting_stream(1, 0);
+    service_start(window);
+    struct stream stream = service_stream(1, 0);
     struct question question;
     for (uint64_t i = 0; team_rank == 0 && i < COUNT; i++) {
-        netting_send(&stream, i % 16 == 0 ? SLOWLY : PASS, 8, NULL);
-        team_expect(i - atomic_load(&netting_shared->served[1]) <= MOST ||
-                    atomic_load(&netting_shared->served[1]) > i);
+        service_send(&stream, i % 16 == 0 ? SLOWLY : PASS, 8, NULL);
+        team_expect(i - atomic_load(&service_shared->served[1]) <= MOST ||
+                    atomic_load(&service_shared->served[1]) > i);
     }
     for (uint64_t i = COUNT; team_rank == 0 && i < COUNT + LARGE; i++) {
-        netting_send(&stream, SLOWLY, ORIEL_NET_DATA_BYTES, NULL);
-        uint64_t served = atomic_load(&netting_shared->served[1]);
+        service_send(&stream, SLOWLY, ORIEL_NET_DATA_BYTES, NULL);
+        uint64_t served = atomic_load(&service_shared->served[1]);
         team_expect(served > i || i - served <= MOST_LARGE || served < COUNT);
     }
     if (team_rank == 0) {
-        netting_send(&stream, ECHO, 8, &question);
-        netting_await(&question);
+        service_send(&stream, ECHO, 8, &question);
+        service_await(&question);
         team_flag_set(0, 1);
     }
     team_flag_await(0, 1);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
 static void net_sender_waits_for_a_slow_receiver(void **state)
 {
     (void)state;
-    atomic_store(&netting_shared->served[1], 0);
-    team_run(2, tell_the_slow);
+    atomic_store(&service_shared->served[1], 0);
+    team_run(2, send_to_slow);
 }
 
 static void start_again(struct oriel_window *window)
 {
     struct question question;
     for (int i = 0; i < 3; i++) {
-        netting_start(window);
-        struct stream stream = netting_stream((team_rank + 1) % team->n, 0);
-        netting_send(&stream, PASS, ORIEL_NET_DATA_BYTES, NULL);
-        netting_send(&stream, ECHO, 8, &question);
-        netting_await(&question);
+        service_start(window);
+        struct stream stream = service_stream((team_rank + 1) % team->n, 0);
+        service_send(&stream, PASS, ORIEL_NET_DATA_BYTES, NULL);
+        service_send(&stream, ECHO, 8, &question);
+        service_await(&question);
         free(stream.data);
-        team_meet();
+        team_barrier();
         if (i == 1)
             usleep((useconds_t)team_rank * 30000); /* not all at once */
         oriel_net_stop();
-        team_expect(atomic_load(&netting_shared->lost[team_rank]) == 0);
-        team_meet();
+        team_expect(atomic_load(&service_shared->lost[team_rank]) == 0);
+        team_barrier();
     }
 }
 
 static void net_stops_and_starts_again(void **state)
 {
     (void)state;
-    memset(netting_shared, 0, sizeof *netting_shared);
+    memset(service_shared, 0, sizeof *service_shared);
     team_run(3, start_again);
 }
 
@@ -248,30 +248,30 @@ static enum oriel_status no_longer(void *context)
     return oriel_fail(ORIEL_E_SYNC, "no longer");
 }
 
-/* Messages for an earlier netting_start of the receiver are not served, and the watch ends the wait
+/* Messages for an earlier service_start of the receiver are not served, and the watch ends the wait
  * for their answer. */
 static void miss(struct oriel_window *window)
 {
-    netting_start(window);
-    uint64_t before = atomic_load(&netting_shared->served[1]);
-    team_meet();
+    service_start(window);
+    uint64_t before = atomic_load(&service_shared->served[1]);
+    team_barrier();
     if (team_rank == 0) {
         char other[ORIEL_NET_ADDRESS_BYTES];
         struct oriel_net_peer *peer;
-        memcpy(other, netting_shared->bytes[1], netting_shared->len_bytes[1]);
+        memcpy(other, service_shared->bytes[1], service_shared->len_bytes[1]);
         other[8] ^= 1; /* the session */
         team_expect(oriel_net_open(&team->members[1].process, other, 7, &peer) == ORIEL_E_OTHER);
-        team_expect(oriel_net_open(&team->members[1].process, other, netting_shared->len_bytes[1],
+        team_expect(oriel_net_open(&team->members[1].process, other, service_shared->len_bytes[1],
                                    &peer) == ORIEL_OK);
-        static struct question question = {.net = {.take = netting_take}};
+        static struct question question = {.net = {.take = service_receive}};
         struct note note = {ECHO, 0, 0, 0};
         team_expect(oriel_net_ask(peer, &(struct oriel_net_bytes){&note, sizeof note, NULL, 0},
                                   &question.net) == ORIEL_OK);
         struct oriel_watch watch = {.check = no_longer};
         team_expect(oriel_net_await(&question.net, &watch) == ORIEL_E_SYNC && question.taken == 0);
-        team_expect(atomic_load(&netting_shared->served[1]) == before);
+        team_expect(atomic_load(&service_shared->served[1]) == before);
     }
-    netting_stop();
+    service_stop();
 }
 
 static void messages_for_an_earlier_start_are_dropped(void **state)
@@ -282,26 +282,26 @@ static void messages_for_an_earlier_start_are_dropped(void **state)
 
 static void be_looked_after(struct oriel_window *window)
 {
-    netting_start(window);
-    struct stream stream = netting_stream(1 - team_rank, 0);
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
     struct question question;
-    netting_send(&stream, ECHO, 8, &question);
-    netting_await(&question);
-    team_meet();
+    service_send(&stream, ECHO, 8, &question);
+    service_await(&question);
+    team_barrier();
     usleep(20000);
-    atomic_store(&netting_looks, 0);
-    atomic_store(&netting_looks_left, 100);
-    team_meet();
-    netting_send(&stream, PASS, 8, NULL);
-    while (atomic_load(&netting_looks) < 100)
+    atomic_store(&service_polls, 0);
+    atomic_store(&service_polls_left, 100);
+    team_barrier();
+    service_send(&stream, PASS, 8, NULL);
+    while (atomic_load(&service_polls) < 100)
         usleep(100);
     usleep(20000);
-    team_expect(atomic_load(&netting_looks) == 100);
+    team_expect(atomic_load(&service_polls) == 100);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
-static void net_looks_until_there_is_nothing_to_see(void **state)
+static void net_polls_until_no_message_is_left(void **state)
 {
     (void)state;
     team_run(2, be_looked_after);
@@ -310,17 +310,17 @@ static void net_looks_until_there_is_nothing_to_see(void **state)
 static void be_idle(struct oriel_window *window)
 {
     struct question question;
-    netting_start(window);
-    struct stream stream = netting_stream(1 - team_rank, 0);
-    netting_send(&stream, ECHO, 8, &question);
-    netting_await(&question);
-    team_meet();
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    service_send(&stream, ECHO, 8, &question);
+    service_await(&question);
+    team_barrier();
     usleep(300000);
-    unsigned long before = netting_sleeps();
+    unsigned long before = service_sleeps();
     usleep(1000000);
-    team_expect(before > 0 && netting_sleeps() - before <= 6);
+    team_expect(before > 0 && service_sleeps() - before <= 6);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
 static void net_sleeps_when_nothing_is_sent(void **state)
@@ -337,15 +337,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_n1_puts_late_and_double_messages_right),
         cmocka_unit_test(net_n1_holds_for_gathered_messages),
         cmocka_unit_test(net_gathered_questions_are_all_answered),
-        cmocka_unit_test(net_answers_come_later_and_in_any_order),
+        cmocka_unit_test(net_answers_arrive_later_and_in_any_order),
         cmocka_unit_test(net_serves_while_the_receiver_computes),
         cmocka_unit_test(net_n3_sends_while_the_sender_computes),
         cmocka_unit_test(net_sender_waits_for_a_slow_receiver),
         cmocka_unit_test(net_stops_and_starts_again),
         cmocka_unit_test(messages_for_an_earlier_start_are_dropped),
-        cmocka_unit_test(net_looks_until_there_is_nothing_to_see),
+        cmocka_unit_test(net_polls_until_no_message_is_left),
         cmocka_unit_test(net_sleeps_when_nothing_is_sent),
     };
-    netting_prepare(argc, argv);
+    service_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

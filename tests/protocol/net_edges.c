@@ -1,7 +1,7 @@
 /* src/transport/ucx/: edge cases. Calls while the net stops and starts, messages and answers
  * without memory, and UCX's own puts, gets and atomics. */
-#include "netting.h"
-#include "poor.h"
+#include "message_service.h"
+#include "no_memory.h"
 
 #include "transport/ucx/internal.h"
 
@@ -19,16 +19,16 @@ static _Atomic bool is_over;
 /* As a thread in MPI_Wait does, which does not use windows. */
 static void *go_on(void *unused)
 {
-    const struct oriel_net_requester nobody = {{0}};
+    const struct oriel_net_requester no_process = {{0}};
     (void)unused;
     while (!atomic_load(&is_over)) {
         oriel_net_progress();
-        oriel_net_answer(&nobody, &(struct oriel_net_bytes){.pieces = 0});
+        oriel_net_answer(&no_process, &(struct oriel_net_bytes){.pieces = 0});
     }
     return NULL;
 }
 
-static void stop_beside_others(struct oriel_window *window)
+static void stop_during_progress_of_others(struct oriel_window *window)
 {
     pthread_t threads[2];
     struct question question;
@@ -36,22 +36,22 @@ static void stop_beside_others(struct oriel_window *window)
     for (int i = 0; i < 2; i++)
         team_expect(pthread_create(&threads[i], NULL, go_on, NULL) == 0);
     for (int i = 0; i < STARTS; i++) {
-        netting_start(window);
-        struct stream stream = netting_stream(1 - team_rank, 0);
-        netting_send(&stream, ECHO, 100, &question);
-        netting_await(&question);
+        service_start(window);
+        struct stream stream = service_stream(1 - team_rank, 0);
+        service_send(&stream, ECHO, 100, &question);
+        service_await(&question);
         free(stream.data);
-        netting_stop();
+        service_stop();
     }
     atomic_store(&is_over, true);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
 }
 
-static void net_progress_beside_stops_and_starts_is_harmless(void **state)
+static void net_progress_during_stops_and_starts_is_harmless(void **state)
 {
     (void)state;
-    team_run(2, stop_beside_others);
+    team_run(2, stop_during_progress_of_others);
 }
 
 /* An answer arrives while this process has no memory for it, and UCX has put it at an odd
@@ -70,33 +70,33 @@ static void answer_oneself(struct question *question, uint64_t from)
     memcpy(header + sizeof wire, &question->note, sizeof question->note);
     char *data = malloc(question->len_bytes + 1);
     team_expect(data != NULL);
-    netting_fill(data + 1, question->len_bytes, question->note.seed);
+    service_fill(data + 1, question->len_bytes, question->note.seed);
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    poor_here = true;
+    no_buffers_here = true;
     team_expect(oriel_net_receive_reply(NULL, header, sizeof header, data + 1, question->len_bytes,
                                         &how) == UCS_OK);
-    poor_here = false;
+    no_buffers_here = false;
     pthread_mutex_unlock(&oriel_net.origin.mutex);
     free(data);
 }
 
-static void take_in_poverty(struct oriel_window *window)
+static void receive_without_memory(struct oriel_window *window)
 {
     struct question question;
-    netting_start(window);
-    struct stream stream = netting_stream(1 - team_rank, 0);
-    netting_send(&stream, KEEP, 60001, &question);
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    service_send(&stream, STORE, 60001, &question);
     question.len_bytes = 60001;
     answer_oneself(&question, stream.peer->session);
-    netting_await(&question);
+    service_await(&question);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
-static void net_answer_is_taken_where_there_is_no_memory(void **state)
+static void net_answer_is_received_without_memory(void **state)
 {
     (void)state;
-    team_run(2, take_in_poverty);
+    team_run(2, receive_without_memory);
 }
 
 /* A message that cannot be sent returns an error; the peer is unaffected and receives the next
@@ -105,21 +105,21 @@ static void begin_in_poverty(struct oriel_window *window)
 {
     struct question question;
     const struct oriel_net_bytes nothing = {.pieces = 0};
-    netting_start(window);
-    struct stream stream = netting_stream(1 - team_rank, 0);
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
     for (int i = 0; i < 2; i++) {
-        poor_here = true;
+        no_buffers_here = true;
         team_expect(oriel_net_tell(stream.peer, &nothing) == ORIEL_E_NO_MEM);
         team_expect(oriel_net_tell_later(stream.peer, &nothing) == ORIEL_E_NO_MEM);
-        poor_here = false;
-        netting_send(&stream, ECHO, 100, &question);
-        netting_await(&question);
+        no_buffers_here = false;
+        service_send(&stream, ECHO, 100, &question);
+        service_await(&question);
     }
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
-static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
+static void net_lack_of_memory_is_reported_and_ends_with_memory(void **state)
 {
     (void)state;
     team_run(2, begin_in_poverty);
@@ -127,38 +127,38 @@ static void net_lack_of_memory_is_told_and_over_when_there_is_some(void **state)
 
 /* Rank 0 has no memory for rank 1's message, so it closes the connection. Rank 1 lives, answers,
  * and makes no calls. A rank that waits at rank 0 for that message would wait forever. */
-static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_before)
+static void wait_for_unreachable(struct oriel_window *window, bool is_open_before)
 {
     struct question question;
     enum oriel_status status = ORIEL_OK;
     struct stream stream = {.data = NULL};
-    netting_begin(window);
+    service_begin(window);
     if (team_rank == 1 || is_open_before)
-        netting_open(1 - team_rank);
+        service_open(1 - team_rank);
     if (team_rank == 1)
         oriel_net.timeout_ns =
             UINT64_C(2) * 1000000000; /* it also learns it from rank 0's silence */
-    atomic_store(&netting_shared->lost[team_rank], 0);
-    team_meet();
+    atomic_store(&service_shared->lost[team_rank], 0);
+    team_barrier();
     if (team_rank == 1 || is_open_before) {
-        stream = netting_stream(1 - team_rank, 0);
-        netting_send(&stream, ECHO, 100, &question);
-        netting_await(&question);
+        stream = service_stream(1 - team_rank, 0);
+        service_send(&stream, ECHO, 100, &question);
+        service_await(&question);
     }
-    team_meet();
-    atomic_store(&poor_agent, team_rank == 0);
-    team_meet();
+    team_barrier();
+    atomic_store(&no_buffers_of_agent, team_rank == 0);
+    team_barrier();
     if (team_rank == 1) {
-        netting_send(&stream, PASS, 100, NULL);
+        service_send(&stream, PASS, 100, NULL);
         team_flag_await(0, 1);
     }
-    while (team_rank == 0 && atomic_load(&netting_shared->lost[0]) == 0)
+    while (team_rank == 0 && atomic_load(&service_shared->lost[0]) == 0)
         usleep(1000);
-    atomic_store(&poor_agent, false);
+    atomic_store(&no_buffers_of_agent, false);
     if (team_rank == 0 && !is_open_before) {
         usleep(100000); /* all messages that could be lost are lost */
-        netting_open(1);
-        stream = netting_stream(1, 0);
+        service_open(1);
+        stream = service_stream(1, 0);
     }
     while (status == ORIEL_OK) {
         status = oriel_net_check(stream.peer);
@@ -167,28 +167,28 @@ static void wait_for_who_is_not_heard(struct oriel_window *window, bool is_open_
     team_expect(status == ORIEL_E_PEER);
     team_flag_set(0, 1);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
-static void wait_for_who_is_given_up(struct oriel_window *window)
+static void wait_until_given_up(struct oriel_window *window)
 {
-    wait_for_who_is_not_heard(window, true);
+    wait_for_unreachable(window, true);
 }
-static void wait_for_who_was_given_up(struct oriel_window *window)
+static void wait_after_given_up(struct oriel_window *window)
 {
-    wait_for_who_is_not_heard(window, false);
+    wait_for_unreachable(window, false);
 }
 
-static void net_who_is_not_heard_any_more_is_lost_for_who_waits(void **state)
+static void net_unreachable_process_is_lost_for_waits(void **state)
 {
     (void)state;
-    team_run(2, wait_for_who_is_given_up);
+    team_run(2, wait_until_given_up);
 }
 
-static void net_who_is_not_heard_any_more_is_lost_for_who_comes_later(void **state)
+static void net_unreachable_process_is_lost_for_later_requests(void **state)
 {
     (void)state;
-    team_run(2, wait_for_who_was_given_up);
+    team_run(2, wait_after_given_up);
 }
 
 /* Rank 1's net stops and starts repeatedly, while rank 0 keeps its own: rank 1 sends with a new
@@ -200,8 +200,8 @@ static unsigned count_known(void)
     unsigned count = 0;
     pthread_mutex_lock(&oriel_net.agent.mutex);
     pthread_mutex_lock(&oriel_net.origin.mutex);
-    for (const struct oriel_net_caller *caller = oriel_net.callers; caller != NULL;
-         caller = caller->next)
+    for (const struct oriel_net_sender *sender = oriel_net.senders; sender != NULL;
+         sender = sender->next)
         count++;
     for (const struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         count++;
@@ -213,61 +213,61 @@ static unsigned count_known(void)
 static void echo_by(struct stream *stream, int32_t to)
 {
     struct question question;
-    stream->peer = netting_peers[to];
-    netting_send(stream, ECHO, 100, &question);
-    netting_await(&question);
+    stream->peer = service_peers[to];
+    service_send(stream, ECHO, 100, &question);
+    service_await(&question);
 }
 
-static void start_beside_one_that_stays(struct oriel_window *window)
+static void start_during_another_that_stays(struct oriel_window *window)
 {
-    netting_start(window);
-    struct stream stream = netting_stream(1 - team_rank, 0);
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
     for (uint32_t i = 0; i < AGAIN; i++) {
         /* Now and then one rank has sent nothing; at the end rank 1 never has. */
         if (team_rank == 0 ? i % 4 != 0 : i < 8)
             echo_by(&stream, 1 - team_rank);
-        team_meet();
+        team_barrier();
         if (team_rank == 1) {
             oriel_net_stop();
-            team_expect(oriel_net_start(&team->members[1].process, NULL, &netting_service) ==
+            team_expect(oriel_net_start(&team->members[1].process, NULL, &service_functions) ==
                         ORIEL_OK);
-            memcpy(netting_shared->bytes[1], oriel_net_address(&netting_shared->len_bytes[1]),
-                   netting_shared->len_bytes[1]);
+            memcpy(service_shared->bytes[1], oriel_net_address(&service_shared->len_bytes[1]),
+                   service_shared->len_bytes[1]);
         } else if (i % 4 != 1) {
-            for (int turns = 0; turns < 100 && !atomic_load(&netting_peers[1]->is_shunned);
+            for (int turns = 0; turns < 100 && !atomic_load(&service_peers[1]->is_shunned);
                  turns++) {
                 oriel_net_progress(); /* this finds the other's connections broken */
                 usleep(500);
             }
         }
-        team_meet();
-        netting_open(1 - team_rank);
+        team_barrier();
+        service_open(1 - team_rank);
         team_expect(team_rank == 1 || count_known() <= 6);
     }
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
 static void net_knows_no_more_of_one_that_starts_again_and_again(void **state)
 {
     (void)state;
-    team_run(2, start_beside_one_that_stays);
+    team_run(2, start_during_another_that_stays);
 }
 
 /* Messages that rank 1 has sent before it stops are served, though that takes seconds. */
 static void stop_before_a_slow_one(struct oriel_window *window)
 {
     enum { MANY = 400 };
-    netting_start(window);
-    struct stream stream = netting_stream(0, 0);
-    uint64_t before = atomic_load(&netting_shared->served[0]);
-    team_meet();
+    service_start(window);
+    struct stream stream = service_stream(0, 0);
+    uint64_t before = atomic_load(&service_shared->served[0]);
+    team_barrier();
     for (int i = 0; team_rank == 1 && i < MANY; i++)
-        netting_send(&stream, VERY_SLOWLY, 8, NULL);
+        service_send(&stream, VERY_SLOWLY, 8, NULL);
     if (team_rank == 1)
         oriel_net_stop();
-    team_meet();
-    team_expect(atomic_load(&netting_shared->served[0]) == before + MANY);
+    team_barrier();
+    team_expect(atomic_load(&service_shared->served[0]) == before + MANY);
     free(stream.data);
     oriel_net_stop();
 }
@@ -366,9 +366,9 @@ static void reach_by_ucx(void)
         reach_for(context, &worker, victim->words[i], victim->addresses[i]);
 }
 
-static void keep_memory(struct oriel_window *window)
+static void reuse_memory(struct oriel_window *window)
 {
-    netting_start(window);
+    service_start(window);
     if (team_rank == 0) {
         const struct oriel_wire_address *agent = oriel_net_address(&victim->len_bytes[0]);
         memcpy(victim->addresses[0], agent + 1, agent->agent_bytes);
@@ -376,7 +376,7 @@ static void keep_memory(struct oriel_window *window)
         for (int i = 0; i < WORKERS * WORDS; i++)
             victim->words[i / WORDS][i % WORDS] = BEFORE;
     }
-    team_meet();
+    team_barrier();
     if (team_rank == 1) {
         reach_by_ucx(); /* its resources end with the process */
         team_flag_set(0, 1);
@@ -385,28 +385,28 @@ static void keep_memory(struct oriel_window *window)
         oriel_net_progress();
     for (int i = 0; i < WORKERS * WORDS; i++)
         team_expect(victim->words[i / WORDS][i % WORDS] == BEFORE);
-    netting_stop();
+    service_stop();
 }
 
 static void net_serves_no_put_get_or_atomic_of_ucx(void **state)
 {
     (void)state;
-    team_run(2, keep_memory);
+    team_run(2, reuse_memory);
 }
 
 static void start_without_a_device(struct oriel_window *window)
 {
     setenv("UCX_TLS", "sm", 1);
-    team_expect(oriel_net_start(&team->members[0].process, NULL, &netting_service) ==
+    team_expect(oriel_net_start(&team->members[0].process, NULL, &service_functions) ==
                 ORIEL_E_OTHER);
     team_expect(strstr(oriel_fail_message(), "no network device") != NULL &&
                 !oriel_net_is_started());
     unsetenv("UCX_TLS");
-    netting_start(window);
-    netting_stop();
+    service_start(window);
+    service_stop();
 }
 
-static void net_does_not_start_where_ucx_may_not_leave_the_machine(void **state)
+static void net_does_not_start_where_ucx_is_limited_to_the_node(void **state)
 {
     (void)state;
     team_run(1, start_without_a_device);
@@ -435,18 +435,18 @@ static void look_at_sockets(struct oriel_window *window)
 {
     struct question question;
     int all;
-    netting_start(window);
-    struct stream stream = netting_stream(1 - team_rank, 0);
-    netting_send(&stream, ECHO, 100, &question);
-    netting_await(&question);
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    service_send(&stream, ECHO, 100, &question);
+    service_await(&question);
     team_expect(count_watched_by_the_kernel(&all) == 0 && all > 0);
     free(stream.data);
-    netting_stop();
+    service_stop();
 }
 
 /* Otherwise a link failure would close them after UCX's timeout although no rank waits, and not
  * after ORIEL_TIMEOUT. */
-static void net_connections_over_which_nothing_goes_are_left_alone(void **state)
+static void net_idle_connections_are_left_alone(void **state)
 {
     (void)state;
     team_run(2, look_at_sockets);
@@ -476,13 +476,13 @@ static void stop_unnoticed(struct oriel_window *window)
 {
     const uint64_t long_ns = UINT64_C(20) * 1000000000;
     struct question question;
-    netting_start(window);
+    service_start(window);
     oriel_net.timeout_ns = UINT64_C(60) * 1000000000;
-    struct stream stream = netting_stream(1 - team_rank, 0);
-    netting_send(&stream, ECHO, 100, &question);
-    netting_await(&question);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    service_send(&stream, ECHO, 100, &question);
+    service_await(&question);
     free(stream.data);
-    team_meet();
+    team_barrier();
     if (team_rank == 1) {
         oriel_ucp_calls.ucp_ep_close_nbx = close_nothing;
         oriel_ucp_calls.ucp_worker_destroy = destroy_nothing;
@@ -499,13 +499,13 @@ static void stop_unnoticed(struct oriel_window *window)
     team_flag_set(1, 1);
 }
 
-static void net_goodbye_of_who_has_left_is_not_waited_for(void **state)
+static void net_goodbye_of_a_process_that_has_left_is_not_awaited(void **state)
 {
     (void)state;
     team_run(2, stop_unnoticed);
 }
 
-static unsigned lying_there;
+static unsigned stored_words;
 
 static ucs_status_t arm_blindly(ucp_worker_h worker)
 {
@@ -513,10 +513,10 @@ static ucs_status_t arm_blindly(ucp_worker_h worker)
     return UCS_OK;
 }
 
-static unsigned take_what_lies_there(ucp_worker_h worker)
+static unsigned swap_stored_word(ucp_worker_h worker)
 {
     (void)worker;
-    return lying_there > 0 ? lying_there-- : 0;
+    return stored_words > 0 ? stored_words-- : 0;
 }
 
 static void arm_where_something_lies(struct oriel_window *window)
@@ -524,8 +524,8 @@ static void arm_where_something_lies(struct oriel_window *window)
     struct oriel_net_worker worker = {.closing = 0};
     (void)window;
     oriel_ucp_calls.ucp_worker_arm = arm_blindly;
-    oriel_ucp_calls.ucp_worker_progress = take_what_lies_there;
-    lying_there = 1;
+    oriel_ucp_calls.ucp_worker_progress = swap_stored_word;
+    stored_words = 1;
     team_expect(!oriel_net_arm(&worker)); /* nothing would wake a sleeper now */
     team_expect(oriel_net_arm(&worker));
 }
@@ -539,20 +539,20 @@ static void net_worker_is_looked_at_once_more_when_it_is_armed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(net_progress_beside_stops_and_starts_is_harmless),
-        cmocka_unit_test(net_answer_is_taken_where_there_is_no_memory),
-        cmocka_unit_test(net_lack_of_memory_is_told_and_over_when_there_is_some),
-        cmocka_unit_test(net_who_is_not_heard_any_more_is_lost_for_who_waits),
-        cmocka_unit_test(net_who_is_not_heard_any_more_is_lost_for_who_comes_later),
+        cmocka_unit_test(net_progress_during_stops_and_starts_is_harmless),
+        cmocka_unit_test(net_answer_is_received_without_memory),
+        cmocka_unit_test(net_lack_of_memory_is_reported_and_ends_with_memory),
+        cmocka_unit_test(net_unreachable_process_is_lost_for_waits),
+        cmocka_unit_test(net_unreachable_process_is_lost_for_later_requests),
         cmocka_unit_test(net_stop_waits_for_a_slow_receiver),
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),
-        cmocka_unit_test(net_does_not_start_where_ucx_may_not_leave_the_machine),
-        cmocka_unit_test(net_connections_over_which_nothing_goes_are_left_alone),
-        cmocka_unit_test(net_goodbye_of_who_has_left_is_not_waited_for),
+        cmocka_unit_test(net_does_not_start_where_ucx_is_limited_to_the_node),
+        cmocka_unit_test(net_idle_connections_are_left_alone),
+        cmocka_unit_test(net_goodbye_of_a_process_that_has_left_is_not_awaited),
         cmocka_unit_test(net_worker_is_looked_at_once_more_when_it_is_armed),
     };
-    netting_prepare(argc, argv);
+    service_prepare(argc, argv);
     victim = mmap(NULL, sizeof *victim, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (victim == MAP_FAILED)
         return 1;

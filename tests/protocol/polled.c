@@ -1,7 +1,7 @@
 /* src/transport/polled/: a polling thread of the target or a copy executes each request once, with
  * the right bytes. This holds whether or not any thread polls, and when memory disappears or other
  * ranks die. */
-#include "asking.h"
+#include "agent_memory.h"
 #include "memory/polled_area.h"
 #include "sync/accumulate_mutex.h"
 
@@ -37,16 +37,16 @@ static void open_memory(struct oriel_window *window)
     team_expect(memory != MAP_FAILED);
     team_expect(mprotect(memory + 2 * PAGE_BYTES, PAGE_BYTES, PROT_NONE) == 0);
     team_expect(oriel_polled_open());
-    fabricate_memory(window, window->rank)[0] = (uint64_t)(uintptr_t)memory;
+    window_memory(window, window->rank)[0] = (uint64_t)(uintptr_t)memory;
     answered = 0;
-    team_meet();
+    team_barrier();
 }
 
 static struct oriel_remote place_at(const struct oriel_window *window, int32_t target,
                                     uint64_t offset_bytes)
 {
     const struct oriel_peer *peer = window->group->peers[target];
-    return (struct oriel_remote){.address = fabricate_memory(window, target)[0] + offset_bytes,
+    return (struct oriel_remote){.address = window_memory(window, target)[0] + offset_bytes,
                                  .pid = peer->identity.pid,
                                  .writers = oriel_file_remote_writers(peer->base),
                                  .polled = oriel_polled_of(peer)};
@@ -125,7 +125,7 @@ static void write_and_read(struct oriel_window *window, int32_t target)
     uint64_t len_bytes = 1 + team_random() % PLACE_BYTES;
     struct oriel_remote there =
         place_at(window, target, PAGE_BYTES + (uint64_t)window->rank * PLACE_BYTES);
-    asking_fill(out, len_bytes);
+    agent_memory_fill(out, len_bytes);
     memset(in, 0, sizeof in);
     put(&there, out, len_bytes);
     get(&there, in, len_bytes);
@@ -138,7 +138,7 @@ static void take_most_slots(const struct oriel_window *window)
     struct oriel_remote here = place_at(window, window->rank, 0);
     for (unsigned i = 2; i < ORIEL_POLLED_SLOTS; i++)
         atomic_store(&here.polled->owners[i].word, own_word());
-    team_meet();
+    team_barrier();
 }
 
 /* Rank 0 polls at varying rates; the others send requests to it, and to the next rank, which polls
@@ -169,7 +169,7 @@ static void ask_all_the_time(struct oriel_window *window)
         if (team_random() % 64 == 0)
             usleep(50);
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0) {
         int64_t sum = 0;
         for (unsigned i = 0; i < WORDS; i++)
@@ -177,7 +177,7 @@ static void ask_all_the_time(struct oriel_window *window)
         team_expect(sum == atomic_load(&team->flags[0]));
         team_expect(atomic_load(&team->flags[ANSWERED]) > 0);
     }
-    team_meet();
+    team_barrier();
     oriel_polled_close();
 }
 
@@ -198,7 +198,7 @@ static bool ask_for_word(const struct oriel_remote *there, int64_t *word, enum o
     return oriel_polled_submit(there, &wanted, status);
 }
 
-/* The victim owns all slots. Those that no thread executes are taken over, and the victim's
+/* The victim owns all slots. Those that no thread executes are reused, and the victim's
  * requests are not executed. */
 static void die_with_slots(struct oriel_window *window)
 {
@@ -243,7 +243,7 @@ static void die_with_slots(struct oriel_window *window)
     team_flag_await(DONE, 1);
 }
 
-static void polled_slots_of_the_dead_are_taken_over(void **state)
+static void polled_slots_of_the_dead_are_reused(void **state)
 {
     (void)state;
     for (left_in = ORIEL_POLLED_IDLE; left_in <= ORIEL_POLLED_DONE; left_in++)
@@ -260,13 +260,13 @@ static void hold_slots(struct oriel_window *window)
     if (window->rank == 1)
         for (unsigned i = 0; i < ORIEL_POLLED_SLOTS; i++)
             atomic_store(&there.polled->owners[i].word, own_word());
-    team_meet();
+    team_barrier();
     for (int i = 0; window->rank == 2 && i < 1000; i++)
         team_expect(!ask_for_word(&there, &word, &status));
-    team_meet();
+    team_barrier();
     for (unsigned i = 0; i < ORIEL_POLLED_SLOTS; i++)
         team_expect(window->rank != 1 || atomic_load(&there.polled->owners[i].word) == own_word());
-    team_meet();
+    team_barrier();
 }
 
 static void polled_slots_of_the_living_are_theirs(void **state)
@@ -367,7 +367,7 @@ static void begin_wait(void)
 static void ask_for_nothing(struct oriel_window *window)
 {
     open_memory(window);
-    const struct oriel_remote gone = place_at(window, 0, 2 * PAGE_BYTES + 8),
+    const struct oriel_remote unmapped = place_at(window, 0, 2 * PAGE_BYTES + 8),
                               half = place_at(window, 0, 2 * PAGE_BYTES - 4),
                               there = place_at(window, 0, 2 * PAGE_BYTES - 16);
     oriel_polled_install();
@@ -384,16 +384,16 @@ static void ask_for_nothing(struct oriel_window *window)
         team_flag_await(0, i + 1);
         if (!target_waits)
             (void)oriel_polled_poll(); /* the host's, which delivers a message */
-        expect_served(&gone, steps[i].served);
+        expect_served(&unmapped, steps[i].served);
         expect_served(&half, steps[i].served);
         expect_served(&there, EVERYTHING);
         team_flag_set(DONE, i + 1);
     }
-    team_meet();
+    team_barrier();
     oriel_polled_close();
 }
 
-static void polled_p6_memory_that_is_gone_is_refused(void **state)
+static void polled_p6_unmapped_memory_is_refused(void **state)
 {
     (void)state;
     target_waits = true;
@@ -406,10 +406,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(polled_p1_p2_p3_p4_done_once),
-        cmocka_unit_test(polled_slots_of_the_dead_are_taken_over),
+        cmocka_unit_test(polled_slots_of_the_dead_are_reused),
         cmocka_unit_test(polled_slots_of_the_living_are_theirs),
         cmocka_unit_test(polled_target_that_dies_is_reported),
-        cmocka_unit_test(polled_p6_memory_that_is_gone_is_refused),
+        cmocka_unit_test(polled_p6_unmapped_memory_is_refused),
     };
     team_prepare(argc, argv);
     if (team_has_threads()) {

@@ -1,7 +1,7 @@
 /* src/sync/pscw.c: a start is matched by peer, early posts are stored, and each step publishes the
  * stores before it. Every pair of ranks has its own words in the windows, so only post, start,
  * complete and wait order them. pscw_counters.c tests how partners find each other's counters. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "sync/pscw_counters.h"
 
 #include <sched.h>
@@ -10,12 +10,12 @@ enum { ROUNDS = 600, WAKES = 12 };
 
 static void post(struct oriel_window *window, const int32_t *ranks, int32_t count)
 {
-    team_expect(oriel_post(window, fabricate_ranks(ranks, count), count) == ORIEL_OK);
+    team_expect(oriel_post(window, window_ranks(ranks, count), count) == ORIEL_OK);
 }
 
 static void start(struct oriel_window *window, const int32_t *ranks, int32_t count)
 {
-    team_expect(oriel_start(window, fabricate_ranks(ranks, count), count) == ORIEL_OK);
+    team_expect(oriel_start(window, window_ranks(ranks, count), count) == ORIEL_OK);
 }
 
 static void complete(struct oriel_window *window)
@@ -49,13 +49,13 @@ static bool accesses(int32_t origin, int32_t target, uint64_t round)
  * has ended. */
 static volatile uint64_t *word_of(struct oriel_window *window, int32_t target, int32_t origin)
 {
-    return fabricate_memory(window, target) + origin;
+    return window_memory(window, target) + origin;
 }
 
 /* The target stores it before its post; origins check it after their start. */
 static volatile uint64_t *mark_of(struct oriel_window *window, int32_t target)
 {
-    return fabricate_memory(window, target) + TEAM_MOST;
+    return window_memory(window, target) + TEAM_MOST;
 }
 
 static void access_targets(struct oriel_window *window, uint64_t round)
@@ -110,7 +110,7 @@ static void random_groups_across_the_wrap(struct oriel_window *window)
         team_expect(oriel_pscw_counters_make(window, i, &own) == ORIEL_OK);
         own->posts.value = own->completes.value = UINT32_MAX - 20;
     }
-    team_meet();
+    team_barrier();
     random_groups(window);
 }
 
@@ -144,7 +144,7 @@ static void post_of_another(struct oriel_window *window)
             team_flag_set(0, round);
             wait_all(window);
         }
-        team_meet();
+        team_barrier();
     }
 }
 
@@ -188,7 +188,7 @@ static void post_early(struct oriel_window *window)
     }
 }
 
-static void pscw_keeps_early_posts(void **state)
+static void pscw_stores_early_posts(void **state)
 {
     (void)state;
     team_run(3, post_early);
@@ -212,7 +212,7 @@ static void start_twice(struct oriel_window *window)
     }
 }
 
-static void pscw_c2_takes_one_post_for_each_start(void **state)
+static void pscw_c2_consumes_one_post_for_each_start(void **state)
 {
     (void)state;
     team_run(2, start_twice);
@@ -240,7 +240,7 @@ static void expose_twice(struct oriel_window *window)
     }
 }
 
-static void pscw_c4_takes_one_complete_for_each_wait(void **state)
+static void pscw_c4_consumes_one_complete_for_each_wait(void **state)
 {
     (void)state;
     team_run(2, expose_twice);
@@ -252,7 +252,7 @@ static void test_once(struct oriel_window *window)
     bool done = true;
     if (window->rank == 0) {
         post(window, &other, 1);
-        team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_E_SYNC);
+        team_expect(oriel_post(window, window_ranks(&other, 1), 1) == ORIEL_E_SYNC);
         team_expect(oriel_test_exposure(window, &done) == ORIEL_OK && !done);
         team_expect(oriel_epochs_closed(window) == ORIEL_E_SYNC);
         team_flag_set(0, 1);
@@ -264,7 +264,7 @@ static void test_once(struct oriel_window *window)
         wait_all(window);
     } else {
         start(window, &other, 1);
-        team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_E_SYNC);
+        team_expect(oriel_start(window, window_ranks(&other, 1), 1) == ORIEL_E_SYNC);
         team_flag_await(0, 1);
         complete(window);
         team_expect(oriel_complete(window) == ORIEL_E_SYNC);
@@ -288,11 +288,11 @@ static void same_members_again(struct oriel_window *window)
         const int32_t peer = round % 8 < 6 ? other : window->rank;
         const bool again = round % 8 != 6 && round % 8 != 0 && round > 1;
         team_expect(again || (window->started.group = window->posted.group = round));
-        team_expect(oriel_post(window, again ? NULL : fabricate_ranks(&peer, 1), 1) == ORIEL_OK);
-        team_expect(oriel_start(window, again ? NULL : fabricate_ranks(&peer, 1), 1) == ORIEL_OK);
+        team_expect(oriel_post(window, again ? NULL : window_ranks(&peer, 1), 1) == ORIEL_OK);
+        team_expect(oriel_start(window, again ? NULL : window_ranks(&peer, 1), 1) == ORIEL_OK);
         team_expect(again || (window->started.group == 0 && window->posted.group == 0));
-        team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
-        team_expect(oriel_post(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+        team_expect(oriel_start(window, window_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+        team_expect(oriel_post(window, window_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
         *word_of(window, peer, window->rank) = round;
         complete(window);
         wait_all(window);
@@ -305,7 +305,7 @@ static void half_way(struct oriel_window *window)
 {
     const uint32_t before = window->epoch;
     window->accessing = 1;
-    team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
+    team_expect(oriel_start(window, window_ranks(NULL, 0), 0) == ORIEL_E_SYNC);
     team_expect(window->epoch == before);
     window->accessing = 0;
     window->epoch = ORIEL_EPOCH_START;
@@ -313,7 +313,7 @@ static void half_way(struct oriel_window *window)
     window->epoch = before;
 }
 
-static void pscw_members_are_kept_for_the_next_epoch(void **state)
+static void pscw_members_are_cached_for_the_next_epoch(void **state)
 {
     (void)state;
     team_run(2, same_members_again);
@@ -326,7 +326,7 @@ static void hand_over(struct oriel_window *window)
     const int32_t other = 1 - window->rank;
     struct oriel_pscw_counter *own;
     team_expect(oriel_pscw_counters_make(window, other, &own) == ORIEL_OK);
-    team_meet();
+    team_barrier();
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0) {
             while (atomic_load(&own->posts.sleepers) == 0)
@@ -341,7 +341,7 @@ static void hand_over(struct oriel_window *window)
             usleep(3000);
             complete(window);
         }
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 2);
 }
@@ -358,11 +358,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(pscw_c1_c3_publish_stores),
         cmocka_unit_test(pscw_counts_across_the_wrap),
         cmocka_unit_test(pscw_matches_by_peer),
-        cmocka_unit_test(pscw_keeps_early_posts),
-        cmocka_unit_test(pscw_c2_takes_one_post_for_each_start),
-        cmocka_unit_test(pscw_c4_takes_one_complete_for_each_wait),
+        cmocka_unit_test(pscw_stores_early_posts),
+        cmocka_unit_test(pscw_c2_consumes_one_post_for_each_start),
+        cmocka_unit_test(pscw_c4_consumes_one_complete_for_each_wait),
         cmocka_unit_test(pscw_test_that_succeeds_ends_the_epoch),
-        cmocka_unit_test(pscw_members_are_kept_for_the_next_epoch),
+        cmocka_unit_test(pscw_members_are_cached_for_the_next_epoch),
         cmocka_unit_test(pscw_wakes_sleepers),
     };
     return team_main(tests, argc, argv);

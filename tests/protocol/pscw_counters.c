@@ -1,7 +1,7 @@
 /* src/sync/pscw_counters.c and src/sync/access_words.c: entries for partners and targets are
  * created at first use, found by peers that search at the same time, and never moved. A failure for
  * lack of memory leaves no trace. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "memory/file.h"
 #include "sync/access_words.h"
 #include "sync/pscw_counters.h"
@@ -68,7 +68,7 @@ static void partners_cost_nothing_before_their_first_epoch(void **state)
  * time. They find the entry with its counter, and find it at the same location ever after. */
 static void look_while_it_grows(struct oriel_window *window)
 {
-    for (uint32_t round = 0; team_goes_on(round); round++) {
+    for (uint32_t round = 0; team_continues(round); round++) {
         struct oriel_pscw_counters *partners = &window->control->partners;
         if (window->rank == 0) {
             uint32_t strangers = (uint32_t)(team_random() % 40);
@@ -89,11 +89,11 @@ static void look_while_it_grows(struct oriel_window *window)
             own->theirs = 0;
             team_expect(oriel_pscw_counters_theirs(window, own) == theirs);
         }
-        team_meet();
+        team_barrier();
         oriel_pscw_counters_close(window);
         partners->newest = 0;
         partners->made.value = 0;
-        team_meet();
+        team_barrier();
     }
 }
 
@@ -121,7 +121,7 @@ static void look_asleep(struct oriel_window *window)
             bool last = i == WAKES - 1;
             team_expect((oriel_pscw_counters_theirs(window, make(window, other)) != NULL) == last);
         }
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 2);
 }
@@ -156,7 +156,7 @@ static void *make_in_thread(void *context)
 
 static void make_in_threads(struct oriel_window *window)
 {
-    for (uint32_t round = 0; team_goes_on(round); round++) {
+    for (uint32_t round = 0; team_continues(round); round++) {
         pthread_t threads[THREADS];
         int32_t firsts[THREADS];
         threads_window = window;
@@ -204,24 +204,24 @@ static void expect_no_memory(struct oriel_window *window)
     team_expect(window->epoch == ORIEL_EPOCH_FENCE);
     team_expect(oriel_lock(window, other, true) == ORIEL_E_NO_MEM);
     team_expect(oriel_lock(window, other, false) == ORIEL_E_NO_MEM);
-    team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_E_NO_MEM);
-    team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_E_NO_MEM);
+    team_expect(oriel_start(window, window_ranks(&other, 1), 1) == ORIEL_E_NO_MEM);
+    team_expect(oriel_post(window, window_ranks(&other, 1), 1) == ORIEL_E_NO_MEM);
     team_expect(window->epoch == ORIEL_EPOCH_FENCE && window->exposed == 0 &&
                 window->control->access_offset == 0);
     team_expect(!oriel_locks_held(window) && oriel_epochs_closed(window) == ORIEL_OK);
     team_expect(oriel_wait_exposure(window) == ORIEL_E_SYNC &&
                 oriel_complete(window) == ORIEL_E_SYNC);
-    team_expect(oriel_start(window, fabricate_ranks(NULL, 0), 0) == ORIEL_OK &&
+    team_expect(oriel_start(window, window_ranks(NULL, 0), 0) == ORIEL_OK &&
                 oriel_complete(window) == ORIEL_OK);
 }
 
 static void epochs_of_both_kinds(struct oriel_window *window)
 {
     const int32_t other = 1 - window->rank;
-    team_expect(oriel_post(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
-    team_expect(oriel_start(window, fabricate_ranks(&other, 1), 1) == ORIEL_OK);
+    team_expect(oriel_post(window, window_ranks(&other, 1), 1) == ORIEL_OK);
+    team_expect(oriel_start(window, window_ranks(&other, 1), 1) == ORIEL_OK);
     team_expect(oriel_complete(window) == ORIEL_OK && oriel_wait_exposure(window) == ORIEL_OK);
-    team_meet();
+    team_barrier();
     team_expect(oriel_lock(window, other, true) == ORIEL_OK &&
                 oriel_unlock(window, other) == ORIEL_OK);
 }
@@ -236,14 +236,14 @@ static void run_out(struct oriel_window *window)
     exhaust(true);
     expect_no_memory(window);
     exhaust(false);
-    team_meet();
+    team_barrier();
     epochs_of_both_kinds(window);
     exhaust(true);
     enum oriel_status status = ORIEL_OK;
     for (; status == ORIEL_OK; stranger++)
         status = oriel_pscw_counters_make(window, stranger, &own);
     team_expect(status == ORIEL_E_NO_MEM && window->control->partners.made.value == 4);
-    team_meet();
+    team_barrier();
     epochs_of_both_kinds(window);
     exhaust(false);
 }

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, tell_stale_rows
+from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, report_stale_rows
 
 FLAGS = ("-g", "-fsanitize=thread", "-Wno-tsan")
 LIMIT_S = 20  # per team
@@ -33,15 +33,15 @@ WEAKENED = [
                          "1, memory_order_relaxed) + 1;\n    if (arrived != all)")],
      "barrier", "barrier_b2_publishes_stores", "B1: arrivals are a chain of releases and acquires"),
     ("create/shm_rendezvous.c", [("1, memory_order_seq_cst) + 1; /* N2 */", "1, memory_order_relaxed) + 1;")],
-     "shm_rendezvous", "board_n3_concludes_from_every_record", "N2: arrivals are a chain of releases and acquires"),
+     "shm_rendezvous", "rendezvous_n3_concludes_from_every_record", "N2: arrivals are a chain of releases and acquires"),
     ("sync/ticket.h", [("oriel_store_release(&lock->serving,", "oriel_store_relaxed(&lock->serving,")],
      "ticket", "ticket_p1_publishes_stores", "P1: X3 releases"),
     ("sync/ticket.h", [("&lock->departed, 1, memory_order_seq_cst); /* R3, P2 */", "&lock->departed, 1, memory_order_relaxed);")],
      "ticket", "ticket_excludes", "P2: R3 releases"),
     ("sync/ticket.h", [("oriel_load_acquire(&lock->serving) ==", "oriel_load_relaxed(&lock->serving) ==")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "P1: X1 acquires where a lock begins"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "P1: X1 acquires where a lock begins"),
     ("sync/ticket.h", [("oriel_load_acquire(&lock->departed) ==", "oriel_load_relaxed(&lock->departed) ==")],
-     "lock", "lock_kinds_exclude_as_the_standard_says", "P2: X2 acquires where a lock begins"),
+     "lock", "lock_kinds_exclude_as_in_the_standard", "P2: X2 acquires where a lock begins"),
     ("sync/lock_all_gate.h", [("ORIEL_GATE_WRITER, memory_order_seq_cst); /* G5 */", "ORIEL_GATE_WRITER, memory_order_relaxed);")],
      "lock_all_gate", "gate_g5_publishes_stores_to_lock_all", "G5 releases"),
     ("sync/lock_all_gate.c", [("    while ((uint32_t)word == 0) {\n        oriel_delay();\n"
@@ -75,7 +75,7 @@ WEAKENED = [
      "atomic_mode", "singles_p1_stay_out_of_bulk_updates", "P2: C2 releases"),
     ("sync/pscw.c", [("oriel_load_acquire(&theirs->completes.value), ORIEL_WAIT_AT_LEAST",
                       "oriel_load_relaxed(&theirs->completes.value), ORIEL_WAIT_AT_LEAST")],
-     "pscw", "pscw_c4_takes_one_complete_for_each_wait", "C4: a test acquires"),
+     "pscw", "pscw_c4_consumes_one_complete_for_each_wait", "C4: a test acquires"),
     ("sync/pscw_counters.c", [("    atomic_store_explicit(&partners->newest, offset, memory_order_release);",
                           "    atomic_store_explicit(&partners->newest, offset, memory_order_relaxed);")],
      "pscw_counters", "partners_p1_p2_are_found_while_tables_grow", "N1 releases"),
@@ -129,11 +129,11 @@ def link_weakened(builder, number, path, changes, program):
 
 
 def check_weakened(builder, number):
-    path, changes, program, test, taken = WEAKENED[number]
+    path, changes, program, test, removed = WEAKENED[number]
     try:
         executable = link_weakened(builder, number, path, changes, program)
     except Failure as failure:
-        print(f"BROKEN    {path}: {taken}\n{failure}", flush=True)
+        print(f"BROKEN    {path}: {removed}\n{failure}", flush=True)
         return False
     for _ in range(ATTEMPTS):
         _, output = run(executable, test)
@@ -141,9 +141,9 @@ def check_weakened(builder, number):
             print(f"BROKEN    {program} has no test {test}", flush=True)
             return False
         if RACE in output:
-            print(f"reported  {path}: {taken} ({program}: {test})", flush=True)
+            print(f"reported  {path}: {removed} ({program}: {test})", flush=True)
             return True
-    print(f"SILENT    {path}: {taken} ({program}: {test})", flush=True)
+    print(f"SILENT    {path}: {removed} ({program}: {test})", flush=True)
     return False
 
 
@@ -163,7 +163,7 @@ def main():
     parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
     if arguments.rows:
-        return 1 if tell_stale_rows(arguments.tree, WEAKENED) else 0
+        return 1 if report_stale_rows(arguments.tree, WEAKENED) else 0
     folder = tempfile.mkdtemp(prefix="oriel-races-")
     try:
         if not can_report(arguments.cc, folder):

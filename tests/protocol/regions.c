@@ -1,10 +1,17 @@
 /* src/create/regions.c: an origin sees a consistent table of regions, whatever the owner does to it
  * meanwhile. Addresses are plain numbers here; nothing is moved. */
-#include "fabricate.h"
+#include "make_window.h"
 #include "rma/region_lookup.h"
 #include "create/regions.h"
 
-enum { CHANGES = 4000, STEADY = 40, SPACING = 1000, LENGTH = 100, FAR = 1000000, KEPT = 8192 };
+enum {
+    CHANGES = 4000,
+    STEADY = 40,
+    SPACING = 1000,
+    LENGTH = 100,
+    FIRST_REGION = 1000000,
+    RANGES = 8192
+};
 
 static struct oriel_window *with_regions(struct oriel_window *window)
 {
@@ -15,9 +22,10 @@ static struct oriel_window *with_regions(struct oriel_window *window)
 /* The middle of a longer region has an offset in the file, from which its beginning follows. */
 static void attach(struct oriel_window *window, uint64_t start, uint64_t len_bytes)
 {
-    static struct oriel_memory_range kept[KEPT][3]; /* more than there are regions at any time */
+    static struct oriel_memory_range ranges[RANGES]
+                                           [3]; /* more than there are regions at any time */
     static unsigned used;
-    struct oriel_memory_range *parts = kept[used++ % KEPT];
+    struct oriel_memory_range *parts = ranges[used++ % RANGES];
     uint64_t third = len_bytes / 3;
     uint64_t end = start + len_bytes;
     parts[0] = (struct oriel_memory_range){start, third > 0 ? start + third : end,
@@ -48,7 +56,7 @@ static bool is_whole(struct oriel_window *window, uint64_t address)
 
 static uint64_t steady(uint64_t i)
 {
-    return FAR + i * SPACING;
+    return FIRST_REGION + i * SPACING;
 }
 
 /* Two regions that never exist together alternate on one range. Others move up and down in the
@@ -78,8 +86,8 @@ static void watch_table(struct oriel_window *window)
         team_expect(!holds(window, steady(i) + LENGTH - 1, 2));
         team_expect(!holds(window, steady(i) - 1, 2));
         team_expect(!holds(window, steady(STEADY), LENGTH + LENGTH / 2)); /* parts of both shapes */
-        team_expect(holds(window, 2 * FAR, 4 * LENGTH));                  /* four that touch */
-        team_expect(!holds(window, 2 * FAR, 4 * LENGTH + 1));
+        team_expect(holds(window, 2 * FIRST_REGION, 4 * LENGTH));         /* four that touch */
+        team_expect(!holds(window, 2 * FIRST_REGION, 4 * LENGTH + 1));
     }
 }
 
@@ -90,14 +98,14 @@ static void one_table_at_a_time(struct oriel_window *window)
         for (uint64_t i = 0; i < STEADY; i++)
             attach(window, steady(i), LENGTH);
         for (uint64_t i = 0; i < 4; i++)
-            attach(window, 2 * FAR + i * LENGTH, LENGTH);
+            attach(window, 2 * FIRST_REGION + i * LENGTH, LENGTH);
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         change_table(window);
     else
         watch_table(window);
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         oriel_regions_close(window);
 }
@@ -112,26 +120,26 @@ static void regions_p2_lookups_see_one_table(void **state)
 static void attach_and_detach_in_turn(struct oriel_window *window)
 {
     with_regions(window);
-    for (uint32_t round = 0; team_goes_on(round) && round < 200; round++) {
+    for (uint32_t round = 0; team_continues(round) && round < 200; round++) {
         if (window->rank == 0)
             attach(window, steady(round % 3), LENGTH + round);
-        team_meet();
+        team_barrier();
         team_expect(holds(window, steady(round % 3), LENGTH + round));
         team_expect(holds(window, steady(round % 3), LENGTH + round)); /* cached */
         team_expect(!holds(window, steady(round % 3), LENGTH + round + 1));
-        team_meet();
+        team_barrier();
         if (window->rank == 0)
             detach(window, steady(round % 3));
-        team_meet();
+        team_barrier();
         team_expect(!holds(window, steady(round % 3), 1));
-        team_meet();
+        team_barrier();
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         oriel_regions_close(window);
 }
 
-static void regions_p1_changes_are_seen_by_who_remembers(void **state)
+static void regions_p1_changes_are_seen_by_origins_with_caches(void **state)
 {
     (void)state;
     team_run_sizes(attach_and_detach_in_turn);
@@ -143,7 +151,7 @@ static void grow_table(struct oriel_window *window)
     with_regions(window);
     if (window->rank == 0)
         attach(window, steady(0), LENGTH);
-    team_meet();
+    team_barrier();
     if (window->rank == 0) {
         for (uint64_t i = 1; i < 3000; i++)
             attach(window, steady(i), LENGTH);
@@ -156,7 +164,7 @@ static void grow_table(struct oriel_window *window)
         oriel_delay();
     }
     team_expect(holds(window, steady(2999), LENGTH));
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         oriel_regions_close(window);
 }
@@ -175,7 +183,7 @@ static void die_in_a_change(struct oriel_window *window)
         attach(window, steady(0), LENGTH);
         atomic_fetch_add(&window->control->regions.version, 1);
     }
-    team_meet();
+    team_barrier();
     if (window->rank == 0)
         team_die();
     for (int i = 0; i < 100; i++) {
@@ -199,7 +207,7 @@ static void change_without_end(struct oriel_window *window)
     if (window->rank == 0)
         for (uint64_t i = 0; i < 5000; i++)
             attach(window, steady(i), LENGTH);
-    team_meet();
+    team_barrier();
     if (window->rank == 0) {
         while (atomic_load(&team->flags[0]) != (uint32_t)window->n - 1) {
             attach(window, 1, 1); /* all others move */
@@ -226,7 +234,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions_p2_lookups_see_one_table),
-        cmocka_unit_test(regions_p1_changes_are_seen_by_who_remembers),
+        cmocka_unit_test(regions_p1_changes_are_seen_by_origins_with_caches),
         cmocka_unit_test(regions_p3_growth_loses_nothing),
         cmocka_unit_test(regions_of_a_killed_owner_stay),
         cmocka_unit_test(regions_lookups_end_under_endless_changes),

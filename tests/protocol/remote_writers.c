@@ -1,6 +1,6 @@
 /* src/transport/remote_writers.c: concurrent writers lose nothing while pages move, and the mover
  * waits for them no longer than it must. Rank 0 is the target; the others write. */
-#include "writing.h"
+#include "moved_words.h"
 
 #include <string.h>
 
@@ -11,13 +11,13 @@ static void move_or_write(struct oriel_window *window)
         if (window->rank == 0) {
             team_expect(oriel_remote_writers_halt(writers_of(window), oriel_file_identity(),
                                                   true) == ORIEL_OK);
-            move_words(room_of(window));
+            move_words(moved_words_of(window));
             oriel_remote_writers_resume(writers_of(window));
         } else {
             write_word(window, ++value);
         }
     }
-    team_meet();
+    team_barrier();
     if (window->rank > 0)
         write_word(window, ++value);
 }
@@ -34,19 +34,19 @@ static void move_now_and_then(struct oriel_window *window)
         if (window->rank == 0) {
             halt_at_last(writers_of(window));
             usleep(3000); /* the writers wait, asleep at the end */
-            move_words(room_of(window));
+            move_words(moved_words_of(window));
             oriel_remote_writers_resume(writers_of(window));
         } else {
             write_word(window, round);
         }
-        team_meet();
+        team_barrier();
     }
     /* Of 30: a busy core allows for some, but a writer that is never woken sleeps to the limit each
      * time. */
     team_expect(team_timeouts < 15);
 }
 
-static void writers_m4_wakes_those_who_wait(void **state)
+static void writers_m4_wakes_waiting_writers(void **state)
 {
     (void)state;
     team_run(2, move_now_and_then);
@@ -60,14 +60,14 @@ static void move_for_long(struct oriel_window *window)
         halt_at_last(writers_of(window));
         team_flag_set(0, 1);
         usleep(350000);
-        move_words(room_of(window));
+        move_words(moved_words_of(window));
         oriel_remote_writers_resume(writers_of(window));
     } else {
         team_flag_await(0, 1);
         write_word(window, 1);
-        team_expect(room_of(window)->where == 1);
+        team_expect(moved_words_of(window)->where == 1);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void writers_e3_waits_while_the_target_lives(void **state)
@@ -94,7 +94,7 @@ static void hold_for_long(struct oriel_window *window)
             team_expect(atomic_load(&team->flags[1]) == round);
             oriel_remote_writers_resume(writers_of(window));
         }
-        team_meet();
+        team_barrier();
     }
 }
 
@@ -127,7 +127,7 @@ static void hold_for_ever(struct oriel_window *window)
         oriel_remote_writers_resume(writers);
         team_flag_set(3, 1);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void copies_that_do_not_end_are_refused_and_reported(void **state)
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writers_p1_p2_p3_lose_no_write),
-        cmocka_unit_test(writers_m4_wakes_those_who_wait),
+        cmocka_unit_test(writers_m4_wakes_waiting_writers),
         cmocka_unit_test(writers_e3_waits_while_the_target_lives),
         cmocka_unit_test(writers_m2_waits_for_the_living),
         cmocka_unit_test(copies_that_do_not_end_are_refused_and_reported),

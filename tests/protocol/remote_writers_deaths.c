@@ -1,6 +1,6 @@
 /* src/transport/remote_writers.c: writers die at random steps, and targets die while pages move. No
  * wait is endless, and living writers lose no write. */
-#include "writing.h"
+#include "moved_words.h"
 
 #include "../unit/many_signals.h"
 
@@ -31,9 +31,9 @@ static void writers_that_are_dead_are_not_waited_for(void **state)
     (void)state;
     for (int i = 0; i < 3; i++)
         team_run(3, die_inside);
-    team_keeps_zombies = false;
+    team_leaves_zombies = false;
     team_run(3, die_inside);
-    team_keeps_zombies = true;
+    team_leaves_zombies = true;
 }
 
 /* A slot whose process id belongs to another process now. */
@@ -43,12 +43,12 @@ static void leave_slots_of_the_past(struct oriel_window *window)
     uint64_t past = (oriel_file_identity()->start_time - 1) << 22 | (uint64_t)getpid();
     for (int i = 0; window->rank == 1 && i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
         atomic_store(&writers->slots[i].owner, past);
-    team_meet();
+    team_barrier();
     if (window->rank == 0) {
         halt_at_last(writers);
         oriel_remote_writers_resume(writers);
     }
-    team_meet();
+    team_barrier();
 }
 
 static void another_process_with_the_number_is_another(void **state)
@@ -77,14 +77,14 @@ static void die_with_all_slots(struct oriel_window *window)
         team_flag_await(i, 1);
 }
 
-static void slots_of_the_dead_are_taken_over(void **state)
+static void slots_of_the_dead_are_reused(void **state)
 {
     (void)state;
     team_run(3, die_with_all_slots);
     team_run(4, die_with_all_slots);
 }
 
-/* Writers are killed at random steps: pages move all the same, and the others lose nothing. */
+/* Writers are killed at random steps: pages move nevertheless, and the others lose nothing. */
 static void kill_writers(struct oriel_window *window)
 {
     uint64_t value = 0;
@@ -97,7 +97,7 @@ static void kill_writers(struct oriel_window *window)
         write_word(window, ++value);
     while (window->rank == 0 && atomic_load(&team->flags[0]) < 3) {
         halt_at_last(writers_of(window));
-        move_words(room_of(window));
+        move_words(moved_words_of(window));
         oriel_remote_writers_resume(writers_of(window));
     }
     if (window->rank == 3) {
@@ -108,7 +108,7 @@ static void kill_writers(struct oriel_window *window)
     team_flag_await(0, 3);
 }
 
-static void writers_killed_anywhere_keep_nobody_waiting(void **state)
+static void writers_killed_anywhere_block_no_other_rank(void **state)
 {
     (void)state;
     for (int i = 0; i < 12; i++)
@@ -166,8 +166,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writers_that_are_dead_are_not_waited_for),
         cmocka_unit_test(another_process_with_the_number_is_another),
-        cmocka_unit_test(slots_of_the_dead_are_taken_over),
-        cmocka_unit_test(writers_killed_anywhere_keep_nobody_waiting),
+        cmocka_unit_test(slots_of_the_dead_are_reused),
+        cmocka_unit_test(writers_killed_anywhere_block_no_other_rank),
         cmocka_unit_test(writers_do_not_wait_for_a_dead_target),
         cmocka_unit_test(interrupted_writers_do_not_wait_for_a_dead_target),
     };

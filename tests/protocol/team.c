@@ -3,7 +3,7 @@
  * protocols, and the count of sleeps that no signal ended. */
 #include "team.h"
 
-#include "fabricate.h"
+#include "make_window.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { SHARE_NS = 200000000 };
 struct team *team;
 _Thread_local int32_t team_rank = -1;
 _Thread_local uint32_t team_timeouts;
-bool team_keeps_zombies = true;
+bool team_leaves_zombies = true;
 
 static uint64_t first_seed;
 static uint64_t limit_ns = UINT64_C(30000000000);
@@ -99,12 +99,12 @@ void team_complain(const char *file, int line, const char *what)
     _exit(1);
 }
 
-void team_meet(void)
+void team_barrier(void)
 {
     uint32_t n = (uint32_t)team->n;
-    uint32_t came = atomic_fetch_add(&team->meeting, 1);
-    uint32_t full = (came / n + 1) * n;
-    while ((int32_t)(atomic_load(&team->meeting) - full) < 0)
+    uint32_t arrived = atomic_fetch_add(&team->arrivals, 1);
+    uint32_t full = (arrived / n + 1) * n;
+    while ((int32_t)(atomic_load(&team->arrivals) - full) < 0)
         sched_yield();
 }
 
@@ -174,7 +174,7 @@ bool team_time_is_up(void)
     return oriel_now_ns() - begin_ns > SHARE_NS;
 }
 
-bool team_goes_on(uint32_t round)
+bool team_continues(uint32_t round)
 {
     if (team_rank == 0 && round > 0 && atomic_load(&team->last_round) == 0 && team_time_is_up())
         atomic_store(&team->last_round, round);
@@ -187,10 +187,10 @@ static void rank_run(int32_t rank, team_body *body)
 {
     team_rank = rank;
     random_state = (team->seed ^ ((uint64_t)rank + 1)) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-    struct oriel_window *window = fabricate_open();
+    struct oriel_window *window = window_open();
     begin_ns = oriel_now_ns();
     body(window);
-    fabricate_close(window);
+    window_close(window);
 }
 
 struct member {
@@ -244,7 +244,7 @@ static int look(const pid_t *pids, int32_t processes, bool *ended)
         siginfo_t info = {0};
         if (ended[i])
             continue;
-        int how = WEXITED | WNOHANG | (team_keeps_zombies ? WNOWAIT : 0);
+        int how = WEXITED | WNOHANG | (team_leaves_zombies ? WNOWAIT : 0);
         if (waitid(P_PID, (id_t)pids[i], &info, how) != 0 || info.si_pid == 0) {
             running++;
             continue;

@@ -30,8 +30,8 @@ enum { TEAM_MOST = 16, TEAM_FLAGS = 8, TEAM_MEMORY_BYTES = 4096 };
 struct team {
     int32_t n;
     uint64_t seed;
-    _Atomic uint32_t meeting; /* ranks that have arrived at any meeting so far */
-    _Atomic uint32_t dying;   /* bit r: rank r ends by SIGKILL, intentionally */
+    _Atomic uint32_t arrivals; /* ranks that have arrived at any barrier so far */
+    _Atomic uint32_t dying;    /* bit r: rank r ends by SIGKILL, intentionally */
     _Atomic uint32_t flags[TEAM_FLAGS];
     _Atomic uint32_t last_round; /* 0 until rank 0 has decided */
     /* exchanged between ranks while the window is created */
@@ -61,10 +61,10 @@ void team_run_sizes(team_body *body);
 
 /* Whether a killed process stays a zombie until all others have ended (the default), or is reaped
  * at once. */
-extern bool team_keeps_zombies;
+extern bool team_leaves_zombies;
 
 /* Returns when all n ranks have called it. */
-void team_meet(void);
+void team_barrier(void);
 
 /* Flags start at 0. Waits for flags are not timed: a waiting rank yields the processor. */
 void team_flag_set(int flag, uint32_t value);
@@ -95,7 +95,7 @@ bool team_time_is_up(void);
 
 /* The same for collective rounds, counted from 0: all ranks call it before each round, and meet in
  * it. */
-bool team_goes_on(uint32_t round);
+bool team_continues(uint32_t round);
 
 void team_complain(const char *file, int line, const char *what) __attribute__((noreturn));
 #define team_expect(condition)                                                                     \

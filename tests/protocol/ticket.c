@@ -1,6 +1,7 @@
 /* src/sync/ticket.c alone: a writer is alone, readers share, and all enter in the order of their
- * places. The lock is that of rank 0's control words; no gate and no access words are involved. */
-#include "room.h"
+ * positions. The lock is that of rank 0's control words; no gate and no access words are involved.
+ */
+#include "exclusion_check.h"
 #include "sync/ticket.h"
 
 #include <sched.h>
@@ -13,7 +14,7 @@ static struct oriel_ticket *the_lock(const struct oriel_window *window)
 }
 
 /* The number of arrivals so far, while neither half has wrapped around. */
-static uint32_t came(struct oriel_ticket *lock)
+static uint32_t arrived(struct oriel_ticket *lock)
 {
     uint64_t queue = atomic_load(&lock->queue);
     return oriel_ticket_number(queue) + oriel_ticket_readers(queue);
@@ -34,7 +35,7 @@ static void acquire(struct oriel_ticket *lock, bool exclusive)
 /* All ranks increment a plain word: every increment must see the one before. */
 static void count_up(struct oriel_window *window)
 {
-    volatile uint64_t *word = fabricate_memory(window, 0);
+    volatile uint64_t *word = window_memory(window, 0);
     uint64_t rounds = 0;
     for (; rounds < (uint64_t)team_rounds(ROUNDS) && !team_time_is_up(); rounds++) {
         acquire(the_lock(window), true);
@@ -44,7 +45,7 @@ static void count_up(struct oriel_window *window)
         oriel_ticket_unlock(the_lock(window), true);
     }
     atomic_fetch_add(&team->flags[0], (uint32_t)rounds);
-    team_meet();
+    team_barrier();
     team_expect(*word == atomic_load(&team->flags[0]));
 }
 
@@ -60,9 +61,9 @@ static void visit(struct oriel_window *window, int rounds)
         bool exclusive = team_random() % 3 == 0;
         acquire(the_lock(window), exclusive);
         if (exclusive)
-            room_write(room_at(window, 0, 0));
+            exclusion_check_writer(exclusion_at(window, 0, 0));
         else
-            room_read(room_at(window, 0, 0));
+            exclusion_check_reader(exclusion_at(window, 0, 0));
         oriel_ticket_unlock(the_lock(window), exclusive);
         oriel_delay();
     }
@@ -71,7 +72,7 @@ static void visit(struct oriel_window *window, int rounds)
 static void visit_often(struct oriel_window *window)
 {
     visit(window, team_rounds(ROUNDS));
-    team_meet();
+    team_barrier();
     expect_free(the_lock(window));
 }
 
@@ -93,16 +94,16 @@ static void start_before_the_wrap(struct oriel_ticket *lock, uint32_t rounds)
 static void visit_across_the_wrap(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
-    for (uint32_t round = 0; round < 20 && team_goes_on(round); round++) {
+    for (uint32_t round = 0; round < 20 && team_continues(round); round++) {
         if (window->rank == 0)
             start_before_the_wrap(lock, 5);
-        team_meet();
+        team_barrier();
         visit(window, 20);
-        team_meet();
+        team_barrier();
         expect_free(lock);
         /* all arrivals, and the ticket that the wrap of the readers has added */
-        team_expect(came(lock) == 2 * (UINT32_MAX - 5) + (uint32_t)window->n * 20 + 1);
-        team_meet();
+        team_expect(arrived(lock) == 2 * (UINT32_MAX - 5) + (uint32_t)window->n * 20 + 1);
+        team_barrier();
     }
 }
 
@@ -116,9 +117,9 @@ static void ticket_counts_across_the_wrap(void **state)
 /* All are inside before one leaves. */
 static void share(struct oriel_window *window)
 {
-    for (uint32_t i = 0; i < 50 && team_goes_on(i); i++) {
+    for (uint32_t i = 0; i < 50 && team_continues(i); i++) {
         acquire(the_lock(window), false);
-        team_meet();
+        team_barrier();
         oriel_ticket_unlock(the_lock(window), false);
     }
 }
@@ -134,21 +135,21 @@ static void ticket_shares(void **state)
 static void share_across_the_wrap(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
-    struct room *room = room_at(window, 0, 0);
-    for (uint32_t round = 0; round < 50 && team_goes_on(round); round++) {
+    struct exclusion *exclusion = exclusion_at(window, 0, 0);
+    for (uint32_t round = 0; round < 50 && team_continues(round); round++) {
         if (window->rank == 0)
             start_before_the_wrap(lock, (uint32_t)(round % (uint32_t)window->n));
-        team_meet();
+        team_barrier();
         acquire(lock, false);
-        team_meet();
-        room_read(room);
+        team_barrier();
+        exclusion_check_reader(exclusion);
         oriel_ticket_unlock(lock, false);
         acquire(lock, true);
-        room_write(room);
+        exclusion_check_writer(exclusion);
         oriel_ticket_unlock(lock, true);
-        team_meet();
+        team_barrier();
         expect_free(lock);
-        team_meet();
+        team_barrier();
     }
 }
 
@@ -163,28 +164,28 @@ static void ticket_shares_across_the_wrap(void **state)
 static void queue_up(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
-    _Atomic uint32_t *entered = (_Atomic uint32_t *)fabricate_memory(window, 0);
-    uint32_t place = (uint32_t)window->rank;
+    _Atomic uint32_t *entered = (_Atomic uint32_t *)window_memory(window, 0);
+    uint32_t position = (uint32_t)window->rank;
     bool exclusive = window->rank % 3 != 2;
-    for (uint32_t round = 0; round < 20 && team_goes_on(round); round++) {
+    for (uint32_t round = 0; round < 20 && team_continues(round); round++) {
         if (window->rank == 0) {
             atomic_store(entered, 0);
             atomic_store(&lock->queue, 0);
             lock->serving = lock->departed = 0;
             acquire(lock, true);
         }
-        team_meet();
-        while (came(lock) < place)
+        team_barrier();
+        while (arrived(lock) < position)
             sched_yield();
         if (window->rank > 0)
             acquire(lock, exclusive);
         else
-            while (came(lock) < (uint32_t)window->n)
+            while (arrived(lock) < (uint32_t)window->n)
                 sched_yield();
-        team_expect(atomic_fetch_add(entered, 1) == place);
+        team_expect(atomic_fetch_add(entered, 1) == position);
         oriel_delay();
         oriel_ticket_unlock(lock, exclusive);
-        team_meet();
+        team_barrier();
     }
 }
 
@@ -196,31 +197,31 @@ static void ticket_is_fifo(void **state)
 }
 
 /* A reader queued after a waiting writer does not overtake it, though a reader holds the lock. */
-static void come_behind(struct oriel_window *window)
+static void enter_after(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
-    struct room *room = room_at(window, 0, 0);
-    for (uint32_t round = 0; round < 20 && team_goes_on(round); round++) {
+    struct exclusion *exclusion = exclusion_at(window, 0, 0);
+    for (uint32_t round = 0; round < 20 && team_continues(round); round++) {
         uint32_t first = 3 * round;
-        while (came(lock) != first + (uint32_t)window->rank)
+        while (arrived(lock) != first + (uint32_t)window->rank)
             sched_yield();
         acquire(lock, window->rank == 1);
         if (window->rank == 0)
-            while (came(lock) != first + 3)
+            while (arrived(lock) != first + 3)
                 sched_yield();
         if (window->rank == 1)
-            room_write(room);
+            exclusion_check_writer(exclusion);
         if (window->rank == 2)
-            team_expect(room->plain[0] == round + 1);
+            team_expect(exclusion->plain[0] == round + 1);
         oriel_ticket_unlock(lock, window->rank == 1);
-        team_meet();
+        team_barrier();
     }
 }
 
 static void ticket_readers_do_not_overtake(void **state)
 {
     (void)state;
-    team_run(3, come_behind);
+    team_run(3, enter_after);
 }
 
 /* The number of times each rank has been inside, by kind. Counted inside. */
@@ -228,22 +229,22 @@ struct shares {
     _Atomic uint32_t visits[2][TEAM_MOST];
 };
 
-/* No rank overtakes a rank that has a place in the queue: until its turn, each of the others enters
- * at most once, from the place that it had already. The order among readers does not count as
+/* No rank overtakes a rank in the queue: until its turn, each of the others enters
+ * at most once, from the position that it had already. The order among readers does not count as
  * overtaking. */
-static void look_who_overtakes(struct oriel_window *window)
+static void count_overtakers(struct oriel_window *window)
 {
     struct oriel_ticket *lock = the_lock(window);
-    struct shares *shares = (struct shares *)fabricate_memory(window, 0);
+    struct shares *shares = (struct shares *)window_memory(window, 0);
     uint32_t before[2][TEAM_MOST];
     for (int round = team_rounds(ROUNDS); round > 0 && !team_time_is_up(); round--) {
         bool exclusive = team_random() % 2 == 0;
-        uint64_t place = exclusive ? oriel_ticket_draw(lock) : oriel_ticket_enter_reader(lock);
+        uint64_t position = exclusive ? oriel_ticket_draw(lock) : oriel_ticket_enter_reader(lock);
         for (int32_t i = 0; i < 2 * window->n; i++)
             before[i % 2][i / 2] = atomic_load(&shares->visits[i % 2][i / 2]);
         oriel_delay();
-        enum oriel_status status = exclusive ? oriel_ticket_await(lock, place, NULL)
-                                             : oriel_ticket_await_writers(lock, place, NULL);
+        enum oriel_status status = exclusive ? oriel_ticket_await(lock, position, NULL)
+                                             : oriel_ticket_await_writers(lock, position, NULL);
         team_expect(status == ORIEL_OK);
         for (int32_t i = 0; i < window->n; i++) {
             uint32_t writes = atomic_load(&shares->visits[1][i]) - before[1][i];
@@ -255,10 +256,10 @@ static void look_who_overtakes(struct oriel_window *window)
     }
 }
 
-static void ticket_overtakes_nobody(void **state)
+static void ticket_overtakes_no_rank(void **state)
 {
     (void)state;
-    team_run_sizes(look_who_overtakes);
+    team_run_sizes(count_overtakers);
 }
 
 /* A sleeper is woken, rather than ended by its time limit: of many sleeps, few last to the
@@ -269,17 +270,17 @@ static void wake(struct oriel_window *window, bool holder_is_exclusive, bool exc
     for (int i = 0; i < WAKES; i++) {
         if (window->rank == 0) {
             acquire(lock, holder_is_exclusive);
-            team_meet();
+            team_barrier();
             while (atomic_load(&lock->serving_sleepers) + atomic_load(&lock->departed_sleepers) ==
                    0)
                 sched_yield();
             usleep(3000);
         } else {
-            team_meet();
+            team_barrier();
             acquire(lock, exclusive);
         }
         oriel_ticket_unlock(lock, window->rank == 0 ? holder_is_exclusive : exclusive);
-        team_meet();
+        team_barrier();
     }
     team_expect(team_timeouts < WAKES / 2);
 }
@@ -294,7 +295,7 @@ static void wake_reader(struct oriel_window *window)
     wake(window, true, false);
 }
 
-static void wake_writer_behind_reader(struct oriel_window *window)
+static void wake_writer_after_reader(struct oriel_window *window)
 {
     wake(window, false, true);
 }
@@ -304,16 +305,20 @@ static void ticket_wakes_sleepers(void **state)
     (void)state;
     team_run(2, wake_writer);
     team_run(2, wake_reader);
-    team_run(2, wake_writer_behind_reader);
+    team_run(2, wake_writer_after_reader);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticket_p1_publishes_stores),     cmocka_unit_test(ticket_excludes),
-        cmocka_unit_test(ticket_counts_across_the_wrap),  cmocka_unit_test(ticket_shares),
-        cmocka_unit_test(ticket_shares_across_the_wrap),  cmocka_unit_test(ticket_is_fifo),
-        cmocka_unit_test(ticket_readers_do_not_overtake), cmocka_unit_test(ticket_overtakes_nobody),
+        cmocka_unit_test(ticket_p1_publishes_stores),
+        cmocka_unit_test(ticket_excludes),
+        cmocka_unit_test(ticket_counts_across_the_wrap),
+        cmocka_unit_test(ticket_shares),
+        cmocka_unit_test(ticket_shares_across_the_wrap),
+        cmocka_unit_test(ticket_is_fifo),
+        cmocka_unit_test(ticket_readers_do_not_overtake),
+        cmocka_unit_test(ticket_overtakes_no_rank),
         cmocka_unit_test(ticket_wakes_sleepers),
     };
     return team_main(tests, argc, argv);

@@ -1,6 +1,6 @@
-/* As others.c, for the agent of transport/agent/: its accesses count as those of another process on
- * this node. */
-#include "others.h"
+/* As remote_accesses.c, for the agent of transport/agent/: its accesses count as those of another
+ * process on this node. */
+#include "remote_accesses.h"
 
 #include "transport/agent/agent.h"
 

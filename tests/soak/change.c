@@ -27,7 +27,7 @@ static void segment_change(struct soak_window *window, int rank, int segment, st
     if (!own)
         return;
     struct random mine = stream(6, random_next(&(struct random){random->state}));
-    memory_take(&region->memory, region->size, &mine);
+    memory_allocate(&region->memory, region->size, &mine);
     region->at = region->memory.at;
     memcpy(region->at, region->model, region->size);
     MPI_Win_attach(window->win, region->at, (MPI_Aint)region->size);

@@ -4,7 +4,7 @@
  * of arrival. The ranks add them up at the end of the step. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <string.h>
 

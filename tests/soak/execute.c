@@ -2,7 +2,7 @@
  * those of two windows in any interleaving. Outstanding operations go to settle.c. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -119,38 +119,38 @@ static void area_count(const struct plan *plan, const struct op *op)
 }
 
 /* A datatype of this operation alone, freed before the operation completes. */
-static MPI_Datatype lend(const struct op *op, const struct side *side, MPI_Datatype *lent,
-                         int *count)
+static MPI_Datatype lease(const struct op *op, const struct side *side, MPI_Datatype *leased,
+                          int *count)
 {
     if (!op->free_types || side->type == NULL)
         return side->type == NULL ? MPI_DATATYPE_NULL : side->type->type;
-    MPI_Type_dup(side->type->type, &lent[*count]);
-    return lent[(*count)++];
+    MPI_Type_dup(side->type->type, &leased[*count]);
+    return leased[(*count)++];
 }
 
 static void move(struct pending *pending, struct op *op)
 {
     MPI_Win win = pending->plan->window->win;
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Datatype lent[3];
-    int lent_count = 0, form = op->form & (forms_available() - 1);
+    MPI_Datatype leased[3];
+    int leased_count = 0, form = op->form & (forms_available() - 1);
     struct arguments arguments = {
         op->from.bytes + op->from.at,
         op->origin.count,
-        lend(op, &op->origin, lent, &lent_count),
+        lease(op, &op->origin, leased, &leased_count),
         op->into.bytes == NULL ? NULL : op->into.bytes + op->into.at,
         op->result.count,
-        lend(op, &op->result, lent, &lent_count),
+        lease(op, &op->result, leased, &leased_count),
         op->target,
         disp_of(pending->plan, op),
         op->to.count,
-        lend(op, &op->to, lent, &lent_count),
+        lease(op, &op->to, leased, &leased_count),
         operator_of(op),
     };
     form_call((enum operation)op->kind, form, &arguments, win, &request);
-    for (int i = 0; i < lent_count; i++)
-        MPI_Type_free(&lent[i]);
-    if (lent_count > 0)
+    for (int i = 0; i < leased_count; i++)
+        MPI_Type_free(&leased[i]);
+    if (leased_count > 0)
         count_one(COUNT_TYPE_FREED);
     if (form & FORM_LARGE)
         count_one(COUNT_LARGE);
@@ -201,7 +201,7 @@ static void guarded_add(struct worker *worker, struct pending *pending, const st
     MPI_Win_flush(op->target, win);
     pending_flushed(pending, op->target);
     if (memcmp(two, two + bytes, bytes) != 0)
-        fail("the lock did not keep others out: %#llx and %#llx should be equal; %s",
+        fail("the lock did not exclude others: %#llx and %#llx should be equal; %s",
              (unsigned long long)area_load(&plan->areas[op->area], two),
              (unsigned long long)area_load(&plan->areas[op->area], two + bytes), op_text(plan, op));
     if (one_in(&worker->random, 2))
@@ -216,12 +216,12 @@ static void guarded_add(struct worker *worker, struct pending *pending, const st
 }
 
 /* The elements after the flag. */
-static MPI_Datatype behind_flag(const struct op *op)
+static MPI_Datatype after_flag(const struct op *op)
 {
     MPI_Datatype type;
     int count = op->to.count - 1;
-    MPI_Aint place = op->to.type->extent;
-    MPI_Type_create_hindexed(1, &count, &place, op->to.type->type, &type);
+    MPI_Aint displ = op->to.type->extent;
+    MPI_Type_create_hindexed(1, &count, &displ, op->to.type->type, &type);
     MPI_Type_commit(&type);
     return type;
 }
@@ -230,7 +230,7 @@ static void signal_or_await(struct pending *pending, struct op *op)
 {
     const struct plan *plan = pending->plan;
     MPI_Win win = plan->window->win;
-    MPI_Datatype data = behind_flag(op);
+    MPI_Datatype data = after_flag(op);
     MPI_Aint disp = disp_of(plan, op);
     unsigned char *at = op->from.bytes + op->from.at;
     uint64_t got = 0, nothing = 0;
@@ -257,7 +257,7 @@ static void signal_or_await(struct pending *pending, struct op *op)
     MPI_Type_free(&data);
     pending_flushed(pending, op->target);
     buffer_check(plan, op, &op->from,
-                 op->kind == OP_SIGNAL ? "the origin buffer" : "what was told by the flag");
+                 op->kind == OP_SIGNAL ? "the origin buffer" : "the data published by the flag");
 }
 
 static void store(const struct plan *plan, struct op *op)
@@ -265,7 +265,7 @@ static void store(const struct plan *plan, struct op *op)
     unsigned char *at = op_region(plan, op)->at + op->disp;
     MPI_Win_sync(plan->window->win);
     struct buffer seen = {.bytes = at, .wanted = op->from.wanted, .len_bytes = op->len_bytes};
-    buffer_check(plan, op, &seen, "what was there before the store");
+    buffer_check(plan, op, &seen, "the data before the store");
     memcpy(at, op->from.bytes, op->len_bytes);
     MPI_Win_sync(plan->window->win);
 }

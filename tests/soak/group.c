@@ -32,30 +32,30 @@ static void member_add(struct group *group, int rank)
     group->world[group->n++] = rank;
 }
 
-static void machines_add(const int *machine_of)
+static void nodes_add(const int *node_of)
 {
     for (int first = 0, made = 0; first < world_size && made < 4; first++) {
-        if (machine_of[first] != first)
+        if (node_of[first] != first)
             continue;
-        struct group *group = group_add(COUNT_GROUP_MACHINE);
+        struct group *group = group_add(COUNT_GROUP_NODE);
         for (int i = first; i < world_size; i++)
-            if (machine_of[i] == first)
+            if (node_of[i] == first)
                 member_add(group, i);
         made++;
     }
 }
 
 /* The ranks that share a node: each rank learns the lowest rank of its node. */
-static void machines_learn(int *machine_of)
+static void nodes_find(int *node_of)
 {
-    MPI_Comm machine = machine_comm();
+    MPI_Comm node = node_comm();
     int lowest = world_rank;
-    MPI_Bcast(&lowest, 1, MPI_INT, 0, machine);
-    MPI_Comm_free(&machine);
-    MPI_Allgather(&lowest, 1, MPI_INT, machine_of, 1, MPI_INT, MPI_COMM_WORLD);
+    MPI_Bcast(&lowest, 1, MPI_INT, 0, node);
+    MPI_Comm_free(&node);
+    MPI_Allgather(&lowest, 1, MPI_INT, node_of, 1, MPI_INT, MPI_COMM_WORLD);
 }
 
-static void groups_draw(const int *machine_of)
+static void groups_draw(const int *node_of)
 {
     struct random random = stream(2, 0);
     struct group *group = group_add(COUNT_GROUP_WORLD);
@@ -76,21 +76,21 @@ static void groups_draw(const int *machine_of)
             member_add(group, i);
     group = group_add(COUNT_GROUP_SELF);
     member_add(group, below(&random, world_size));
-    machines_add(machine_of);
+    nodes_add(node_of);
 }
 
 void groups_start(void)
 {
-    int machine_of[RANKS_MOST] = {0};
+    int node_of[RANKS_MOST] = {0};
     if (world_size <= RANKS_MOST)
-        machines_learn(machine_of);
-    groups_draw(machine_of);
+        nodes_find(node_of);
+    groups_draw(node_of);
     for (int i = 0; i < group_count; i++) {
         struct group *group = &groups[i];
-        group->one_machine = group->n > 0;
+        group->on_one_node = group->n > 0;
         for (int k = 1; k < group->n; k++)
-            group->one_machine =
-                group->one_machine && machine_of[group->world[k]] == machine_of[group->world[0]];
+            group->on_one_node =
+                group->on_one_node && node_of[group->world[k]] == node_of[group->world[0]];
         MPI_Comm_split(MPI_COMM_WORLD, group->me >= 0 ? 0 : MPI_UNDEFINED, group->me, &group->comm);
     }
 }
@@ -109,7 +109,7 @@ void sum_all(uint64_t *values, int count, MPI_Comm comm)
     request_await(&request);
 }
 
-void counts_tell(void)
+void counts_print(void)
 {
     uint64_t sums[COUNTS];
     for (int i = 0; i < COUNTS; i++)

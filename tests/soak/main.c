@@ -4,7 +4,7 @@
  * that describes the error. Rank 0 prints how often each kind of action was done. */
 #include "step.h"
 
-#include "../mpi/leave.h"
+#include "../mpi/skip_finalize.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -41,18 +41,18 @@ void bytes_draw(unsigned char *bytes, size_t len_bytes, struct random *random)
         bytes[i] = (unsigned char)(random_next(random) >> 13);
 }
 
-static void say(const char *text)
+static void write_text(const char *text)
 {
     ssize_t written = write(STDOUT_FILENO, text, strlen(text));
     (void)written;
 }
 
-static void say_where(const char *what)
+static void print_position(const char *what)
 {
     char text[400];
     snprintf(text, sizeof text, "not ok: %s; seed %llu, step %d, rank %d: %s\n", what,
              (unsigned long long)soak.seed, soak.step, world_rank, soak.doing);
-    say(text);
+    write_text(text);
 }
 
 void fail(const char *format, ...)
@@ -69,7 +69,7 @@ void fail(const char *format, ...)
         used = (int)sizeof text - 2;
     memcpy(text + used, "\n", 2);
     fflush(stdout);
-    say(text);
+    write_text(text);
     sleep_us(300000); /* time for the launcher to forward it, and for the other ranks' output */
     MPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
@@ -100,7 +100,7 @@ static void on_signal(int number)
         alarm(ALARM_SECONDS);
         return;
     }
-    say_where(number == SIGALRM ? "no end after 90 s" : "killed by a signal");
+    print_position(number == SIGALRM ? "no end after 90 s" : "killed by a signal");
     if (number == SIGALRM)
         _exit(1);
     signal(number, SIG_DFL);
@@ -149,7 +149,7 @@ static void program(void)
     windows_free();
 }
 
-static bool arguments_take(int argc, char **argv)
+static bool arguments_parse(int argc, char **argv)
 {
     bool seeded = false;
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -189,7 +189,7 @@ static void begin(int *argc, char ***argv)
 
 int main(int argc, char **argv)
 {
-    if (!arguments_take(argc, argv)) {
+    if (!arguments_parse(argc, argv)) {
         fprintf(stderr, "soak --seed S [--steps N]\n");
         return 2;
     }
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
     program();
     if (world_rank == 0)
         count_one(COUNT_PROGRAM);
-    counts_tell();
+    counts_print();
     groups_stop();
     doing("ends");
     begin_step_time();

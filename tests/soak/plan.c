@@ -55,7 +55,7 @@ int actor_rank(const struct plan *plan, int actor)
     return -1;
 }
 
-/* All ranks draw the contents, since the data of puts comes from them. */
+/* All ranks draw the contents, which are the data of puts. */
 void buffer_make(struct buffer *buffer, const struct side *side, struct random *random, bool here)
 {
     MPI_Aint low, high;
@@ -293,7 +293,7 @@ static void section_draw(struct plan *plan, int actor)
 }
 
 /* No lock of this target can conflict with another. */
-static bool nobody_conflicts(const struct plan *plan, int target)
+static bool has_no_conflict(const struct plan *plan, int target)
 {
     int owner = -1;
     bool shared = true, single = true;
@@ -315,7 +315,7 @@ static void sections_draw(struct plan *plan)
     for (int i = 0; i < sections; i++)
         section_draw(plan, actor_draw(plan));
     for (int target = 0; target < group->n; target++) {
-        bool free_of_conflicts = nobody_conflicts(plan, target);
+        bool free_of_conflicts = has_no_conflict(plan, target);
         for (int i = 0; i < plan->op_count && free_of_conflicts; i++) {
             struct op *op = &plan->ops[i];
             if (op->kind == OP_LOCK && op->phase == plan->phase && op->target == target &&
@@ -330,7 +330,7 @@ static void sections_draw(struct plan *plan)
 static void asserts_draw(struct plan *plan)
 {
     struct random *random = &plan->random;
-    bool nothing_before = one_in(random, 2), nothing_behind = one_in(random, 2);
+    bool nothing_before = one_in(random, 2), nothing_after = one_in(random, 2);
     for (int phase = 0; phase <= plan->phases; phase++) {
         bool checked = !one_in(random, 3);
         for (int i = 0; i < plan->window->group->n; i++) {
@@ -343,7 +343,7 @@ static void asserts_draw(struct plan *plan)
                 *assert |= checked ? 0 : MPI_MODE_NOCHECK;
             else if (phase == 0 && nothing_before)
                 *assert |= MPI_MODE_NOPRECEDE;
-            else if (phase == plan->phases && nothing_behind)
+            else if (phase == plan->phases && nothing_after)
                 *assert |= MPI_MODE_NOSUCCEED;
         }
         if (phase < plan->phases)

@@ -4,7 +4,7 @@
  * phase. Between two accesses by that actor there is a flush. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum answer { GRANTED, AFTER_FLUSH, REFUSED };
 
 /* The region's bytes that the current operation touches, in transfer order. */
 static struct {
-    uint32_t places[PLAIN_MOST_BYTES];
+    uint32_t offsets[PLAIN_MOST_BYTES];
     uint32_t inside[PLAIN_MOST_BYTES]; /* and of the region that contains the origin buffer */
     unsigned char packed[PLAIN_MOST_BYTES];
     size_t count;
@@ -36,12 +36,12 @@ bool type_is_computed(const struct test_type *type)
              type->value_bytes / parts == sizeof(long double));
 }
 
-static enum answer claims_ask(const struct region *region, const uint32_t *places, int actor,
+static enum answer claims_ask(const struct region *region, const uint32_t *offsets, int actor,
                               bool writes, uint16_t flush)
 {
     enum answer answer = GRANTED;
     for (size_t i = 0; i < hand.count; i++) {
-        const struct claim *claim = &region->claims[places[i]];
+        const struct claim *claim = &region->claims[offsets[i]];
         if (claim->kind == CLAIM_RESERVED ||
             (claim->kind == CLAIM_OWNED && claim->actor != actor) ||
             (claim->kind == CLAIM_READ && claim->actor != actor && writes))
@@ -53,10 +53,10 @@ static enum answer claims_ask(const struct region *region, const uint32_t *place
     return answer;
 }
 
-static void claims_take(struct region *region, int actor, bool writes, uint16_t flush)
+static void claims_add(struct region *region, int actor, bool writes, uint16_t flush)
 {
     for (size_t i = 0; i < hand.count; i++) {
-        struct claim *claim = &region->claims[hand.places[i]];
+        struct claim *claim = &region->claims[hand.offsets[i]];
         bool others = claim->kind == CLAIM_READ && claim->actor != actor;
         if (claim->kind != CLAIM_OWNED)
             claim->kind = writes ? CLAIM_OWNED : CLAIM_READ;
@@ -69,12 +69,12 @@ static void claims_take(struct region *region, int actor, bool writes, uint16_t 
 static bool claims_win(struct plan *plan, struct region *region, int actor, int target, bool writes)
 {
     enum answer answer =
-        claims_ask(region, hand.places, actor, writes, plan->flushes[actor][target]);
+        claims_ask(region, hand.offsets, actor, writes, plan->flushes[actor][target]);
     if (answer == REFUSED || (answer == AFTER_FLUSH && !epoch_is_passive(plan->epoch)))
         return false;
     if (answer == AFTER_FLUSH)
         op_flush(plan, actor, target);
-    claims_take(region, actor, writes, plan->flushes[actor][target]);
+    claims_add(region, actor, writes, plan->flushes[actor][target]);
     return true;
 }
 
@@ -165,12 +165,12 @@ static bool sides_draw(struct plan *plan, struct op *op, const struct region *re
 }
 
 /* Offsets of the bytes that the side's items touch, from a given byte on. */
-static void places_list(uint32_t *places, const struct side *side, MPI_Aint from)
+static void offsets_list(uint32_t *offsets, const struct side *side, MPI_Aint from)
 {
     const struct random_type *type = side->type;
     for (size_t i = 0; i < hand.count; i++)
-        places[i] = (uint32_t)(from + (MPI_Aint)(i / (size_t)type->size_bytes) * type->extent +
-                               type->map[i % (size_t)type->size_bytes]);
+        offsets[i] = (uint32_t)(from + (MPI_Aint)(i / (size_t)type->size_bytes) * type->extent +
+                                type->map[i % (size_t)type->size_bytes]);
 }
 
 static bool place_draw(struct plan *plan, struct op *op, const struct region *region)
@@ -182,7 +182,7 @@ static bool place_draw(struct plan *plan, struct op *op, const struct region *re
     if (room < 0 || room / unit < least)
         return false;
     op->disp = least + (MPI_Aint)random_below(&plan->random, (uint64_t)(room / unit - least + 1));
-    places_list(hand.places, &op->to, op->disp * unit);
+    offsets_list(hand.offsets, &op->to, op->disp * unit);
     return true;
 }
 
@@ -217,14 +217,14 @@ static struct region *inside_draw(struct plan *plan, struct op *op)
         return NULL;
     bool gets = op->kind == OP_GET;
     MPI_Aint at = (MPI_Aint)random_below(&plan->random, own->size - (size_t)(high - low)) - low;
-    places_list(hand.inside, &op->origin, at);
+    offsets_list(hand.inside, &op->origin, at);
     if (claims_ask(own, hand.inside, op->actor, gets, plan->flushes[op->actor][me]) != GRANTED)
         return NULL;
     for (size_t i = 0; i < hand.count; i++) {
         struct claim *claim = &own->claims[hand.inside[i]];
         bool read = !gets && claim->kind != CLAIM_OWNED;
         *claim = read ? (struct claim){CLAIM_READ, ACTOR_MANY, 0}
-                      : (struct claim){CLAIM_OWNED, ACTOR_NOBODY, 0};
+                      : (struct claim){CLAIM_OWNED, ACTOR_NONE, 0};
     }
     plan->stored[plan->phase][me] |= gets;
     plan->inside[plan->phase][me] = true;
@@ -252,7 +252,7 @@ static void compute(const struct op *op, const struct region *region)
     unsigned char element[TYPE_MAX_BYTES];
     for (size_t i = 0; i < hand.count; i += size_bytes) {
         for (size_t b = 0; b < size_bytes; b++)
-            element[b] = region->model[hand.places[i + b]];
+            element[b] = region->model[hand.offsets[i + b]];
         type_apply(hand.element, op->operator->op, element, hand.packed + i);
         memcpy(hand.packed + i, element, size_bytes);
     }
@@ -270,7 +270,7 @@ static void model_apply(struct plan *plan, struct op *op, struct region *region,
         buffer_make(&op->into, &op->result, &random, here);
     if (op->kind != OP_PUT && op->kind != OP_ACCUMULATE) {
         for (size_t i = 0; i < hand.count; i++)
-            hand.packed[i] = region->model[hand.places[i]];
+            hand.packed[i] = region->model[hand.offsets[i]];
         if (own != NULL)
             inside_apply(plan, op, own);
         else
@@ -286,8 +286,8 @@ static void model_apply(struct plan *plan, struct op *op, struct region *region,
         compute(op, region);
     if (writes) {
         for (size_t i = 0; i < hand.count; i++) {
-            region->model[hand.places[i]] = hand.packed[i];
-            region->writers[hand.places[i]] = (uint16_t)(plan->op_count + 1);
+            region->model[hand.offsets[i]] = hand.packed[i];
+            region->writers[hand.offsets[i]] = (uint16_t)(plan->op_count + 1);
         }
     }
     if (!here) {
@@ -384,11 +384,11 @@ bool store_draw(struct plan *plan, int actor, int target)
     op.len_bytes = 1 + random_below(random, room < 200 ? room : 200);
     hand.count = op.len_bytes;
     for (size_t i = 0; i < hand.count; i++)
-        hand.places[i] = (uint32_t)op.disp + (uint32_t)i;
+        hand.offsets[i] = (uint32_t)op.disp + (uint32_t)i;
     if (!claims_win(plan, region, actor, target, true))
         return false;
-    claims_take(region, actor, true,
-                (uint16_t)(plan->flushes[actor][target] - 1)); /* it is complete at once */
+    claims_add(region, actor, true,
+               (uint16_t)(plan->flushes[actor][target] - 1)); /* it is complete at once */
     unsigned char *model = region->model + op.disp;
     op.from = (struct buffer){
         .bytes = malloc(op.len_bytes), .wanted = malloc(op.len_bytes), .len_bytes = op.len_bytes};

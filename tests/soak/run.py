@@ -30,7 +30,7 @@ OTHERS = ("fuzz/fuzz", "mpi/accumulate_mix", "mpi/accumulate_order", "mpi/atomic
           "mpi/thread_epochs", "mpi/thread_objects", "mpi/threads")
 # Arguments of tests/launch, and the maximum number of ranks. "check" selects `oriel check` instead
 # of `oriel run`; @TRACES is a folder in the build.
-PLACES = (("", 16), ("--user", 16), ("--env ORIEL_PROMOTE=always", 8), ("--user --env ORIEL_PROMOTE=always", 8),
+CONFIGURATIONS = (("", 16), ("--user", 16), ("--env ORIEL_PROMOTE=always", 8), ("--user --env ORIEL_PROMOTE=always", 8),
           ("--env ORIEL_PROMOTE=never", 8), ("--env ORIEL_PROMOTE=never --env ORIEL_CMA=never", 8),
           ("--deny --env ORIEL_PROMOTE=never", 8), ("--deny --env ORIEL_PROMOTE=always", 4), ("--env ORIEL_STATS=1", 8),
           ("--env ORIEL_TRACE=@TRACES", 8), ("--node-size 2 --env ORIEL_TRACE=@TRACES", 6),
@@ -47,22 +47,22 @@ def hosts_of(build):
 def choose(chance, arguments):
     """Draws everything that the arguments leave open: host, program, configuration and maximum
     number of ranks."""
-    wanted = lambda host, name, place: (arguments.host in (None, host) and arguments.only in name and arguments.place in place
-                                        and (name == SOAK or "check" not in place))
+    wanted = lambda host, name, configuration: (arguments.host in (None, host) and arguments.only in name and arguments.configuration in configuration
+                                        and (name == SOAK or "check" not in configuration))
     hosts = hosts_of(arguments.build)
-    if not any(wanted(host, name, place) for host in hosts for name in (SOAK, *OTHERS) for place, _ in PLACES):
-        sys.exit("no program in any place is what --host, --only and --place say")
+    if not any(wanted(host, name, configuration) for host in hosts for name in (SOAK, *OTHERS) for configuration, _ in CONFIGURATIONS):
+        sys.exit("no program and configuration match --host, --only and --configuration")
     while True:
         host = chance.choice(hosts)
         name = SOAK if chance.randrange(8) else chance.choice(OTHERS)
-        place, most = chance.choice(PLACES)
-        if wanted(host, name, place):
-            return host, name, place, most if name == SOAK else min(most, 4)
+        configuration, most = chance.choice(CONFIGURATIONS)
+        if wanted(host, name, configuration):
+            return host, name, configuration, most if name == SOAK else min(most, 4)
 
 
 def draw(chance, arguments):
     """The command, and its name in the summary."""
-    host, name, place, most = choose(chance, arguments)
+    host, name, configuration, most = choose(chance, arguments)
     seed = chance.randrange(1, 1 << 31)
     ranks = chance.choice([count for count in (1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 12, 16) if count <= most])
     steps = chance.choice((6, 12, 12, 25))
@@ -74,20 +74,20 @@ def draw(chance, arguments):
     else:
         settings += [f"TEST_SEED={seed}", f"FUZZ_SEED={seed}"]
         ranks = max(2, ranks)
-    label = f"{host} {'soak' if name == SOAK else 'others'} {place}"
-    if "check" in place:
+    label = f"{host} {'soak' if name == SOAK else 'others'} {configuration}"
+    if "check" in configuration:
         # with its loads and stores, too
         watched = os.path.join(os.path.dirname(words[0]), "watched")
         words[0] = watched if os.path.exists(watched) else words[0]
         words = [os.path.join(arguments.build, "bin", "oriel"), "check", *words]
-        place = place.replace("check", "--plain")
+        configuration = configuration.replace("check", "--plain")
     # over its own network, MPICH has one rank per node (tests/net explains why)
-    if host == "mpich" and "--net" in place:
-        ranks = int(re.search(r"--net (\d+)", place).group(1))
+    if host == "mpich" and "--net" in configuration:
+        ranks = int(re.search(r"--net (\d+)", configuration).group(1))
     settings = [word for setting in settings for word in ("--env", setting)]
-    place = place.replace("@TRACES", os.path.join(arguments.build, "tests", "soak", "traces"))
+    configuration = configuration.replace("@TRACES", os.path.join(arguments.build, "tests", "soak", "traces"))
     return [os.path.join(ROOT, "tests", "launch"), "--build", arguments.build, "--host", host, "-n", str(ranks),
-            "--timeout", str(LIMIT_S), *place.split(), *settings, "--", *words], label
+            "--timeout", str(LIMIT_S), *configuration.split(), *settings, "--", *words], label
 
 
 class Sum:
@@ -96,20 +96,20 @@ class Sum:
     def __init__(self):
         self.runs = 0
         self.skipped = collections.Counter()
-        self.places = collections.Counter()
+        self.configurations = collections.Counter()
         self.counts = collections.Counter()
 
     def add(self, label, output):
         self.runs += 1
-        self.places[label] += 1
+        self.configurations[label] += 1
         for number, what in re.findall(r"^count (\d+) (.*)$", output, re.MULTILINE):
             self.counts[what] += int(number)
 
-    def tell(self):
-        for what, number in [*sorted(self.places.items()), *self.counts.items()]:
+    def print_counts(self):
+        for what, number in [*sorted(self.configurations.items()), *self.counts.items()]:
             print(f"{number:>9} {what}")
         for what, number in sorted(self.skipped.items()):
-            print(f"{number:>9} {what}: skipped, and never run" if what not in self.places else f"{number:>9} {what}: skipped")
+            print(f"{number:>9} {what}: skipped, and never run" if what not in self.configurations else f"{number:>9} {what}: skipped")
         missing = [what for what, number in self.counts.items() if number == 0]
         if self.counts["programs"] >= ENOUGH and missing:
             print(f"{self.counts['programs']} programs, and none had: {', '.join(missing)}")
@@ -142,11 +142,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", type=os.path.abspath)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--runs", type=int, help="so many at most")
+    parser.add_argument("--runs", type=int, help="at most this number of programs")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="draws the same runs again")
     parser.add_argument("--host", choices=["mpich", "openmpi"], help="this one alone")
     parser.add_argument("--only", default="", help="programs whose name contains this")
-    parser.add_argument("--place", default="", help="places whose words to tests/launch contain this")
+    parser.add_argument("--configuration", default="", help="configurations whose arguments of tests/launch contain this")
     parser.add_argument("--env", action="append", default=[], metavar="K=V", help="for all programs")
     arguments = parser.parse_args()
     print(f"# --seed {arguments.seed}", flush=True)
@@ -156,7 +156,7 @@ def main():
     while time.monotonic() < end and (arguments.runs is None or done.runs + done.skipped.total() < arguments.runs):
         if not run(*draw(chance, arguments), done):
             return 1
-    return done.tell()
+    return done.print_counts()
 
 
 if __name__ == "__main__":

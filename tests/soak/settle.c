@@ -19,7 +19,7 @@ static bool is_message(const struct op *op)
 
 /* For a result that only the memory determines, the received bytes count as expected. The rest of
  * the buffer is compared. */
-static void result_take(const struct plan *plan, struct op *op)
+static void result_check(const struct plan *plan, struct op *op)
 {
     unsigned char packed[MAP_MOST_BYTES];
     const struct side *side = &op->result;
@@ -36,13 +36,13 @@ static void settle(const struct plan *plan, struct op *op)
         return;
     op->settled = true;
     if (op->result_open)
-        result_take(plan, op);
+        result_check(plan, op);
     if (is_fetch(op))
         buffer_check(plan, op, &op->into, "the result");
     if (op->kind == OP_SWAP)
         buffer_check(plan, op, &op->compare, "the compare buffer");
     buffer_check(plan, op, &op->from,
-                 op->kind == OP_GET ? "what was got"
+                 op->kind == OP_GET ? "the returned data"
                  : is_message(op)   ? "the message"
                                     : "the origin buffer");
     memset(op->from.bytes, 0xEE, op->from.len_bytes); /* too late for the library to read it */
@@ -64,14 +64,14 @@ void pending_add(struct pending *pending, struct op *op, MPI_Request request)
 
 static void pending_shrink(struct pending *pending)
 {
-    int kept = 0;
+    int left = 0;
     for (int i = 0; i < pending->count; i++) {
         if (pending->ops[i]->settled && pending->requests[i] == MPI_REQUEST_NULL)
             continue;
-        pending->ops[kept] = pending->ops[i];
-        pending->requests[kept++] = pending->requests[i];
+        pending->ops[left] = pending->ops[i];
+        pending->requests[left++] = pending->requests[i];
     }
-    pending->count = kept;
+    pending->count = left;
 }
 
 void pending_flushed(struct pending *pending, int target)
@@ -92,20 +92,20 @@ static void call_some(struct pending *pending, int first, int count)
     MPI_Request *requests = pending->requests + first;
     enum { MOST = 64 };
     MPI_Status status, statuses[MOST],
-        *told = one_in(&pending->random, 2) ? statuses : MPI_STATUSES_IGNORE;
-    int indices[MOST], done = 0, index = 0, way = below(&pending->random, (int)COUNT_OF(kinds));
+        *written = one_in(&pending->random, 2) ? statuses : MPI_STATUSES_IGNORE;
+    int indices[MOST], done = 0, index = 0, choice = below(&pending->random, (int)COUNT_OF(kinds));
     count = count < MOST ? count : MOST;
-    switch (way) {
+    switch (choice) {
     case 0: MPI_Wait(requests, &status); break;
     case 1: MPI_Test(requests, &done, &status); break;
-    case 2: MPI_Waitall(count, requests, told); break;
-    case 3: MPI_Testall(count, requests, &done, told); break;
+    case 2: MPI_Waitall(count, requests, written); break;
+    case 3: MPI_Testall(count, requests, &done, written); break;
     case 4: MPI_Waitany(count, requests, &index, &status); break;
     case 5: MPI_Testany(count, requests, &index, &done, MPI_STATUS_IGNORE); break;
-    case 6: MPI_Waitsome(count, requests, &index, indices, told); break;
-    default: MPI_Testsome(count, requests, &index, indices, told);
+    case 6: MPI_Waitsome(count, requests, &index, indices, written); break;
+    default: MPI_Testsome(count, requests, &index, indices, written);
     }
-    count_one(kinds[way]);
+    count_one(kinds[choice]);
 }
 
 static void settle_completed(struct pending *pending, const MPI_Request *before)
@@ -147,7 +147,7 @@ void pending_complete(struct pending *pending)
 void pending_free(struct pending *pending)
 {
     if (pending->count > 0)
-        fail("%d operations are still pending: %s", pending->count,
+        fail("%d operations are still outstanding: %s", pending->count,
              op_text(pending->plan, pending->ops[0]));
     free(pending->ops);
     free(pending->requests);

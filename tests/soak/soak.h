@@ -39,7 +39,7 @@ struct soak {
 extern struct soak soak;
 
 void count_one(enum count count);
-void counts_tell(void); /* collective */
+void counts_print(void); /* collective */
 
 /* Random numbers by purpose, the same on all ranks. */
 struct random stream(uint64_t purpose, uint64_t number);
@@ -63,7 +63,7 @@ struct group {
     int n, world[RANKS_MOST];
     int me;        /* this process's rank in it, or -1 */
     MPI_Comm comm; /* for the test's own messages; MPI_COMM_NULL outside */
-    bool one_machine;
+    bool on_one_node;
     enum count count;
 };
 extern struct group groups[GROUPS_MOST];
@@ -81,16 +81,16 @@ struct memory {
     size_t whole_bytes;
 };
 void memory_start(unsigned char *stack, size_t stack_bytes);
-void memory_take(struct memory *memory, size_t len_bytes, struct random *random);
-void memory_give(struct memory *memory);
+void memory_allocate(struct memory *memory, size_t len_bytes, struct random *random);
+void memory_free(struct memory *memory);
 
 /* A phase's claim on a byte. */
 enum claim_kind { CLAIM_NONE, CLAIM_READ, CLAIM_OWNED, CLAIM_RESERVED };
-enum { ACTOR_MANY = 255, ACTOR_NOBODY = 254 };
+enum { ACTOR_MANY = 255, ACTOR_NONE = 254 };
 struct claim {
     uint8_t kind;
     uint8_t
-        /* the owner or, for reads, the only reader, or ACTOR_MANY; ACTOR_NOBODY: not again in this
+        /* the owner or, for reads, the only reader, or ACTOR_MANY; ACTOR_NONE: not again in this
          * phase */
         actor;
     uint16_t flush; /* number of the actor's flushes of the target before its last access */

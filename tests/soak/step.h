@@ -19,7 +19,7 @@ enum op_kind {
     OP_PUT,
     OP_GET,
     OP_ACCUMULATE,
-    OP_GET_ACCUMULATE, /* in the order of forms.h */
+    OP_GET_ACCUMULATE, /* in the order of operation_forms.h */
     OP_FETCH,
     OP_SWAP,
     OP_CAS_ADD,
@@ -62,7 +62,7 @@ struct op {
     int phase, actor;
     int target, segment; /* a rank in the window, or MPI_PROC_NULL */
     MPI_Aint disp;       /* in units from the region's first byte */
-    int form;            /* of forms.h */
+    int form;            /* of operation_forms.h */
     struct side origin, result, to;
     const struct test_op *operator; /* NULL: MPI_NO_OP */
     int area;                       /* or -1 */
@@ -236,7 +236,7 @@ void pending_complete_some(struct pending *pending);
 void pending_complete(struct pending *pending);
 void pending_free(struct pending *pending);
 
-/* tell.c */
+/* report_difference.c */
 const char *op_text(const struct plan *plan, const struct op *op);
 void buffer_check(const struct plan *plan, const struct op *op, const struct buffer *buffer,
                   const char *what);

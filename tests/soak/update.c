@@ -2,7 +2,7 @@
  * all actors with one operator, and those of one actor, in its order. */
 #include "step.h"
 
-#include "../mpi/forms.h"
+#include "../mpi/operation_forms.h"
 
 #include <string.h>
 
@@ -32,9 +32,7 @@ static void operand_draw(const struct area *area, MPI_Op op, unsigned char *elem
     type_fill(type, element, random, 0x77);
     bool turns =
         area->mode == AREA_SHARED && (type->group == GROUP_FLOATING || type->group == GROUP_QUAD);
-    if (op == MPI_PROD &&
-        !type_is_integer(
-            type)) /* otherwise both signed zeros could result */
+    if (op == MPI_PROD && !type_is_integer(type)) /* otherwise both signed zeros could result */
         type_set(type, element, one_in(random, 2) && turns ? -1 : 1);
     else if (op == MPI_PROD)
         element[0] |= 1;
@@ -167,31 +165,31 @@ static void update_draw(struct plan *plan, struct op *op)
     int elements = op->to.count * op->to.type->size_bytes / leaf->size_bytes;
     for (int i = 0; i < elements; i++) {
         unsigned char operand[TYPE_MAX_BYTES] = {0};
-        size_t place =
+        size_t offset =
             area->offset + (size_t)(first + element_of(area, &op->to, i)) * type->extent_bytes;
         operand_draw(area, op->operator== NULL ? MPI_NO_OP : op->operator->op, operand,
                      &plan->random);
         random_type_gather(leaf, leaf->size_bytes, operand, operands + i * leaf->size_bytes);
-        random_type_gather(leaf, leaf->size_bytes, region->model + place,
+        random_type_gather(leaf, leaf->size_bytes, region->model + offset,
                            fetched + i * leaf->size_bytes);
         if (op->kind == OP_SWAP) {
             buffer_make(&op->compare, &op->origin, &(struct random){plan->random.state},
                         actor_is_here(op->actor));
             unsigned char *compare = op->compare.bytes + op->compare.at;
-            memcpy(compare, one_in(&plan->random, 4) ? operand : region->model + place,
+            memcpy(compare, one_in(&plan->random, 4) ? operand : region->model + offset,
                    type->extent_bytes);
             if (one_in(&plan->random, 3))
                 compare[below(&plan->random, (int)type->extent_bytes)] ^=
                     (unsigned char)(1 << below(&plan->random, 8));
             memcpy(op->compare.wanted, op->compare.bytes, op->compare.len_bytes);
-            if (memcmp(op->compare.bytes + op->compare.at, region->model + place,
+            if (memcmp(op->compare.bytes + op->compare.at, region->model + offset,
                        type->extent_bytes) == 0)
-                memcpy(region->model + place, operand, type->extent_bytes);
+                memcpy(region->model + offset, operand, type->extent_bytes);
         } else if (op->operator!= NULL) {
-            type_apply(type, op->operator->op, region->model + place, operand);
+            type_apply(type, op->operator->op, region->model + offset, operand);
         }
         for (size_t b = 0; b < type->extent_bytes; b++)
-            region->writers[place + b] = (uint16_t)(plan->op_count + 1);
+            region->writers[offset + b] = (uint16_t)(plan->op_count + 1);
     }
     area_buffers(plan, op, operands, fetched);
     buffers_end(op);

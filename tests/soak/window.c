@@ -153,7 +153,7 @@ void region_stop(struct region *region)
     free(region->claims);
     free(region->writers);
     if (region->memory.whole != NULL)
-        memory_give(&region->memory);
+        memory_free(&region->memory);
 }
 
 void region_fill(struct region *region, struct random *random)
@@ -347,7 +347,7 @@ static void members_make(struct soak_window *window)
     }
     struct region *own = &window->regions[window->group->me][0];
     if (window->flavour == FLAVOUR_CREATE && window->parent < 0) {
-        memory_take(&own->memory, own->size, &mine);
+        memory_allocate(&own->memory, own->size, &mine);
         own->at = own->memory.at;
         memcpy(own->at, own->model, own->size);
     }
@@ -360,19 +360,19 @@ static void members_make(struct soak_window *window)
 
 void window_make_random(struct random *shared)
 {
-    int place = 0;
-    while (place < WINDOWS_MOST && windows[place].live)
-        place++;
-    if (place == WINDOWS_MOST)
+    int index = 0;
+    while (index < WINDOWS_MOST && windows[index].live)
+        index++;
+    if (index == WINDOWS_MOST)
         return;
-    struct soak_window *window = &windows[place];
+    struct soak_window *window = &windows[index];
     *window = (struct soak_window){.live = true, .number = windows_made++, .segments = 1};
     struct random random = stream(5, (uint64_t)window->number);
     do
         window->group = &groups[one_in(shared, 3) ? 0 : below(shared, group_count)];
     while (window->group->n == 0);
     window->flavour = (enum flavour)below(shared, 4);
-    if (window->flavour == FLAVOUR_SHARED && !window->group->one_machine)
+    if (window->flavour == FLAVOUR_SHARED && !window->group->on_one_node)
         window->flavour = FLAVOUR_ALLOCATE;
     parent_draw(window, shared);
     if (window->parent >= 0)

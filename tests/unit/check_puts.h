@@ -45,62 +45,63 @@ static struct oriel_access access_by(int rank, enum oriel_access_kind kind)
 
 /* A test's processes put like a repeated call and cache what is possible (callsite_cache.c), or
  * always take the general path. */
-static bool comes_again;
-static oriel_shm_offset kept[ORIEL_ACCESS_ACCUMULATE + 1]; /* the access kinds */
-static struct oriel_cell_entry *held;
-static oriel_tick held_since;
+static bool repeats_access;
+static oriel_shm_offset repeated[ORIEL_ACCESS_ACCUMULATE + 1]; /* the access kinds */
+static struct oriel_cell_entry *pending;
+static oriel_tick delayed_since;
 
-static uint64_t come(oriel_shm_offset history, int rank, enum oriel_access_kind kind,
-                     int64_t offset, uint64_t len_bytes)
+static uint64_t arrive(oriel_shm_offset history, int rank, enum oriel_access_kind kind,
+                       int64_t offset, uint64_t len_bytes)
 {
-    uint64_t told = 0;
+    uint64_t conflicts = 0;
     struct oriel_access access = access_by(rank, kind);
     struct oriel_access_extent run = {offset, len_bytes, 1, 0};
-    if (!comes_again) {
-        oriel_history_add(history, &access, &run, 1, count_it, &told);
-        return told;
+    if (!repeats_access) {
+        oriel_history_add(history, &access, &run, 1, count_it, &conflicts);
+        return conflicts;
     }
     struct oriel_history_ground ground = oriel_history_ground(history);
     struct oriel_history_spot spot = oriel_history_expect(&ground, (uint64_t)offset);
-    struct oriel_callsite_arrival again = {history, &access, count_it, &told};
-    held_since = access.issued;
-    held = NULL;
-    if (spot.page != NULL && kept[kind] != 0 &&
+    struct oriel_callsite_arrival again = {history, &access, count_it, &conflicts};
+    delayed_since = access.issued;
+    pending = NULL;
+    if (spot.page != NULL && repeated[kind] != 0 &&
         (uint64_t)offset % ORIEL_CELL_BYTES + len_bytes <= ORIEL_CELL_BYTES &&
         oriel_pending_list_room(1)) {
         uint64_t first = (uint64_t)offset % ORIEL_CELL_BYTES;
-        uint64_t mine = oriel_entry_with(kept[kind] << ORIEL_ENTRY_TRAIT | access.flags, first,
+        uint64_t mine = oriel_entry_with(repeated[kind] << ORIEL_ENTRY_TRAIT | access.flags, first,
                                          first + len_bytes - 1);
-        held = oriel_history_hold(&again, &spot, mine, oriel_entry_screen(mine),
-                                  oriel_cell_repeats(&access), access.issued, (uint64_t)offset);
+        pending = oriel_history_hold(&again, &spot, mine, oriel_entry_screen(mine),
+                                     oriel_cell_repeats(&access), access.issued, (uint64_t)offset);
     }
-    if (held == NULL)
-        oriel_history_add_again(history, spot, &access, &kept[kind], &run, count_it, &told);
-    return told;
+    if (pending == NULL)
+        oriel_history_add_again(history, spot, &access, &repeated[kind], &run, count_it,
+                                &conflicts);
+    return conflicts;
 }
 
 static uint64_t put(oriel_shm_offset history, int rank, int64_t offset, uint64_t len_bytes)
 {
-    return come(history, rank, ORIEL_ACCESS_PUT, offset, len_bytes);
+    return arrive(history, rank, ORIEL_ACCESS_PUT, offset, len_bytes);
 }
 
 static void complete(oriel_shm_offset history, int rank)
 {
-    if (held != NULL)
-        oriel_history_held_complete(held, held_since, oriel_order_now());
+    if (pending != NULL)
+        oriel_history_held_complete(pending, delayed_since, oriel_order_now());
     else
         oriel_history_complete(history, rank, 0, oriel_order_now());
-    held = NULL;
+    pending = NULL;
 }
 
 static oriel_shm_offset shared(int rank, oriel_shm_offset (*make)(uint64_t size_bytes))
 {
     if (rank == 0)
         atomic_store(&team->words[7], make(1 << 20));
-    team_meet();
-    oriel_shm_offset place = (oriel_shm_offset)atomic_load(&team->words[7]);
-    team_meet();
-    return place;
+    team_barrier();
+    oriel_shm_offset offset = (oriel_shm_offset)atomic_load(&team->words[7]);
+    team_barrier();
+    return offset;
 }
 
 /* This process learns all earlier accesses of the others. */
@@ -115,7 +116,7 @@ static inline void know_all(int rank)
 static inline oriel_shm_offset history_anew(int rank, oriel_shm_offset history)
 {
     oriel_history_leave(history);
-    team_meet();
+    team_barrier();
     if (rank == 0)
         oriel_history_free(history);
     return shared(rank, oriel_history_make);

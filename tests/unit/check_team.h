@@ -1,6 +1,6 @@
 /* Processes that share the checker's memory: the test creates it and forks them, and each joins it
- * as a checked process would. A process returns by its exit status whether all expectations held.
- * For the unit tests of check/. */
+ * as a checked process would. A process returns by its exit status whether all expectations were
+ * met. For the unit tests of check/. */
 #ifndef ORIEL_TESTS_UNIT_CHECK_TEAM_H
 #define ORIEL_TESTS_UNIT_CHECK_TEAM_H
 
@@ -43,7 +43,7 @@ static inline void team_step(uint32_t step)
     atomic_store(&team->step, step);
 }
 
-static inline void team_meet(void)
+static inline void team_barrier(void)
 {
     uint32_t turn = atomic_fetch_add(&team->met, 1) / (uint32_t)team->n;
     while (atomic_load(&team->met) < (turn + 1) * (uint32_t)team->n)

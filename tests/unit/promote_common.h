@@ -1,4 +1,4 @@
-/* Shared by the tests of promotion: each case runs once by each mechanism, as its state selects,
+/* Shared by the tests of promotion: each case runs once with each method, as its state selects,
  * and skips an unavailable one. A peer is the same file mapped a second time. */
 #ifndef ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
 #define ORIEL_TESTS_UNIT_PROMOTE_COMMON_H
@@ -49,7 +49,7 @@ static inline void skip_where_nothing_moves(void)
     }
 }
 
-/* The mechanism of a case, after it has promoted one page. */
+/* The method of a case, after it has promoted one page. */
 static inline const struct oriel_promote_options *means_of(void **state)
 {
     const struct oriel_promote_options *how = *state;

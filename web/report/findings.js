@@ -86,8 +86,8 @@ export const findingsSection = () => {
     if (!check.complete) notes.push("Not all ranks reached MPI_Finalize: these are the findings of one node.");
     if (!check.local_accesses_watched)
         notes.push("The program's own loads and stores were not checked; compile it with -fsanitize=thread for that.");
-    if (check.findings_lost) notes.push(`${units.count(check.findings_lost)} more findings than there was room for.`);
-    for (const {what, count} of check.not_looked_at || []) notes.push(`Not looked at: ${what} (${units.count(count)}).`);
+    if (check.findings_lost) notes.push(`There was no room for ${units.count(check.findings_lost)} more findings.`);
+    for (const {what, count} of check.not_checked || []) notes.push(`Not checked: ${what} (${units.count(count)}).`);
     return section(
         "findings",
         "Findings",

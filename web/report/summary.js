@@ -10,7 +10,7 @@ const facts = () => {
         ? [
               ["Program", run.program],
               ["Ranks", units.count(run.ranks)],
-              ["Machines", run.machines > 1 ? units.count(run.machines) : null],
+              ["Nodes", run.nodes > 1 ? units.count(run.nodes) : null],
               ["Host", {mpich: "MPICH", openmpi: "Open MPI"}[run.host] || run.host],
               ["Began", run.began],
               ["Lasted", units.duration(run.last_ns)],
@@ -38,11 +38,11 @@ const facts = () => {
 };
 
 /* Limitations of the data that the reader must know first. */
-const troubles = () => {
+const limitations = () => {
     const run = data.run,
         notes = [];
     if (run.traced < run.ranks)
-        notes.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} are there.`);
+        notes.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} were read.`);
     if (run.dropped)
         notes.push(
             `${units.plural(run.dropped, "event")} were dropped during the run, in addition to the ` +
@@ -50,28 +50,28 @@ const troubles = () => {
         );
     const words = rank =>
         [
-            rank.trouble,
+            rank.problem,
             rank.ended ? null : "did not reach MPI_Finalize",
             rank.dropped ? `${units.plural(rank.dropped, "event")} dropped` : null,
         ]
             .filter(Boolean)
             .join("; ");
-    if (!notes.length && !run.odd) return null;
+    if (!notes.length && !run.incomplete) return null;
     return make(
         "div",
         {class: "banner", role: "note"},
         notes.join(" "),
-        run.odd
+        run.incomplete
             ? make(
                   "details",
                   {},
-                  make("summary", {}, `${units.plural(run.odd, "rank")} with incomplete data`),
+                  make("summary", {}, `${units.plural(run.incomplete, "rank")} with incomplete data`),
                   make(
                       "ul",
                       {},
-                      run.odd_ranks.map(rank => make("li", {}, `rank ${rank.rank}: ${words(rank)}`)),
-                      run.odd > run.odd_ranks.length
-                          ? make("li", {}, `and ${units.count(run.odd - run.odd_ranks.length)} more`)
+                      run.incomplete_ranks.map(rank => make("li", {}, `rank ${rank.rank}: ${words(rank)}`)),
+                      run.incomplete > run.incomplete_ranks.length
+                          ? make("li", {}, `and ${units.count(run.incomplete - run.incomplete_ranks.length)} more`)
                           : null,
                   ),
               )
@@ -118,5 +118,5 @@ export const summary = () => {
     const program = (data.run || data.check).program;
     const title = `${program ? program.split(" ")[0].split("/").pop() : "A program"}: one-sided communication`;
     document.title = title;
-    return [make("h1", {}, title), facts(), data.run ? troubles() : null, tiles()];
+    return [make("h1", {}, title), facts(), data.run ? limitations() : null, tiles()];
 };

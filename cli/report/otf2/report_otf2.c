@@ -39,7 +39,7 @@ struct archive {
     uint32_t rank;              /* whose events are being written */
     uint32_t strings;           /* number of strings so far */
     OTF2_GlobalDefWriter *definitions;
-    char trouble[200]; /* the library's first error message, or "" */
+    char problem[200]; /* the library's first error message, or "" */
 };
 
 static OTF2_ErrorCode otf2_error_record(void *context, const char *file, uint64_t line,
@@ -50,8 +50,8 @@ static OTF2_ErrorCode otf2_error_record(void *context, const char *file, uint64_
     char detail[120] = "";
     (void)file, (void)line, (void)function;
     vsnprintf(detail, sizeof detail, format, arguments);
-    if (archive->trouble[0] == '\0')
-        snprintf(archive->trouble, sizeof archive->trouble, "%s (%s)",
+    if (archive->problem[0] == '\0')
+        snprintf(archive->problem, sizeof archive->problem, "%s (%s)",
                  OTF2_Error_GetDescription(code), detail);
     return code;
 }
@@ -185,7 +185,7 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
     if (is_collective(event->kind))
         write_collective_end(location, traced, end);
     OTF2_EvtWriter_Leave(location->writer, NULL, end, region_of(event->kind));
-    return archive->trouble[0] == '\0';
+    return archive->problem[0] == '\0';
 }
 
 /* --- definitions --- */
@@ -393,9 +393,9 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
     }
     OTF2_Error_RegisterCallback(before, NULL);
     free(archive.locations);
-    if (archive.archive != NULL && archive.trouble[0] == '\0')
+    if (archive.archive != NULL && archive.problem[0] == '\0')
         return true;
-    fprintf(stderr, "oriel: --otf2 %s: %s\n", folder, archive.trouble);
+    fprintf(stderr, "oriel: --otf2 %s: %s\n", folder, archive.problem);
     (void)nftw(folder, file_remove, 4, FTW_DEPTH | FTW_PHYS); /* removes an incomplete archive */
     return false;
 }

@@ -56,7 +56,7 @@ extern struct oriel_met oriel_mets[ORIEL_METS]
 
 static inline struct oriel_met *oriel_callsite_met(oriel_shm_offset mine, oriel_shm_offset trait)
 {
-    _Static_assert(ORIEL_METS == 1 << 8, "as many as eight bits tell apart");
+    _Static_assert(ORIEL_METS == 1 << 8, "eight bits distinguish them");
     return &oriel_mets[(mine + (trait << 7)) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 

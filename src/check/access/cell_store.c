@@ -270,12 +270,12 @@ enter_cell(struct oriel_coming *coming, struct oriel_page *page, unsigned which,
     if (entry != NULL && oriel_entry_pending(coming->ticks))
         oriel_pending_list_add(coming->history, cell, entry, coming->arrival->access->group,
                                coming->arrival->access->origin);
-    bool stands = coming->merged || entry != NULL;
+    bool is_stored = coming->merged || entry != NULL;
     oriel_delay();
     if (oriel_unlikely(atomic_load(&bucket->wide) != 0)) /* S2 */
         *wide = true;
     oriel_shm_word_unlock(&cell->owner);
-    return stands;
+    return is_stored;
 }
 
 /* --- the interface --- */
@@ -341,9 +341,9 @@ static inline uint64_t entry_word_of(const struct oriel_access *access, oriel_sh
     return trait << ORIEL_ENTRY_TRAIT | access->flags;
 }
 
-static inline enum oriel_small small_result(bool stands, bool wide)
+static inline enum oriel_small small_result(bool is_stored, bool wide)
 {
-    return !stands                ? ORIEL_SMALL_NOT
+    return !is_stored             ? ORIEL_SMALL_NOT
            : oriel_unlikely(wide) ? ORIEL_SMALL_AND_WIDE
                                   : ORIEL_SMALL_STANDS;
 }
@@ -356,8 +356,8 @@ enum oriel_small oriel_small_add(struct oriel_insertion *arrival, oriel_shm_offs
     if (!access_is_small(arrival->access, runs, &cells))
         return ORIEL_SMALL_NOT;
     uint64_t what = entry_word_of(arrival->access, place, known, runs);
-    bool stands = what != 0 && enter_cell_parts(arrival, place, what, runs, &wide);
-    return small_result(stands, wide);
+    bool is_stored = what != 0 && enter_cell_parts(arrival, place, what, runs, &wide);
+    return small_result(is_stored, wide);
 }
 
 enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_offset place,
@@ -371,7 +371,7 @@ enum oriel_small oriel_small_add_at(struct oriel_insertion *arrival, oriel_shm_o
                        !oriel_pending_list_room(1)))
         return oriel_small_add(arrival, place, known, run);
     uint64_t what = entry_word_of(arrival->access, place, known, run);
-    bool stands = oriel_likely(what != 0) &&
-                  enter_page_cell(spot, arrival, place, what, at, run->len_bytes, &wide);
-    return small_result(stands, wide);
+    bool is_stored = oriel_likely(what != 0) &&
+                     enter_page_cell(spot, arrival, place, what, at, run->len_bytes, &wide);
+    return small_result(is_stored, wide);
 }

@@ -48,7 +48,7 @@ static void merge_neighbours(struct oriel_records *records)
         }
     } while (hits.count == ORIEL_RECORD_HITS);
     if (merged)
-        oriel_finding_count("long histories shortened");
+        oriel_finding_count("long histories merged: conflicts may be missed");
 }
 
 void oriel_history_shorten(struct oriel_history *history)

@@ -8,7 +8,7 @@
  * 2. Accesses of one origin are merged if they are alike in kind and site, and have the same
  *    completion, or are pending and will be completed together. No answer changes. With another
  *    completion they stay apart: a process that acquired a clock between the two knows the one and
- *    not the other. (In a very long history neighbours are merged all the same, with the earlier
+ *    not the other. (In a very long history neighbours are merged nevertheless, with the earlier
  *    completion. A conflict may then be missed, and no false one is reported. The summary counts
  *    it.)
  * 3. An ordered later access replaces an earlier one, byte by byte, if it conflicts with everything

@@ -208,12 +208,12 @@ static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
 void oriel_insertion_report(struct oriel_insertion *arrival, const struct oriel_access *earlier,
                             int64_t offset, uint64_t len_bytes)
 {
-    for (int i = 0; i < arrival->told; i++)
+    for (int i = 0; i < arrival->reported; i++)
         if (same_site(&arrival->sites[i], &earlier->site))
             return;
-    if (arrival->told == ORIEL_INSERTION_TOLD)
+    if (arrival->reported == ORIEL_INSERTION_REPORTED)
         return;
-    arrival->sites[arrival->told++] = earlier->site;
+    arrival->sites[arrival->reported++] = earlier->site;
     struct oriel_conflict conflict = {
         .earlier = *earlier, .later = *arrival->access, .offset = offset, .len_bytes = len_bytes};
     conflict.earlier.snapshot = 0;

@@ -1,6 +1,5 @@
-/* What history.c, insert.c, compact.c and aliased_windows.c share: the layout of a history in the
- * checker's shared memory, and the lists of its pending records. Everything is under the history's
- * lock. */
+/* The layout of a history in the checker's shared memory, and the lists of its pending records.
+ * Everything is under the history's lock. Private to check/access/. */
 #ifndef ORIEL_CHECK_ACCESS_INSERT_H
 #define ORIEL_CHECK_ACCESS_INSERT_H
 
@@ -11,7 +10,7 @@
 enum {
     ORIEL_LANES = 64,
     ORIEL_INSERTION_JOINS = 4,       /* most stored records that an access is merged with */
-    ORIEL_INSERTION_TOLD = 16,       /* most pairs of sites that are reported for one access */
+    ORIEL_INSERTION_REPORTED = 16,   /* most pairs of sites that are reported for one access */
     ORIEL_HISTORY_SWEEP_FIRST = 256, /* records before it is compacted for the first time */
 };
 
@@ -48,8 +47,8 @@ struct oriel_insertion {
     oriel_conflict_fn *tell;
     void *closure;
     bool stays;
-    int told;
-    struct oriel_site sites[ORIEL_INSERTION_TOLD];
+    int reported;
+    struct oriel_site sites[ORIEL_INSERTION_REPORTED];
     size_t near;  /* records at or around its bytes */
     size_t joins; /* those that it can be merged with */
     oriel_record_number join[ORIEL_INSERTION_JOINS];
@@ -66,7 +65,7 @@ static inline void oriel_insertion_begin(struct oriel_insertion *arrival, oriel_
     arrival->tell = tell;
     arrival->closure = closure;
     arrival->stays = stays;
-    arrival->told = 0;
+    arrival->reported = 0;
 }
 
 /* In history.c. From now on accesses to cells of the bytes from low to high continue with the

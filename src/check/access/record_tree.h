@@ -23,7 +23,7 @@ struct oriel_record {
     oriel_record_number next;
     /* a search reads only the first line of each record that it passes */
 } __attribute__((aligned(64)));
-_Static_assert(offsetof(struct oriel_record, access) <= 64, "what a search looks at is one line");
+_Static_assert(offsetof(struct oriel_record, access) <= 64, "a search reads one line");
 
 enum { ORIEL_RECORD_SLABS = 24, ORIEL_RECORD_SLAB_FIRST = 16 };
 

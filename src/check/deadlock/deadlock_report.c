@@ -110,7 +110,7 @@ static void finished_waits_report(struct oriel_deadlock *finder, int reported)
     for (int rank = 0; rank < finder->look.n; rank++)
         others += finder->set[rank];
     if (others > 0)
-        snprintf(rest, sizeof rest, "; %d other rank%s in consequence", others,
+        snprintf(rest, sizeof rest, "; %d other rank%s as a consequence", others,
                  others == 1 ? " waits" : "s wait");
     for (int rank = 0; rank < finder->look.n && count < REPORTS_MOST; rank++)
         if (finder->set[rank]) {

@@ -1,5 +1,4 @@
-/* The waits in the checker's shared memory, as shared by their writers (wait_records.c,
- * collective_progress.c) and readers (wait_snapshot*.c). A process writes only its own record; its
+/* The layout of waits in the checker's shared memory. A process writes only its own record; its
  * needs change only while its serial is even. */
 #ifndef ORIEL_CHECK_DEADLOCK_WAIT_INTERNAL_H
 #define ORIEL_CHECK_DEADLOCK_WAIT_INTERNAL_H

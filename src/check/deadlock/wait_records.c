@@ -64,9 +64,8 @@ void oriel_wait_begin(void)
 void oriel_wait_end(void)
 {
     if (waiting) {
-        atomic_fetch_add_explicit(&own->serial, 1,
-                                  /* even, before the record is written again */
-                                  memory_order_seq_cst);
+        /* even, before the record is written again */
+        atomic_fetch_add_explicit(&own->serial, 1, memory_order_seq_cst);
         waiting = false;
     }
     noting = false;
@@ -115,7 +114,8 @@ void oriel_wait_add(const struct oriel_wait_need *need)
         noted->needs[noted->count++] = *need;
     else if (noted->mode == ORIEL_WAIT_FOR_ANY)
         noted->needs[0].kind = ORIEL_NEED_UNKNOWN;
-    else /* a need that may be fulfilled unseen counts only if all needs of the wait are recorded */
+    else
+        /* a need that may be fulfilled unseen counts only if all needs of the wait are recorded */
         for (uint32_t i = 0; i < noted->count; i++)
             if (noted->needs[i].kind & ORIEL_NEED_MAYBE)
                 noted->needs[i].kind = ORIEL_NEED_UNKNOWN;

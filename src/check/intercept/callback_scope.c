@@ -131,8 +131,8 @@ void oriel_callback_scope_begin(struct oriel_callback_scope *scope,
     scope_enter(scope, position, false, oriel_wait_suspend());
 }
 
-/* The call does not wait. It may have met nobody, and then the others' next call has its number. In
- * a program with several threads others may reach the same number before this one goes on. */
+/* The call does not wait. It may have met no member, and then the others' next call has its number.
+ * In a program with several threads others may reach the same number before this one goes on. */
 void oriel_callback_scope_handler_begin(struct oriel_callback_scope *scope,
                                         struct oriel_callback_position position, bool may_lose,
                                         int code)

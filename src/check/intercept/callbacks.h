@@ -25,7 +25,7 @@
  * delete function has failed: the checker then ends here at the latest. */
 extern void (*oriel_callback_failed_at_end)(void);
 
-/* Whether a function that is registered comes from Fortran, or the registering call is not checked.
+/* Whether a function is registered by a Fortran call, or the registering call is not checked.
  * address: to which that call returns. */
 bool oriel_callback_is_others(const void *address);
 

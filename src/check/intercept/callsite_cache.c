@@ -169,7 +169,7 @@ static void make_ready(struct oriel_callsite *again, int32_t target, oriel_shm_o
     uint64_t size_bytes = (uint64_t)window->members[target].size_bytes;
     uint64_t disp_unit = (uint64_t)window->members[target].disp_unit;
     again->ready = path->ready = atomic_load_explicit(&oriel_check_changes, memory_order_relaxed);
-    again->origin = &again->origin; /* nobody's buffer */
+    again->origin = &again->origin; /* no buffer has this address */
     again->what = oriel_entry_with(again->trait << ORIEL_ENTRY_TRAIT | again->access.flags, 0,
                                    again->target_bytes - 1);
     again->screen = oriel_entry_screen(again->what);

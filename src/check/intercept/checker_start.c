@@ -28,9 +28,8 @@ struct start_message {
     struct oriel_check_remote_address address;
 };
 
-static int
-    /* by rank of MPI_COMM_WORLD; nodes are numbered from 0 in the order of their first ranks */
-    *node_of;
+/* by rank of MPI_COMM_WORLD; nodes are numbered from 0 in the order of their first ranks */
+static int *node_of;
 static int nodes_count;
 static bool reaches_all;
 static bool is_threaded = true;
@@ -128,8 +127,8 @@ static bool shm_make_or_join(void)
     if (is_first_of_node()) {
         own.made = oriel_shm_make(world_size, own.path, sizeof own.path) == ORIEL_OK;
         if (own.made && nodes_count > 1 && !oriel_check_remote_serve(&own.address))
-            oriel_warn("other nodes cannot reach the checker of rank %d's node: %s", world_rank,
-                       oriel_fail_message());
+            oriel_warn("other nodes cannot reach the checker of rank %d's node: %s [O25]",
+                       world_rank, oriel_fail_message());
     }
     bool joined = oriel_host_allgather(MPI_COMM_WORLD, "the checker", &own, sizeof own, all,
                                        NULL) == ORIEL_OK &&
@@ -182,13 +181,18 @@ static void nodes_connect(void)
         oriel_check_remote_connect_all();
     if (!reaches)
         oriel_warn("rank %d does not reach the checkers of all nodes (%s): order between nodes is "
-                   "not checked",
+                   "not checked [O25]",
                    world_rank, oriel_fail_message());
     if (!reaches_all)
         oriel_finding_count("windows over several nodes: the order of accesses was not checked");
     if (nodes_count > 1 && !reaches_all)
         oriel_finding_count(
             "waits for ranks of other nodes: deadlocks with them were not detected");
+}
+
+__attribute__((constructor)) static void complaints_leave(void)
+{
+    oriel_options_leave_complaints();
 }
 
 typedef int query_fn(int *provided);
@@ -203,8 +207,9 @@ static void checker_start(bool threads)
     bool right = shm_make_or_join() && checker_parts_start(threads);
     if (!(bits_agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
-            oriel_warn("rank %d cannot use the checker's shared memory (%s): nothing is checked",
-                       world_rank, oriel_fail_message());
+            oriel_warn(
+                "rank %d cannot use the checker's shared memory (%s): nothing is checked [O26]",
+                world_rank, oriel_fail_message());
         oriel_check_remote_serve_stop();
         return;
     }

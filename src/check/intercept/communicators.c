@@ -14,9 +14,8 @@
 enum { WORLD_ID = 1, SELF_ID = 2 };
 
 static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT;
-static pthread_mutex_t mutex =
-    /* of made_counts, and of the first look at the predefined communicators */
-    PTHREAD_MUTEX_INITIALIZER;
+/* Protects made_counts, and the first entry of the predefined communicators. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Communicators made so far, by parent, call and group; the value itself is the count. */
 static struct oriel_hash_table made_counts = ORIEL_HASH_TABLE_INIT;
@@ -44,7 +43,7 @@ void oriel_comm_release(struct oriel_comm *comm)
     if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1)
         return;
     oriel_matching_close(&comm->matching);
-    oriel_collective_progress_leave(comm->gathering, comm->id);
+    oriel_collective_progress_leave(comm->progress, comm->id);
     free(comm->world_ranks);
     free(comm);
 }
@@ -123,7 +122,7 @@ static void comm_id_set(struct oriel_comm *comm, uint64_t id)
     comm->id = id;
     comm->matching.id = id;
     if (comm->is_reached && comm->size > 1)
-        comm->gathering = oriel_collective_progress_find(id, false, comm->size, comm->world_ranks);
+        comm->progress = oriel_collective_progress_find(id, false, comm->size, comm->world_ranks);
 }
 
 /* --- the table --- */

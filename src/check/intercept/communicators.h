@@ -23,7 +23,7 @@ struct oriel_comm {
     _Atomic uint32_t references; /* of the handle and of outstanding operations */
     _Atomic uint64_t collectives;
     /* NULL: waits on it are not recorded, or for ranks only */
-    struct oriel_collective_progress *gathering;
+    struct oriel_collective_progress *progress;
     struct oriel_matching matching;
 };
 

@@ -11,7 +11,7 @@
 
 /* What the call that this thread is in has begun, for error handlers inside it. */
 struct oriel_begun {
-    bool is_collective; /* it has a number, which is void if it meets nobody */
+    bool is_collective; /* it has a number, which is void if it meets no member */
     uint64_t claim;     /* its claim on the requests that it completes or frees; 0: none */
 };
 extern _Thread_local struct oriel_begun oriel_begun __attribute__((visibility("hidden")));
@@ -60,7 +60,7 @@ void oriel_collective_begin(struct oriel_collective *collective, MPI_Comm comm,
 /* The same for a communicator that is known. */
 void oriel_collective_begin_in(struct oriel_collective *collective, struct oriel_comm *comm,
                                enum oriel_flow flow, int root, const char *name);
-/* failed: the call may have met nobody, and then the others' next call has its number. */
+/* failed: the call may have met no member, and then the others' next call has its number. */
 void oriel_collective_end(struct oriel_collective *collective, bool failed);
 
 /* One with a request, in memory of its own from begin on. NULL when memory is exhausted: the call

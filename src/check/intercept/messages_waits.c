@@ -26,7 +26,7 @@ static struct oriel_wait_need receive_need(struct oriel_comm *comm,
             .words = {ORIEL_ORDER_MESSAGE, comm->id,
                       (uint64_t)(uint32_t)from.peer << 32 | (uint32_t)oriel_order_rank(),
                       (uint64_t)(uint32_t)from.tag << 32 | number}};
-    need = oriel_need_receive(from.peer, comm->id, from.tag, comm->gathering);
+    need = oriel_need_receive(from.peer, comm->id, from.tag, comm->progress);
     need.kind |= ORIEL_NEED_MAYBE;
     return need;
 }
@@ -79,7 +79,7 @@ bool oriel_wait_probe(const struct oriel_site *site, MPI_Comm comm, int source, 
     if (peer >= 0 && !oriel_order_reaches(peer))
         return false;
     struct oriel_wait_need need =
-        oriel_need_receive(peer, entry->id, tag == MPI_ANY_TAG ? -1 : tag, entry->gathering);
+        oriel_need_receive(peer, entry->id, tag == MPI_ANY_TAG ? -1 : tag, entry->progress);
     return wait_record(site, &need, 1);
 }
 
@@ -95,7 +95,7 @@ int oriel_collective_needs(const struct oriel_collective *collective, struct ori
 {
     const struct oriel_comm *comm = collective->comm;
     *need = (struct oriel_wait_need){.kind = ORIEL_NEED_UNKNOWN};
-    if (comm == NULL || comm->gathering == NULL || is_neighbour_collective(collective->call))
+    if (comm == NULL || comm->progress == NULL || is_neighbour_collective(collective->call))
         return 1;
     bool is_root = comm->rank == collective->root;
     if (collective->flow == ORIEL_FLOW_FROM_ROOT && is_root)
@@ -104,7 +104,7 @@ int oriel_collective_needs(const struct oriel_collective *collective, struct ori
         collective->flow == ORIEL_FLOW_ALL || (collective->flow == ORIEL_FLOW_TO_ROOT && is_root);
     bool up = collective->flow == ORIEL_FLOW_UP;
     int member = all ? -1 : up ? comm->rank : collective->root;
-    *need = oriel_need_call(comm->gathering, member, collective->arrival, collective->call, up);
+    *need = oriel_need_call(comm->progress, member, collective->arrival, collective->call, up);
     if (collective->flow == ORIEL_FLOW_TO_ROOT && !is_root)
         need->kind |= ORIEL_NEED_MAYBE;
     return 1;
@@ -113,8 +113,8 @@ int oriel_collective_needs(const struct oriel_collective *collective, struct ori
 void oriel_collective_arrived(const struct oriel_site *site, struct oriel_collective *collective)
 {
     collective->call = site->call;
-    if (collective->comm != NULL && collective->comm->gathering != NULL)
-        collective->arrival = oriel_collective_progress_arrive(collective->comm->gathering,
+    if (collective->comm != NULL && collective->comm->progress != NULL)
+        collective->arrival = oriel_collective_progress_arrive(collective->comm->progress,
                                                                collective->comm->rank, site->call);
 }
 
@@ -129,10 +129,10 @@ bool oriel_wait_collective(const struct oriel_site *site, struct oriel_collectiv
 bool oriel_wait_creation(const struct oriel_site *site, MPI_Comm comm, uint16_t call)
 {
     const struct oriel_comm *entry = oriel_comm_find(comm);
-    if (entry == NULL || entry->gathering == NULL)
+    if (entry == NULL || entry->progress == NULL)
         return false;
     struct oriel_wait_need need = oriel_need_call(
-        entry->gathering, -1, oriel_collective_progress_arrive(entry->gathering, entry->rank, call),
+        entry->progress, -1, oriel_collective_progress_arrive(entry->progress, entry->rank, call),
         call, false);
     return wait_record(site, &need, 1);
 }

@@ -278,9 +278,8 @@ bool oriel_request_is_over(MPI_Request request, const struct oriel_request_recor
 /* Of a claimed record. */
 static bool record_has_ended(const struct oriel_request_record *record, int class)
 {
-    bool in_status =
-        /* whether it has ended shows later */
-        record->startable != NULL && class == MPI_ERR_IN_STATUS;
+    /* of a persistent request only its status shows whether it has ended */
+    bool in_status = record->startable != NULL && class == MPI_ERR_IN_STATUS;
     return in_status || oriel_request_is_over(*record->at, record, class);
 }
 

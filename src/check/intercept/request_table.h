@@ -17,10 +17,8 @@ typedef void oriel_request_done_fn(void *closure, const MPI_Status *status);
 /* A kind of requests, as its owner defines it. */
 struct oriel_request_kind {
     oriel_request_done_fn *done;
-    void (*release)(
-        void *
-            /* makes its buffers the program's again; `done` follows later; NULL: no buffers */
-            closure);
+    /* returns its buffers to the program; `done` follows later; NULL: no buffers */
+    void (*release)(void *closure);
 };
 
 /* After the call that made the request has succeeded. A host may use one handle for several
@@ -46,7 +44,7 @@ void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_star
 /* The closure of an active request of that kind; NULL: none. */
 void *oriel_checked_request_closure(MPI_Request request, const struct oriel_request_kind *kind);
 
-/* --- for request_completion.c --- */
+/* --- claims by calls that complete requests --- */
 
 struct oriel_request_record;
 

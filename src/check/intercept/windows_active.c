@@ -32,8 +32,8 @@ static void end_other_epochs(struct oriel_checked *window)
     oriel_window_complete(window, -1);
     for (int32_t i = 0; i < window->n; i++)
         if (window->epochs.targets[i] & ORIEL_TARGET_LOCKED) {
-            if (window->gathering != NULL)
-                oriel_collective_progress_hold(window->gathering, window->rank, i,
+            if (window->progress != NULL)
+                oriel_collective_progress_hold(window->progress, window->rank, i,
                                                ORIEL_HOLDS_NOTHING);
             oriel_host()->Win_unlock(i, window->win);
             oriel_promises_lock_released(window, i);
@@ -41,9 +41,8 @@ static void end_other_epochs(struct oriel_checked *window)
             window->epochs.targets[i] |= ORIEL_TARGET_REFUSED;
         }
     if (window->epochs.lock_all.open) {
-        if (window->gathering != NULL)
-            oriel_collective_progress_hold(window->gathering, window->rank, -1,
-                                           ORIEL_HOLDS_NOTHING);
+        if (window->progress != NULL)
+            oriel_collective_progress_hold(window->progress, window->rank, -1, ORIEL_HOLDS_NOTHING);
         oriel_host()->Win_unlock_all(window->win);
         oriel_promises_lock_released(window, -1);
         window->epochs.lock_all.open = false;
@@ -65,23 +64,23 @@ void oriel_window_end_epochs(struct oriel_checked *window)
 bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
                                 const struct oriel_site *site)
 {
-    if (window->gathering == NULL)
+    if (window->progress == NULL)
         return false;
-    uint64_t number = last ? oriel_collective_progress_arrive_last(window->gathering, window->rank)
-                           : oriel_collective_progress_arrive(window->gathering, window->rank,
+    uint64_t number = last ? oriel_collective_progress_arrive_last(window->progress, window->rank)
+                           : oriel_collective_progress_arrive(window->progress, window->rank,
                                                               ORIEL_CALL_Win_fence);
     if (!oriel_window_wait_open(window, site))
         return false;
-    oriel_wait_for_call(window->gathering, -1, number,
+    oriel_wait_for_call(window->progress, -1, number,
                         last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
     oriel_wait_begin();
     return true;
 }
 
-/* A fence that is wrong after the previous calls returns at once and has met nobody. Any other
+/* A fence that is wrong after the previous calls returns at once and has met no member. Any other
  * fence has met the members even if it fails, for example with the error of an earlier operation.
  */
-static bool fence_met_nobody(int code)
+static bool fence_met_none(int code)
 {
     return oriel_unlikely(code != MPI_SUCCESS) && oriel_class_of(code) == MPI_ERR_RMA_SYNC;
 }
@@ -100,10 +99,10 @@ static int fence_pass(struct oriel_checked *window, int assert, const struct ori
     bool waits = oriel_window_wait_for_call(window, false, site);
     int code = oriel_host()->Win_fence(assert & ~MPI_MODE_NOPRECEDE, window->win);
     oriel_wait_done(waits);
-    if (!fence_met_nobody(code))
+    if (!fence_met_none(code))
         oriel_order_take(&key);
-    else if (window->gathering != NULL)
-        oriel_collective_progress_return(window->gathering, window->rank);
+    else if (window->progress != NULL)
+        oriel_collective_progress_return(window->progress, window->rank);
     oriel_window_completed(window, -1);
     return code;
 }
@@ -137,7 +136,7 @@ static int window_fence(struct oriel_checked *window, int assert, const struct o
         end_other_epochs(window);
     oriel_promises_fence(window, assert, site);
     int code = fence_pass(window, valid ? assert : assert &taken, site);
-    if (fence_met_nobody(code))
+    if (fence_met_none(code))
         fence_failed(window, &before);
     return oriel_quiet_end(&quiet, code);
 }

@@ -65,19 +65,20 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_access *earlier = &conflict->earlier;
     if (oriel_check_remote_is_lost())
         return;
-    bool told = is_ordered_too_early(conflict);
-    enum oriel_rule mistake = told ? rule_for_mistake(earlier) : ORIEL_RULE_COUNT;
+    bool is_early = is_ordered_too_early(conflict);
+    enum oriel_rule mistake = is_early ? rule_for_mistake(earlier) : ORIEL_RULE_COUNT;
     finding.rule = mistake != ORIEL_RULE_COUNT
                        ? mistake
                        : rule_for_kinds(place->window, earlier, &conflict->later);
     finding.missing =
-        told ? oriel_text_format("MPI_Win_flush(%d, win), or the end of the epoch, between "
-                                 "the first call and what orders the two",
-                                 place->target)
-             : "a synchronisation between the two calls";
+        is_early
+            ? oriel_text_format("MPI_Win_flush(%d, win), or the end of the epoch, after the first "
+                                "call and before the two are ordered",
+                                place->target)
+            : "a synchronisation between the two calls";
     if (conflict->alias)
         snprintf(finding.detail, sizeof finding.detail,
-                 "The other call went through another window over the same memory.");
+                 "The other call used another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset,
                        conflict->len_bytes);
     finding_describe(&finding, conflict);

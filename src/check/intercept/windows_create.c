@@ -189,8 +189,8 @@ static uint32_t members_agree(const struct creation *creation, uint32_t bits)
  * these windows. */
 static void members_memory_find(struct oriel_checked *window)
 {
-    bool told = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
-    for (int32_t i = 0; i < window->n && told; i++) {
+    bool knows_all = window->flavour == ORIEL_CHECK_ALLOCATE && window->prompt && window->n > 1;
+    for (int32_t i = 0; i < window->n && knows_all; i++) {
         MPI_Aint size = 0;
         int unit = 0;
         void *base = NULL;
@@ -241,8 +241,8 @@ static struct oriel_checked *entry_make(struct creation *creation, int code, con
     if (agreed & HAS_IT)
         return window;
     if (code == MPI_SUCCESS)
-        oriel_finding_count(
-            "windows with a rank that is not checked or has died, or without memory: not checked");
+        oriel_finding_count("windows with an unchecked or dead rank, or without memory for the "
+                            "checker: not checked");
     if (window != NULL) {
         oriel_checked_remove(window);
         oriel_checked_free(window);
@@ -294,14 +294,14 @@ void oriel_common_drop(uint64_t id)
 typedef int free_info_fn(MPI_Info *info);
 static struct oriel_collective_progress *progress_find(const struct oriel_checked *window)
 {
-    struct oriel_collective_progress *gathering = NULL;
+    struct oriel_collective_progress *progress = NULL;
     int *ranks = calloc((size_t)(unsigned)window->n, sizeof *ranks);
     for (int i = 0; i < window->n && ranks != NULL; i++)
         ranks[i] = (int)window->members[i].world_rank;
     if (ranks != NULL && window->ordered)
-        gathering = oriel_collective_progress_find(window->id, true, window->n, ranks);
+        progress = oriel_collective_progress_find(window->id, true, window->n, ranks);
     free(ranks);
-    return gathering;
+    return progress;
 }
 
 static bool checked_allocate_parts(struct oriel_checked *window)
@@ -390,7 +390,7 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     window->threaded = oriel_start_is_threaded();
     window->prompt =
         window->here && (n == 1 || is_served_by_oriel(win)); /* with one member there is no wait */
-    window->gathering = progress_find(window);
+    window->progress = progress_find(window);
     return window;
 }
 
@@ -398,11 +398,11 @@ void oriel_checked_part(struct oriel_checked *window)
 {
     if (window->notes != NULL)
         oriel_member_states_leave(window->id);
-    oriel_collective_progress_leave(window->gathering, window->id);
+    oriel_collective_progress_leave(window->progress, window->id);
     oriel_common_drop(window->id);
     window->common = NULL;
     window->notes = NULL;
-    window->gathering = NULL;
+    window->progress = NULL;
     window->here = window->ordered = window->prompt = false;
 }
 
@@ -411,8 +411,8 @@ static void freed_entry_keep(struct oriel_checked *window)
 {
     static struct oriel_checked *kept;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    oriel_collective_progress_leave(window->gathering, window->id);
-    window->gathering = NULL;
+    oriel_collective_progress_leave(window->progress, window->id);
+    window->progress = NULL;
     window->common = NULL;
     window->notes = NULL;
     window->here = window->ordered = window->prompt = window->late_more = window->touched_any =
@@ -435,7 +435,7 @@ void oriel_checked_free(struct oriel_checked *window)
         oriel_order_snapshot_release(window->since);
     if (window->group != MPI_GROUP_NULL)
         oriel_host()->Group_free(&window->group);
-    oriel_collective_progress_leave(window->gathering, window->id);
+    oriel_collective_progress_leave(window->progress, window->id);
     oriel_epochs_close(&window->epochs);
     pthread_mutex_destroy(&window->mutex);
     free(window->members);

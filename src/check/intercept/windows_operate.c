@@ -14,7 +14,7 @@ static struct oriel_checked *operation_window(const struct oriel_operation *oper
 }
 
 /* Whether the epoch allows it. A request in the wrong kind of epoch is reported, and the operation
- * is done all the same. */
+ * is done nevertheless. */
 static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *operation)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;

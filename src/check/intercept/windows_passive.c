@@ -83,16 +83,16 @@ void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, M
 static void lock_hold_record(const struct oriel_checked *window, int32_t target,
                              enum oriel_holding how)
 {
-    if (window->gathering != NULL)
-        oriel_collective_progress_hold(window->gathering, window->rank, target, how);
+    if (window->progress != NULL)
+        oriel_collective_progress_hold(window->progress, window->rank, target, how);
 }
 
 static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive,
                           const struct oriel_site *site)
 {
-    if (window->gathering == NULL || !oriel_window_wait_open(window, site))
+    if (window->progress == NULL || !oriel_window_wait_open(window, site))
         return false;
-    oriel_wait_for_lock(window->gathering, target, exclusive);
+    oriel_wait_for_lock(window->progress, target, exclusive);
     oriel_wait_begin();
     return true;
 }

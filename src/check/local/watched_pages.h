@@ -37,7 +37,7 @@ static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *wa
     return true;
 }
 
-/* --- for local_accesses.c, under its lock --- */
+/* --- changes, under local_accesses.c's lock --- */
 
 extern struct oriel_watched_pages oriel_watched_pages_now __attribute__((visibility("hidden")));
 

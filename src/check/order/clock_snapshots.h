@@ -1,5 +1,5 @@
-/* Snapshots of this process's clock in the checker's shared memory, which accesses refer to. For
- * order.c, under its mutex. */
+/* Snapshots of this process's clock in the checker's shared memory, which accesses refer to.
+ * order.c's mutex protects all of this. */
 #ifndef ORIEL_CHECK_ORDER_CLOCK_SNAPSHOTS_H
 #define ORIEL_CHECK_ORDER_CLOCK_SNAPSHOTS_H
 

@@ -299,7 +299,7 @@ void oriel_order_set_doubtful(void)
         return;
     oriel_given_set_doubtful();
     oriel_finding_count(
-        "messages that cannot be told apart: each later one orders everything its sender did");
+        "messages with an unknown order: a receive is ordered after all that its sender did");
     if (own.remote != NULL)
         own.remote->doubt(false);
 }

@@ -13,10 +13,8 @@
 
 /* words[0] of a key; its upper half is the key's home (oriel_order_home) */
 enum oriel_order_kind {
-    ORIEL_ORDER_MESSAGE =
-        /* communicator's id; source << 32 | destination (world ranks); tag << 32 | number, from
-         * 0 */
-    1,
+    /* communicator's id; source << 32 | destination (world ranks); tag << 32 | number, from 0 */
+    ORIEL_ORDER_MESSAGE = 1,
     ORIEL_ORDER_COLLECTIVE, /* communicator's id; number of the collective on it; 0 */
     ORIEL_ORDER_POST,       /* window's id; target << 32 | origin; number */
     ORIEL_ORDER_COMPLETE,   /* window's id; origin << 32 | target; number */
@@ -120,7 +118,7 @@ bool oriel_order_is_doubtful(void);
  * is reported (oriel_given_has_left). */
 void oriel_order_leave(void);
 
-/* --- for word_clocks.c --- */
+/* --- the steps of give and take --- */
 
 /* Raises the own number after the own clock was given. */
 void oriel_order_raise(void);

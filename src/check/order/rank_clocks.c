@@ -22,6 +22,12 @@ static struct ranks *ranks;
 const _Atomic uint32_t *oriel_given_lost;
 static int width;
 
+void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int clock_width)
+{
+    for (int i = 0; i < clock_width; i++)
+        into[i] = into[i] > from[i] ? into[i] : from[i];
+}
+
 bool oriel_ranks_open(void)
 {
     struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};

@@ -1,6 +1,5 @@
-/* The clocks of this node's ranks and the clocks that they gave, in the checker's shared memory:
- * used by order.c for this process, and by remote_serve.c for processes of other nodes. Clocks are
- * passed as plain arrays with one number for each rank of MPI_COMM_WORLD. */
+/* The clocks of this node's ranks and the clocks that they gave, in the checker's shared memory.
+ * Clocks are passed as plain arrays with one number for each rank of MPI_COMM_WORLD. */
 #ifndef ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 #define ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 
@@ -20,7 +19,11 @@ struct oriel_rank {
     uint64_t unused_too[6];
     _Atomic oriel_tick known[];
 };
-_Static_assert(offsetof(struct oriel_rank, known) == 64, "what others write has a line of its own");
+_Static_assert(offsetof(struct oriel_rank, known) == 64,
+               "words that others write have a line of their own");
+
+/* Merges a clock into another one: into[i] = max(into[i], from[i]). */
+void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int clock_width);
 
 /* Opens the table once the shared memory is mapped; may be called several times. Returns false if
  * there is no room. */

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "check/order/member_state.h"
 #include "check/order/rank_clocks.h"
-#include "check/remote/remote_order.h"
 #include "check/remote/remote_socket.h"
 #include "check/report/finding.h"
 
@@ -120,8 +119,9 @@ static void node_mark_lost(void)
 {
     if (atomic_exchange(&remote.lost, true))
         return;
-    oriel_warn("the checker of another node does not answer (%s): conflicts are no longer reported",
-               oriel_fail_message());
+    oriel_warn(
+        "the checker of another node does not answer (%s): conflicts are no longer reported [O25]",
+        oriel_fail_message());
     oriel_finding_count(
         "the checker of another node did not answer: later conflicts were not reported");
 }

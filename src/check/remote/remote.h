@@ -36,7 +36,7 @@ struct oriel_check_remote_address {
     uint8_t addresses[ORIEL_CHECK_REMOTE_ADDRESSES][16];
 };
 
-/* Starts the server of this node. Called by its first rank, once the shared memory is mapped.
+/* Starts the server of this node, on its first rank, once the shared memory is mapped.
  * Returns false with a reason if it cannot start. */
 bool oriel_check_remote_serve(struct oriel_check_remote_address *out);
 void oriel_check_remote_serve_stop(void);
@@ -51,6 +51,8 @@ bool oriel_check_remote_try(void);
 
 /* From now on order and call sites are shared by all nodes. */
 void oriel_check_remote_connect_all(void);
+/* Connects order.c and call_sites.c to the servers of other nodes (remote_order.c). */
+void oriel_check_remote_order_set(void);
 void oriel_check_remote_stop(void);
 
 /* The node of a rank, and this one. */

@@ -1,6 +1,5 @@
 /* Mutual proof of both ends of a connection between the checkers of two nodes that they belong to
- * one job, without revealing the key. remote_socket.c calls the client's side, remote_serve.c the
- * server's. */
+ * one job, without revealing the key. */
 #ifndef ORIEL_CHECK_REMOTE_REMOTE_AUTH_H
 #define ORIEL_CHECK_REMOTE_REMOTE_AUTH_H
 

@@ -1,11 +1,10 @@
 /* Order and call sites of several nodes: each function is one request to the server of the entry's
  * home, or one to each other node. Without an answer nothing is learnt, and no conflict is reported
  * any more (remote.h, F4). */
-#include "check/remote/remote_order.h"
+#include "check/remote/remote.h"
 
 #include "check/order/order.h"
 #include "check/order/rank_clocks.h"
-#include "check/remote/remote.h"
 #include "check/report/call_sites.h"
 
 #include <stdlib.h>

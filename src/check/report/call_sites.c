@@ -117,10 +117,8 @@ size_t oriel_site_slot(uint32_t table, uint32_t slot, void *entry, size_t entry_
     size_t len_bytes = table == TABLE_MODULES ? sizeof(struct module) : sizeof(struct number);
     const void *wanted = entry_bytes == len_bytes ? entry : NULL;
     *filled = 0;
-    if (sites == NULL ||
-        slot >= (table == TABLE_MODULES ? MODULES
-                                        /* other nodes may ask before this node starts */
-                                        : NUMBERS))
+    /* other nodes may ask before this node starts */
+    if (sites == NULL || slot >= (table == TABLE_MODULES ? MODULES : NUMBERS))
         return 0;
     oriel_shm_lock(&sites->lock);
     *filled = table == TABLE_MODULES ? module_claim(slot, wanted) : number_claim(slot, wanted);

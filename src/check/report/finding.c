@@ -21,9 +21,8 @@ enum { FRAMES = 24, TEXT_BYTES = 8192 };
 static const struct oriel_key findings_key = {
     .words = {UINT64_C(0x46494e44)}}; /* "FIND": above all kinds of order.h */
 static struct oriel_findings *findings;
-static _Atomic bool
-    /* may be set before findings exist: programs report their accesses from their first line on */
-    watched;
+/* may be set before findings exist: programs report their accesses from their first line on */
+static _Atomic bool watched;
 
 struct oriel_findings *oriel_findings(void)
 {
@@ -266,11 +265,12 @@ void oriel_finding_left(const char *name, const struct oriel_site *site)
         oriel_text_place(&text, &record->here.place);
     }
     oriel_text_add(&text, " was left by a jump; this rank is no longer checked, and no conflicts "
-                          "are reported from now on\n");
+                          "are reported from now on [O27]\n");
     oriel_text_write(&text);
     free(record);
-    oriel_finding_count("ranks no longer checked after a call was left by a jump, and conflicts "
-                        "no longer reported");
+    oriel_finding_count(
+        "a call was left by a jump: its rank is no longer checked, and no conflicts "
+        "are reported");
 }
 
 void oriel_finding_count(const char *what)

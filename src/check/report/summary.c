@@ -130,7 +130,7 @@ static void not_checked_add(struct oriel_text *text, const struct oriel_summary 
                    summary->local_watched ? "watched"
                                           : "not watched (compile with -fsanitize=thread)");
     if (summary->lost > 0)
-        oriel_text_add(text, "; %" PRIu64 " more findings than fit", summary->lost);
+        oriel_text_add(text, "; no room for %" PRIu64 " more findings", summary->lost);
     counts_add(text, summary);
 }
 

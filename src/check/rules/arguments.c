@@ -253,10 +253,9 @@ bool oriel_argument_operation(struct oriel_operation *operation)
         product_or_max(operation->origin_count, operation->origin_type->size_bytes);
     if (operation->kind == ORIEL_ACCESS_GET)
         return size_fits(operation, "target", at_target, "origin", at_origin);
-    operation->moving_bytes =
-        /* the target's whole range must be inside the window even if fewer bytes move (MPI-4.1,
-         * 13.3.1) */
-        at_origin;
+    /* the target's whole range must be inside the window even if fewer bytes move (MPI-4.1,
+     * 13.3.1) */
+    operation->moving_bytes = at_origin;
     return size_fits(operation, "origin", at_origin, "target", at_target);
 }
 
@@ -293,12 +292,11 @@ static bool range_report(struct oriel_operation *operation, int64_t low_bytes, i
                        (uint64_t)(high_bytes - low_bytes));
     if (low_bytes >= 0 &&
         looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
-        return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
-                               "Rank %d's window has %" PRId64
-                               " bytes. Its size looks like elements, not bytes: %" PRId64
-                               " elements of %" PRIu64 " bytes would have room for this.",
-                               operation->target_rank, member->size_bytes, member->size_bytes,
-                               each_bytes);
+        return argument_report(
+            operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
+            "Rank %d's window has %" PRId64 " bytes. This looks like a number of elements: %" PRId64
+            " elements of %" PRIu64 " bytes would have room for the access.",
+            operation->target_rank, member->size_bytes, member->size_bytes, each_bytes);
     return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
                            "Rank %d's window has %" PRId64
                            " bytes, in displacement units of %" PRId64 ".",

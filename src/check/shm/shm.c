@@ -147,8 +147,8 @@ enum oriel_status oriel_shm_make_sized(int world_size, uint64_t size_bytes, char
          size = page_round_down(size / 2)) {
         int fd = memory_file_make(size);
         if (fd < 0) {
-            status =
-                oriel_fail(ORIEL_E_NO_MEM, "cannot make the checker's memory: %s", strerror(errno));
+            status = oriel_fail(ORIEL_E_NO_MEM, "cannot create the checker's memory: %s",
+                                strerror(errno));
             continue;
         }
         status = memory_map(fd, size);

@@ -150,8 +150,9 @@ static oriel_shm_offset block_allocate_cached(int class, uint64_t size_bytes)
 static oriel_shm_offset full_report(void)
 {
     if (atomic_fetch_add(&oriel_shm_head->refused, 1) == 0)
-        oriel_warn("check: the checker's memory (%lu MiB) is full: some accesses are not checked",
-                   (unsigned long)(oriel_shm_head->size_bytes >> 20));
+        oriel_warn(
+            "check: the checker's memory (%lu MiB) is full: some accesses are not checked [O24]",
+            (unsigned long)(oriel_shm_head->size_bytes >> 20));
     return 0;
 }
 

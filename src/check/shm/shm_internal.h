@@ -1,6 +1,5 @@
-/* What shm.c, shm_heap.c and shm_keys.c share: the head of the checker's shared memory and this
- * process's mapping of it. Everything here has the same offset in all processes. Only these three
- * files include it. */
+/* The head of the checker's shared memory and this process's mapping of it. Everything here has the
+ * same offset in all processes. Private to check/shm/. */
 #ifndef ORIEL_CHECK_SHM_SHM_INTERNAL_H
 #define ORIEL_CHECK_SHM_SHM_INTERNAL_H
 

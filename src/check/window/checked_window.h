@@ -126,7 +126,7 @@ struct oriel_checked {
     struct oriel_window_shared *common;
     /* of this node; NULL: other members are not asked for anything */
     struct oriel_member_states *notes;
-    struct oriel_collective_progress *gathering; /* NULL: waits on the window are not recorded */
+    struct oriel_collective_progress *progress; /* NULL: waits on the window are not recorded */
     /* other memory in which this process's loads and stores are watched */
     struct oriel_attached_list *attached;
     struct oriel_window_request *asked; /* unfinished operations with requests */

@@ -1,5 +1,5 @@
-/* A lock of an internode target that its epoch does not wait for. Lock, put and unlock leave
- * together and need one round trip.
+/* Lazy locks: a lock of an internode target that its epoch does not wait for. Lock, put and unlock
+ * leave together and need one round trip.
  *
  *   K1: The lock is the first request of its epoch, so it reaches the target first (net.h, N1).
  *   K2: The target defers operations, flushes and the unlock of an origin until its lock is

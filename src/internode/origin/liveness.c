@@ -23,7 +23,7 @@ static enum oriel_status check_internode_alive(const struct oriel_window *window
     if (peer == NULL || oriel_net_check(peer) == ORIEL_OK)
         return ORIEL_OK;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
-    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s", (int)win_rank, reason);
+    return oriel_fail(ORIEL_E_PEER, "rank %d is lost: %s [O18]", (int)win_rank, reason);
 }
 
 static enum oriel_status check_alive(const struct oriel_window *window, int32_t win_rank)
@@ -33,7 +33,7 @@ static enum oriel_status check_alive(const struct oriel_window *window, int32_t 
         return check_internode_alive(window, win_rank);
     if (oriel_peer_alive(peer))
         return ORIEL_OK;
-    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died", (int)win_rank,
+    return oriel_fail(ORIEL_E_PEER, "rank %d (process %d) has died [O18]", (int)win_rank,
                       (int)peer->identity.pid);
 }
 
@@ -47,7 +47,7 @@ static enum oriel_status check_rank_serves(const struct oriel_window *window, in
     if (dead == 0)
         return ORIEL_OK;
     return oriel_fail(ORIEL_E_PEER,
-                      "rank %d has died, and rank %d has left the window because of that",
+                      "rank %d has died, and rank %d has left the window because of that [O18]",
                       (int)dead - 1, (int)win_rank);
 }
 
@@ -105,7 +105,7 @@ enum oriel_status oriel_liveness_all(void *context)
     if (status != ORIEL_OK || broken == 0)
         return status;
     watched->dead = (int32_t)broken - 1;
-    return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)watched->dead);
+    return oriel_fail(ORIEL_E_PEER, "rank %d has died [O18]", (int)watched->dead);
 }
 
 /* Access words show which ranks may block, not which do: positions in the queue are not recorded
@@ -177,7 +177,7 @@ static enum oriel_status watch_internode_lock(const struct oriel_watched *watche
     const struct oriel_control *control = oriel_window_control(window, target);
     int32_t lost = blocker_in_word(&control->remote_lost, no_readers);
     if (lost >= 0)
-        return oriel_fail(ORIEL_E_PEER, "rank %d has died", (int)lost);
+        return oriel_fail(ORIEL_E_PEER, "rank %d has died [O18]", (int)lost);
     struct oriel_watched holder = {.window = window,
                                    .win_rank = blocker_in_word(&control->remote_owner, no_readers)};
     return holder.win_rank < 0 || watched->by_agent ? ORIEL_OK : oriel_liveness_rank(&holder);

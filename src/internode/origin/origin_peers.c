@@ -231,9 +231,9 @@ enum oriel_status oriel_internode_check_serving(const struct oriel_window *windo
     if (status == ORIEL_OK && question->answer.status == ORIEL_E_PEER) {
         uint64_t named = oriel_internode_question_number(question) - 1;
         *dead = named < (uint64_t)window->n ? (int32_t)named : target;
-        status = oriel_fail(ORIEL_E_PEER,
-                            "rank %d has died, and rank %d has left the window because of that",
-                            (int)*dead, (int)target);
+        status = oriel_fail(
+            ORIEL_E_PEER, "rank %d has died, and rank %d has left the window because of that [O18]",
+            (int)*dead, (int)target);
     }
     free(question);
     return status == ORIEL_E_PEER ? status : ORIEL_OK;

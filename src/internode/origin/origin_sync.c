@@ -20,8 +20,8 @@
  * several targets each, one by lock_all and one by exclusive locks, can deadlock. On one node the
  * gate would admit one of them first. MPI promises no order of locks.
  *
- * A lock is awaited before oriel_internode_lock returns. A lazy lock (lazy_lock.c) is awaited
- * before any other lock is requested. MPI allows an implementation to acquire it later, but
+ * oriel_internode_lock returns with an acquired lock (eager). A lazy lock (lazy_lock.c) is awaited
+ * before any other lock is requested. MPI lets an implementation acquire it after that, but
  * programs that acquire several locks in one order everywhere rely on this. With MPI_MODE_NOCHECK
  * no lock is acquired (trusted).
  *
@@ -498,8 +498,8 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
                         &is_followed);
 }
 
-enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
-                                             bool exclusive)
+enum oriel_status oriel_internode_lock_lazy(struct oriel_window *window, int32_t target,
+                                            bool exclusive)
 {
     struct oriel_internode_question *question;
     enum oriel_status status = send_lock(

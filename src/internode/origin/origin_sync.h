@@ -74,8 +74,8 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
 /* The same, but lazy: the lock leaves with the messages of its epoch (lazy_lock.c). The calls that
  * complete operations there report its failure. Call it after oriel_lazy_lock_await, and only if
  * no other thread of the program may be in a call. */
-enum oriel_status oriel_internode_lock_later(struct oriel_window *window, int32_t target,
-                                             bool exclusive);
+enum oriel_status oriel_internode_lock_lazy(struct oriel_window *window, int32_t target,
+                                            bool exclusive);
 
 /* Whether this process has a lazy lock that is not acquired yet. oriel_lazy_lock_await waits for
  * it. Call it before any other lock is requested or acquired. */

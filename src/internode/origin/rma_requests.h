@@ -43,7 +43,7 @@ void oriel_rma_request_progress(void);
 enum oriel_status oriel_rma_request_tell(const struct oriel_rma_request *pending,
                                          struct oriel_window *window);
 
-/* --- for internode/origin/origin_sync.c --- */
+/* --- the requests of an operation --- */
 
 /* Before this thread sends a request: counts it for the operation that the thread has begun, if
  * any. */

@@ -80,7 +80,7 @@ static void reply_given_up(const struct oriel_net_requester *asker,
     struct oriel_net_bytes bytes = {&answer, sizeof answer, &(struct iovec){&number, sizeof number},
                                     1};
     snprintf(answer.text, sizeof answer.text,
-             "rank %d has died, and the target has left the window", (int)dead);
+             "rank %d has died, and the target has left the window [O18]", (int)dead);
     if (expects_reply(head))
         oriel_net_answer(asker, &bytes);
 }

@@ -29,7 +29,7 @@ enum oriel_status oriel_internode_deferred_add(struct oriel_internode_deferred *
         return ORIEL_OK;
     }
     if (kept->has_unlock)
-        return oriel_fail(ORIEL_E_SYNC, "a message of rank %d after its unlock", (int)head->from);
+        return oriel_fail(ORIEL_E_SYNC, "rank %d sent a message after its unlock", (int)head->from);
     size_t counted_bytes = sizeof *head + message->len_bytes;
     struct oriel_internode_message *copy = counted_bytes > MOST_BYTES - kept->len_bytes
                                                ? NULL

@@ -18,7 +18,7 @@
  *       by it; it leaves its own position when that position's turn comes.
  *
  * No deadlock. An operation waits only for locks before the first position (J1). These are single
- * locks, which end on their own once their turn has come. Inside lock_all a rank also waits for the
+ * locks, which end on their own once it is their turn. Inside lock_all a rank also waits for the
  * epochs of all positions before its own (J4). Such an epoch either has returned from lock_all, and
  * then waits for single locks only. Or it has not, and then waits at a target of a higher rank
  * (J3), for epochs to which the same applies, up to the highest rank. So an epoch that has begun

@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum { COURTESY_NS = 100000000, WATCH_NS = 100000000, PATIENCE_NS = 100000000 };
-enum { NOBODY = -1 };
+enum { NO_RANK = -1 };
 
 static uint32_t waiting; /* number of locks of all windows that are not acquired yet */
 
@@ -49,7 +49,7 @@ static void lock_join_first(struct oriel_window *window, struct oriel_internode_
         return;
     }
     *keeper = *lock;
-    keeper->from = NOBODY;
+    keeper->from = NO_RANK;
     lock->next = keeper;
     lock->share = inside;
     waiting++;
@@ -60,7 +60,7 @@ static bool lock_advance_shared(struct oriel_window *window, struct oriel_intern
 {
     if (oriel_internode_share_is_in(window, lock->share))
         return true;
-    if (lock->from != NOBODY && lock->share != window->internode->shares &&
+    if (lock->from != NO_RANK && lock->share != window->internode->shares &&
         now_ns - lock->since_ns >= (lock->joins + UINT64_C(1)) * PATIENCE_NS)
         lock_join_first(window, lock);
     return oriel_internode_share_is_in(window, lock->share);
@@ -219,12 +219,12 @@ static void lock_send_grant(const struct oriel_window *window,
                              lock->share != NULL);
 }
 
-/* The lock's turn has come. NOBODY's leaves at once. Returns the link to the next lock. */
+/* It is the lock's turn. A lock of NO_RANK leaves at once. Returns the link to the next lock. */
 static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
                                                 struct oriel_internode_lock **link)
 {
     struct oriel_internode_lock *lock = *link;
-    if (lock->from == NOBODY) {
+    if (lock->from == NO_RANK) {
         *link = lock->next;
         lock_leave_queue(window, lock);
         lock_free(window, lock);
@@ -240,7 +240,7 @@ static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
 
 static void lock_refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
 {
-    if (lock->from != NOBODY)
+    if (lock->from != NO_RANK)
         oriel_internode_reply_refusal(&lock->asker, status);
 }
 
@@ -499,7 +499,7 @@ void oriel_internode_close(struct oriel_window *window)
         if (lock->stage != STAGE_HELD && dead != 0)
             epoch_refuse(window, lock,
                          oriel_fail(ORIEL_E_PEER,
-                                    "rank %d has died, and the target has left the window",
+                                    "rank %d has died, and the target has left the window [O18]",
                                     (int)dead - 1));
         else if (lock->stage != STAGE_HELD)
             epoch_refuse(window, lock, oriel_fail(ORIEL_E_WIN, "the window no longer exists"));

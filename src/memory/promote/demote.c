@@ -111,7 +111,7 @@ static bool range_demote(struct oriel_promoted_ranges *ranges,
             *lost_bytes += done_bytes;
         } else if (seen.reached == range->start) {
             oriel_warn("the window memory at %#lx stays shared: cannot inspect it "
-                       "(/proc/self/maps, or descriptor %d closed)",
+                       "(/proc/self/maps, or descriptor %d closed) [O16]",
                        (unsigned long)range->start, (int)oriel_file_identity()->memory_fd);
             return false;
         } else {
@@ -120,7 +120,7 @@ static bool range_demote(struct oriel_promoted_ranges *ranges,
                 oriel_page_migrate_out(migration, range->start, seen.reached - range->start,
                                        range->offset, range->parked, seen.protection, &done_bytes);
             if (status != ORIEL_OK)
-                oriel_warn("the window memory at %#lx stays shared: %s",
+                oriel_warn("the window memory at %#lx stays shared: %s [O16]",
                            (unsigned long)(range->start + done_bytes), oriel_fail_message());
             if (done_bytes > 0) {
                 oriel_split_mappings_add(range->start, range->start + done_bytes);
@@ -147,7 +147,7 @@ uint64_t oriel_demote_unreferenced(struct oriel_promoted_ranges *ranges, uintptr
             continue;
         }
         if (!is_open && oriel_page_migrate_open(method, &migration) != ORIEL_OK) {
-            oriel_warn("the window memory at %#lx stays shared: %s",
+            oriel_warn("the window memory at %#lx stays shared: %s [O16]",
                        (unsigned long)ranges->list[at].start, oriel_fail_message());
             return lost_bytes;
         }

@@ -207,8 +207,8 @@ check_arenas(const struct oriel_mapping *mapping, uintptr_t start, uintptr_t end
         const uintptr_t *head = (const uintptr_t *)at;
         if (is_touched(pagemap_fd, at) && head[0] > at && head[0] - at <= ARENA_HEAD_MOST &&
             head[1] == 0)
-            status = mapping_refuse(
-                mapping, "the start of a malloc arena, to which fork writes in the child");
+            status = mapping_refuse(mapping,
+                                    "the start of a malloc arena, which fork writes in the child");
     }
     if (pagemap_fd >= 0)
         close(pagemap_fd);
@@ -236,9 +236,8 @@ static enum oriel_status check_streams(const struct oriel_mapping *mapping, uint
         is_there = lock < end && lock + STREAM_LOCK_BYTES > start;
     }
     _IO_list_unlock();
-    return is_there ? mapping_refuse(
-                          mapping,
-                          "the place of an open stream's lock, to which fork writes in the child")
+    return is_there ? mapping_refuse(mapping,
+                                     "the lock of an open stream, which fork writes in the child")
                     : ORIEL_OK;
 }
 

@@ -85,7 +85,7 @@ static bool check_pins_for_release(const struct oriel_promoted *promoted)
     char reason[300];
     if (promoted->pins_allowed || !oriel_pinned_pages_possible(reason, sizeof reason))
         return true;
-    oriel_note("the window memory at %#lx stays shared: %s", (unsigned long)promoted->start,
+    oriel_note("the window memory at %#lx stays shared: %s [O16]", (unsigned long)promoted->start,
                reason);
     return false;
 }

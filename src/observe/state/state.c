@@ -8,12 +8,12 @@
  * between leaves it odd, and its page is unusable. */
 #include "observe/observe.h"
 
+#include "base/job.h"
 #include "create/create.h"
 #include "create/shm_rendezvous.h"
 #include "host/host.h"
 #include "internode/origin/liveness.h"
 #include "memory/file.h"
-#include "observe/state/job.h"
 #include "observe/state/state.h"
 #include "transport/agent/agent.h"
 #include "window/host_objects.h"

@@ -17,13 +17,13 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
 {
     if (window == NULL)
         return ORIEL_PATH_host;
-    switch (window->targets[target].mechanism) {
-    case ORIEL_MECHANISM_NETWORK: return ORIEL_PATH_ucx;
-    case ORIEL_MECHANISM_DIRECT:
+    switch (window->targets[target].placement) {
+    case ORIEL_PLACEMENT_NETWORK: return ORIEL_PATH_ucx;
+    case ORIEL_PLACEMENT_DIRECT:
         return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
                    ? ORIEL_PATH_promoted
                    : ORIEL_PATH_direct;
-    case ORIEL_MECHANISM_COPY:
+    case ORIEL_PLACEMENT_COPY:
         return target == window->rank ? ORIEL_PATH_direct
                : window->by_agent     ? ORIEL_PATH_agent
                                       : ORIEL_PATH_cma;
@@ -56,7 +56,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     struct oriel_path_info paths = oriel_path_info_get(observed->window);
     record->own_path = ORIEL_PATH_direct;
     for (size_t i = 0; i < sizeof known_paths / sizeof known_paths[0]; i++)
-        if (strstr(paths.ways, known_paths[i].name) != NULL) {
+        if (strstr(paths.names, known_paths[i].name) != NULL) {
             record->own_path = (uint8_t)known_paths[i].path;
             break;
         }

@@ -232,13 +232,13 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
         len_bytes += parts[i].len_bytes;
     if (len_bytes > ORIEL_HELPER_LEN_MAX) {
         oriel_warn("the statistics of %d ranks are %zu MiB, the limit is %d MiB: they are "
-                   "lost",
+                   "lost [O21]",
                    ranks, len_bytes >> 20, ORIEL_HELPER_LEN_MAX >> 20);
         return;
     }
     struct oriel_statistics_head *head = calloc(1, len_bytes);
     if (head == NULL) {
-        oriel_warn("no memory for the statistics of %d ranks", ranks);
+        oriel_warn("no memory for the statistics of %d ranks [O21]", ranks);
         return;
     }
     head->magic = ORIEL_MERGED_MAGIC;
@@ -259,7 +259,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
         oriel_log_write(answer, answer_bytes);
     else
         oriel_warn("the statistics are lost: the oriel command next to the library, "
-                   "which writes them, did not answer");
+                   "which writes them, did not answer [O21]");
     free(answer);
     free(head);
 }
@@ -288,7 +288,7 @@ static void records_collect(const struct part *own, int ranks, bool all_here, co
 {
     struct part *parts = calloc((unsigned)ranks, sizeof *parts);
     if (parts == NULL) {
-        oriel_warn("no memory for the statistics of %d ranks", ranks);
+        oriel_warn("no memory for the statistics of %d ranks [O21]", ranks);
         return;
     }
     uint64_t until_ns = patience_end_ns();

@@ -237,7 +237,7 @@ struct oriel_observed *oriel_observed_add(MPI_Win win,
         free(observed);
         observed = NULL;
         if (!atomic_flag_test_and_set(&warned))
-            oriel_warn("no room for a window's counters: it is missing in the statistics");
+            oriel_warn("no memory for a window's counters: the statistics omit this window");
     }
     host->Group_free(&group);
     return observed;

@@ -239,11 +239,11 @@ static void census_report(const struct census *census, int32_t world_size)
     const char *folder = oriel_options()->trace;
     if (census->absent > 0)
         oriel_warn("trace: %d of %d ranks (first: rank %d) did not answer within %d s: do they "
-                   "run without ORIEL_TRACE?",
+                   "run without ORIEL_TRACE? [O23]",
                    census->absent, world_size, census->first_absent, PATIENCE_S);
     if (census->refused > 0)
-        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks (first: rank %d) are not traced", folder,
-                   census->refusal, census->refused, world_size, census->first_refused);
+        oriel_warn("ORIEL_TRACE=%s: %s; %d of %d ranks (first: rank %d) are not traced [O22]",
+                   folder, census->refusal, census->refused, world_size, census->first_refused);
 }
 
 static void ask_all(int32_t world_size, const char *refusal, const struct oriel_trace_run *run)
@@ -310,11 +310,11 @@ void oriel_trace_clocks_begin(int32_t world_rank, int32_t world_size, const char
         world.leads = known.leads != 0;
     } else {
         oriel_warn("trace: rank 0 did not answer within %d s: does it run without ORIEL_TRACE? "
-                   "Rank %d's times are not aligned",
+                   "Rank %d's times are not aligned [O23]",
                    2 * PATIENCE_S, world_rank);
         if (refusal != NULL)
-            oriel_warn("ORIEL_TRACE=%s: %s; rank %d is not traced", oriel_options()->trace, refusal,
-                       world_rank);
+            oriel_warn("ORIEL_TRACE=%s: %s; rank %d is not traced [O22]", oriel_options()->trace,
+                       refusal, world_rank);
     }
 }
 

@@ -81,8 +81,8 @@ static void disk_error(int error)
 {
     (void)!ftruncate(file.fd, (off_t)file.position);
     if (!file.refused)
-        oriel_warn("%s: %s; the program continues, and later events are not traced", file.path,
-                   strerrordesc_np(error));
+        oriel_warn("%s: %s; the program continues, and later events are not traced [O22]",
+                   file.path, strerrordesc_np(error));
     file.refused = true;
 }
 

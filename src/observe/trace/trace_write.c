@@ -197,5 +197,5 @@ void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
     if (pthread_timedjoin_np(writer.thread, NULL, &until) != 0)
-        oriel_warn("%s: the end was not written within %d s", writer.path, PATIENCE_S);
+        oriel_warn("%s: the end was not written within %d s [O22]", writer.path, PATIENCE_S);
 }

@@ -171,13 +171,14 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     int error = agent_thread_create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "no thread for the agent: %s", strerror(error));
+        return oriel_fail(ORIEL_E_OTHER, "cannot create the agent's thread: %s", strerror(error));
     pthread_setname_np(serving.thread, "oriel-agent");
     while (sem_wait(&serving.ready) != 0)
         ; /* interrupted by a signal */
     if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
         pthread_join(serving.thread, NULL);
-        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file: no agent", fd);
+        return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file, so no agent starts",
+                          fd);
     }
     serving.pid = getpid();
     return ORIEL_OK;

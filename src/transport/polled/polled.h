@@ -39,7 +39,7 @@
  *     two requests of an origin that does not wait, or after the origin learns of it through a lock
  *     or a flag in memory. MPI forbids all of that. The target then ends with SIGSEGV, as after its
  *     own store. A handler for that signal would cover the case, but handlers belong to the program
- *     (docs/adr/040-refuted-per-request-page-checks.md).
+ *     (docs/design/adr/040-refuted-per-request-page-checks.md).
  *
  * Death of the origin: owner names a process, and an origin that finds no free slot takes over a
  * slot of a dead process (R1 from the dead word). It withdraws the dead process's request, or

@@ -1,7 +1,7 @@
 /* Long copies. Copies that exceed a part of a core's private cache are cut into pieces. From the
  * size of that cache on, some C libraries change from the processor's block copy (rep movsb) to
- * vector loops. There the block copy is still faster (docs/performance.md). The library still
- * chooses how to copy each piece.
+ * vector loops. There the block copy is still faster (docs/results/performance.md). The
+ * library still chooses how to copy each piece.
  *
  * The first store into each page of a file mapping costs a fault. A load that faults also maps the
  * surrounding pages, and stores into them then need no fault. So before the copy there is one load

@@ -9,7 +9,7 @@
 #include "transport/ucx/wire.h"
 
 struct oriel_coalesce {
-    /* the struct oriel_net_peer or oriel_net_caller to which it is sent; NULL if empty */
+    /* the struct oriel_net_peer or oriel_net_sender to which it is sent; NULL if empty */
     void *destination;
     struct oriel_ucx_buffer *buffer;
     size_t used_bytes;

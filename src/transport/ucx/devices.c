@@ -63,10 +63,9 @@ enum oriel_status oriel_net_list_devices(ucp_context_h context, char *text, size
     resources_list(report, text, text_bytes);
     fclose(report);
     free(bytes);
-    return text[0] != '\0'
-               ? ORIEL_OK
-               : oriel_fail(ORIEL_E_OTHER,
-                            "no UCX: no network device (UCX_TLS and UCX_NET_DEVICES select)");
+    return text[0] != '\0' ? ORIEL_OK
+                           : oriel_fail(ORIEL_E_OTHER, "no UCX: it has no network device (UCX_TLS "
+                                                       "and UCX_NET_DEVICES select devices)");
 }
 
 enum oriel_status oriel_net_describe(char *text, size_t text_bytes)

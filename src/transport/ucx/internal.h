@@ -1,5 +1,5 @@
 /* Shared state of the net's files: the process's two workers with their locks, its peers and its
- * callers. Everything except atomic words is accessed with the mutex of its worker held. A thread
+ * senders. Everything except atomic words is accessed with the mutex of its worker held. A thread
  * that holds both mutexes locked the agent's first. */
 #ifndef ORIEL_TRANSPORT_UCX_INTERNAL_H
 #define ORIEL_TRANSPORT_UCX_INTERNAL_H
@@ -16,7 +16,7 @@ struct oriel_net_worker {
     int fd;               /* readable if an armed worker has something to do */
     bool owns_fd;         /* an epoll descriptor over both, else UCX's */
     struct oriel_pool pool;
-    struct oriel_coalesce coalesce; /* coalesced messages for one peer or caller */
+    struct oriel_coalesce coalesce; /* coalesced messages for one peer or sender */
     /* sends that UCX has not completed yet; changed with the mutex held */
     _Atomic uint32_t pending;
     uint32_t closing;   /* endpoints that UCX has not closed yet */
@@ -59,10 +59,10 @@ struct oriel_net_peer {
 };
 
 /* A process that sends to this one; belongs to the agent's worker. */
-struct oriel_net_caller {
+struct oriel_net_sender {
     uint64_t session;
     struct oriel_identity identity; /* from its hello */
-    struct oriel_net_caller *next;
+    struct oriel_net_sender *next;
     /* to its origin's worker; ep is NULL before its hello and after its end */
     struct oriel_net_end end;
     uint64_t expected;               /* number of the next message in order */
@@ -79,7 +79,7 @@ struct oriel_net_caller {
 /* A received message until it is served. Located in its buffer, before its data. */
 struct oriel_net_message {
     struct oriel_net_message *next;
-    struct oriel_net_caller *caller;
+    struct oriel_net_sender *sender;
     struct oriel_wire wire;
     size_t len_bytes;
     struct oriel_ucx_buffer *buffer;
@@ -117,19 +117,19 @@ struct oriel_net {
     /* turns of the origin's worker by the program's threads: meanwhile the agent's thread leaves it
      * to them */
     uint64_t turns;
-    struct oriel_net_caller *callers;
-    struct oriel_net_caller *forgotten; /* other callers, to which UCX may still refer */
-    /* for a new caller when memory is exhausted: by_session has room for it */
-    struct oriel_net_caller *spare_caller;
-    struct oriel_hash_table by_session; /* callers */
+    struct oriel_net_sender *senders;
+    struct oriel_net_sender *forgotten; /* other senders, to which UCX may still refer */
+    /* for a new sender when memory is exhausted: by_session has room for it */
+    struct oriel_net_sender *spare_sender;
+    struct oriel_hash_table by_session; /* senders */
     struct oriel_net_message *ready;    /* messages to be served, in order */
     struct oriel_net_message **ready_end;
-    bool any_caller_broken;
-    bool any_ended; /* any ended caller */
-    /* peers whose callers must be lost as well, newest first */
+    bool any_sender_broken;
+    bool any_ended; /* any ended sender */
+    /* peers whose senders must be lost as well, newest first */
     _Atomic(struct oriel_net_peer *) lost;
     int wake_fd; /* eventfd: wakes the agent's thread */
-    /* epoll: signals messages to the agent's thread while a thread may help (caller_progress.c) */
+    /* epoll: signals messages to the agent's thread while a thread may help (waiter_progress.c) */
     int gate_fd;
     _Atomic bool looks;     /* the service wants another look; changed by the serving thread */
     _Atomic bool is_minded; /* the agent's thread completes the sends of the origin's worker (N3) */
@@ -246,14 +246,14 @@ ucs_status_t oriel_net_receive_message(void *unused, const void *header, size_t 
 void oriel_net_serve_one(const struct oriel_net_message *held);
 /* Sends the coalesced answers. */
 void oriel_net_send_answers(void);
-void oriel_net_lose_broken_callers(void);
-/* Loses the callers of lost peers. */
-void oriel_net_lose_callers(void);
+void oriel_net_lose_broken_senders(void);
+/* Loses the senders of lost peers. */
+void oriel_net_lose_senders(void);
 /* Call with the agent's mutex held. */
 void oriel_net_free_message(struct oriel_net_message *held);
-/* Allocates a spare caller if there is none. Returns false if there is no memory. */
-bool oriel_net_has_spare_caller(void);
-void oriel_net_drop_early(struct oriel_net_caller *caller);
+/* Allocates a spare sender if there is none. Returns false if there is no memory. */
+bool oriel_net_has_spare_sender(void);
+void oriel_net_drop_early(struct oriel_net_sender *sender);
 
 /* --- progress_thread.c --- */
 void *oriel_net_serve(void *unused);
@@ -269,7 +269,7 @@ bool oriel_net_arm_agent(void);
 struct oriel_remote_writers_slot *oriel_net_guard(void);
 void oriel_net_unguard(struct oriel_remote_writers_slot *slot);
 
-/* --- caller_progress.c --- */
+/* --- waiter_progress.c --- */
 bool oriel_net_gate_create(void);
 /* For the agent's thread. oriel_net_is_helped returns true if another thread has served since the
  * call that set *seen. oriel_net_step_aside is the sleep in that case. oriel_net_drain_wakes clears

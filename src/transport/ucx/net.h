@@ -8,7 +8,7 @@
  * have been served (N2). Answers arrive in any order.
  *
  * Progress. Messages are served by the agent's thread, or by a waiting thread of the program
- * (caller_progress.c). Messages that are not deferred (_later) leave without further calls of the
+ * (waiter_progress.c). Messages that are not deferred (_later) leave without further calls of the
  * program: if none of its threads is in a call, the agent's thread sends what UCX has not sent yet
  * (N3). Answers are received in any thread's calls of await, check and progress.
  *
@@ -192,8 +192,8 @@ const void *oriel_net_exposed_key(const struct oriel_net_exposed *exposed, size_
 /* Called after the last put or get; the stop withdraws the remaining ones. */
 void oriel_net_unexpose(struct oriel_net_exposed *exposed);
 
-/* At the origin: access to memory that a peer exposes. NULL if there is none. The text comes from
- * the owner of the memory, and is validated only as far as it concerns this process. */
+/* At the origin: access to memory that a peer exposes. NULL if there is none. The owner of the
+ * memory sends the text, which is validated only as far as it concerns this process. */
 struct oriel_net_key;
 struct oriel_net_key *oriel_net_key_open(struct oriel_net_peer *peer, const void *text,
                                          size_t len_bytes);

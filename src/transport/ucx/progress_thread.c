@@ -11,7 +11,7 @@
  * yields meanwhile. But if a rank computes on the same processor, that rank then runs for 0.1 ms
  * or more, regardless of messages, whereas a sleeping thread is woken at once. So in that case the
  * thread sleeps as soon as it has nothing to do, and tests occasionally whether it is alone. While
- * a program's thread serves, this thread steps aside (caller_progress.c). */
+ * a program's thread serves, this thread steps aside (waiter_progress.c). */
 #include "transport/ucx/internal.h"
 
 #include "base/schedule.h"
@@ -127,14 +127,14 @@ static void origin_send_outstanding(struct thread_state *state)
 
 static bool serve_one_turn(bool *served)
 {
-    oriel_net_lose_callers();
+    oriel_net_lose_senders();
     pthread_mutex_lock(&oriel_net.agent.mutex);
     bool any = oriel_net_turn_until(&oriel_net.agent, has_ready_messages);
-    bool is_broken = oriel_net.any_caller_broken;
+    bool is_broken = oriel_net.any_sender_broken;
     pthread_mutex_unlock(&oriel_net.agent.mutex);
     *served = ready_messages_serve();
     if (is_broken)
-        oriel_net_lose_broken_callers();
+        oriel_net_lose_broken_senders();
     if (*served || oriel_net.looks)
         oriel_net.looks = oriel_net.service.look != NULL && oriel_net.service.look();
     if (*served && oriel_net.looks)

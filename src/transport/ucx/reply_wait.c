@@ -1,7 +1,7 @@
 /* Waiting for answers, and detection of dead peers. The waiting thread executes the origin's turns
  * itself: it spins, yields, then sleeps on UCX's descriptor. It sleeps a millisecond at a time,
  * because the host's work does not wake it. A thread that waits for an event instead serves other
- * processes until it sleeps (caller_progress.c). */
+ * processes until it sleeps (waiter_progress.c). */
 #include "transport/ucx/internal.h"
 
 #include "base/options.h"

@@ -123,8 +123,9 @@ bool oriel_net_unpack(const struct oriel_net_raw *raw, struct oriel_wire *out)
         fits = out->head_bytes == raw->header_bytes - sizeof *out &&
                out->head_bytes <= ORIEL_NET_HEAD_BYTES;
     if (!fits)
-        oriel_warn("dropped %zu bytes from another node that are not a message for this process",
-                   raw->header_bytes + raw->len_bytes);
+        oriel_warn(
+            "dropped %zu bytes from another node that are not a message for this process [O19]",
+            raw->header_bytes + raw->len_bytes);
     return fits;
 }
 

@@ -92,7 +92,7 @@ enum oriel_status oriel_net_open(const struct oriel_identity *identity, const vo
 {
     struct oriel_wire_address head = {.version = 0}; /* no address yet */
     if (!oriel_net_is_started())
-        return oriel_fail(ORIEL_E_OTHER, "no messages to other nodes: not started");
+        return oriel_fail(ORIEL_E_OTHER, "messages to other nodes: UCX is not started");
     if (len_bytes >= sizeof head)
         memcpy(&head, address, sizeof head);
     if (head.version != ORIEL_WIRE_VERSION || len_bytes < sizeof head + head.agent_bytes)
@@ -382,7 +382,8 @@ void oriel_net_lose_session(uint64_t session)
         if (peer->session != session || peer->is_lost)
             continue;
         if (peer->why[0] == '\0')
-            snprintf(peer->why, sizeof peer->why, "process %d on another node is no longer heard",
+            snprintf(peer->why, sizeof peer->why,
+                     "process %d on another node can no longer send messages here",
                      (int)peer->identity.pid);
         oriel_net_lose_peer(peer, peer->why);
     }

@@ -1,8 +1,8 @@
 /* The threads that libucp creates when its workers are opened: one that accepts connections. They
  * inherit the signal mask of the opening thread, with all signals blocked, so they are not stopped
  * while pages of the program move (memory/promote/stop_threads.c). That is harmless: UCX receives
- * only Oriel's buffers, so its threads do not access the program's memory. Called while the net is
- * not started.
+ * only Oriel's buffers, so its threads do not access the program's memory. All of this happens
+ * while the net is not started.
  *
  * They are identified by three properties together: they did not exist before, they block all
  * signals, and they have UCX's thread name. A thread with another name, of another version, is not

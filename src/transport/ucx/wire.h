@@ -33,7 +33,7 @@ struct oriel_wire {
     uint64_t number;    /* of the request */
     uint64_t len_bytes; /* of the data of a coalesced message; else 0 */
 };
-_Static_assert(sizeof(struct oriel_wire) == 48, "it is sent as it lies");
+_Static_assert(sizeof(struct oriel_wire) == 48, "it is sent as bytes");
 
 /* The address of one start of a process. */
 struct oriel_wire_address {

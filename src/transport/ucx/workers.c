@@ -22,7 +22,7 @@
 
 enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
 
-/* The mutexes exist before the first start and persist between starts, so late callers can lock
+/* The mutexes exist before the first start and persist between starts, so late threads can lock
  * them. */
 struct oriel_net oriel_net = {.origin.mutex = PTHREAD_MUTEX_INITIALIZER,
                               .agent.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -285,7 +285,7 @@ static void net_reset(void)
 /* Allocates in advance what must be available later. */
 static enum oriel_status net_preallocate(void)
 {
-    bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_caller();
+    bool is_there = oriel_net_has_request_room() && oriel_net_has_spare_sender();
     return is_there ? ORIEL_OK
                     : oriel_fail(ORIEL_E_NO_MEM, "no memory for messages to other nodes");
 }
@@ -309,24 +309,24 @@ static void messages_release(void)
         oriel_net.ready = held->next;
         oriel_net_free_message(held);
     }
-    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
-        oriel_net_drop_early(caller);
+    for (struct oriel_net_sender *sender = oriel_net.senders; sender != NULL; sender = sender->next)
+        oriel_net_drop_early(sender);
 }
 
-static void callers_free_list(struct oriel_net_caller **list)
+static void senders_free_list(struct oriel_net_sender **list)
 {
     while (*list != NULL) {
-        struct oriel_net_caller *caller = *list;
-        *list = caller->next;
-        free(caller);
+        struct oriel_net_sender *sender = *list;
+        *list = sender->next;
+        free(sender);
     }
 }
 
-static void callers_free(void)
+static void senders_free(void)
 {
-    callers_free_list(&oriel_net.callers);
-    callers_free_list(&oriel_net.forgotten);
-    free(oriel_net.spare_caller);
+    senders_free_list(&oriel_net.senders);
+    senders_free_list(&oriel_net.forgotten);
+    free(oriel_net.spare_sender);
     oriel_hash_table_close(&oriel_net.by_session);
 }
 
@@ -370,7 +370,7 @@ enum oriel_status oriel_net_start(const struct oriel_identity *self,
         atomic_store_explicit(&is_started, true, memory_order_release);
     } else {
         peers_free();
-        callers_free();
+        senders_free();
     }
     return status;
 }
@@ -492,7 +492,7 @@ static void endpoints_finish_closing(void)
 }
 
 /* From here on only this thread accesses the net. */
-static void net_exclude_callers(void)
+static void net_exclude_threads(void)
 {
     pthread_mutex_lock(&oriel_net.agent.mutex);
     pthread_mutex_lock(&oriel_net.origin.mutex);
@@ -509,11 +509,11 @@ void oriel_net_stop(void)
     atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
     oriel_net_wake_agent();
     pthread_join(oriel_net.thread, NULL);
-    net_exclude_callers();
+    net_exclude_threads();
     oriel_net_threads_forget();
     flush_remaining();
-    for (struct oriel_net_caller *caller = oriel_net.callers; caller != NULL; caller = caller->next)
-        (void)oriel_net_disconnect(&oriel_net.agent, &caller->end);
+    for (struct oriel_net_sender *sender = oriel_net.senders; sender != NULL; sender = sender->next)
+        (void)oriel_net_disconnect(&oriel_net.agent, &sender->end);
     for (struct oriel_net_peer *peer = oriel_net.peers; peer != NULL; peer = peer->next)
         (void)oriel_net_disconnect_peer(peer);
     endpoints_finish_closing();
@@ -522,7 +522,7 @@ void oriel_net_stop(void)
     devices_close();
     worker_close(&oriel_net.agent);
     worker_close(&oriel_net.origin);
-    callers_free();
+    senders_free();
     peers_free();
     if (oriel_net.agent.left_open + oriel_net.origin.left_open == 0) {
         devices_cleanup();

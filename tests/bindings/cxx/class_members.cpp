@@ -56,7 +56,7 @@ static void locks_of_all_with_every_flush()
     win.Free();
 }
 
-static void atomics_return_what_was_there()
+static void atomics_return_the_previous_value()
 {
     long *memory = nullptr;
     const long one = 1, expected = 4, swapped = 9;
@@ -113,13 +113,13 @@ static void shared_memory_is_queried()
 {
     int *mine = nullptr, *theirs = nullptr, unit = 0, here, next;
     MPI::Aint size = 0;
-    MPI_Comm machine = machine_comm();
-    MPI_Comm_rank(machine, &here);
-    MPI_Comm_size(machine, &next);
+    MPI_Comm node = node_comm();
+    MPI_Comm_rank(node, &here);
+    MPI_Comm_size(node, &next);
     next = (here + 1) % next;
     MPI::Win win =
-        MPI::Win::Allocate_shared(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, machine, &mine);
-    MPI_Comm_free(&machine);
+        MPI::Win::Allocate_shared(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, node, &mine);
+    MPI_Comm_free(&node);
     win.Fence(0);
     mine[1] = 40 + here;
     win.Fence(0);
@@ -130,7 +130,7 @@ static void shared_memory_is_queried()
     win.Free();
 }
 
-static void hints_are_set_and_told()
+static void hints_are_set_and_returned()
 {
     long *memory = nullptr;
     char value[32] = "";
@@ -302,10 +302,10 @@ static const struct test_case cases[] = {
     MPI2_CASES,
     GUARDED(allocated_memory_is_the_windows_base),
     GUARDED(locks_of_all_with_every_flush),
-    GUARDED(atomics_return_what_was_there),
+    GUARDED(atomics_return_the_previous_value),
     GUARDED(requests_complete),
     GUARDED(shared_memory_is_queried),
-    GUARDED(hints_are_set_and_told),
+    GUARDED(hints_are_set_and_returned),
     GUARDED(attached_memory_is_reached_by_its_address),
     GUARDED(errors_are_thrown_and_leave_the_window_usable),
     GUARDED(the_handler_is_called_before_the_exception),

@@ -224,7 +224,7 @@ static void each_window_calls_its_own_handler()
     one.Set_errhandler(first);
     two.Set_errhandler(second);
     MPI_Errhandler got = one.Get_errhandler();
-    CHECK(got == first, "Get_errhandler gives another handler");
+    CHECK(got == first, "Get_errhandler returns another handler");
     MPI_Errhandler_free(&got);
     MPI_Errhandler_free(&first); // the window keeps it
     MPI_Win handle = one;

@@ -1,5 +1,5 @@
 // Passes numbers around a ring of ranks, through windows over std::vector and allocated memory.
-#include "../../mpi/leave.h"
+#include "../../mpi/skip_finalize.h"
 
 #include <cstdio>
 #include <vector>

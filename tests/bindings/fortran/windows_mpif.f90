@@ -13,7 +13,7 @@ program windows_mpif
   call user_attributes_call_back()
   call error_handlers_are_called()
   call names_groups_and_hints()
-  call c_takes_the_handle_for_the_same_window()
+  call c_converts_the_handle_to_the_same_window()
   call every_operation()
   call fences_with_assertions()
   call post_start_complete_wait_or_test()

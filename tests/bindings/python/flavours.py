@@ -5,7 +5,7 @@ as exceptions.
 Every rank works with its neighbours; each case creates and frees its own windows. Under a host
 for which mpi4py was not built, the test is skipped (77)."""
 
-from job import MPI, left, machine, rank, right, run, size, world
+from job import MPI, left, node, rank, right, run, size, world
 
 import numpy
 
@@ -62,9 +62,9 @@ def allocated():
 
 
 def shared_views_of_all_ranks():
-    rank, size = machine.Get_rank(), machine.Get_size()
+    rank, size = node.Get_rank(), node.Get_size()
     right = (rank + 1) % size
-    window = MPI.Win.Allocate_shared((rank + 1) * 8, disp_unit=8, comm=machine)
+    window = MPI.Win.Allocate_shared((rank + 1) * 8, disp_unit=8, comm=node)
     assert window.flavor == MPI.WIN_FLAVOR_SHARED
     views = []
     for other in range(size):
@@ -148,27 +148,27 @@ def names_groups_and_hints_are_the_windows():
     hints.Set("no such hint", "1")
     window.Set_info(hints)
     hints.Free()
-    told = window.Get_info()
-    assert told.Get("no_locks") == "true"
-    assert told.Get("accumulate_ops") == "same_op_no_op"
-    told.Free()
+    in_use = window.Get_info()
+    assert in_use.Get("no_locks") == "true"
+    assert in_use.Get("accumulate_ops") == "same_op_no_op"
+    in_use.Free()
     again = MPI.Win.f2py(window.py2f())
     assert again == window
     window.Free()
 
 
-def hints_are_taken_at_creation():
+def hints_are_accepted_at_creation():
     hints = MPI.Info.Create()
     hints.Set("alloc_shared_noncontig", "true")
-    window = MPI.Win.Allocate_shared(8, disp_unit=8, info=hints, comm=machine)
+    window = MPI.Win.Allocate_shared(8, disp_unit=8, info=hints, comm=node)
     hints.Free()
-    told = window.Get_info()
-    assert told.Get("alloc_shared_noncontig") == "true"
-    told.Free()
+    in_use = window.Get_info()
+    assert in_use.Get("alloc_shared_noncontig") == "true"
+    in_use.Free()
     window.Free()
 
 
-def user_attributes_call_back():
+def user_attributes_have_callbacks():
     removed = []
 
     def note(window, keyval, value):
@@ -227,5 +227,5 @@ def errors_are_exceptions():
 
 
 run(created_over_an_array, created_over_part_of_an_array_and_nothing, allocated, shared_views_of_all_ranks,
-    names_groups_and_hints_are_the_windows, hints_are_taken_at_creation, user_attributes_call_back, errors_are_exceptions,
+    names_groups_and_hints_are_the_windows, hints_are_accepted_at_creation, user_attributes_have_callbacks, errors_are_exceptions,
     dynamic_memory_is_attached_by_parts, memory_that_is_not_attached_is_an_error)

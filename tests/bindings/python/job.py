@@ -3,10 +3,11 @@
 Every rank runs the same cases in one order. An exception in one ends the job, to leave no rank
 waiting. Imported before anything else of MPI."""
 
-import importlib.util
 import os
 import sys
 import traceback
+
+from host import mpi4py_host
 
 SKIP = 77
 
@@ -16,20 +17,12 @@ def skip(reason):
     sys.exit(SKIP)
 
 
-def built_for_mpich():
-    """The host of mpi4py's extension, by the library's name in the file: an import would start
-    MPI."""
-    with open(importlib.util.find_spec("mpi4py.MPI").origin, "rb") as extension:
-        return b"libmpich.so" in extension.read()
-
-
 try:
-    import numpy  # noqa: F401
-    for_mpich = built_for_mpich()
+    host = mpi4py_host()
 except ImportError as error:
     skip(str(error))
 
-if for_mpich == ("OMPI_COMM_WORLD_SIZE" in os.environ):
+if (host == "openmpi") != ("OMPI_COMM_WORLD_SIZE" in os.environ):
     skip("mpi4py was built for another host")
 
 from mpi4py import MPI  # noqa: E402  (starts MPI, so that it comes after the skips)
@@ -37,7 +30,7 @@ from mpi4py import MPI  # noqa: E402  (starts MPI, so that it comes after the sk
 world = MPI.COMM_WORLD
 rank, size = world.Get_rank(), world.Get_size()
 right, left = (rank + 1) % size, (rank - 1) % size
-machine = world.Split_type(MPI.COMM_TYPE_SHARED)  # the ranks that share memory with this one
+node = world.Split_type(MPI.COMM_TYPE_SHARED)  # the ranks that share memory with this one
 
 
 def run(*cases):

@@ -52,7 +52,7 @@ def every_operation():
     window.Free()
 
 
-def a_ticket_is_given_once():
+def a_ticket_is_returned_once():
     window, words = window_of("i8", 4)
     tickets, ticket = [], numpy.full(1, -1)
     window.Lock_all()
@@ -102,7 +102,7 @@ def numbers_of_every_type_are_added():
         window.Free()
 
 
-def pairs_keep_the_place_of_the_largest():
+def pairs_contain_the_index_of_the_largest():
     window = MPI.Win.Allocate(8, disp_unit=8, comm=world)
     pair = numpy.ndarray(2, dtype="i4", buffer=window.tomemory())
     pair[:] = -1
@@ -115,7 +115,7 @@ def pairs_keep_the_place_of_the_largest():
     window.Free()
 
 
-def columns_go_to_rows():
+def columns_become_rows():
     """A column of one matrix into a row of another: derived datatypes at the origin, then at the
     target."""
     rows, columns = 5, 4
@@ -238,6 +238,6 @@ def a_window_over_some_ranks():
     window.Free()
 
 
-run(every_operation, every_operation_with_a_request, a_ticket_is_given_once, numbers_of_every_type_are_added,
-    pairs_keep_the_place_of_the_largest, columns_go_to_rows, a_block_of_a_matrix_is_got, post_start_complete_wait_or_test,
+run(every_operation, every_operation_with_a_request, a_ticket_is_returned_once, numbers_of_every_type_are_added,
+    pairs_contain_the_index_of_the_largest, columns_become_rows, a_block_of_a_matrix_is_got, post_start_complete_wait_or_test,
     exclusive_locks_exclude, a_word_is_polled_with_sync, nothing_happens_at_proc_null, a_window_over_some_ranks)

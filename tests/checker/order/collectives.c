@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ones[RANKS_MOST], zeros[RANKS_MOST], places[RANKS_MOST], in[4 * RANKS_MOST],
+static int ones[RANKS_MOST], zeros[RANKS_MOST], displs[RANKS_MOST], in[4 * RANKS_MOST],
     out[4 * RANKS_MOST];
 static MPI_Datatype types[RANKS_MOST];
 static const int root = 1;
@@ -15,7 +15,7 @@ static void prepare(void)
     for (int i = 0; i < RANKS_MOST; i++) {
         ones[i] = 1;
         zeros[i] = 0;
-        places[i] = i;
+        displs[i] = i;
         types[i] = MPI_INT;
     }
 }
@@ -27,9 +27,9 @@ static void all_1(int which, MPI_Comm comm)
     switch (which) {
     case 0: MPI_Barrier(comm); break;
     case 1: MPI_Allgather(out, 1, MPI_INT, in, 1, MPI_INT, comm); break;
-    case 2: MPI_Allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, comm); break;
+    case 2: MPI_Allgatherv(out, 1, MPI_INT, in, ones, displs, MPI_INT, comm); break;
     case 3: MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm); break;
-    case 4: MPI_Alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, comm); break;
+    case 4: MPI_Alltoallv(out, ones, displs, MPI_INT, in, ones, displs, MPI_INT, comm); break;
     case 5: MPI_Alltoallw(out, ones, zeros, types, in, ones, zeros, types, comm); break;
     case 6: MPI_Allreduce(MPI_IN_PLACE, in, 1, MPI_INT, MPI_SUM, comm); break;
     case 7: MPI_Reduce_scatter(out, in, ones, MPI_INT, MPI_SUM, comm); break;
@@ -43,10 +43,10 @@ static void all_2(int which, MPI_Comm comm)
     switch (which) {
     case 0: MPI_Ibarrier(comm, &request); break;
     case 1: MPI_Iallgather(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request); break;
-    case 2: MPI_Iallgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, comm, &request); break;
+    case 2: MPI_Iallgatherv(out, 1, MPI_INT, in, ones, displs, MPI_INT, comm, &request); break;
     case 3: MPI_Ialltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm, &request); break;
     case 4:
-        MPI_Ialltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, comm, &request);
+        MPI_Ialltoallv(out, ones, displs, MPI_INT, in, ones, displs, MPI_INT, comm, &request);
         break;
     case 5: MPI_Ialltoallw(out, ones, zeros, types, in, ones, zeros, types, comm, &request); break;
     case 6: MPI_Iallreduce(out, in, 1, MPI_INT, MPI_SUM, comm, &request); break;
@@ -86,7 +86,7 @@ static void all_to_all_with_requests_orders_all(void)
     all_of(all_2, MPI_COMM_WORLD);
 }
 
-/* --- one way --- */
+/* --- in one direction --- */
 
 static void from_root(int which)
 {
@@ -94,16 +94,16 @@ static void from_root(int which)
     switch (which) {
     case 0: MPI_Bcast(in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
     case 1: MPI_Scatter(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
-    case 2: MPI_Scatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 2: MPI_Scatterv(out, ones, displs, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
     case 3: MPI_Ibcast(in, 1, MPI_INT, root, MPI_COMM_WORLD, &request); break;
     case 4: MPI_Iscatter(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request); break;
     default:
-        MPI_Iscatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
+        MPI_Iscatterv(out, ones, displs, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static void from_the_root_orders_behind_the_root_only(void)
+static void from_the_root_orders_all_after_the_root(void)
 {
     for (int which = 0; which < 6; which++) {
         mark(which);
@@ -120,16 +120,16 @@ static void to_root(int which)
     switch (which) {
     case 0: MPI_Reduce(out, in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD); break;
     case 1: MPI_Gather(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD); break;
-    case 2: MPI_Gatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, root, MPI_COMM_WORLD); break;
+    case 2: MPI_Gatherv(out, 1, MPI_INT, in, ones, displs, MPI_INT, root, MPI_COMM_WORLD); break;
     case 3: MPI_Ireduce(out, in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD, &request); break;
     case 4: MPI_Igather(out, 1, MPI_INT, in, 1, MPI_INT, root, MPI_COMM_WORLD, &request); break;
     default:
-        MPI_Igatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, root, MPI_COMM_WORLD, &request);
+        MPI_Igatherv(out, 1, MPI_INT, in, ones, displs, MPI_INT, root, MPI_COMM_WORLD, &request);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static void to_the_root_orders_the_root_behind_all(void)
+static void to_the_root_orders_the_root_after_all(void)
 {
     for (int which = 0; which < 6; which++) {
         mark(which);
@@ -181,7 +181,7 @@ static void several_requests_end_in_any_order(void)
 /* --- neighbours, files, nothing --- */
 
 /* The remaining collectives; two elements from each rank, its own number. */
-static void beside(int which, MPI_Comm ring)
+static void with_neighbours(int which, MPI_Comm ring)
 {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Aint bytes[2] = {0, sizeof(int)};
@@ -189,16 +189,16 @@ static void beside(int which, MPI_Comm ring)
     in[0] = in[1] = -1;
     switch (which) {
     case 0: MPI_Ineighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, ring, &request); break;
-    case 1: MPI_Neighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring); break;
+    case 1: MPI_Neighbor_allgatherv(out, 1, MPI_INT, in, ones, displs, MPI_INT, ring); break;
     case 2:
-        MPI_Ineighbor_allgatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, ring, &request);
+        MPI_Ineighbor_allgatherv(out, 1, MPI_INT, in, ones, displs, MPI_INT, ring, &request);
         break;
     case 3: MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, ring); break;
     case 4:
-        MPI_Neighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring);
+        MPI_Neighbor_alltoallv(out, ones, displs, MPI_INT, in, ones, displs, MPI_INT, ring);
         break;
     case 5:
-        MPI_Ineighbor_alltoallv(out, ones, places, MPI_INT, in, ones, places, MPI_INT, ring,
+        MPI_Ineighbor_alltoallv(out, ones, displs, MPI_INT, in, ones, displs, MPI_INT, ring,
                                 &request);
         break;
     case 6: MPI_Neighbor_alltoallw(out, ones, bytes, types, in, ones, bytes, types, ring); break;
@@ -227,7 +227,7 @@ static void neighbours_are_ordered(void)
     for (int which = 0; which < 8; which++) {
         meet();
         mark(2 + which);
-        beside(which, ring);
+        with_neighbours(which, ring);
         EXPECT_KNOWS((rank + 1) % size, 2 + which);
         EXPECT_KNOWS((rank + size - 1) % size, 2 + which);
         EXPECT(in[0] == (rank + size - 1) % size && in[1] == (rank + 1) % size);
@@ -275,8 +275,8 @@ static void counts_of_zero_leave_nothing(void)
 static const struct order_case cases[] = {
     CASE(all_to_all_orders_all, 2),
     CASE(all_to_all_with_requests_orders_all, 2),
-    CASE(from_the_root_orders_behind_the_root_only, 2),
-    CASE(to_the_root_orders_the_root_behind_all, 2),
+    CASE(from_the_root_orders_all_after_the_root, 2),
+    CASE(to_the_root_orders_the_root_after_all, 2),
     CASE(scans_order_upwards, 2),
     CASE(several_requests_end_in_any_order, 2),
     CASE(neighbours_are_ordered, 2),

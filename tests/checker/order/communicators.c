@@ -96,7 +96,7 @@ static void communicators_of_all_kinds_carry_order(void)
 
 /* One message per communicator, with one tag and one pair of ranks. A message sent on one
  * communicator never matches on another. */
-static void communicators_are_told_apart(void)
+static void communicators_are_distinguished(void)
 {
     MPI_Comm comms[MAKERS];
     int senders[MAKERS], word = 0;
@@ -212,7 +212,7 @@ static void intercommunicators_order_all(void)
 
 static const struct order_case cases[] = {
     CASE(communicators_of_all_kinds_carry_order, 2),
-    CASE(communicators_are_told_apart, 2),
+    CASE(communicators_are_distinguished, 2),
     CASE(freed_handles_are_forgotten, 2),
     CASE(halves_do_not_order_each_other, 2),
     CASE(oneself_is_a_communicator_of_ones_own, 2),

@@ -146,7 +146,7 @@ static void by_requests(void)
 static void by_the_shared_pointer(void)
 {
     MPI_Request request;
-    MPI_Offset place = -1;
+    MPI_Offset position = -1;
     for (int turn = 0; turn < 2; turn++) {
         fill();
         MPI_File_seek_shared(file, 0, MPI_SEEK_SET);
@@ -157,8 +157,8 @@ static void by_the_shared_pointer(void)
                 MPI_File_iwrite_shared(file, out, INTS, MPI_INT, &request);
                 finish(&request);
             }
-            MPI_File_get_position_shared(file, &place);
-            EXPECT(place == INTS);
+            MPI_File_get_position_shared(file, &position);
+            EXPECT(position == INTS);
         }
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_File_seek_shared(file, 0, MPI_SEEK_SET);
@@ -195,7 +195,7 @@ static void in_the_order_of_ranks(void)
 
 /* --- cases --- */
 
-static void each_call_does_what_it_is_asked_for(void)
+static void each_call_has_its_effect(void)
 {
     if (!open_file())
         return;
@@ -240,7 +240,7 @@ static void a_refused_request_leaves_nothing(void)
 }
 
 static const struct order_case cases[] = {
-    CASE(each_call_does_what_it_is_asked_for, 2),
+    CASE(each_call_has_its_effect, 2),
     CASE(a_request_orders_when_it_is_complete, 2),
     CASE(a_refused_request_leaves_nothing, 2),
 };

@@ -56,12 +56,12 @@ static void persistent_of(int kind, MPI_Request *request)
     inits[kind](&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, request);
 }
 
-static void send_once(int kind, int way)
+static void send_once(int kind, int variant)
 {
     MPI_Request request;
-    if (way == 0) {
+    if (variant == 0) {
         blocking_of(kind);
-    } else if (way == 1) {
+    } else if (variant == 1) {
         start_of(kind, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
@@ -80,8 +80,8 @@ static void sends_of_all_kinds_order(void)
     char room[4096];
     MPI_Buffer_attach(room, sizeof room);
     for (int kind = 0; kind < 4; kind++)
-        for (int way = 0; way < 3; way++) {
-            int at = 2 * (3 * kind + way), times = way == 2 ? 3 : 1;
+        for (int variant = 0; variant < 3; variant++) {
+            int at = 2 * (3 * kind + variant), times = variant == 2 ? 3 : 1;
             MPI_Request requests[3];
             if (rank == 1)
                 for (int i = 0; i < times; i++)
@@ -89,7 +89,7 @@ static void sends_of_all_kinds_order(void)
             meet();
             if (rank == 0) {
                 mark(at);
-                send_once(kind, way);
+                send_once(kind, variant);
                 mark(at + 1);
             } else if (rank == 1) {
                 for (int i = 0; i < times; i++) {
@@ -134,7 +134,7 @@ static void synchronous_send_is_ordered_by_its_receive(void)
     }
 }
 
-static void send_orders_what_came_before_it_only(void)
+static void send_orders_only_earlier_events(void)
 {
     if (rank == 0) {
         mark(0);
@@ -160,7 +160,7 @@ static void order_passes_through_ranks(void)
 
 /* --- receives in any order --- */
 
-static void tags_are_told_apart(void)
+static void tags_are_distinguished(void)
 {
     if (rank == 0) {
         for (int i = 0; i < 6; i++) {
@@ -207,11 +207,11 @@ static void requests_may_end_in_any_order(void)
     }
 }
 
-static void end_by(int way, MPI_Request *requests, int count)
+static void end_by(int variant, MPI_Request *requests, int count)
 {
     int flag = 0, index, done = 0, indices[8];
     MPI_Status statuses[8];
-    switch (way) {
+    switch (variant) {
     case 0: MPI_Waitall(count, requests, no_statuses); break;
     case 1:
         while (!flag)
@@ -246,32 +246,32 @@ static void end_by(int way, MPI_Request *requests, int count)
     }
 }
 
-static void every_completion_takes(void)
+static void every_completion_acquires(void)
 {
-    enum { WAYS = 8, EACH = 5 };
-    for (int way = 0; way < WAYS; way++) {
+    enum { VARIANTS = 8, EACH = 5 };
+    for (int variant = 0; variant < VARIANTS; variant++) {
         MPI_Request requests[EACH];
         if (rank == 1) {
             for (int i = 0; i < EACH; i++)
                 requests[i] = post_from(0, 0);
-            end_by(way, requests, EACH);
-            EXPECT_KNOWS(0, 2 * way);
-            EXPECT_MISSES(0, 2 * way + 1);
-            if (way == 7)
+            end_by(variant, requests, EACH);
+            EXPECT_KNOWS(0, 2 * variant);
+            EXPECT_MISSES(0, 2 * variant + 1);
+            if (variant == 7)
                 MPI_Waitall(EACH, requests, no_statuses);
         } else if (rank == 0) {
             for (int i = 0; i < EACH; i++) {
                 if (i == EACH - 1)
-                    mark(2 * way);
+                    mark(2 * variant);
                 send_to(1, 0);
             }
-            mark(2 * way + 1);
+            mark(2 * variant + 1);
         }
         meet();
     }
 }
 
-static void unsuccessful_test_takes_nothing(void)
+static void unsuccessful_test_acquires_nothing(void)
 {
     MPI_Request request;
     int flag = 0;
@@ -294,7 +294,7 @@ static void unsuccessful_test_takes_nothing(void)
 
 /* --- wildcards --- */
 
-static void wildcard_knows_who_it_received_from(void)
+static void wildcard_acquires_from_its_sender(void)
 {
     MPI_Status status;
     uint64_t tick;
@@ -376,7 +376,7 @@ static void probes_order(void)
     }
 }
 
-static void exchanges_order_both_ways(void)
+static void exchanges_order_in_both_directions(void)
 {
     int next = (rank + 1) % size, before = (rank + size - 1) % size, in = 0, out = rank;
     for (int i = 0; i < 6; i++) {
@@ -395,7 +395,7 @@ static void exchanges_order_both_ways(void)
     }
 }
 
-static void nobody_orders_nothing(void)
+static void proc_null_orders_nothing(void)
 {
     MPI_Request requests[2];
     int room;
@@ -412,14 +412,14 @@ static void nobody_orders_nothing(void)
 
 static void cancelled_receive_leaves_the_next_its_message(void)
 {
-    MPI_Request gone, stays;
+    MPI_Request cancelled, stays;
     MPI_Status status;
     int flag;
     if (rank == 1) {
-        gone = post_from(0, 0);
+        cancelled = post_from(0, 0);
         stays = post_from(0, 0);
-        MPI_Cancel(&gone);
-        MPI_Wait(&gone, &status);
+        MPI_Cancel(&cancelled);
+        MPI_Wait(&cancelled, &status);
         MPI_Test_cancelled(&status, &flag);
         EXPECT(flag);
         meet();
@@ -473,19 +473,19 @@ static void messages_do_not_pile_up(void)
 }
 
 static const struct order_case cases[] = {
-    CASE(send_orders_what_came_before_it_only, 2),
+    CASE(send_orders_only_earlier_events, 2),
     CASE(sends_of_all_kinds_order, 2),
     CASE(synchronous_send_is_ordered_by_its_receive, 2),
     CASE(order_passes_through_ranks, 2),
-    CASE(tags_are_told_apart, 2),
+    CASE(tags_are_distinguished, 2),
     CASE(requests_may_end_in_any_order, 2),
-    CASE(every_completion_takes, 2),
-    CASE(unsuccessful_test_takes_nothing, 2),
-    CASE(wildcard_knows_who_it_received_from, 2),
+    CASE(every_completion_acquires, 2),
+    CASE(unsuccessful_test_acquires_nothing, 2),
+    CASE(wildcard_acquires_from_its_sender, 2),
     CASE(wildcard_posted_before_a_named_receive, 2),
     CASE(probes_order, 2),
-    CASE(exchanges_order_both_ways, 2),
-    CASE(nobody_orders_nothing, 2),
+    CASE(exchanges_order_in_both_directions, 2),
+    CASE(proc_null_orders_nothing, 2),
     CASE(cancelled_receive_leaves_the_next_its_message, 2),
     CASE(persistent_requests_order_each_start, 2),
     CASE(messages_do_not_pile_up, 2),

@@ -32,7 +32,7 @@ static int unknown, doubts;
 void oriel_finding_count(const char *what)
 {
     unknown += strncmp(what, "calls not modelled", 18) == 0;
-    doubts += strncmp(what, "messages that cannot be told apart", 34) == 0;
+    doubts += strncmp(what, "messages with an unknown order", 30) == 0;
 }
 
 void oriel_finding_left(const char *name, const struct oriel_site *site)

@@ -31,7 +31,7 @@ enum outcome {
     SCATTERED_SUM,
     SCATTERED,
     BROADCAST,
-    FROM_BESIDE
+    FROM_NEIGHBOURS
 };
 
 static int sent(int from, int to)
@@ -47,7 +47,7 @@ static int sum_of(int first, int end, int to)
     return sum;
 }
 
-static bool came(enum outcome outcome)
+static bool has_arrived(enum outcome outcome)
 {
     int before = (rank + size - 1) % size, next = (rank + 1) % size;
     switch (outcome) {
@@ -77,8 +77,8 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
     broadcast = rank == root ? 77 : -1;
     MPI_Start(request);
     MPI_Wait(request, MPI_STATUS_IGNORE);
-    if (here && !came(outcome))
-        complain(name, 0, "what has come");
+    if (here && !has_arrived(outcome))
+        complain(name, 0, "the received data");
     meet();
     MPI_Request_free(request);
 }
@@ -98,8 +98,8 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
 #define IN_RING  ring, MPI_INFO_NULL, &request
 #define ONE_OUT  out, 1, MPI_INT
 #define ONE_IN   in, 1, MPI_INT
-#define V_OUT    out, ones, places, MPI_INT
-#define V_IN     in, ones, places, MPI_INT
+#define V_OUT    out, ones, displs, MPI_INT
+#define V_IN     in, ones, displs, MPI_INT
 #define W_OUT    out, ones, bytes, types
 #define W_IN     in, ones, bytes, types
 #define PLAIN(C) const void *, C, MPI_Datatype
@@ -112,14 +112,14 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
     static void collectives##suffix(MPI_Comm ring)                                                 \
     {                                                                                              \
         C ones[RANKS_MOST];                                                                        \
-        D places[RANKS_MOST], bytes[RANKS_MOST];                                                   \
-        MPI_Aint far[RANKS_MOST];                                                                  \
+        D displs[RANKS_MOST], bytes[RANKS_MOST];                                                   \
+        MPI_Aint distances[RANKS_MOST];                                                            \
         bool is_root = rank == root;                                                               \
         for (int i = 0; i < RANKS_MOST; i++) {                                                     \
             ones[i] = 1;                                                                           \
-            places[i] = (D)i;                                                                      \
-            far[i] = i * (MPI_Aint)sizeof(int);                                                    \
-            bytes[i] = (D)far[i];                                                                  \
+            displs[i] = (D)i;                                                                      \
+            distances[i] = i * (MPI_Aint)sizeof(int);                                              \
+            bytes[i] = (D)distances[i];                                                            \
         }                                                                                          \
         RUN("Allgather_init" #suffix, (PLAIN(C), ROOM(C), END), (ONE_OUT, ONE_IN, IN_WORLD),       \
             GATHERED, true);                                                                       \
@@ -142,16 +142,17 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
         RUN("Gatherv_init" #suffix, (PLAIN(C), void *, V(C, D), int, END),                         \
             (ONE_OUT, V_IN, root, IN_WORLD), GATHERED, is_root);                                   \
         RUN("Neighbor_allgather_init" #suffix, (PLAIN(C), ROOM(C), END),                           \
-            (ONE_OUT, ONE_IN, IN_RING), FROM_BESIDE, true);                                        \
+            (ONE_OUT, ONE_IN, IN_RING), FROM_NEIGHBOURS, true);                                    \
         RUN("Neighbor_allgatherv_init" #suffix, (PLAIN(C), void *, V(C, D), END),                  \
-            (ONE_OUT, V_IN, IN_RING), FROM_BESIDE, true);                                          \
+            (ONE_OUT, V_IN, IN_RING), FROM_NEIGHBOURS, true);                                      \
         RUN("Neighbor_alltoall_init" #suffix, (PLAIN(C), ROOM(C), END),                            \
-            (ONE_OUT, ONE_IN, IN_RING), FROM_BESIDE, true);                                        \
+            (ONE_OUT, ONE_IN, IN_RING), FROM_NEIGHBOURS, true);                                    \
         RUN("Neighbor_alltoallv_init" #suffix, (const void *, V(C, D), void *, V(C, D), END),      \
-            (V_OUT, V_IN, IN_RING), FROM_BESIDE, true);                                            \
+            (V_OUT, V_IN, IN_RING), FROM_NEIGHBOURS, true);                                        \
         RUN("Neighbor_alltoallw_init" #suffix,                                                     \
             (const void *, W(C, MPI_Aint), void *, W(C, MPI_Aint), END),                           \
-            (out, ones, far, types, in, ones, far, types, IN_RING), FROM_BESIDE, true);            \
+            (out, ones, distances, types, in, ones, distances, types, IN_RING), FROM_NEIGHBOURS,   \
+            true);                                                                                 \
         RUN("Reduce_init" #suffix, (const void *, ROOM(C), MPI_Op, int, END),                      \
             (out, ONE_IN, MPI_SUM, root, IN_WORLD), SUM, is_root);                                 \
         RUN("Reduce_scatter_block_init" #suffix, (const void *, ROOM(C), MPI_Op, END),             \
@@ -169,7 +170,7 @@ static void run(const char *name, MPI_Request *request, enum outcome outcome, bo
 COLLECTIVES(, int, int)
 COLLECTIVES(_c, MPI_Count, MPI_Aint)
 
-static void each_does_what_it_was_made_for(void)
+static void each_has_its_effect(void)
 {
     int dims[1] = {size}, on[1] = {1};
     MPI_Comm ring;
@@ -279,7 +280,7 @@ static void copies_with_hints_carry_order(void)
 }
 
 static const struct order_case cases[] = {
-    CASE(each_does_what_it_was_made_for, 2),
+    CASE(each_has_its_effect, 2),
     CASE(messages_in_parts_order, 2),
     CASE(communicators_without_a_parent_order_all, 2),
     CASE(copies_with_hints_carry_order, 2),

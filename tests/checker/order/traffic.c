@@ -1,6 +1,6 @@
 /* Random traffic: each message carries its sender's tick, and the receiver must know that tick,
- * whatever call receives. Also with threads that send and receive concurrently.  The seed comes
- * from the clock and is printed. */
+ * whatever call receives. Also with threads that send and receive concurrently. The clock gives
+ * the seed, which is printed. */
 #include "order.h"
 
 #include <pthread.h>
@@ -124,7 +124,7 @@ static void receives_of_all_kinds_know_their_message(void)
 }
 
 /* Enough outstanding tags to grow their table; each receive still finds its message. */
-static void many_tags_are_told_apart(void)
+static void many_tags_are_distinguished(void)
 {
     enum { MANY = 400 };
     uint64_t tick = 0;
@@ -196,7 +196,7 @@ static void threads_that_send_and_receive_at_once_know_their_messages(void)
 
 static const struct order_case cases[] = {
     CASE(receives_of_all_kinds_know_their_message, 2),
-    CASE(many_tags_are_told_apart, 2),
+    CASE(many_tags_are_distinguished, 2),
     CASE(threads_that_send_and_receive_at_once_know_their_messages, 2),
 };
 

@@ -1,5 +1,5 @@
 /* Communicators that the checker has not seen, and calls that the host refuses. A communicator
- * created while the checker did not look has no model and orders all ranks. A refused call orders
+ * created without the checker's knowledge has no model and orders all ranks. A refused call orders
  * nothing and leaves no state that would mislead the next call. */
 #include "order.h"
 
@@ -31,7 +31,7 @@ static MPI_Comm made_unseen(int which)
     return made;
 }
 
-static void message(int way, MPI_Comm comm)
+static void message(int variant, MPI_Comm comm)
 {
     MPI_Request request;
     MPI_Message matched;
@@ -39,9 +39,9 @@ static void message(int way, MPI_Comm comm)
     int flag = 0;
     if (rank == 0) {
         meet(); /* the receiver finds no message yet */
-        if (way == 0)
+        if (variant == 0)
             MPI_Ssend(&word, 1, MPI_INT, 1, 0, comm);
-        else if (way == 1)
+        else if (variant == 1)
             MPI_Send(&word, 1, MPI_INT, 1, 0, comm);
         else {
             MPI_Issend(&word, 1, MPI_INT, 1, 0, comm, &request);
@@ -56,7 +56,7 @@ static void message(int way, MPI_Comm comm)
     meet();
     if (rank != 1)
         return;
-    switch (way) {
+    switch (variant) {
     case 0:
         MPI_Probe(0, 0, comm, &status);
         MPI_Recv(&room, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
@@ -75,13 +75,13 @@ static void messages_on_an_unseen_communicator_order(void)
 {
     for (int which = 0; which < 2; which++) {
         MPI_Comm comm = made_unseen(which);
-        for (int way = 0; way < 3; way++) {
+        for (int variant = 0; variant < 3; variant++) {
             int before = unknown_calls();
             meet();
-            mark(way);
-            message(way, comm);
+            mark(variant);
+            message(variant, comm);
             if (rank == 1)
-                EXPECT_KNOWS(0, way);
+                EXPECT_KNOWS(0, variant);
             EXPECT(rank > 1 || unknown_calls() > before);
             meet();
         }
@@ -259,14 +259,14 @@ static void refused_collectives_leave_nothing(void)
 static void a_collective_without_a_datatype_is_refused_by_the_host(void)
 {
     MPI_Comm comm;
-    int counts[RANKS_MOST], places[RANKS_MOST], words[RANKS_MOST];
+    int counts[RANKS_MOST], displs[RANKS_MOST], words[RANKS_MOST];
     for (int i = 0; i < RANKS_MOST; i++) {
         counts[i] = 1;
-        places[i] = i;
+        displs[i] = i;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    EXPECT(MPI_Allgatherv(&word, 1, MPI_INT, words, counts, places, MPI_DATATYPE_NULL, comm) !=
+    EXPECT(MPI_Allgatherv(&word, 1, MPI_INT, words, counts, displs, MPI_DATATYPE_NULL, comm) !=
            MPI_SUCCESS);
     expect_order(0, comm);
     MPI_Comm_free(&comm);
@@ -282,21 +282,21 @@ static void many_requests_end_together(void)
     MPI_Status statuses[MANY];
     int words[MANY], indices[MANY], next = (rank + 1) % size, before = (rank + size - 1) % size,
                                     got;
-    for (int way = 0; way < 3; way++) {
+    for (int variant = 0; variant < 3; variant++) {
         meet();
-        mark(way);
+        mark(variant);
         for (int i = 0; i < MANY / 2; i++)
             MPI_Irecv(&words[i], 1, MPI_INT, before, i, MPI_COMM_WORLD, &requests[i]);
         for (int i = 0; i < MANY / 2; i++)
             MPI_Isend(&word, 1, MPI_INT, next, i, MPI_COMM_WORLD, &requests[MANY / 2 + i]);
-        if (way == 0)
+        if (variant == 0)
             MPI_Waitall(MANY, requests, no_statuses);
-        else if (way == 1)
+        else if (variant == 1)
             MPI_Waitall(MANY, requests, statuses);
         else
             for (int left = MANY; left > 0; left -= got)
                 MPI_Waitsome(MANY, requests, &got, indices, no_statuses);
-        EXPECT_KNOWS(before, way);
+        EXPECT_KNOWS(before, variant);
     }
     EXPECT(unknown_calls() == 0);
 }
@@ -328,18 +328,18 @@ static void calls_that_are_not_looked_at_pass(void)
     MPI_Message matched;
     MPI_Status status;
     int mine = rank, got = -1, flag = 0, which = -1;
-    for (int way = 0; way < 4; way++) {
+    for (int variant = 0; variant < 4; variant++) {
         oriel_check_running = false;
         MPI_Isend(&mine, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[1]);
         MPI_Probe(rank, 9, MPI_COMM_WORLD, &status);
         MPI_Irecv(&got, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &requests[0]);
         oriel_check_running = true;
-        if (way == 0)
+        if (variant == 0)
             MPI_Waitany(1, requests, &which, &status);
-        for (flag = way == 0; !flag;)
-            if (way == 1)
+        for (flag = variant == 0; !flag;)
+            if (variant == 1)
                 MPI_Test(&requests[0], &flag, &status);
-            else if (way == 2)
+            else if (variant == 2)
                 MPI_Testany(1, requests, &which, &flag, &status);
             else
                 MPI_Request_get_status(requests[0], &flag, &status);
@@ -372,7 +372,7 @@ static void calls_that_are_not_looked_at_pass(void)
 
 /* The receiver may wait for a counted message that never arrives. From then on, every message
  * orders everything that its sender did. */
-static void a_cancelled_send_is_told(void)
+static void a_cancelled_send_is_reported(void)
 {
     int mine = rank, got = -1, cancelled = 0;
     EXPECT(!is_in_doubt());
@@ -404,7 +404,7 @@ static const struct order_case cases[] = {
     CASE(many_requests_end_together, 2),
     CASE(unknown_requests_are_waited_for, 2),
     CASE(calls_that_are_not_looked_at_pass, 2),
-    CASE(a_cancelled_send_is_told,
+    CASE(a_cancelled_send_is_reported,
          2), /* from here on the checker is in doubt: other ranks may not have been refused alike */
     CASE(refused_collectives_leave_nothing, 2),
     CASE(a_collective_without_a_datatype_is_refused_by_the_host, 2),

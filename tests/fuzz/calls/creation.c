@@ -50,21 +50,11 @@ static void draw_info(struct request *request, struct random *random)
                                        "mpi_accumulate_granularity",
                                        "unheard_of"};
     static const char *const values[] = {
-        "true",
-        "false",
-        "",
-        "4096",
-        "128",
-        "0",
-        "-1",
-        "65536",
-        "rar,waw",
-        ",,,",
-        "none",
-        "same_op",
-        "truefalse",
-        "0x40",
-        "a value that is so much longer than any that a hint can have, by far"};
+        "true",      "false", "",
+        "4096",      "128",   "0",
+        "-1",        "65536", "rar,waw",
+        ",,,",       "none",  "same_op",
+        "truefalse", "0x40",  "a value that is much longer than that of any hint"};
     request->info = MPI_INFO_NULL;
     if (one_in(random, 2))
         return;

@@ -5,10 +5,10 @@
 
 static int locks_held(const struct epochs *epochs)
 {
-    int held = 0;
+    int count = 0;
     for (int i = 0; i < epochs->n; i++)
-        held += epochs->locked[i] != 0;
-    return held;
+        count += epochs->locked[i] != 0;
+    return count;
 }
 
 struct verdict epochs_allow(const struct epochs *epochs, int rank)

@@ -22,7 +22,7 @@ static const char *const names[] = {
 
 static const int classes[] = {
 #define FAULT(name, class) class,
-#include "faults.def"
+#include "error_classes.def"
 #undef FAULT
 };
 
@@ -33,11 +33,11 @@ static const struct {
 } left_out[] = {
     {FUZZ_Init, "a process calls it once, or MPI_Init_thread, which starts each of these programs"},
     {FUZZ_Init_thread, "a process calls it once: at the start of each of these programs"},
-    {FUZZ_Group_free, "groups and what is none are the host's to judge"},
-    {FUZZ_Comm_free, "communicators and what is none are the host's to judge"},
+    {FUZZ_Group_free, "the host checks groups"},
+    {FUZZ_Comm_free, "the host checks communicators"},
     {FUZZ_Comm_disconnect, "as Comm_free"},
     {FUZZ_Comm_spawn,
-     "random arguments end the job on both hosts, and MPICH cannot spawn on all machines"},
+     "random arguments end the job on both hosts, and MPICH cannot spawn everywhere"},
     {FUZZ_Comm_spawn_multiple, "as Comm_spawn"},
 };
 
@@ -141,7 +141,7 @@ static const char *faults_text(unsigned faults, char *text, size_t len_bytes)
 {
     static const char *const texts[] = {
 #define FAULT(name, class) #name,
-#include "faults.def"
+#include "error_classes.def"
 #undef FAULT
         "another",
     };

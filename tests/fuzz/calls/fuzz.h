@@ -35,13 +35,13 @@ void every_function_of_the_table_was_called(enum window_kind kind);
 /* Error classes as bits. */
 enum fuzz_fault {
 #define FAULT(name, class) FAULT_POSITION_##name,
-#include "faults.def"
+#include "error_classes.def"
 #undef FAULT
     FUZZ_FAULTS
 };
 enum {
 #define FAULT(name, class) FAULT_##name = 1 << FAULT_POSITION_##name,
-#include "faults.def"
+#include "error_classes.def"
 #undef FAULT
     FAULT_ANY = (1 << FUZZ_FAULTS) - 1
 };

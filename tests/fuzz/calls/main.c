@@ -10,12 +10,12 @@
 static const struct test_case cases[] = {
     CASE(handles_that_are_no_window, KIND_ANY, 1),
     CASE(creation_with_random_arguments, KIND_ANY, 1),
-    CASE(objects_and_memory_with_random_arguments, KINDS_ALL | KIND_ONE_MACHINE, 1),
+    CASE(objects_and_memory_with_random_arguments, KINDS_ALL | KIND_ONE_NODE, 1),
     CASE(synchronisation_with_random_misuse, KINDS_BOTH, 1),
-    CASE(operations_with_random_arguments, KINDS_ALL | KIND_ONE_MACHINE, 1),
+    CASE(operations_with_random_arguments, KINDS_ALL | KIND_ONE_NODE, 1),
     CASE(operations_in_windows_of_one_rank, KINDS_ALL, 1),
-    CASE(dynamic_windows_with_random_regions, KIND_ARENA | KIND_HEAP | KIND_ONE_MACHINE, 1),
-    CASE(every_function_of_the_table_was_called, KIND_ONE_MACHINE, 1),
+    CASE(dynamic_windows_with_random_regions, KIND_ARENA | KIND_HEAP | KIND_ONE_NODE, 1),
+    CASE(every_function_of_the_table_was_called, KIND_ONE_NODE, 1),
 };
 
 int main(int argc, char **argv)

@@ -2,55 +2,55 @@
  * MPI_Alloc_mem and MPI_Free_mem, attach and detach on the wrong windows.  The tests omit pointers
  * that MPI_Alloc_mem did not return: they go to the host, which may crash. They also omit invalid
  * info objects, keyvals and handlers. */
-#include "field.h"
+#include "observed_window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCKS = 12 };
 
-static bool is_reached(const struct field *field, int rank)
+static bool is_reached(const struct observed_window *observed, int rank)
 {
-    return field->kind != KIND_HEAP || rank == field->me;
+    return observed->kind != KIND_HEAP || rank == observed->me;
 }
 
 /* The lowest rank whose memory this rank can load from. */
-static int lowest(const struct field *field)
+static int lowest(const struct observed_window *observed)
 {
-    for (int i = 0; i < field->n; i++)
-        if (field->size[i] > 0 && is_reached(field, i))
+    for (int i = 0; i < observed->n; i++)
+        if (observed->size[i] > 0 && is_reached(observed, i))
             return i;
     return 0;
 }
 
-static void query(const struct field *field, struct random *random)
+static void query(const struct observed_window *observed, struct random *random)
 {
-    int rank = one_in(random, 3)   ? fuzz_bad_rank(random, field->n)
+    int rank = one_in(random, 3)   ? fuzz_bad_rank(random, observed->n)
                : one_in(random, 4) ? MPI_PROC_NULL
-                                   : below(random, field->n);
+                                   : below(random, observed->n);
     MPI_Aint size = -77, wide_unit = -77;
     int unit = -77;
     void *base = &base;
     bool wide = one_in(random, 2);
-    int real = rank == MPI_PROC_NULL ? lowest(field) : rank;
-    struct verdict verdict = {real < 0 || real >= field->n ? FAULT_RANK : 0, 0};
+    int real = rank == MPI_PROC_NULL ? lowest(observed) : rank;
+    struct verdict verdict = {real < 0 || real >= observed->n ? FAULT_RANK : 0, 0};
     fuzz_describe("Win_shared_query(rank %d)", rank);
-    int code = wide ? FUZZ(Win_shared_query_c, field->win, rank, &size, &wide_unit, &base)
-                    : FUZZ(Win_shared_query, field->win, rank, &size, &unit, &base);
+    int code = wide ? FUZZ(Win_shared_query_c, observed->win, rank, &size, &wide_unit, &base)
+                    : FUZZ(Win_shared_query, observed->win, rank, &size, &unit, &base);
     if (!fuzz_judge(verdict, code))
         return;
-    MPI_Aint expected = is_reached(field, real) ? field->size[real] : 0;
+    MPI_Aint expected = is_reached(observed, real) ? observed->size[real] : 0;
     CHECK(size == expected, "%.200s: size %ld, not %ld", fuzz_description(), (long)size,
           (long)expected);
-    CHECK(size > 0 || base == NULL || field->kind == KIND_SHARED,
+    CHECK(size > 0 || base == NULL || observed->kind == KIND_SHARED,
           "%.200s: an address without memory", fuzz_description());
-    CHECK(size == 0 || (wide ? wide_unit : unit) == field->unit[real], "%.200s: another unit",
+    CHECK(size == 0 || (wide ? wide_unit : unit) == observed->unit[real], "%.200s: another unit",
           fuzz_description());
-    CHECK(size == 0 || memcmp(base, field_memory(field, real), (size_t)size) == 0,
+    CHECK(size == 0 || memcmp(base, observed_memory(observed, real), (size_t)size) == 0,
           "%.200s: other memory", fuzz_description());
 }
 
-static void hint(const struct field *field, struct random *random)
+static void hint(const struct observed_window *observed, struct random *random)
 {
     static const char *const keys[] = {"no_locks",
                                        "same_size",
@@ -74,11 +74,11 @@ static void hint(const struct field *field, struct random *random)
     }
     fuzz_describe("Win_set_info(%s)", info == MPI_INFO_NULL ? "null" : "set");
     fuzz_judge((struct verdict){0, info == MPI_INFO_NULL ? FAULT_INFO : 0},
-               FUZZ(Win_set_info, field->win, info));
+               FUZZ(Win_set_info, observed->win, info));
     if (info != MPI_INFO_NULL)
         MPI_Info_free(&info);
     fuzz_describe("Win_get_info");
-    if (!fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_info, field->win, &info)))
+    if (!fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_info, observed->win, &info)))
         return;
     MPI_Info_get(info, "same_size", MPI_MAX_INFO_VAL - 1, value, &found);
     CHECK(found && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0),
@@ -105,7 +105,7 @@ static int delete_attribute(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static void attribute(const struct field *field, struct random *random)
+static void attribute(const struct observed_window *observed, struct random *random)
 {
     static const int predefined[] = {MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT,
                                      MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
@@ -113,7 +113,7 @@ static void attribute(const struct field *field, struct random *random)
     int keyval, flag = 0, deleted = 0, stored;
     void *value = NULL;
     fuzz_describe("Win_get_attr(predefined)");
-    fuzz_judge(good, FUZZ(Win_get_attr, field->win,
+    fuzz_judge(good, FUZZ(Win_get_attr, observed->win,
                           predefined[random_below(random, COUNT_OF(predefined))], &value, &flag));
     CHECK(flag == 1, "a predefined attribute is not there");
     fuzz_describe("Win_create_keyval");
@@ -121,18 +121,18 @@ static void attribute(const struct field *field, struct random *random)
                     FUZZ(Win_create_keyval, copy_attribute, delete_attribute, &keyval, &deleted)))
         return;
     fuzz_describe("attribute of the user's");
-    fuzz_judge(good, FUZZ(Win_get_attr, field->win, keyval, &value, &flag));
+    fuzz_judge(good, FUZZ(Win_get_attr, observed->win, keyval, &value, &flag));
     CHECK(flag == 0, "an attribute that was not set is there");
-    fuzz_judge(good, FUZZ(Win_set_attr, field->win, keyval, &stored));
-    fuzz_judge(good, FUZZ(Win_get_attr, field->win, keyval, &value, &flag));
-    CHECK(flag == 1 && value == &stored, "an attribute is not what was set");
-    fuzz_judge(good, FUZZ(Win_delete_attr, field->win, keyval));
+    fuzz_judge(good, FUZZ(Win_set_attr, observed->win, keyval, &stored));
+    fuzz_judge(good, FUZZ(Win_get_attr, observed->win, keyval, &value, &flag));
+    CHECK(flag == 1 && value == &stored, "an attribute has another value than the one set");
+    fuzz_judge(good, FUZZ(Win_delete_attr, observed->win, keyval));
     CHECK(deleted == 1, "the delete callback ran %d times", deleted);
     fuzz_judge(good, FUZZ(Win_free_keyval, &keyval));
     fuzz_describe("attribute of MPI_KEYVAL_INVALID");
-    fuzz_judge(bad, FUZZ(Win_get_attr, field->win, MPI_KEYVAL_INVALID, &value, &flag));
-    fuzz_judge(bad, FUZZ(Win_set_attr, field->win, MPI_KEYVAL_INVALID, &stored));
-    fuzz_judge(bad, FUZZ(Win_delete_attr, field->win, MPI_KEYVAL_INVALID));
+    fuzz_judge(bad, FUZZ(Win_get_attr, observed->win, MPI_KEYVAL_INVALID, &value, &flag));
+    fuzz_judge(bad, FUZZ(Win_set_attr, observed->win, MPI_KEYVAL_INVALID, &stored));
+    fuzz_judge(bad, FUZZ(Win_delete_attr, observed->win, MPI_KEYVAL_INVALID));
 }
 
 static int handled_class;
@@ -142,7 +142,7 @@ static void note_error(MPI_Win *win, int *code, ...)
     MPI_Error_class(*code, &handled_class);
 }
 
-static void handler(const struct field *field, struct random *random)
+static void handler(const struct observed_window *observed, struct random *random)
 {
     struct verdict good = {0, 0};
     MPI_Errhandler own, seen;
@@ -151,22 +151,22 @@ static void handler(const struct field *field, struct random *random)
     int class = one_in(random, 2) ? MPI_ERR_RMA_RANGE : MPI_ERR_OTHER;
     memset(name, 'a' + below(random, 26), (size_t)length);
     fuzz_describe("Win_set_name(%d characters)", length);
-    fuzz_judge(good, FUZZ(Win_set_name, field->win, name));
-    fuzz_judge(good, FUZZ(Win_get_name, field->win, got, &got_length));
-    CHECK(strncmp(got, name, MPI_MAX_OBJECT_NAME - 1) == 0, "%.200s: another name came back",
+    fuzz_judge(good, FUZZ(Win_set_name, observed->win, name));
+    fuzz_judge(good, FUZZ(Win_get_name, observed->win, got, &got_length));
+    CHECK(strncmp(got, name, MPI_MAX_OBJECT_NAME - 1) == 0, "%.200s: another name was returned",
           fuzz_description());
     fuzz_describe("error handlers");
     fuzz_judge(good, FUZZ(Win_create_errhandler, note_error, &own));
-    fuzz_judge(good, FUZZ(Win_set_errhandler, field->win, own));
-    fuzz_judge(good, FUZZ(Win_get_errhandler, field->win, &seen));
-    CHECK(seen == own, "another error handler came back");
+    fuzz_judge(good, FUZZ(Win_set_errhandler, observed->win, own));
+    fuzz_judge(good, FUZZ(Win_get_errhandler, observed->win, &seen));
+    CHECK(seen == own, "another error handler was returned");
     handled_class = MPI_SUCCESS;
-    FUZZ(Win_call_errhandler, field->win, class);
+    FUZZ(Win_call_errhandler, observed->win, class);
     CHECK(handled_class == class, "the handler saw class %d, not %d", handled_class, class);
     handled_class = MPI_SUCCESS; /* the message must fit with a window name of any length */
-    CHECK_CLASS(MPI_ERR_RANK, FUZZ(Win_flush, field->n, field->win));
+    CHECK_CLASS(MPI_ERR_RANK, FUZZ(Win_flush, observed->n, observed->win));
     CHECK(handled_class == MPI_ERR_RANK, "the handler saw class %d", handled_class);
-    MPI_Win_set_errhandler(field->win, MPI_ERRORS_RETURN);
+    MPI_Win_set_errhandler(observed->win, MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&seen);
     MPI_Errhandler_free(&own);
 }
@@ -180,22 +180,22 @@ static void version(void)
           "a version without Oriel");
 }
 
-static void misfit(const struct field *field, struct random *random)
+static void misfit(const struct observed_window *observed, struct random *random)
 {
     MPI_Aint size = one_in(random, 2) ? fuzz_bad_aint(random) : below(random, 100);
-    void *base = one_in(random, 4) ? NULL : field_memory(field, field->me);
+    void *base = one_in(random, 4) ? NULL : observed_memory(observed, observed->me);
     MPI_Group group;
     int n;
     fuzz_describe("Win_attach(%ld) to a window that is not dynamic", (long)size);
-    fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_attach, field->win, base, size));
+    fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_attach, observed->win, base, size));
     fuzz_describe("Win_detach from a window that is not dynamic");
-    fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_detach, field->win, base));
+    fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_detach, observed->win, base));
     if (one_in(random, 8))
         version();
     fuzz_describe("Win_get_group");
-    if (fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_group, field->win, &group))) {
+    if (fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_group, observed->win, &group))) {
         MPI_Group_size(group, &n);
-        CHECK_EQUAL(n, field->n);
+        CHECK_EQUAL(n, observed->n);
         MPI_Group_free(&group);
     }
 }
@@ -248,23 +248,23 @@ static void block(struct block *blocks, struct random *random)
 void objects_and_memory_with_random_arguments(enum window_kind kind)
 {
     struct random shared = random_start(110 + (uint64_t)kind), own = fuzz_own(110 + (uint64_t)kind);
-    struct field field;
+    struct observed_window observed;
     struct block blocks[BLOCKS] = {{NULL, 0, 0}};
-    field_open(&field, kind, MPI_COMM_WORLD, &shared);
+    observed_open(&observed, kind, MPI_COMM_WORLD, &shared);
     for (int i = 0; i < fuzz_calls() / 6 && !harness_failed(); i++) {
         switch (random_below(&own, 8)) {
-        case 0: query(&field, &own); break;
-        case 1: hint(&field, &own); break;
-        case 2: attribute(&field, &own); break;
-        case 3: handler(&field, &own); break;
-        case 4: misfit(&field, &own); break;
+        case 0: query(&observed, &own); break;
+        case 1: hint(&observed, &own); break;
+        case 2: attribute(&observed, &own); break;
+        case 3: handler(&observed, &own); break;
+        case 4: misfit(&observed, &own); break;
         default: block(blocks, &own); break;
         }
-        field_check(&field);
+        observed_check(&observed);
     }
     for (int i = 0; i < BLOCKS; i++)
         if (blocks[i].at != NULL)
             CHECK_OK(FUZZ(Free_mem, blocks[i].at));
     barrier(MPI_COMM_WORLD);
-    field_close(&field);
+    observed_close(&observed);
 }

@@ -49,21 +49,24 @@ static MPI_Op draw_op(struct random *random)
 }
 
 /* Inside the window, just outside, or anywhere. */
-static MPI_Aint draw_disp(const struct field *field, int rank, struct random *random)
+static MPI_Aint draw_disp(const struct observed_window *observed, int rank, struct random *random)
 {
-    MPI_Aint items = rank >= 0 && rank < field->n ? field->size[rank] / field->unit[rank] : 8;
+    MPI_Aint items =
+        rank >= 0 && rank < observed->n ? observed->size[rank] / observed->unit[rank] : 8;
     if (one_in(random, 12))
         return fuzz_bad_aint(random);
     if (one_in(random, 20))
         return -1 - below(random, 3);
-    if (field->attached != NULL && rank >= 0 && rank < field->n)
-        return field->attached->address[rank] - FIELD_GUARD_BYTES + below(random, FIELD_SPAN_BYTES);
+    if (observed->attached != NULL && rank >= 0 && rank < observed->n)
+        return observed->attached->address[rank] - OBSERVED_GUARD_BYTES +
+               below(random, OBSERVED_SPAN_BYTES);
     if (one_in(random, 12))
-        return INT64_MAX / (rank >= 0 && rank < field->n ? field->unit[rank] : 2) - 3 +
+        return INT64_MAX / (rank >= 0 && rank < observed->n ? observed->unit[rank] : 2) - 3 +
                below(random, 4);
     if (one_in(random, 16) && rank >= 0 &&
-        rank < field->n) /* a small one again, to catch an unnoticed overflow of the product */
-        return (MPI_Aint)((UINT64_C(1) << 63) / (uint64_t)field->unit[rank] * 2) + below(random, 4);
+        rank < observed->n) /* a small one again, to catch an unnoticed overflow of the product */
+        return (MPI_Aint)((UINT64_C(1) << 63) / (uint64_t)observed->unit[rank] * 2) +
+               below(random, 4);
     if (one_in(random, 8))
         return items - 2 + below(random, 5);
     return items > 1
@@ -109,8 +112,8 @@ static void drop_buffers(struct operation *operation, struct random *random)
     operation->no_compare = one_in(random, 30);
 }
 
-static void draw(struct operation *operation, const struct field *field, struct sides *sides,
-                 struct random *random)
+static void draw(struct operation *operation, const struct observed_window *observed,
+                 struct sides *sides, struct random *random)
 {
     const struct shape *shape = &shapes[random_below(random, COUNT_OF(shapes))];
     bool wide = shape->wide != shape->narrow && one_in(random, 3);
@@ -120,9 +123,9 @@ static void draw(struct operation *operation, const struct field *field, struct 
                                     .single = shape->single,
                                     .op = draw_op(random)};
     operation->rank = one_in(random, 16)
-                          ? (one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, field->n))
-                          : below(random, field->n);
-    operation->disp = draw_disp(field, operation->rank, random);
+                          ? (one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, observed->n))
+                          : below(random, observed->n);
+    operation->disp = draw_disp(observed, operation->rank, random);
     side_draw(sides, &operation->target, -1, wide, random);
     if (sides->recent != NULL &&
         one_in(random, 3)) /* threads cache their last transfer and may take another path */
@@ -146,7 +149,7 @@ static void draw(struct operation *operation, const struct field *field, struct 
     drop_buffers(operation, random);
 }
 
-static void describe(const struct operation *operation, const struct field *field)
+static void describe(const struct operation *operation, const struct observed_window *observed)
 {
     const struct side *o = &operation->origin, *r = &operation->result, *t = &operation->target;
     const char *op = operation->op == MPI_OP_NULL ? "null"
@@ -155,14 +158,14 @@ static void describe(const struct operation *operation, const struct field *fiel
     for (size_t i = 0; i < test_op_count; i++)
         if (test_ops[i].op == operation->op)
             op = test_ops[i].name;
-    bool good = operation->rank >= 0 && operation->rank < field->n;
+    bool good = operation->rank >= 0 && operation->rank < observed->n;
     fuzz_describe("%s(%lld*%d:%.30s, %lld*%d:%.30s, rank %d, disp %ld [size %ld, unit %ld], "
                   "%lld*%d:%.30s, %s)",
                   fuzz_name(operation->function), (long long)o->count, (int)o->type->state,
                   o->type->map.text, (long long)r->count, (int)r->type->state, r->type->map.text,
                   operation->rank, (long)operation->disp,
-                  good ? (long)field->size[operation->rank] : -1,
-                  good ? (long)field->unit[operation->rank] : -1, (long long)t->count,
+                  good ? (long)observed->size[operation->rank] : -1,
+                  good ? (long)observed->unit[operation->rank] : -1, (long long)t->count,
                   (int)t->type->state, t->type->map.text, op);
 }
 
@@ -212,13 +215,13 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
 }
 
 /* Accepts changes in len_bytes of a side as the new expected bytes. */
-static void accept(const struct side *side, unsigned char *kept, const unsigned char *at,
+static void accept(const struct side *side, unsigned char *expected, const unsigned char *at,
                    MPI_Aint len_bytes)
 {
     const struct random_type *map = &side->type->map;
     for (MPI_Aint i = 0; i < len_bytes; i++) {
-        MPI_Aint place = i / map->size_bytes * map->extent + map->map[i % map->size_bytes];
-        kept[place] = at[place];
+        MPI_Aint offset = i / map->size_bytes * map->extent + map->map[i % map->size_bytes];
+        expected[offset] = at[offset];
     }
 }
 
@@ -248,23 +251,24 @@ static void complete(const struct operation *operation, MPI_Win win)
 }
 
 /* After success: the origin's bytes are at the target, or the target's old bytes in the buffer. */
-static void follow(const struct operation *operation, struct field *field, struct sides *sides)
+static void follow(const struct operation *operation, struct observed_window *observed,
+                   struct sides *sides)
 {
     unsigned char old[SIDE_BYTES], packed[SIDE_BYTES], now[SIDE_BYTES];
     const struct side *target = &operation->target;
     int len_bytes = (int)operation->moved_bytes;
-    MPI_Aint offset = (MPI_Aint)field_offset(field, operation->rank, operation->disp);
-    unsigned char *at = field_memory(field, operation->rank) + offset;
-    unsigned char *kept = field_kept(field, operation->rank) + offset;
+    MPI_Aint offset = (MPI_Aint)observed_offset(observed, operation->rank, operation->disp);
+    unsigned char *at = observed_memory(observed, operation->rank) + offset;
+    unsigned char *expected = observed_expected(observed, operation->rank) + offset;
     bool gets = operation_is(operation, FUZZ_Get, FUZZ_Get_c) ||
                 operation_is(operation, FUZZ_Rget, FUZZ_Rget_c);
     bool puts = operation_is(operation, FUZZ_Put, FUZZ_Put_c) ||
                 operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
     bool replaces = puts || (operation->accumulates && operation->op == MPI_REPLACE);
-    random_type_gather(&target->type->map, len_bytes, kept, old);
+    random_type_gather(&target->type->map, len_bytes, expected, old);
     if (!gets && !((operation->accumulates || operation->function == FUZZ_Fetch_and_op) &&
                    operation->op == MPI_NO_OP))
-        accept(target, kept, at, len_bytes);
+        accept(target, expected, at, len_bytes);
     if (replaces && is_exact(target, len_bytes)) {
         random_type_gather(&operation->origin.type->map, len_bytes, operation->origin.origin,
                            packed);
@@ -276,11 +280,11 @@ static void follow(const struct operation *operation, struct field *field, struc
         return;
     const struct side *to = gets ? &operation->origin : &operation->result;
     int b = gets ? 0 : 1;
-    accept(to, to->origin - sides->buffers[b] + sides->kept[b], to->origin, len_bytes);
+    accept(to, to->origin - sides->buffers[b] + sides->expected[b], to->origin, len_bytes);
     if (is_exact(to, len_bytes) && is_exact(target, len_bytes)) {
         random_type_gather(&to->type->map, len_bytes, to->origin, now);
-        CHECK(memcmp(old, now, (size_t)len_bytes) == 0, "%.250s: other bytes came than were there",
-              fuzz_description());
+        CHECK(memcmp(old, now, (size_t)len_bytes) == 0,
+              "%.250s: the returned bytes differ from the target's", fuzz_description());
     }
 }
 
@@ -297,27 +301,27 @@ static bool can_follow(const struct operation *operation, const struct sides *si
            (!operation->fetches || side_fits(sides, &operation->result, 1, operation->moved_bytes));
 }
 
-void operate_once(struct field *field, struct sides *sides, struct random *random)
+void operate_once(struct observed_window *observed, struct sides *sides, struct random *random)
 {
     struct operation operation;
     struct verdict verdict;
     int tries = one_in(random, 2) ? 1 : 20; /* until one must succeed */
     do {
-        draw(&operation, field, sides, random);
-        verdict = operation_judge(&operation, field);
+        draw(&operation, observed, sides, random);
+        verdict = operation_judge(&operation, observed);
     } while (--tries > 0 && (verdict.must != 0 || operation.moved_bytes == 0));
     if (verdict.must == 0 && !can_follow(&operation, sides))
         return;
     if (one_in(random, 50))
         sides_fill(sides, random);
-    describe(&operation, field);
-    bool success = fuzz_judge(verdict, call(&operation, sides, field->win));
+    describe(&operation, observed);
+    bool success = fuzz_judge(verdict, call(&operation, sides, observed->win));
     if (success && operation.rank >= 0)
-        epochs_note_operation(&field->epochs, operation.rank);
+        epochs_note_operation(&observed->epochs, operation.rank);
     if (success && verdict.must == 0 && operation.moved_bytes > 0) {
-        complete(&operation, field->win);
-        follow(&operation, field, sides);
+        complete(&operation, observed->win);
+        follow(&operation, observed, sides);
     }
-    field_check(field);
+    observed_check(observed);
     sides_check(sides);
 }

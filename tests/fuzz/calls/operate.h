@@ -3,8 +3,8 @@
 #ifndef ORIEL_TESTS_FUZZ_OPERATE_H
 #define ORIEL_TESTS_FUZZ_OPERATE_H
 
-#include "field.h"
-#include "sides.h"
+#include "observed_window.h"
+#include "random_buffers.h"
 
 struct operation {
     enum fuzz_function function; /* the int form, or its MPI_Count form */
@@ -22,10 +22,10 @@ void operate_start(void);
 void operate_stop(void);
 
 /* Draws one operation, calls it and checks the answer. */
-void operate_once(struct field *field, struct sides *sides, struct random *random);
+void operate_once(struct observed_window *observed, struct sides *sides, struct random *random);
 
-/* The model, in verdicts.c, which also sets moved_bytes and nothing. */
-struct verdict operation_judge(struct operation *operation, const struct field *field);
+/* The model, in expected_errors.c, which also sets moved_bytes and nothing. */
+struct verdict operation_judge(struct operation *operation, const struct observed_window *observed);
 bool operation_is(const struct operation *operation, enum fuzz_function narrow,
                   enum fuzz_function wide);
 

@@ -12,81 +12,82 @@ enum prelude { PRELUDE_NONE, PRELUDE_FENCE, PRELUDE_POST, PRELUDES };
 static struct sides pool; /* large, and used by one case at a time */
 
 /* All ranks post to the caller, which starts to some of them: the same subset on all ranks. */
-static void open_post(struct field *field, int caller, unsigned long chosen)
+static void open_post(struct observed_window *observed, int caller, unsigned long chosen)
 {
     MPI_Group all, group;
     int targets[FUZZ_RANKS], count = 0;
-    for (int i = 0; i < field->n; i++)
+    for (int i = 0; i < observed->n; i++)
         if (chosen & (1ul << i))
             targets[count++] = i;
-    MPI_Comm_group(field->comm, &all);
-    if (chosen & (1ul << field->me)) {
+    MPI_Comm_group(observed->comm, &all);
+    if (chosen & (1ul << observed->me)) {
         MPI_Group_incl(all, 1, &caller, &group);
-        CHECK_OK(FUZZ(Win_post, group, 0, field->win));
+        CHECK_OK(FUZZ(Win_post, group, 0, observed->win));
         MPI_Group_free(&group);
-        field->epochs.exposed = true;
-        field->epochs.exposed_to_self = field->me == caller;
-        field->epochs.self_completed = false;
+        observed->epochs.exposed = true;
+        observed->epochs.exposed_to_self = observed->me == caller;
+        observed->epochs.self_completed = false;
     }
-    if (field->me == caller) {
+    if (observed->me == caller) {
         MPI_Group_incl(all, count, targets, &group);
-        CHECK_OK(FUZZ(Win_start, group, 0, field->win));
+        CHECK_OK(FUZZ(Win_start, group, 0, observed->win));
         MPI_Group_free(&group);
-        field->epochs.started = true;
-        for (int i = 0; i < field->n; i++)
-            field->epochs.start_to[i] = (chosen & (1ul << i)) != 0;
+        observed->epochs.started = true;
+        for (int i = 0; i < observed->n; i++)
+            observed->epochs.start_to[i] = (chosen & (1ul << i)) != 0;
     }
     MPI_Group_free(&all);
 }
 
-static void fence(struct field *field, int assert)
+static void fence(struct observed_window *observed, int assert)
 {
-    CHECK_OK(FUZZ(Win_fence, assert, field->win));
-    field->epochs.fence = (assert &MPI_MODE_NOSUCCEED) == 0;
-    field->epochs.used = false;
+    CHECK_OK(FUZZ(Win_fence, assert, observed->win));
+    observed->epochs.fence = (assert &MPI_MODE_NOSUCCEED) == 0;
+    observed->epochs.used = false;
 }
 
-static void turn(struct field *field, struct random *shared, struct random *own, bool operates)
+static void turn(struct observed_window *observed, struct random *shared, struct random *own,
+                 bool operates)
 {
-    int caller = below(shared, field->n);
+    int caller = below(shared, observed->n);
     enum prelude prelude = (enum prelude)random_below(shared, PRELUDES);
     unsigned long chosen = (unsigned long)random_next(shared);
     if (prelude == PRELUDE_FENCE)
-        fence(field, MPI_MODE_NOPRECEDE);
+        fence(observed, MPI_MODE_NOPRECEDE);
     if (prelude == PRELUDE_POST)
-        open_post(field, caller, chosen);
-    if (field->attached != NULL) {
+        open_post(observed, caller, chosen);
+    if (observed->attached != NULL) {
         for (int i = below(own, 12); i > 0; i--)
-            field_attach_once(field, own);
-        field_tell_attached(field);
+            observed_attach_once(observed, own);
+        observed_share_attached(observed);
     }
-    barrier(field->comm);
-    if (field->me == caller) {
-        field_keep(field);
+    barrier(observed->comm);
+    if (observed->me == caller) {
+        observed_expect_current(observed);
         for (int i = 0; i < CALLS_PER_TURN && !harness_failed(); i++) {
-            if (field->attached != NULL && one_in(own, 8))
-                field_attach_once(field, own);
+            if (observed->attached != NULL && one_in(own, 8))
+                observed_attach_once(observed, own);
             else if (operates && !one_in(own, 6))
-                operate_once(field, &pool, own);
+                operate_once(observed, &pool, own);
             else if (operates && one_in(own, 2))
-                epochs_open(&field->epochs, field->win, own);
+                epochs_open(&observed->epochs, observed->win, own);
             else
-                epochs_call(&field->epochs, field->win, own, false);
-            field_check(field);
+                epochs_call(&observed->epochs, observed->win, own, false);
+            observed_check(observed);
         }
-        epochs_close(&field->epochs, field->win);
-        field_check(field);
+        epochs_close(&observed->epochs, observed->win);
+        observed_check(observed);
     } else {
         for (int i = 0; i < CALLS_PER_TURN / 4; i++)
-            epochs_call(&field->epochs, field->win, own, true);
+            epochs_call(&observed->epochs, observed->win, own, true);
     }
-    barrier(field->comm);
-    if (field->epochs.exposed) {
-        CHECK_OK(FUZZ(Win_wait, field->win));
-        field->epochs.exposed = false;
+    barrier(observed->comm);
+    if (observed->epochs.exposed) {
+        CHECK_OK(FUZZ(Win_wait, observed->win));
+        observed->epochs.exposed = false;
     }
     if (prelude == PRELUDE_FENCE)
-        fence(field, MPI_MODE_NOSUCCEED);
+        fence(observed, MPI_MODE_NOSUCCEED);
 }
 
 /* All ranks agree on whether one has failed: a turn may end early, but not a collective call. */
@@ -111,15 +112,15 @@ static void windows(enum window_kind kind, MPI_Comm comm, uint64_t stream, bool 
         operate_start();
     }
     for (int done = 0; done < turns && all_well(comm);) {
-        struct field field;
-        field_open(&field, kind, comm, &shared);
+        struct observed_window observed;
+        observed_open(&observed, kind, comm, &shared);
         if (dynamic)
-            field_make_dynamic(&field);
+            observed_make_dynamic(&observed);
         for (int i = 0; i < TURNS_PER_WINDOW && done < turns; i++, done++)
-            turn(&field, &shared, &own, operates);
+            turn(&observed, &shared, &own, operates);
         if (dynamic)
-            field_end_dynamic(&field);
-        field_close(&field);
+            observed_end_dynamic(&observed);
+        observed_close(&observed);
     }
     if (operates) {
         operate_stop();

@@ -62,9 +62,9 @@ static void draw_slot(struct input *input, struct oriel_agent_slot *slot)
         slot->runs[i] = draw_run(input);
         slot->data_bytes += slot->runs[i].len_bytes;
         for (uint64_t at = 0; at < slot->runs[i].len_bytes && at < USER_BYTES; at++) {
-            const uint64_t place = slot->runs[i].address + at - (uint64_t)(uintptr_t)user;
-            if (place < USER_BYTES)
-                may_change[place] = true;
+            const uint64_t offset = slot->runs[i].address + at - (uint64_t)(uintptr_t)user;
+            if (offset < USER_BYTES)
+                may_change[offset] = true;
         }
     }
     if (how % 16 == 4)

@@ -1,7 +1,7 @@
 /* Answers of other nodes' checkers to this process: arbitrary answers to all its questions.  No
  * answer reads or writes outside its purpose, deadlock snapshots read only valid data, and each
  * question ends.  This process is rank 2 of five, on the second of three nodes. */
-#include "checker_board.h"
+#include "checker_shm.h"
 
 #include "check/remote/remote_socket.h"
 #include "check/remote/remote_waits.h"
@@ -17,9 +17,9 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-enum { WORLD = 5, OWN = 2, NEIGHBOUR = 3, MACHINES = 3, ACTS_MOST = 24, MACHINE_SHIFT = 44 };
+enum { WORLD = 5, OWN = 2, NEIGHBOUR = 3, NODES = 3, ACTS_MOST = 24, NODE_SHIFT = 44 };
 static const uint64_t window = 77, comm = 78;
-static const int machine_of[WORLD] = {0, 0, 1, 1, 2};
+static const int node_of[WORLD] = {0, 0, 1, 1, 2};
 
 static struct input input;
 static struct {
@@ -29,15 +29,15 @@ static struct {
 } wire;
 
 enum { FDS = 1024, REPORTS_MOST_BYTES = 8 * sizeof(struct oriel_wait_report) };
-static int machine_by_fd[FDS];
+static int node_by_fd[FDS];
 
 /* Each node's report of its waiting ranks, repeated while a snapshot reads it: a stuck rank stays
  * stuck. */
 static struct {
     bool repeats;
-    size_t len_bytes[MACHINES];
-    char reports[MACHINES][REPORTS_MOST_BYTES];
-} said;
+    size_t len_bytes[NODES];
+    char reports[NODES][REPORTS_MOST_BYTES];
+} repeated;
 
 /* --- stubs for the rest of the checker --- */
 
@@ -74,7 +74,7 @@ int oriel_check_remote_connect(const struct oriel_check_remote_address *to, int 
     const int fd = input_byte(&input) % 64 == 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
     REQUIRE(fd < FDS);
     if (fd >= 0)
-        machine_by_fd[fd] = to->ports[thread] / 2 - 1;
+        node_by_fd[fd] = to->ports[thread] / 2 - 1;
     return fd;
 }
 
@@ -82,7 +82,7 @@ bool oriel_check_remote_write(int fd, struct iovec *parts, int count)
 {
     const struct oriel_check_remote_request *request = parts[0].iov_base;
     REQUIRE(fd >= 0 && fd < FDS && parts[0].iov_len == sizeof *request);
-    wire.node = machine_by_fd[fd];
+    wire.node = node_by_fd[fd];
     for (int i = 0; i < count; i++)
         look_at(parts[i].iov_base, parts[i].iov_len);
     wire.kind = request->kind;
@@ -113,8 +113,9 @@ static size_t right_bytes(void)
 
 static void head(struct oriel_check_remote_answer *answer)
 {
-    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && said.len_bytes[wire.node] > 0) {
-        *answer = (struct oriel_check_remote_answer){.len_bytes = said.len_bytes[wire.node]};
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && repeated.repeats &&
+        repeated.len_bytes[wire.node] > 0) {
+        *answer = (struct oriel_check_remote_answer){.len_bytes = repeated.len_bytes[wire.node]};
         return;
     }
     const uint8_t how = input_byte(&input);
@@ -170,23 +171,23 @@ static void draw_report(struct oriel_wait_report *report)
         draw_need(&noted->needs[i]);
 }
 
-static void draw_gathering(struct oriel_collective_progress *gathering, size_t len_bytes)
+static void draw_progress(struct oriel_collective_progress *progress, size_t len_bytes)
 {
     const uint8_t how = input_byte(&input);
     int n = 1;
     while (n < WORLD && oriel_collective_progress_bytes(n, false) != len_bytes &&
            oriel_collective_progress_bytes(n, true) != len_bytes)
         n++;
-    gathering->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
-    gathering->has_locks = oriel_collective_progress_bytes(n, true) == len_bytes;
-    gathering->id = how & 8 ? window : comm;
-    gathering->is_window = how & 8;
+    progress->n = how % 32 == 0 ? (int32_t)input_word(&input) : n;
+    progress->has_locks = oriel_collective_progress_bytes(n, true) == len_bytes;
+    progress->id = how & 8 ? window : comm;
+    progress->is_window = how & 8;
     for (int i = 0;
-         i < n && sizeof *gathering + (size_t)(i + 1) * sizeof gathering->slots[0] <= len_bytes;
+         i < n && sizeof *progress + (size_t)(i + 1) * sizeof progress->slots[0] <= len_bytes;
          i++) {
-        gathering->slots[i].world_rank = how % 32 == 1 ? (int32_t)input_word(&input) : 1 + i;
-        gathering->slots[i].number = input_below(&input, 5);
-        gathering->slots[i].last = input_byte(&input) % 4 == 0;
+        progress->slots[i].world_rank = how % 32 == 1 ? (int32_t)input_word(&input) : 1 + i;
+        progress->slots[i].number = input_below(&input, 5);
+        progress->slots[i].last = input_byte(&input) % 4 == 0;
     }
 }
 
@@ -212,9 +213,9 @@ static void fill(void *data, size_t len_bytes)
 {
     char *at = data;
     const size_t all_bytes = len_bytes;
-    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats &&
-        said.len_bytes[wire.node] == len_bytes) {
-        memcpy(data, said.reports[wire.node], len_bytes);
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && repeated.repeats &&
+        repeated.len_bytes[wire.node] == len_bytes) {
+        memcpy(data, repeated.reports[wire.node], len_bytes);
         return;
     }
     memset(data, 0, len_bytes);
@@ -231,7 +232,7 @@ static void fill(void *data, size_t len_bytes)
             draw_report((struct oriel_wait_report *)(void *)at);
     else if (wire.kind == ORIEL_CHECK_REMOTE_PROGRESS &&
              len_bytes >= sizeof(struct oriel_collective_progress))
-        draw_gathering(data, len_bytes);
+        draw_progress(data, len_bytes);
     else if (wire.kind == ORIEL_CHECK_REMOTE_MEMBER_STATE &&
              len_bytes == sizeof(struct oriel_member_state_answer))
         draw_note(data);
@@ -240,9 +241,10 @@ static void fill(void *data, size_t len_bytes)
     else
         for (; len_bytes >= sizeof(uint64_t); at += sizeof(uint64_t), len_bytes -= sizeof(uint64_t))
             *(uint64_t *)(void *)at = input_below(&input, 20);
-    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && said.repeats && all_bytes <= REPORTS_MOST_BYTES) {
-        memcpy(said.reports[wire.node], data, all_bytes);
-        said.len_bytes[wire.node] = all_bytes;
+    if (wire.kind == ORIEL_CHECK_REMOTE_WAITS && repeated.repeats &&
+        all_bytes <= REPORTS_MOST_BYTES) {
+        memcpy(repeated.reports[wire.node], data, all_bytes);
+        repeated.len_bytes[wire.node] = all_bytes;
     }
 }
 
@@ -276,8 +278,10 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 
 static void use_part(oriel_shm_offset part)
 {
-    const struct oriel_access access = {
-        .kind = ORIEL_ACCESS_PUT, .origin = OWN, .snapshot = ORIEL_SNAPSHOT_LIVE, .site = {.call = 1}};
+    const struct oriel_access access = {.kind = ORIEL_ACCESS_PUT,
+                                        .origin = OWN,
+                                        .snapshot = ORIEL_SNAPSHOT_LIVE,
+                                        .site = {.call = 1}};
     const struct oriel_access_extent extent = {.offset = 8, .len_bytes = 8, .count = 1};
     switch (input_byte(&input) % 5) {
     case 0: oriel_part_complete(part, OWN, 0, oriel_order_now()); break;
@@ -333,8 +337,8 @@ static void look(void)
     struct oriel_deadlock finder;
     REQUIRE(oriel_deadlock_open(&finder, WORLD, 0));
     finder.look.remote = oriel_check_remote_waits();
-    memset(said.len_bytes, 0, sizeof said.len_bytes);
-    said.repeats = input_byte(&input) % 4 != 0;
+    memset(repeated.len_bytes, 0, sizeof repeated.len_bytes);
+    repeated.repeats = input_byte(&input) % 4 != 0;
     for (uint64_t i = 0; i < 6; i++)
         if (oriel_deadlock_find(&finder, 1000 * (i + 1)) > 0) {
             oriel_deadlock_report(&finder);
@@ -345,8 +349,8 @@ static void look(void)
 
 static void act(uint64_t here)
 {
-    const uint64_t parts[] = {(uint64_t)1 << MACHINE_SHIFT | 4096,
-                              (uint64_t)3 << MACHINE_SHIFT | 4096, here};
+    const uint64_t parts[] = {(uint64_t)1 << NODE_SHIFT | 4096, (uint64_t)3 << NODE_SHIFT | 4096,
+                              here};
     switch (input_byte(&input) % 8) {
     case 0: use_part(oriel_part_of(parts[input_below(&input, 3)])); break;
     case 1:
@@ -366,17 +370,18 @@ static void act(uint64_t here)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-    struct oriel_check_remote_address addresses[MACHINES] = {0};
+    struct oriel_check_remote_address addresses[NODES] = {0};
     input = (struct input){data, len_bytes};
     memset(&wire, 0, sizeof wire);
     ticket = 0;
-    for (int i = 0; i < MACHINES; i++)
+    for (int i = 0; i < NODES; i++)
         addresses[i] = (struct oriel_check_remote_address){
             .count = 1, .ports = {(uint16_t)(2 * i + 2), (uint16_t)(2 * i + 3)}};
-    board_open(WORLD);
-    REQUIRE(oriel_check_remote_start(machine_of, WORLD, machine_of[OWN], addresses, MACHINES));
+    checker_shm_open(WORLD);
+    REQUIRE(oriel_check_remote_start(node_of, WORLD, node_of[OWN], addresses, NODES));
     REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_call_sites_start() == ORIEL_OK);
-    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_wait_records_start(OWN, WORLD, false) == ORIEL_OK);
+    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL &&
+            oriel_wait_records_start(OWN, WORLD, false) == ORIEL_OK);
     REQUIRE(oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
     const uint64_t here = oriel_part_open();
@@ -388,6 +393,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     oriel_wait_records_stop();
     oriel_order_stop();
     oriel_check_remote_stop();
-    board_close();
+    checker_shm_close();
     return 0;
 }

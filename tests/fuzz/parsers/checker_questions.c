@@ -1,7 +1,7 @@
 /* Questions of other nodes' checkers to this node: arbitrary questions on authenticated
  * connections.  No question reads or writes outside its subject, each ends, and the shared data of
  * this node's ranks stays intact. */
-#include "checker_board.h"
+#include "checker_shm.h"
 
 #include "check/remote/remote_answer.h"
 #include "check/remote/remote_socket.h"
@@ -59,11 +59,11 @@ int oriel_check_remote_node_count(void)
     return 2;
 }
 
-bool oriel_check_remote_ask(int machine, struct oriel_check_remote_request *request,
+bool oriel_check_remote_ask(int node, struct oriel_check_remote_request *request,
                             const struct iovec *given, int given_count,
                             struct oriel_check_remote_answer *answer, void *data, size_t room_bytes)
 {
-    (void)machine, (void)request, (void)given, (void)given_count, (void)answer, (void)data,
+    (void)node, (void)request, (void)given, (void)given_count, (void)answer, (void)data,
         (void)room_bytes;
     abort();
 }
@@ -293,7 +293,7 @@ static void ask(struct input *input, struct oriel_check_remote_worker desks[2])
 
 /* --- this node's own accesses --- */
 
-static void tell(const struct oriel_conflict *conflict, void *closure)
+static void ignore_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     (void)closure;
     look_at(conflict, sizeof *conflict);
@@ -303,20 +303,20 @@ static void tell(const struct oriel_conflict *conflict, void *closure)
 /* To this process, the neighbour's accesses are those of another process. */
 static void access_here(struct input *input, oriel_shm_offset history)
 {
-    const oriel_shm_offset moment = oriel_order_snapshot();
+    const oriel_shm_offset snapshot = oriel_order_snapshot();
     struct oriel_access access = {.kind = (uint8_t)(input_byte(input) % 5),
                                   .origin = OWN,
-                                  .snapshot = moment,
+                                  .snapshot = snapshot,
                                   .issued = oriel_order_now(),
                                   .site = {.call = 1, .address = input_byte(input)}};
     const struct oriel_access_extent extent = {
         .offset = input_byte(input), .len_bytes = 1 + input_below(input, 80), .count = 1};
-    const uint64_t ticket = oriel_history_add(history, &access, &extent, 1, tell, NULL);
+    const uint64_t ticket = oriel_history_add(history, &access, &extent, 1, ignore_conflict, NULL);
     if (input_byte(input) % 2 == 0)
         oriel_history_complete(history, OWN, 0, oriel_order_now());
     else
         oriel_history_complete_one(history, ticket, oriel_order_now());
-    oriel_order_snapshot_release(moment);
+    oriel_order_snapshot_release(snapshot);
 }
 
 static void open_part(int which)
@@ -391,9 +391,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct oriel_check_remote_worker desks[2];
     memset(tickets, 0, sizeof tickets);
     memset(parts, 0, sizeof parts);
-    board_open(WORLD);
+    checker_shm_open(WORLD);
     REQUIRE(oriel_order_start(OWN, WORLD) == ORIEL_OK && oriel_call_sites_start() == ORIEL_OK);
-    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL && oriel_wait_records_start(OWN, WORLD, false) == ORIEL_OK);
+    REQUIRE(oriel_ranks_add(NEIGHBOUR) != NULL &&
+            oriel_wait_records_start(OWN, WORLD, false) == ORIEL_OK);
     notes = oriel_member_states_find(window, WORLD, 2);
     REQUIRE(notes != NULL && oriel_collective_progress_find(window, true, WORLD, NULL) != NULL &&
             oriel_collective_progress_find(comm, false, WORLD, NULL) != NULL);
@@ -413,6 +414,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         oriel_check_remote_worker_close(&desks[i]);
     oriel_wait_records_stop();
     oriel_order_stop();
-    board_close();
+    checker_shm_close();
     return 0;
 }

@@ -19,12 +19,12 @@ struct input {
 
 static inline void input_take(struct input *input, void *out, size_t len_bytes)
 {
-    const size_t taken_bytes = len_bytes < input->left_bytes ? len_bytes : input->left_bytes;
+    const size_t input_bytes = len_bytes < input->left_bytes ? len_bytes : input->left_bytes;
     memset(out, 0, len_bytes);
-    if (taken_bytes > 0)
-        memcpy(out, input->at, taken_bytes);
-    input->at += taken_bytes;
-    input->left_bytes -= taken_bytes;
+    if (input_bytes > 0)
+        memcpy(out, input->at, input_bytes);
+    input->at += input_bytes;
+    input->left_bytes -= input_bytes;
 }
 
 static inline uint8_t input_byte(struct input *input)

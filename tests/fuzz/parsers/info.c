@@ -13,18 +13,18 @@ enum { KEYS_MOST = 16, VALUE_BYTES = 300 };
 static struct {
     char key[64];
     char value[VALUE_BYTES];
-} held[KEYS_MOST];
-static unsigned held_count;
+} stored[KEYS_MOST];
+static unsigned stored_count;
 
 static int info_get(MPI_Info info, const char *key, int room, char *value, int *found)
 {
     (void)info;
     *found = 0;
-    for (unsigned i = 0; i < held_count; i++) {
-        if (strcmp(held[i].key, key) != 0)
+    for (unsigned i = 0; i < stored_count; i++) {
+        if (strcmp(stored[i].key, key) != 0)
             continue;
         *found = 1;
-        snprintf(value, (size_t)room + 1, "%s", held[i].value);
+        snprintf(value, (size_t)room + 1, "%s", stored[i].value);
     }
     return MPI_SUCCESS;
 }
@@ -32,15 +32,15 @@ static int info_get(MPI_Info info, const char *key, int room, char *value, int *
 static int info_set(MPI_Info info, const char *key, const char *value)
 {
     (void)info;
-    REQUIRE(held_count < KEYS_MOST && strlen(value) < MPI_MAX_INFO_VAL);
-    snprintf(held[held_count].key, sizeof held[0].key, "%s", key);
-    snprintf(held[held_count++].value, VALUE_BYTES, "%s", value);
+    REQUIRE(stored_count < KEYS_MOST && strlen(value) < MPI_MAX_INFO_VAL);
+    snprintf(stored[stored_count].key, sizeof stored[0].key, "%s", key);
+    snprintf(stored[stored_count++].value, VALUE_BYTES, "%s", value);
     return MPI_SUCCESS;
 }
 
 static int info_create(MPI_Info *out)
 {
-    held_count = 0;
+    stored_count = 0;
     *out = MPI_INFO_ENV;
     return MPI_SUCCESS;
 }
@@ -61,9 +61,9 @@ static void check_hint(const char *field, const char *before, const char *given)
 static const char *given(const char *key)
 {
     const char *value = NULL;
-    for (unsigned i = 0; i < held_count; i++)
-        if (strcmp(held[i].key, key) == 0)
-            value = held[i].value;
+    for (unsigned i = 0; i < stored_count; i++)
+        if (strcmp(stored[i].key, key) == 0)
+            value = stored[i].value;
     return value;
 }
 
@@ -74,11 +74,11 @@ static void draw(struct input *input)
 #include "window/hints.def"
 #undef HINT
         "unknown"};
-    held_count = 0;
-    while (input->left_bytes > 0 && held_count < KEYS_MOST) {
+    stored_count = 0;
+    while (input->left_bytes > 0 && stored_count < KEYS_MOST) {
         const char *key = keys[input_below(input, sizeof keys / sizeof keys[0])];
-        snprintf(held[held_count].key, sizeof held[0].key, "%s", key);
-        input_text(input, held[held_count++].value, VALUE_BYTES);
+        snprintf(stored[stored_count].key, sizeof stored[0].key, "%s", key);
+        input_text(input, stored[stored_count++].value, VALUE_BYTES);
     }
 }
 
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct oriel_hints before;
     struct oriel_hints hints;
     struct oriel_hints again;
-    const struct oriel_path_info paths = {.ways = "", .reason = ""};
+    const struct oriel_path_info paths = {.names = "", .reason = ""};
     MPI_Info info;
     oriel_hints_init(&before);
     hints = before;

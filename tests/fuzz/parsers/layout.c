@@ -2,14 +2,14 @@
  * layout must move the bytes that MPI defines (MPI-4.1, 5.1.2 to 5.1.6), in their order. The test
  * computes them element by element in 128 bits. The flattener may refuse a type only if a number
  * does not fit 64 bits. */
-#include "drawn.h"
+#include "random_datatypes.h"
 
-enum { WALKED_MOST = 1500, PLACES_MOST = 32 * WALKED_MOST };
+enum { WALKED_MOST = 1500, OFFSETS_MOST = 32 * WALKED_MOST };
 
 static struct {
-    bool overflows;              /* a number of some type */
-    int64_t places[PLACES_MOST]; /* offsets of the moved bytes, in order */
-    uint64_t places_count;
+    bool overflows;                /* a number of some type */
+    int64_t offsets[OFFSETS_MOST]; /* offsets of the moved bytes, in order */
+    uint64_t offset_count;
 } all;
 
 /* --- MPI's definitions --- */
@@ -29,8 +29,8 @@ static wide product(wide a, wide b)
 }
 
 /* Appends to out: count items of part, stride_bytes apart, from offset_bytes on. */
-static void add(struct drawn *out, const struct drawn *part, wide count, wide stride_bytes,
-                wide offset_bytes)
+static void add(struct random_datatype *out, const struct random_datatype *part, wide count,
+                wide stride_bytes, wide offset_bytes)
 {
     if (count == 0 || part->elements == 0)
         return;
@@ -50,21 +50,21 @@ static void add(struct drawn *out, const struct drawn *part, wide count, wide st
 }
 
 /* One block of a type, as a type of its own. */
-static struct drawn block_of(const struct drawn *part, wide count)
+static struct random_datatype block_of(const struct random_datatype *part, wide count)
 {
-    struct drawn block = {.elements = 0};
+    struct random_datatype block = {.elements = 0};
     add(&block, part, count, part->extent_bytes, 0);
     return block;
 }
 
 /* Offset and number of items of the block of index i; false where there is none.  For constructors
  * that are lists of blocks. */
-static bool list_block(const struct drawn *type, int64_t i, int64_t *length, wide *offset_bytes,
-                       const struct drawn **part)
+static bool list_block(const struct random_datatype *type, int64_t i, int64_t *length,
+                       wide *offset_bytes, const struct random_datatype **part)
 {
     const int64_t count = type->numbers[0];
     const int64_t *numbers = type->numbers;
-    *part = drawn_of(type->types[type->combiner == MPI_COMBINER_STRUCT ? i : 0]);
+    *part = random_datatype_of(type->types[type->combiner == MPI_COMBINER_STRUCT ? i : 0]);
     const bool same = type->combiner == MPI_COMBINER_INDEXED_BLOCK ||
                       type->combiner == MPI_COMBINER_HINDEXED_BLOCK;
     const bool items =
@@ -76,7 +76,7 @@ static bool list_block(const struct drawn *type, int64_t i, int64_t *length, wid
 }
 
 /* Whether an array constructor includes the element of this index in a dimension. */
-static bool takes(const struct drawn *type, int d, int64_t index)
+static bool takes(const struct random_datatype *type, int d, int64_t index)
 {
     const int64_t *numbers = type->numbers;
     if (type->combiner == MPI_COMBINER_SUBARRAY) {
@@ -100,15 +100,16 @@ static bool takes(const struct drawn *type, int d, int64_t index)
 }
 
 /* Calls visit for each included element of an array constructor, in type-map order. */
-static void visit_array(const struct drawn *type,
-                        void (*visit)(const struct drawn *part, wide offset_bytes, void *context),
+static void visit_array(const struct random_datatype *type,
+                        void (*visit)(const struct random_datatype *part, wide offset_bytes,
+                                      void *context),
                         void *context)
 {
     const bool sub = type->combiner == MPI_COMBINER_SUBARRAY;
     const int n = (int)type->numbers[sub ? 0 : 2];
     const int64_t *sizes = type->numbers + (sub ? 1 : 3);
     const bool fortran = type->numbers[sub ? 1 + 3 * n : 3 + 4 * n] == MPI_ORDER_FORTRAN;
-    const struct drawn *part = drawn_of(type->types[0]);
+    const struct random_datatype *part = random_datatype_of(type->types[0]);
     int64_t elements = 1;
     for (int d = 0; d < n; d++)
         elements *= sizes[d];
@@ -125,16 +126,16 @@ static void visit_array(const struct drawn *type,
     }
 }
 
-static void add_element(const struct drawn *part, wide offset_bytes, void *out)
+static void add_element(const struct random_datatype *part, wide offset_bytes, void *out)
 {
     add(out, part, 1, 0, offset_bytes);
 }
 
-void drawn_sum_up(struct drawn *type)
+void random_datatype_sum_up(struct random_datatype *type)
 {
-    const struct drawn *part = drawn_of(type->types[0]);
+    const struct random_datatype *part = random_datatype_of(type->types[0]);
     const int64_t *numbers = type->numbers;
-    struct drawn block;
+    struct random_datatype block;
     int64_t length;
     wide offset_bytes;
     type->elements = type->size_bytes = type->low_bytes = type->high_bytes = 0;
@@ -159,15 +160,16 @@ void drawn_sum_up(struct drawn *type)
     }
 }
 
-static void walk(const struct drawn *type, wide at_bytes);
+static void walk(const struct random_datatype *type, wide at_bytes);
 
-static void walk_items(const struct drawn *part, wide count, wide stride_bytes, wide at_bytes)
+static void walk_items(const struct random_datatype *part, wide count, wide stride_bytes,
+                       wide at_bytes)
 {
     for (wide i = 0; part->elements > 0 && i < count; i++)
         walk(part, at_bytes + i * stride_bytes);
 }
 
-static void walk_element(const struct drawn *part, wide offset_bytes, void *at_bytes)
+static void walk_element(const struct random_datatype *part, wide offset_bytes, void *at_bytes)
 {
     walk(part, *(wide *)at_bytes + offset_bytes);
 }
@@ -175,14 +177,14 @@ static void walk_element(const struct drawn *part, wide offset_bytes, void *at_b
 static void note(wide at_bytes, uint32_t len_bytes)
 {
     for (uint32_t i = 0; i < len_bytes; i++) {
-        REQUIRE(all.places_count < PLACES_MOST);
-        all.places[all.places_count++] = (int64_t)(at_bytes + i);
+        REQUIRE(all.offset_count < OFFSETS_MOST);
+        all.offsets[all.offset_count++] = (int64_t)(at_bytes + i);
     }
 }
 
-static void walk(const struct drawn *type, wide at_bytes)
+static void walk(const struct random_datatype *type, wide at_bytes)
 {
-    const struct drawn *part = drawn_of(type->types[0]);
+    const struct random_datatype *part = random_datatype_of(type->types[0]);
     const struct oriel_kind_properties *kind;
     const int64_t *numbers = type->numbers;
     int64_t length;
@@ -219,7 +221,7 @@ static void walk(const struct drawn *type, wide at_bytes)
 static void expect(uint64_t *at, int64_t offset_bytes, uint64_t len_bytes)
 {
     for (uint64_t i = 0; i < len_bytes; i++) {
-        REQUIRE(*at < all.places_count && all.places[*at] == offset_bytes + (int64_t)i);
+        REQUIRE(*at < all.offset_count && all.offsets[*at] == offset_bytes + (int64_t)i);
         ++*at;
     }
 }
@@ -237,7 +239,7 @@ static void compare_bytes(const struct oriel_node *layout, uint64_t count, int64
         oriel_batch_use(batch, piece_bytes);
     }
     oriel_cursor_close(&cursor);
-    REQUIRE(at == all.places_count);
+    REQUIRE(at == all.offset_count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
@@ -246,20 +248,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct oriel_node *layout;
     int64_t low_bytes;
     int64_t high_bytes;
-    drawn_start();
+    random_datatype_start();
     all.overflows = false;
-    all.places_count = 0;
+    all.offset_count = 0;
     const uint64_t count = input_below(&input, 4);
-    const int number = drawn_make(&input, 1 + (int)input_below(&input, DEPTH));
-    const struct drawn *type = drawn_of(drawn_handle(number));
-    const enum oriel_status status = oriel_flatten(drawn_handle(number), &layout);
+    const int number = random_datatype_make(&input, 1 + (int)input_below(&input, DEPTH));
+    const struct random_datatype *type = random_datatype_of(random_datatype_handle(number));
+    const enum oriel_status status = oriel_flatten(random_datatype_handle(number), &layout);
     REQUIRE(status == ORIEL_OK || (status == ORIEL_E_TYPE && all.overflows));
     if (status != ORIEL_OK)
         return 0;
     REQUIRE(layout->elements == type->elements && layout->size_bytes == type->size_bytes);
     REQUIRE(type->elements == 0 ||
             (layout->low_bytes == type->low_bytes && layout->high_bytes == type->high_bytes));
-    struct drawn items = {.elements = 0};
+    struct random_datatype items = {.elements = 0};
     const bool fitted = !all.overflows;
     add(&items, type, (wide)count, type->extent_bytes, 0);
     const bool bounded =

@@ -89,18 +89,18 @@ uint64_t __wrap_oriel_now_ns(void)
 }
 
 /* A rank's peer, whose address encodes the rank. */
-static char peers_elsewhere[RANKS];
+static char peers_on_other_nodes[RANKS];
 
 struct oriel_net_peer *oriel_internode_peer_known(struct oriel_window *whose, int32_t target)
 {
     (void)whose;
-    return target < 2 ? NULL : (struct oriel_net_peer *)(void *)&peers_elsewhere[target];
+    return target < 2 ? NULL : (struct oriel_net_peer *)(void *)&peers_on_other_nodes[target];
 }
 
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 {
     if (world.holders_die)
-        world.lost[(char *)peer - peers_elsewhere] = true;
+        world.lost[(char *)peer - peers_on_other_nodes] = true;
     return world.holders_die ? ORIEL_E_PEER : ORIEL_OK;
 }
 
@@ -114,14 +114,14 @@ const struct oriel_nodes *oriel_internode_nodes(const struct oriel_window *whose
 struct oriel_net_exposed {
     char text[100];
 };
-static struct oriel_net_exposed device_way;
+static struct oriel_net_exposed device_key;
 static bool is_exposed;
 
 struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
 {
     REQUIRE(!is_exposed && base != NULL && len_bytes > 0);
     is_exposed = true;
-    return &device_way;
+    return &device_key;
 }
 
 const void *oriel_net_exposed_key(const struct oriel_net_exposed *it, size_t *len_bytes)
@@ -133,7 +133,7 @@ const void *oriel_net_exposed_key(const struct oriel_net_exposed *it, size_t *le
 
 void oriel_net_unexpose(struct oriel_net_exposed *it)
 {
-    REQUIRE(is_exposed && it == &device_way);
+    REQUIRE(is_exposed && it == &device_key);
     is_exposed = false;
 }
 
@@ -201,8 +201,8 @@ static enum oriel_status copy_here(const struct oriel_remote *from, void *to, ui
     return ORIEL_OK;
 }
 
-static enum oriel_status copy_pieces_there(const struct oriel_remote *to,
-                                           const struct oriel_piece *pieces, unsigned count)
+static enum oriel_status copy_pieces_to_target(const struct oriel_remote *to,
+                                               const struct oriel_piece *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         memcpy(oriel_at(to->direct, pieces[i].offset_bytes), pieces[i].here, pieces[i].len_bytes);
@@ -220,7 +220,7 @@ static enum oriel_status copy_pieces_here(const struct oriel_remote *from,
 const struct oriel_transport oriel_transport_cma = {.name = "copies",
                                                     .write = copy_there,
                                                     .read = copy_here,
-                                                    .write_pieces = copy_pieces_there,
+                                                    .write_pieces = copy_pieces_to_target,
                                                     .read_pieces = copy_pieces_here};
 
 bool oriel_region_lookup_hold(const struct oriel_window *whose, int32_t target, uint64_t address,
@@ -256,11 +256,13 @@ static void open_window(bool is_dynamic)
     peers_here[0].base = peers_here[1].base = (char *)&file;
     for (int32_t i = 0; i < RANKS; i++) {
         ids[i].id[0] = (uint64_t)i;
-        common->targets[i] = (struct oriel_target){.disp_unit = 1, .mechanism = ORIEL_MECHANISM_NETWORK};
+        common->targets[i] =
+            (struct oriel_target){.disp_unit = 1, .placement = ORIEL_PLACEMENT_NETWORK};
         if (i > 1)
             continue;
         common->targets[i].control_offset = (uint64_t)((char *)&file.controls[i] - (char *)&file);
-        common->targets[i].mechanism = is_dynamic ? ORIEL_MECHANISM_REGIONS : ORIEL_MECHANISM_DIRECT;
+        common->targets[i].placement =
+            is_dynamic ? ORIEL_PLACEMENT_REGIONS : ORIEL_PLACEMENT_DIRECT;
         common->targets[i].offset = GUARD_BYTES;
         common->targets[i].size_bytes = common->targets[i].direct_bytes =
             is_dynamic ? 0 : WINDOW_BYTES;
@@ -293,10 +295,10 @@ static uint64_t draw_place(struct input *input)
     const uint8_t byte = input_byte(input);
     if (byte >= 240)
         return input_word(input);
-    const int64_t place = (int64_t)input_below(input, WINDOW_BYTES + 96) - 48;
+    const int64_t offset = (int64_t)input_below(input, WINDOW_BYTES + 96) - 48;
     const uint64_t base =
         window.flavour == ORIEL_FLAVOUR_DYNAMIC ? (uint64_t)(uintptr_t)exposed : 0;
-    return (byte % 4 != 0 ? base : 0) + (uint64_t)place;
+    return (byte % 4 != 0 ? base : 0) + (uint64_t)offset;
 }
 
 static uint64_t draw_length(struct input *input)

@@ -160,13 +160,13 @@ static void arrive(struct input *input)
 static void serve_ready(uint64_t *next)
 {
     while (oriel_net.ready != NULL) {
-        struct oriel_net_message *held = oriel_net.ready;
-        oriel_net.ready = held->next;
+        struct oriel_net_message *message = oriel_net.ready;
+        oriel_net.ready = message->next;
         if (oriel_net.ready == NULL)
             oriel_net.ready_end = &oriel_net.ready;
-        REQUIRE(held->wire.sequence == next[held->caller->session]++);
-        oriel_net_serve_one(held);
-        oriel_net_free_message(held);
+        REQUIRE(message->wire.sequence == next[message->sender->session]++);
+        oriel_net_serve_one(message);
+        oriel_net_free_message(message);
         for (uint64_t session = 1; session <= CALLERS; session++)
             next[session] =
                 oriel_hash_table_find(&oriel_net.by_session, session) != NULL ? next[session] : 0;
@@ -175,14 +175,14 @@ static void serve_ready(uint64_t *next)
 
 static void close_all(void)
 {
-    for (struct oriel_net_caller *next, *caller = oriel_net.callers; caller != NULL;
-         caller = next) {
-        next = caller->next;
-        oriel_net_drop_early(caller);
-        free(caller);
+    for (struct oriel_net_sender *next, *sender = oriel_net.senders; sender != NULL;
+         sender = next) {
+        next = sender->next;
+        oriel_net_drop_early(sender);
+        free(sender);
     }
-    free(oriel_net.spare_caller);
-    oriel_net.spare_caller = NULL;
+    free(oriel_net.spare_sender);
+    oriel_net.spare_sender = NULL;
     oriel_hash_table_close(&oriel_net.by_session);
     oriel_pool_close(&oriel_net.agent.pool);
 }
@@ -201,8 +201,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         arrive(&input);
         if (input_byte(&input) % 2 == 0)
             serve_ready(next);
-        if (oriel_net.any_caller_broken && oriel_net.ready == NULL)
-            oriel_net_lose_broken_callers();
+        if (oriel_net.any_sender_broken && oriel_net.ready == NULL)
+            oriel_net_lose_broken_senders();
     }
     serve_ready(next);
     close_all();

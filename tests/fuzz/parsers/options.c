@@ -6,6 +6,11 @@
 
 enum { TEXT_BYTES = 200, OPTIONS_MOST = 32 };
 
+static void free_string(const char *text)
+{
+    free((char *)(uintptr_t)text);
+}
+
 static void free_strings(struct oriel_options *options)
 {
 #define FREE_bool(field)
@@ -13,7 +18,7 @@ static void free_strings(struct oriel_options *options)
 #define FREE_count(field)
 #define FREE_size(field)
 #define FREE_choice(field)
-#define FREE_string(field)                                        free((char *)(uintptr_t)options->field);
+#define FREE_string(field)                                        free_string(options->field);
 #define OPTION(kind, field, name, initial, words, shown, meaning) FREE_##kind(field)
 #include "base/options.def"
 #undef OPTION
@@ -79,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     }
     FILE *out = open_memstream(&complaints, &complaints_bytes);
     REQUIRE(out != NULL);
-    oriel_options_read(out, &first);
+    oriel_options_read(out, NULL, &first);
     REQUIRE(oriel_options_warn_unknown(out) == 0);
     fclose(out);
     unsigned refused = lines_of(complaints);
@@ -89,12 +94,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     for (size_t i = 0; oriel_option_describe(i, &first, &described); i++) {
         const char *text = getenv(described.name);
         set += text != NULL && text[0] != '\0';
-        accepted += described.is_set;
+        accepted += described.origin.is_set;
     }
     REQUIRE(accepted <= set && refused >= set - accepted);
     REQUIRE(complaints_bytes == 0 || refused > 0);
     set_as_described(&first);
-    oriel_options_read(NULL, &second);
+    oriel_options_read(NULL, NULL, &second);
     REQUIRE(is_same(&first, &second));
     free(complaints);
     free_strings(&first);

@@ -31,10 +31,10 @@ enum oriel_status oriel_liveness_none(void *context)
 /* --- the window --- */
 
 /* Common words, followed by the node map; the second node is reached by an address. */
-enum { MACHINES_AT = 4096, ADDRESS_AT = 1024 };
-static _Alignas(ORIEL_CACHE_LINE) char file[2 * MACHINES_AT];
+enum { NODES_AT = 4096, ADDRESS_AT = 1024 };
+static _Alignas(ORIEL_CACHE_LINE) char file[2 * NODES_AT];
 static struct oriel_common *const common = (struct oriel_common *)file;
-static struct oriel_nodes *const nodes = (struct oriel_nodes *)(file + MACHINES_AT);
+static struct oriel_nodes *const nodes = (struct oriel_nodes *)(file + NODES_AT);
 static struct oriel_group group;
 static struct oriel_group_id ids[RANKS];
 static _Atomic(struct oriel_net_peer *) net_peers[RANKS];
@@ -47,7 +47,7 @@ static void open_window(void)
     memset(file, 0, sizeof file);
     memset((void *)net_peers, 0, sizeof net_peers);
     common->n = RANKS;
-    common->nodes_offset = MACHINES_AT;
+    common->nodes_offset = NODES_AT;
     nodes->count = 2;
     nodes->node[1] = (struct oriel_node_entry){
         .process = identity_of(LEADER), .leader = LEADER, .address = ADDRESS_AT};
@@ -55,11 +55,11 @@ static void open_window(void)
     for (int rank = 0; rank < RANKS; rank++) {
         const struct oriel_identity who = identity_of(rank);
         memcpy(ids[rank].id, who.id, sizeof who.id);
-        common->targets[rank] =
-            (struct oriel_target){.disp_unit = 1,
-                                  .offset = WINDOW_ID,
-                                  .control_offset = rank >= LEADER,
-                                  .mechanism = rank >= LEADER ? ORIEL_MECHANISM_NETWORK : ORIEL_MECHANISM_DIRECT};
+        common->targets[rank] = (struct oriel_target){
+            .disp_unit = 1,
+            .offset = WINDOW_ID,
+            .control_offset = rank >= LEADER,
+            .placement = rank >= LEADER ? ORIEL_PLACEMENT_NETWORK : ORIEL_PLACEMENT_DIRECT};
     }
     group = (struct oriel_group){.n = RANKS, .ids = ids, .net_peers = net_peers};
     window = (struct oriel_window){.n = RANKS,
@@ -263,7 +263,7 @@ static void operate_by_request(struct input *input, int32_t target)
     oriel_rma_request_sent(&pendings[number]);
 }
 
-static void take_and_give_lock(int32_t target, bool exclusive)
+static void acquire_and_release_lock(int32_t target, bool exclusive)
 {
     bool is_given_back;
     if (oriel_internode_lock(&window, target, exclusive) != ORIEL_OK)
@@ -286,7 +286,7 @@ static void change_epoch(void)
     end_buffers(-1);
 }
 
-static void ask_who_serves(int32_t target)
+static void ask_serving_rank(int32_t target)
 {
     struct oriel_net_peer *peer;
     int32_t dead = -1;
@@ -315,9 +315,9 @@ static void act(struct input *input)
                                           : oriel_internode_flush_local)(&window, target);
         end_buffers(target);
         break;
-    case 8: take_and_give_lock(target, what % 24 == 8); break;
+    case 8: acquire_and_release_lock(target, what % 24 == 8); break;
     case 9: change_epoch(); break;
-    case 10: ask_who_serves(target); break;
+    case 10: ask_serving_rank(target); break;
     default: (void)oriel_internode_peer_known(&window, target); break;
     }
     oriel_rma_request_progress();

@@ -1,4 +1,4 @@
-/* A network in place of UCX, for a fuzzer that plays the other nodes. It records this process's
+/* A replacement for UCX, for a fuzzer that plays the other nodes. It records this process's
  * questions, and answers with the input's bytes.  replies.c is the program, replies_net.c the
  * network. */
 #ifndef ORIEL_TESTS_FUZZERS_REPLIES_H

@@ -419,7 +419,7 @@ struct reply {
     char data[KEY_MOST_BYTES];
     size_t len_bytes;
     struct asked *question; /* the open question that it ends; or NULL */
-    bool is_whole; /* complete in all its parts, and preceded only by complete ones */
+    bool is_whole;          /* complete in all its parts, and preceded only by complete ones */
 };
 
 static void draw_reply(struct reply *reply, size_t room)
@@ -534,7 +534,7 @@ static void arrive_gathered(void)
     size_t ends_at[GATHERED_MOST];
     const unsigned count = 1 + input_below(input, GATHERED_MOST);
     size_t used_bytes = 0;
-    bool are_whole = true;
+    bool are_valid = true;
     memset(all, 0, sizeof all);
     for (unsigned i = 0; i < count; i++) {
         struct reply *reply = &replies[i];
@@ -544,11 +544,11 @@ static void arrive_gathered(void)
             reply->wire.len_bytes = input_word(input);
         if (input_byte(input) % 16 == 0)
             reply->wire.head_bytes = (uint16_t)input_word(input);
-        are_whole = are_whole && reply->wire.version == ORIEL_WIRE_VERSION &&
+        are_valid = are_valid && reply->wire.version == ORIEL_WIRE_VERSION &&
                     reply->wire.head_bytes == head_bytes &&
                     reply->wire.len_bytes == reply->len_bytes &&
                     reply->len_bytes <= GATHERED_MOST_BYTES;
-        reply->is_whole = are_whole;
+        reply->is_whole = are_valid;
         memcpy(all + used_bytes, &reply->wire, sizeof reply->wire);
         memcpy(all + used_bytes + sizeof reply->wire, reply->head, sizeof reply->head);
         used_bytes += sizeof reply->wire + ((head_bytes + 7) & ~(size_t)7);

@@ -44,12 +44,12 @@ def run(program, limits, found, attempts=ATTEMPTS):
                f"-artifact_prefix={program}.failed-", *limits, found, os.path.join(HERE, "corpus", name)]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if result.returncode != 0:
-        kept = [line.split()[-1] for line in result.stderr.splitlines() if "Test unit written to" in line]
-        if result.returncode == TOO_LONG and kept and attempts > 1 and ends_by_itself(program, kept[-1]):
-            print(f"{name}: the machine was busy, {kept[-1]} does not take long; once more", flush=True)
-            os.unlink(kept[-1])
+        inputs = [line.split()[-1] for line in result.stderr.splitlines() if "Test unit written to" in line]
+        if result.returncode == TOO_LONG and inputs and attempts > 1 and ends_by_itself(program, inputs[-1]):
+            print(f"{name}: the node was busy, {inputs[-1]} is not slow; once more", flush=True)
+            os.unlink(inputs[-1])
             return run(program, limits, found, attempts - 1)
-        print(f"{result.stderr[-8000:]}\n{name}: failed; again with: {program} {' '.join(kept)}")
+        print(f"{result.stderr[-8000:]}\n{name}: failed; again with: {program} {' '.join(inputs)}")
         return False
     lines = [line.strip() for line in result.stderr.splitlines() if "DONE" in line]
     print(f"{name}: {lines[-1] if lines else 'no inputs'}", flush=True)
@@ -60,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="the folder of the build")
     parser.add_argument("--only", help="this fuzzer alone")
-    parser.add_argument("--runs", type=int, default=20000, help="so many inputs of each, in 8 s at most")
+    parser.add_argument("--runs", type=int, default=20000, help="the number of inputs of each, in at most 8 s")
     parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))

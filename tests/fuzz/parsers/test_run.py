@@ -27,9 +27,9 @@ exit %(status)d
 
 class Run(unittest.TestCase):
     def setUp(self):
-        place = tempfile.TemporaryDirectory(prefix="oriel-fuzzers.")
-        self.addCleanup(place.cleanup)
-        self.program = os.path.join(place.name, "fuzzer")
+        folder = tempfile.TemporaryDirectory(prefix="oriel-fuzzers.")
+        self.addCleanup(folder.cleanup)
+        self.program = os.path.join(folder.name, "fuzzer")
         self.unit = self.program + ".failed-timeout-1"
         run.LIMIT_S, run.WAIT_S = 1, 2
 
@@ -37,17 +37,17 @@ class Run(unittest.TestCase):
         with open(self.program, "w", encoding="utf-8") as file:
             file.write(STAND_IN % {"kind": "timeout", "status": run.TOO_LONG, **script})
         os.chmod(self.program, stat.S_IRWXU)
-        with contextlib.redirect_stdout(io.StringIO()) as self.said:
+        with contextlib.redirect_stdout(io.StringIO()) as self.output:
             return run.run(self.program, ["-runs=1"], os.path.dirname(self.program))
 
-    def test_input_that_was_kept_waiting_is_no_failure(self):
+    def test_delayed_input_is_no_failure(self):
         self.assertTrue(self.is_well(alone="exit 0"))
-        self.assertIn("the machine was busy", self.said.getvalue())
+        self.assertIn("the node was busy", self.output.getvalue())
         self.assertFalse(os.path.exists(self.unit))
 
     def test_input_that_computes_too_long_is_a_failure(self):
         self.assertFalse(self.is_well(alone="while :; do :; done"))
-        self.assertIn("failed; again with: " + self.program, self.said.getvalue())
+        self.assertIn("failed; again with: " + self.program, self.output.getvalue())
         self.assertTrue(os.path.exists(self.unit))
 
     def test_input_that_waits_for_ever_is_a_failure(self):
@@ -56,7 +56,7 @@ class Run(unittest.TestCase):
     def test_other_failures_are_not_tried_again(self):
         self.assertFalse(self.is_well(alone="exit 0", status=77))
 
-    def test_machine_that_is_always_too_busy_is_told(self):
+    def test_node_that_is_always_too_busy_is_reported(self):
         self.assertFalse(self.is_well(alone="rm -f $0.again; exit 0"))
 
 

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct oriel_trace_source source = {.fd = -1, .bytes = exact, .len_bytes = len_bytes - 1};
     struct seen seen = {.parsed = &parsed};
     bool readable = oriel_trace_parse(&source, &parsed);
-    REQUIRE(readable || parsed.trouble[0] != '\0');
+    REQUIRE(readable || parsed.problem[0] != '\0');
     if (readable) {
         REQUIRE(oriel_trace_events_visit(&source, &parsed, look, &seen) &&
                 seen.events == parsed.events);

@@ -3,7 +3,7 @@
  * memory and compares all of it. `oriel check` must find nothing in it. */
 #include "cases.h"
 
-#include "../../mpi/leave.h"
+#include "../../mpi/skip_finalize.h"
 
 #include <armci.h>
 #include <complex.h>
@@ -92,14 +92,14 @@ static void boxes_with_strides(void)
         from[i] = value_at(rank, i);
         back[i] = -1;
     }
-    int source = 2 * COLUMNS + 3, place = ROWS * COLUMNS + COLUMNS + 9;
-    ARMCI_PutS(from + source, strides, (double *)bases[right] + place, strides, counts, 2, right);
+    int source = 2 * COLUMNS + 3, offset = ROWS * COLUMNS + COLUMNS + 9;
+    ARMCI_PutS(from + source, strides, (double *)bases[right] + offset, strides, counts, 2, right);
     ARMCI_Fence(right);
     double twice = 2;
-    ARMCI_AccS(ARMCI_ACC_DBL, &twice, from + source, strides, (double *)bases[right] + place,
+    ARMCI_AccS(ARMCI_ACC_DBL, &twice, from + source, strides, (double *)bases[right] + offset,
                strides, counts, 2, right);
     ARMCI_Fence(right);
-    ARMCI_GetS((double *)bases[right] + place, strides, back + source, strides, counts, 2, right);
+    ARMCI_GetS((double *)bases[right] + offset, strides, back + source, strides, counts, 2, right);
     ARMCI_Barrier();
     double *own = bases[rank], *wanted = calloc(WORDS, sizeof(double)),
            *returned = malloc(WORDS * sizeof(double));
@@ -109,7 +109,7 @@ static void boxes_with_strides(void)
         for (int row = 0; row < 7; row++)
             for (int column = 0; column < 5; column++) {
                 int at = (layer * ROWS + row) * COLUMNS + column;
-                wanted[place + at] = 3 * value_at(left, source + at);
+                wanted[offset + at] = 3 * value_at(left, source + at);
                 returned[source + at] = 3 * value_at(rank, source + at);
             }
     ARMCI_Access_begin(own);
@@ -129,17 +129,17 @@ static void vectors_of_segments(void)
 {
     void **bases = allocate(WORDS * sizeof(double));
     double *from = malloc(WORDS * sizeof(double)), *back = calloc(WORDS, sizeof(double));
-    void *sources[SEGMENTS], *places[SEGMENTS], *returns[SEGMENTS];
+    void *sources[SEGMENTS], *destinations[SEGMENTS], *returns[SEGMENTS];
     for (int i = 0; i < WORDS; i++)
         from[i] = value_at(rank, i);
     for (int i = 0; i < SEGMENTS; i++) {
         int at = (i * 7 % SEGMENTS) * 5;
         sources[i] = from + 3 * i;
-        places[i] = (double *)bases[right] + at;
+        destinations[i] = (double *)bases[right] + at;
         returns[i] = back + 3 * i;
     }
-    armci_giov_t out = {sources, places, 3 * (int)sizeof(double), SEGMENTS};
-    armci_giov_t in = {places, returns, 3 * (int)sizeof(double), SEGMENTS};
+    armci_giov_t out = {sources, destinations, 3 * (int)sizeof(double), SEGMENTS};
+    armci_giov_t in = {destinations, returns, 3 * (int)sizeof(double), SEGMENTS};
     double half = 0.5;
     ARMCI_PutV(&out, 1, right);
     ARMCI_Fence(right);
@@ -162,7 +162,7 @@ static void vectors_of_segments(void)
 }
 
 /* All ranks accumulate to all, in every type, each with its own scale. */
-static void accumulates_meet(void)
+static void accumulates_combine(void)
 {
     struct sums {
         int i[4];
@@ -218,7 +218,7 @@ static void accumulates_meet(void)
 }
 
 /* Tickets: each is drawn exactly once. A swapped value is always one that some rank wrote. */
-static void counters_give_each_ticket_once(void)
+static void counters_return_each_ticket_once(void)
 {
     void **bases = allocate(4 * sizeof(long));
     char *drawn = calloc((size_t)ranks * ROUNDS, 1), *by_all = malloc((size_t)ranks * ROUNDS);
@@ -249,7 +249,7 @@ static void counters_give_each_ticket_once(void)
     release(bases);
 }
 
-static void mutexes_keep_others_out(void)
+static void mutexes_exclude(void)
 {
     void **bases = allocate(2 * sizeof(long));
     ARMCI_Create_mutexes(2);
@@ -338,33 +338,33 @@ static void groups_have_memory_of_their_own(void)
     ARMCI_Barrier();
 }
 
-static void memory_comes_and_goes(void)
+static void memory_is_allocated_and_freed_repeatedly(void)
 {
-    void **kept[8] = {NULL};
+    void **live[8] = {NULL};
     for (int i = 0; i < 40; i++) {
         int slot = i * 5 % 8;
-        if (kept[slot])
-            release(kept[slot]);
-        kept[slot] = allocate(rank == i % ranks && ranks > 1 ? 0 : (size_t)(64 << i % 12));
+        if (live[slot])
+            release(live[slot]);
+        live[slot] = allocate(rank == i % ranks && ranks > 1 ? 0 : (size_t)(64 << i % 12));
         int peer = (i + 1) % ranks; /* a rank with memory */
-        ARMCI_PutValueInt(rank, (int *)kept[slot][peer] + rank % 16, peer);
+        ARMCI_PutValueInt(rank, (int *)live[slot][peer] + rank % 16, peer);
         ARMCI_Fence(peer);
     }
     for (int i = 0; i < 8; i++)
-        if (kept[i])
-            release(kept[i]);
+        if (live[i])
+            release(live[i]);
 }
 
 static const struct array_case cases[] = {
     CASE(put_and_get_around_the_ring),
     CASE(boxes_with_strides),
     CASE(vectors_of_segments),
-    CASE(accumulates_meet),
-    CASE(counters_give_each_ticket_once),
-    CASE(mutexes_keep_others_out),
+    CASE(accumulates_combine),
+    CASE(counters_return_each_ticket_once),
+    CASE(mutexes_exclude),
     CASE(nonblocking_transfers_end_with_their_wait),
     CASE(groups_have_memory_of_their_own),
-    CASE(memory_comes_and_goes),
+    CASE(memory_is_allocated_and_freed_repeatedly),
 };
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@
  */
 #include "cases.h"
 
-#include "../../mpi/leave.h"
+#include "../../mpi/skip_finalize.h"
 
 #include <ga.h>
 #include <macdecls.h>
@@ -85,8 +85,8 @@ static void counters_share_out_tasks(void)
     GA_Zero(counter);
     GA_Zero(done);
     for (long task; (task = NGA_Read_inc(counter, &at, 1)) < TASKS;) {
-        int place = (int)task;
-        NGA_Acc(done, &place, &place, &mark, &unit, &mark);
+        int index = (int)task;
+        NGA_Acc(done, &index, &index, &mark, &unit, &mark);
     }
     GA_Sync();
     int seen[TASKS], lo = 0, hi = TASKS - 1;
@@ -101,28 +101,28 @@ static void counters_share_out_tasks(void)
 static void elements_are_scattered_and_gathered(void)
 {
     int array = square("elements"), most = EDGE * EDGE / ranks + 1, count = 0;
-    int(*places)[2] = malloc((size_t)most * sizeof *places);
+    int(*indices)[2] = malloc((size_t)most * sizeof *indices);
     double *values = malloc((size_t)most * sizeof *values),
            *seen = malloc((size_t)most * sizeof *seen);
     for (int i = rank; i < EDGE * EDGE; i += ranks) {
         int n = i * 11 % (EDGE * EDGE);
-        places[count][0] = n / EDGE;
-        places[count][1] = n % EDGE;
+        indices[count][0] = n / EDGE;
+        indices[count][1] = n % EDGE;
         values[count++] = n + 0.5;
     }
-    NGA_Scatter_flat(array, values, places[0], count);
+    NGA_Scatter_flat(array, values, indices[0], count);
     GA_Sync();
-    NGA_Scatter_acc_flat(array, values, places[0], count, &one);
+    NGA_Scatter_acc_flat(array, values, indices[0], count, &one);
     GA_Sync();
     for (int i = 0; i < count; i++)
-        places[i][0] = EDGE - 1 - places[i][0];
-    NGA_Gather_flat(array, seen, places[0], count);
+        indices[i][0] = EDGE - 1 - indices[i][0];
+    NGA_Gather_flat(array, seen, indices[0], count);
     for (int i = 0; i < count; i++) {
-        double wanted = 2 * (places[i][0] * EDGE + places[i][1] + 0.5);
-        CHECK(seen[i] == wanted, "%d,%d is %g, not %g", places[i][0], places[i][1], seen[i],
+        double wanted = 2 * (indices[i][0] * EDGE + indices[i][1] + 0.5);
+        CHECK(seen[i] == wanted, "%d,%d is %g, not %g", indices[i][0], indices[i][1], seen[i],
               wanted);
     }
-    free(places);
+    free(indices);
     free(values);
     free(seen);
     GA_Destroy(array);
@@ -163,7 +163,7 @@ static void matrices_are_multiplied_and_transposed(void)
 }
 
 /* The halo of every block, corners and the periodic edges included. */
-static void ghosts_hold_what_the_neighbours_have(void)
+static void ghosts_equal_the_neighbours_data(void)
 {
     int dims[] = {24, 20, 6}, width[] = {1, 2, 1}, least[] = {3, 5, 6};
     int array = NGA_Create_ghosts(C_INT, 3, dims, width, "ghosts", least);
@@ -322,7 +322,7 @@ static const struct array_case cases[] = {
     CASE(counters_share_out_tasks),
     CASE(elements_are_scattered_and_gathered),
     CASE(matrices_are_multiplied_and_transposed),
-    CASE(ghosts_hold_what_the_neighbours_have),
+    CASE(ghosts_equal_the_neighbours_data),
     CASE(strided_and_periodic_blocks),
     CASE(nonblocking_and_mutexes),
     CASE(groups_have_arrays_of_their_own),

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "cmocka_all.h"
-#include "opened.h"
+#include "open_watch.h"
 
 enum { NOBODY = 65534 };
 
@@ -29,8 +29,8 @@ static bool memory_opens(int fd, int *reason)
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)getpid(), fd);
     int opened = oriel_checked_memory_open(link, geteuid());
     *reason = errno;
-    bool somebody_opened = opened_since(watch);
-    assert_int_equal(somebody_opened, opened >= 0);
+    bool was_opened = opened_since(watch);
+    assert_int_equal(was_opened, opened >= 0);
     if (opened >= 0)
         close(opened);
     int again = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* the watch detects a real open */
@@ -58,7 +58,7 @@ static void own_memory_is_opened_for_reading_and_writing(void **state)
     assert_true(memory_opens(fd, &reason));
 }
 
-static void what_is_no_memory_file_is_not_opened(void **state)
+static void other_files_than_memory_files_are_not_opened(void **state)
 {
     char path[64];
     int ends[2], reason = 0;
@@ -78,7 +78,7 @@ static void memory_of_another_user_is_not_opened(void **state)
     int reason = 0;
     (void)state;
     if (geteuid() != 0) {
-        print_message("skipped: only root can give a file away\n");
+        print_message("skipped: only root can change a file's owner\n");
         skip();
     }
     int fd = memfd_create("some", MFD_CLOEXEC);
@@ -87,7 +87,7 @@ static void memory_of_another_user_is_not_opened(void **state)
     assert_int_equal(reason, 0);
 }
 
-static void what_is_not_there_says_why(void **state)
+static void missing_files_have_a_reason(void **state)
 {
     struct stat about;
     (void)state;
@@ -99,8 +99,8 @@ static void what_is_not_there_says_why(void **state)
     assert_int_equal(errno, 0);
 }
 
-/* The file that was checked is opened, even if the name leads elsewhere by then. */
-static void what_was_looked_at_is_opened(void **state)
+/* The file that was checked is opened, even if the name denotes another file by then. */
+static void the_checked_file_is_opened(void **state)
 {
     char path[64], byte = 0;
     struct stat about;
@@ -125,10 +125,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_memory_is_opened_for_reading_and_writing),
-        cmocka_unit_test(what_is_no_memory_file_is_not_opened),
+        cmocka_unit_test(other_files_than_memory_files_are_not_opened),
         cmocka_unit_test(memory_of_another_user_is_not_opened),
-        cmocka_unit_test(what_is_not_there_says_why),
-        cmocka_unit_test(what_was_looked_at_is_opened),
+        cmocka_unit_test(missing_files_have_a_reason),
+        cmocka_unit_test(the_checked_file_is_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

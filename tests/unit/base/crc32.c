@@ -24,7 +24,7 @@ static uint32_t slow(const unsigned char *bytes, size_t len_bytes)
     return ~crc;
 }
 
-static void pieces_are_the_whole(void **state)
+static void pieces_equal_the_whole(void **state)
 {
     unsigned char bytes[200];
     (void)state;
@@ -40,7 +40,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values),
-        cmocka_unit_test(pieces_are_the_whole),
+        cmocka_unit_test(pieces_equal_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static bool clause_holds(const struct oriel_deadlock_set_clause *clause, unsigne
 
 /* In any order of its needs: one need that is certainly unfulfilled blocks it, or all of them
  * do. */
-static bool rank_is_held(int rank, unsigned subset)
+static bool rank_is_blocked(int rank, unsigned subset)
 {
     const struct oriel_deadlock_set_rank *of = &graph.ranks[rank];
     unsigned holding = 0;
@@ -73,7 +73,7 @@ static unsigned greatest_by_definition(void)
     for (unsigned subset = 0; subset < 1U << graph.n; subset++) {
         bool closed = true;
         for (int rank = 0; rank < graph.n && closed; rank++)
-            closed = (subset >> rank & 1) == 0 || rank_is_held(rank, subset);
+            closed = (subset >> rank & 1) == 0 || rank_is_blocked(rank, subset);
         if (closed)
             all |= subset;
     }
@@ -121,7 +121,7 @@ static void random_graphs_have_the_set_of_the_definition(void **state)
 
 /* --- by hand --- */
 
-static void a_cycle_is_stuck_and_who_waits_for_it(void **state)
+static void a_cycle_is_stuck_and_so_are_waits_for_it(void **state)
 {
     bool set[MOST];
     (void)state;
@@ -136,7 +136,7 @@ static void a_cycle_is_stuck_and_who_waits_for_it(void **state)
     assert_true(set[0] && set[1] && set[2] && set[3] && !set[4] && !set[5] && !set[6]);
 }
 
-static void who_waits_for_a_finished_rank_is_stuck(void **state)
+static void a_wait_for_a_finished_rank_is_stuck(void **state)
 {
     bool set[MOST];
     (void)state;
@@ -180,7 +180,7 @@ static void a_need_that_may_be_fulfilled_does_not_hold_alone(void **state)
     assert_int_equal(oriel_deadlock_set_find(&graph, set), 0);
 }
 
-static void who_is_not_to_be_in_it_holds_nobody(void **state)
+static void an_excluded_rank_blocks_no_other(void **state)
 {
     bool set[MOST];
     (void)state;
@@ -218,11 +218,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_graphs_have_the_set_of_the_definition),
-        cmocka_unit_test(a_cycle_is_stuck_and_who_waits_for_it),
-        cmocka_unit_test(who_waits_for_a_finished_rank_is_stuck),
+        cmocka_unit_test(a_cycle_is_stuck_and_so_are_waits_for_it),
+        cmocka_unit_test(a_wait_for_a_finished_rank_is_stuck),
         cmocka_unit_test(any_of_many_is_stuck_only_by_all),
         cmocka_unit_test(a_need_that_may_be_fulfilled_does_not_hold_alone),
-        cmocka_unit_test(who_is_not_to_be_in_it_holds_nobody),
+        cmocka_unit_test(an_excluded_rank_blocks_no_other),
         cmocka_unit_test(the_cycle_begins_at_its_lowest_rank),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -140,7 +140,7 @@ static void turnover_does_not_grow_an_empty_table(void **state)
     assert_int_equal(growth_bytes(0), 0);
 }
 
-static void turnover_beside_standing_keys_does_not_grow_the_table(void **state)
+static void turnover_among_permanent_keys_does_not_grow_the_table(void **state)
 {
     (void)state;
     assert_in_range(growth_bytes(STANDING), 0, 4096);
@@ -206,7 +206,7 @@ int main(void)
         cmocka_unit_test(random_changes_agree_with_an_array),
         cmocka_unit_test(visit_sees_each_value_once),
         cmocka_unit_test(turnover_does_not_grow_an_empty_table),
-        cmocka_unit_test(turnover_beside_standing_keys_does_not_grow_the_table),
+        cmocka_unit_test(turnover_among_permanent_keys_does_not_grow_the_table),
         cmocka_unit_test(readers_see_the_old_or_the_new_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

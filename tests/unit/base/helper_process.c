@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { NOBODY = 65534, HEARD = 3, CANNOT = 4 };
+enum { NOBODY = 65534, WITH_RECEIVE = 3, CANNOT = 4 };
 
 /* Returns whether a client sends anything. */
 static int listen_as(uid_t user, uint64_t name, int ready)
@@ -31,11 +31,11 @@ static int listen_as(uid_t user, uint64_t name, int ready)
         listen(fd, 8) != 0 || write(ready, &byte, 1) != 1)
         return CANNOT;
     int asker = accept(fd, NULL, NULL);
-    return asker >= 0 && read(asker, &byte, 1) == 1 ? HEARD : 0;
+    return asker >= 0 && read(asker, &byte, 1) == 1 ? WITH_RECEIVE : 0;
 }
 
 /* Returns the listener's status; sends a request to the process with that name. */
-static int ask(uid_t user, _Atomic uint64_t *kept)
+static int ask(uid_t user, _Atomic uint64_t *cached)
 {
     int ready[2], status;
     char byte;
@@ -44,10 +44,10 @@ static int ask(uid_t user, _Atomic uint64_t *kept)
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0)
-        _exit(listen_as(user, *kept, ready[1]));
+        _exit(listen_as(user, *cached, ready[1]));
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_false(oriel_helper_request_persistent(kept, ORIEL_HELPER_PLACES, "secret", 6, &answer,
+    assert_false(oriel_helper_request_persistent(cached, ORIEL_HELPER_PLACES, "secret", 6, &answer,
                                                  &answer_bytes));
     assert_null(answer);
     close(ready[0]);
@@ -56,31 +56,31 @@ static int ask(uid_t user, _Atomic uint64_t *kept)
     return WEXITSTATUS(status);
 }
 
-static void who_has_the_name_and_is_of_another_user_hears_nothing(void **state)
+static void a_process_of_another_user_with_the_name_gets_nothing(void **state)
 {
-    _Atomic uint64_t kept = 0x1000000000000000u + (uint64_t)getpid();
-    uint64_t before = kept;
+    _Atomic uint64_t cached = 0x1000000000000000u + (uint64_t)getpid();
+    uint64_t before = cached;
     (void)state;
     if (geteuid() != 0) {
         print_message("skipped: only root can become another user\n");
         skip();
     }
-    assert_int_equal(ask(NOBODY, &kept), 0);
-    assert_true(kept != before); /* no client asks that process again */
+    assert_int_equal(ask(NOBODY, &cached), 0);
+    assert_true(cached != before); /* no client asks that process again */
 }
 
-static void who_has_the_name_and_is_of_the_same_user_is_asked(void **state)
+static void a_process_of_the_same_user_with_the_name_is_asked(void **state)
 {
-    _Atomic uint64_t kept = 0x2000000000000000u + (uint64_t)getpid();
+    _Atomic uint64_t cached = 0x2000000000000000u + (uint64_t)getpid();
     (void)state;
-    assert_int_equal(ask(geteuid(), &kept), HEARD);
+    assert_int_equal(ask(geteuid(), &cached), WITH_RECEIVE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_has_the_name_and_is_of_another_user_hears_nothing),
-        cmocka_unit_test(who_has_the_name_and_is_of_the_same_user_is_asked),
+        cmocka_unit_test(a_process_of_another_user_with_the_name_gets_nothing),
+        cmocka_unit_test(a_process_of_the_same_user_with_the_name_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,54 +15,55 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "used_up.h"
+#include "use_up_descriptors.h"
 
 enum { SIGNALS = 5000 };
 
 /* A child that has reported its identity and waits to be killed. */
 static struct oriel_identity child_start(void)
 {
-    int told[2];
-    struct oriel_identity who;
-    assert_int_equal(pipe(told), 0);
+    int channel[2];
+    struct oriel_identity identity;
+    assert_int_equal(pipe(channel), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (!oriel_identity_make(&who) || write(told[1], &who, sizeof who) != (ssize_t)sizeof who)
+        if (!oriel_identity_make(&identity) ||
+            write(channel[1], &identity, sizeof identity) != (ssize_t)sizeof identity)
             _exit(1);
         for (;;)
             pause();
     }
-    assert_int_equal(read(told[0], &who, sizeof who), sizeof who);
-    close(told[0]);
-    close(told[1]);
-    assert_int_equal(who.pid, pid);
-    return who;
+    assert_int_equal(read(channel[0], &identity, sizeof identity), sizeof identity);
+    close(channel[0]);
+    close(channel[1]);
+    assert_int_equal(identity.pid, pid);
+    return identity;
 }
 
 /* Ends the child but leaves it a zombie. */
-static void child_kill(const struct oriel_identity *who)
+static void child_kill(const struct oriel_identity *identity)
 {
     siginfo_t info;
-    assert_int_equal(kill(who->pid, SIGKILL), 0);
-    assert_int_equal(waitid(P_PID, (id_t)who->pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(kill(identity->pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)identity->pid, &info, WEXITED | WNOWAIT), 0);
 }
 
-static void child_reap(const struct oriel_identity *who)
+static void child_reap(const struct oriel_identity *identity)
 {
-    assert_int_equal(waitpid(who->pid, NULL, 0), who->pid);
+    assert_int_equal(waitpid(identity->pid, NULL, 0), identity->pid);
 }
 
 static void self_is_alive(void **state)
 {
     (void)state;
-    struct oriel_identity who;
-    assert_true(oriel_identity_make(&who));
-    assert_int_equal(who.pid, getpid());
-    assert_int_equal(who.memory_fd, -1);
-    assert_true(who.start_time > 0);
-    assert_true(oriel_identity_alive(&who));
+    struct oriel_identity identity;
+    assert_true(oriel_identity_make(&identity));
+    assert_int_equal(identity.pid, getpid());
+    assert_int_equal(identity.memory_fd, -1);
+    assert_true(identity.start_time > 0);
+    assert_true(oriel_identity_alive(&identity));
 }
 
 static void identities_differ_even_of_one_process(void **state)
@@ -80,25 +81,25 @@ static void identities_differ_even_of_one_process(void **state)
 static void child_is_alive_until_it_ends(void **state)
 {
     (void)state;
-    struct oriel_identity who = child_start();
-    assert_true(oriel_identity_alive(&who));
-    child_kill(&who);
-    assert_int_equal(kill(who.pid, 0), 0); /* a signal number 0 still reaches the zombie */
-    assert_false(oriel_identity_alive(&who));
-    child_reap(&who);
-    assert_false(oriel_identity_alive(&who));
+    struct oriel_identity identity = child_start();
+    assert_true(oriel_identity_alive(&identity));
+    child_kill(&identity);
+    assert_int_equal(kill(identity.pid, 0), 0); /* a signal number 0 still reaches the zombie */
+    assert_false(oriel_identity_alive(&identity));
+    child_reap(&identity);
+    assert_false(oriel_identity_alive(&identity));
 }
 
 static void stopped_process_is_alive(void **state)
 {
     (void)state;
     siginfo_t info;
-    struct oriel_identity who = child_start();
-    assert_int_equal(kill(who.pid, SIGSTOP), 0);
-    assert_int_equal(waitid(P_PID, (id_t)who.pid, &info, WSTOPPED), 0);
-    assert_true(oriel_identity_alive(&who));
-    child_kill(&who);
-    child_reap(&who);
+    struct oriel_identity identity = child_start();
+    assert_int_equal(kill(identity.pid, SIGSTOP), 0);
+    assert_int_equal(waitid(P_PID, (id_t)identity.pid, &info, WSTOPPED), 0);
+    assert_true(oriel_identity_alive(&identity));
+    child_kill(&identity);
+    child_reap(&identity);
 }
 
 static volatile sig_atomic_t signals;
@@ -109,34 +110,34 @@ static void count_signal(int number)
     signals++;
 }
 
-static void signals_kill_nobody(void **state)
+static void signals_kill_no_process(void **state)
 {
     (void)state;
     const struct sigaction counts = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
     const struct itimerval often = {{0, 20}, {0, 20}}, never = {{0, 0}, {0, 0}};
-    struct oriel_identity who = child_start();
+    struct oriel_identity identity = child_start();
     unsigned dead = 0;
     assert_int_equal(sigaction(SIGALRM, &counts, NULL), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
     while (signals < SIGNALS)
-        dead += !oriel_identity_alive(&who);
+        dead += !oriel_identity_alive(&identity);
     assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     assert_int_equal(dead, 0);
-    child_kill(&who);
-    child_reap(&who);
+    child_kill(&identity);
+    child_reap(&identity);
 }
 
 /* The id belongs to a living process, but was reused: the start time differs. */
 static void reused_number_is_not_the_process(void **state)
 {
     (void)state;
-    struct oriel_identity who = child_start();
-    struct oriel_identity before = who;
+    struct oriel_identity identity = child_start();
+    struct oriel_identity before = identity;
     before.start_time--;
-    assert_true(oriel_identity_alive(&who));
+    assert_true(oriel_identity_alive(&identity));
     assert_false(oriel_identity_alive(&before));
-    child_kill(&who);
-    child_reap(&who);
+    child_kill(&identity);
+    child_reap(&identity);
 }
 
 static void start_time_does_not_depend_on_the_command_name(void **state)
@@ -154,7 +155,7 @@ static void start_time_does_not_depend_on_the_command_name(void **state)
 }
 
 /* A program that has used up its descriptors must not consider its peers dead. */
-static void missing_descriptors_kill_nobody(void **state)
+static void missing_descriptors_are_no_deaths(void **state)
 {
     (void)state;
     struct oriel_identity dead = child_start();
@@ -197,13 +198,13 @@ static void ask_without_descriptors(enum spare spare)
         living_alive = living_alive && oriel_identity_alive(&living);
         zombie_alive = zombie_alive || oriel_identity_alive(&zombie);
     }
-    bool all_are_there = fcntl(last, F_GETFD) >= 0 && open("/dev/null", O_RDONLY) < 0;
+    bool all_are_alive = fcntl(last, F_GETFD) >= 0 && open("/dev/null", O_RDONLY) < 0;
     closefrom(first);
     setrlimit(RLIMIT_NOFILE, &limit);
     child_kill(&living);
     child_reap(&living);
     child_reap(&zombie);
-    assert_true(all_are_there);
+    assert_true(all_are_alive);
     assert_true(living_alive);
     assert_int_equal(zombie_alive, spare == IS_CLOSED);
 }
@@ -242,13 +243,13 @@ static int descriptors_count(void)
 static void asking_leaves_no_descriptor(void **state)
 {
     (void)state;
-    struct oriel_identity who = child_start();
+    struct oriel_identity identity = child_start();
     int before = descriptors_count();
-    assert_true(oriel_identity_alive(&who));
-    child_kill(&who);
-    assert_false(oriel_identity_alive(&who));
-    child_reap(&who);
-    assert_false(oriel_identity_alive(&who));
+    assert_true(oriel_identity_alive(&identity));
+    child_kill(&identity);
+    assert_false(oriel_identity_alive(&identity));
+    child_reap(&identity);
+    assert_false(oriel_identity_alive(&identity));
     assert_int_equal(descriptors_count(), before);
 }
 
@@ -259,10 +260,10 @@ int main(void)
         cmocka_unit_test(identities_differ_even_of_one_process),
         cmocka_unit_test(child_is_alive_until_it_ends),
         cmocka_unit_test(stopped_process_is_alive),
-        cmocka_unit_test(signals_kill_nobody),
+        cmocka_unit_test(signals_kill_no_process),
         cmocka_unit_test(reused_number_is_not_the_process),
         cmocka_unit_test(start_time_does_not_depend_on_the_command_name),
-        cmocka_unit_test(missing_descriptors_kill_nobody),
+        cmocka_unit_test(missing_descriptors_are_no_deaths),
         cmocka_unit_test(asking_leaves_no_descriptor),
         cmocka_unit_test(zombies_are_dead_without_descriptors),
         cmocka_unit_test(spare_that_the_program_has_closed_is_not_spent),

@@ -41,29 +41,29 @@ static void write_into_full_pipe(void (*write_all)(void))
     pthread_sigmask(SIG_SETMASK, &signals, &before);
     assert_int_equal(pthread_create(&reader, NULL, read_late, &ends[0]), 0);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    int kept = dup(STDERR_FILENO);
+    int saved = dup(STDERR_FILENO);
     dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
     many_signals_begin(500, 100000);
     write_all();
     (void)many_signals_end();
-    dup2(kept, STDERR_FILENO);
-    close(kept);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
     pthread_join(reader, NULL);
     close(ends[0]);
 }
 
 static void warn(void)
 {
-    oriel_warn("%.*s", LINE_BYTES, "a line that nobody reads at once");
+    oriel_warn("%.*s", LINE_BYTES, "a line that is not read at once");
 }
 
-static void line_comes_in_spite_of_signals(void **state)
+static void line_arrives_despite_signals(void **state)
 {
     (void)state;
     write_into_full_pipe(warn);
     assert_int_equal(text[text_bytes - 1], '\n');
-    assert_non_null(memmem(text, text_bytes, "a line that nobody reads at once\n", 33));
+    assert_non_null(memmem(text, text_bytes, "a line that is not read at once\n", 32));
 }
 
 static void warn_of_much(void)
@@ -87,7 +87,7 @@ static void write_much(void)
     oriel_log_write(much, sizeof much);
 }
 
-static void text_longer_than_the_pipe_comes_whole(void **state)
+static void text_longer_than_the_pipe_arrives_whole(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof much; i++)
@@ -100,9 +100,9 @@ static void text_longer_than_the_pipe_comes_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(line_comes_in_spite_of_signals),
+        cmocka_unit_test(line_arrives_despite_signals),
         cmocka_unit_test(line_that_is_too_long_is_cut_visibly),
-        cmocka_unit_test(text_longer_than_the_pipe_comes_whole),
+        cmocka_unit_test(text_longer_than_the_pipe_arrives_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

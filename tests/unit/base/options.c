@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "oriel/oriel.h"
 
 /* Reads the options with one variable set, and returns the complaints; the caller frees them. */
 static char *read_with(const char *name, const char *value, struct oriel_options *out)
@@ -14,7 +15,7 @@ static char *read_with(const char *name, const char *value, struct oriel_options
     FILE *file = open_memstream(&complaints, &len);
     assert_non_null(file);
     assert_int_equal(setenv(name, value, 1), 0);
-    oriel_options_read(file, out);
+    oriel_options_read(file, NULL, out);
     fclose(file);
     unsetenv(name);
     return complaints;
@@ -39,7 +40,7 @@ static void defaults_apply_without_variables(void **state)
 {
     (void)state;
     struct oriel_options options;
-    oriel_options_read(stderr, &options);
+    oriel_options_read(stderr, NULL, &options);
     assert_false(options.bypass);
     assert_int_equal(options.verbose, 0);
     assert_int_equal(options.cma, ORIEL_CMA_AUTO);
@@ -56,7 +57,7 @@ static void empty_variable_counts_as_unset(void **state)
     assert_int_equal(options.spin_ns, 2000);
 }
 
-static void bool_takes_words_and_digits(void **state)
+static void bool_accepts_words_and_digits(void **state)
 {
     (void)state;
     struct oriel_options options;
@@ -110,7 +111,7 @@ static void count_refuses_0(void **state)
     }
 }
 
-static void size_takes_suffixes_and_refuses_overflow(void **state)
+static void size_accepts_suffixes_and_refuses_overflow(void **state)
 {
     (void)state;
     struct oriel_options options;
@@ -135,7 +136,7 @@ static void size_takes_suffixes_and_refuses_overflow(void **state)
     }
 }
 
-static void choice_takes_its_words_only(void **state)
+static void choice_accepts_its_words_only(void **state)
 {
     (void)state;
     struct oriel_options options;
@@ -167,7 +168,7 @@ static void no_complaints_without_a_file(void **state)
     (void)state;
     struct oriel_options options;
     setenv("ORIEL_SPIN", "x", 1);
-    oriel_options_read(NULL, &options);
+    oriel_options_read(NULL, NULL, &options);
     unsetenv("ORIEL_SPIN");
     assert_int_equal(options.spin_ns, 2000);
 }
@@ -181,7 +182,7 @@ static void every_shown_row_is_described(void **state)
 #undef OPTION
     };
     struct oriel_options options;
-    oriel_options_read(stderr, &options);
+    oriel_options_read(stderr, NULL, &options);
     struct oriel_option_description option;
     size_t index = 0;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
@@ -191,7 +192,7 @@ static void every_shown_row_is_described(void **state)
         assert_string_equal(option.name, expected[i]);
         assert_string_equal(oriel_option_value(&option),
                             option.initial); /* nothing is set: the default's text reads back */
-        assert_false(option.is_set);
+        assert_false(option.origin.is_set);
         assert_true(strlen(option.meaning) > 0);
     }
     assert_false(oriel_option_describe(index, &options, &option));
@@ -203,7 +204,7 @@ static struct oriel_option_description describe_with(const char *name, const cha
     struct oriel_options options;
     struct oriel_option_description option;
     setenv(name, value, 1);
-    oriel_options_read(NULL, &options);
+    oriel_options_read(NULL, NULL, &options);
     size_t index = 0;
     bool there = false;
     do
@@ -219,47 +220,76 @@ static void described_values_are_those_in_effect(void **state)
     (void)state;
     struct oriel_option_description option = describe_with("ORIEL_RESERVE", "65536K");
     assert_string_equal(oriel_option_value(&option), "64M");
-    assert_true(option.is_set);
+    assert_true(option.origin.is_set);
     option = describe_with("ORIEL_RESERVE", "1025");
     assert_string_equal(oriel_option_value(&option), "1025");
     option = describe_with("ORIEL_CMA", "never");
     assert_string_equal(oriel_option_value(&option), "never");
     option = describe_with("ORIEL_SPIN", "x");
     assert_string_equal(oriel_option_value(&option), "2000");
-    assert_false(option.is_set);
+    assert_false(option.origin.is_set);
     option = describe_with("ORIEL_TIMEOUT", "0");
     assert_string_equal(oriel_option_value(&option), "30");
-    assert_false(option.is_set);
+    assert_false(option.origin.is_set);
 }
 
-static void described_texts_are_whole(void **state)
+static void described_texts_are_complete(void **state)
 {
     (void)state;
     char text[5000] = "";
     memset(text, 'x', sizeof text - 1);
     struct oriel_option_description option = describe_with("ORIEL_TRACE", text);
     assert_string_equal(oriel_option_value(&option), text);
-    assert_true(option.is_set);
+    assert_true(option.origin.is_set);
     free((char *)oriel_option_value(&option)); /* the options' own copy */
 }
 
-static void unknown_variables_are_named(void **state)
+static void warn_unknown(const char *name, int expected_count, const char *suggestion)
 {
-    (void)state;
     char *text = NULL;
+    char *expected = NULL;
     size_t len = 0;
     FILE *file = open_memstream(&text, &len);
     assert_non_null(file);
-    assert_int_equal(oriel_options_warn_unknown(file), 0);
-    setenv("ORIEL_SPINN", "1", 1);
-    setenv("ORIEL_SPIN", "1", 1);
+    setenv(name, "1", 1);
     int unknown = oriel_options_warn_unknown(file);
-    unsetenv("ORIEL_SPINN");
-    unsetenv("ORIEL_SPIN");
+    unsetenv(name);
     fclose(file);
-    assert_int_equal(unknown, 1);
-    assert_non_null(strstr(text, "oriel: ORIEL_SPINN is not an option of Oriel"));
+    assert_int_equal(unknown, expected_count);
+    assert_true(asprintf(&expected, "oriel: %s is not an option of Oriel %s and is ignored%s%s%s\n",
+                         name, ORIEL_VERSION, suggestion == NULL ? "" : "; did you mean ",
+                         suggestion == NULL ? "" : suggestion, suggestion == NULL ? "" : "?") > 0);
+    assert_string_equal(text, expected_count == 0 ? "" : expected);
     free(text);
+    free(expected);
+}
+
+static void unknown_variables_are_named_with_the_similar_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *similar;
+    } rows[] = {
+        {"ORIEL_SPINN", "ORIEL_SPIN"},
+        {"ORIEL_SIPN", "ORIEL_SPIN"},
+        {"ORIEL_SPI", "ORIEL_SPIN"},
+        {"ORIEL_spin", "ORIEL_SPIN"},
+        {"ORIEL_TIME_OUT", "ORIEL_TIMEOUT"},
+        {"ORIEL_STACK", NULL},
+        {"ORIEL_CHECK", "ORIEL_CHECK_FAIL"},
+        {"ORIEL_VERBOS", "ORIEL_VERBOSE"},
+        {"ORIEL_NETT", "ORIEL_NET"},
+        {"ORIEL_TRACES", "ORIEL_TRACE"},
+        {"ORIEL_TRACE_LMIT", "ORIEL_TRACE_LIMIT"},
+        {"ORIEL_X", NULL},
+        {"ORIEL_", NULL},
+        {"ORIEL_PRELOADE", NULL},
+        {"ORIEL_ABCDEFGHIJKLMNOPQRSTUVWXYZ_ABCDEFGHIJKLMNOPQRSTUVWXYZ", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        warn_unknown(rows[i].name, 1, rows[i].similar);
+    warn_unknown("ORIEL_SPIN", 0, NULL);
+    warn_unknown("ORIELSPIN", 0, NULL);
 }
 
 int main(void)
@@ -274,17 +304,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_apply_without_variables),
         cmocka_unit_test(empty_variable_counts_as_unset),
-        cmocka_unit_test(bool_takes_words_and_digits),
+        cmocka_unit_test(bool_accepts_words_and_digits),
         cmocka_unit_test(int_refuses_signs_rests_and_overflow),
         cmocka_unit_test(count_refuses_0),
-        cmocka_unit_test(size_takes_suffixes_and_refuses_overflow),
-        cmocka_unit_test(choice_takes_its_words_only),
+        cmocka_unit_test(size_accepts_suffixes_and_refuses_overflow),
+        cmocka_unit_test(choice_accepts_its_words_only),
         cmocka_unit_test(string_is_a_copy),
         cmocka_unit_test(no_complaints_without_a_file),
         cmocka_unit_test(every_shown_row_is_described),
         cmocka_unit_test(described_values_are_those_in_effect),
-        cmocka_unit_test(described_texts_are_whole),
-        cmocka_unit_test(unknown_variables_are_named),
+        cmocka_unit_test(described_texts_are_complete),
+        cmocka_unit_test(unknown_variables_are_named_with_the_similar_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

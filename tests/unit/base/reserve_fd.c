@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "used_up.h"
+#include "use_up_descriptors.h"
 
 enum { PROGRAMS = 100, FEW = 300 };
 
@@ -58,20 +58,20 @@ static void memory_is_opened_with_the_last_descriptor(void **state)
     int last = descriptors_use_up();
     int none = oriel_checked_memory_open(link, geteuid());
     int reason = errno;
-    bool is_kept = oriel_reserve_fd_release(EMFILE);
+    bool is_reserved = oriel_reserve_fd_release(EMFILE);
     oriel_reserve_fd_restore();
     close(last);
     int opened = oriel_checked_memory_open(link, geteuid());
     close(opened);
     oriel_reserve_fd_restore();
-    bool is_there_again = oriel_reserve_fd_release(EMFILE);
+    bool is_reserved_again = oriel_reserve_fd_release(EMFILE);
     closefrom(fd);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(none, -1);
     assert_int_equal(reason, EMFILE);
-    assert_true(is_kept);
+    assert_true(is_reserved);
     assert_true(opened >= 0);
-    assert_true(is_there_again);
+    assert_true(is_reserved_again);
 }
 
 /* A program that works at its limit keeps its last descriptors. */
@@ -99,7 +99,7 @@ static void none_is_put_by_where_few_are_free(void **state)
     assert_true(is_put_by_later);
 }
 
-static void *spend_elsewhere(void *spent)
+static void *use_other_descriptors(void *spent)
 {
     oriel_reserve_fd_detach_thread();
     oriel_reserve_fd_reserve();
@@ -113,7 +113,7 @@ static void spare_one_is_not_among_those_of_another_table(void **state)
     bool is_spent = true;
     (void)state;
     oriel_reserve_fd_reserve();
-    assert_int_equal(pthread_create(&thread, NULL, spend_elsewhere, &is_spent), 0);
+    assert_int_equal(pthread_create(&thread, NULL, use_other_descriptors, &is_spent), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(is_spent);
     assert_false(oriel_reserve_fd_release(EACCES));

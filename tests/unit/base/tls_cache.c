@@ -20,7 +20,7 @@ static int is_marked(void)
     return (int32_t)oriel_tls_cache.turns < 0;
 }
 
-static void mark_goes_with_the_next_flush(void **state)
+static void mark_is_cleared_by_the_next_flush(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS;
@@ -47,7 +47,7 @@ static void mark_stays_where_nothing_fences(void **state)
     }
 }
 
-static void mark_goes_where_something_has_fenced(void **state)
+static void mark_is_cleared_by_a_fence(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 3 * ORIEL_TLS_CACHE_TURNS; i++) {
@@ -57,7 +57,7 @@ static void mark_goes_where_something_has_fenced(void **state)
     }
 }
 
-static void operations_keep_the_mark_of_others(void **state)
+static void operations_preserve_the_mark_of_others(void **state)
 {
     (void)state;
     oriel_tls_cache_mark();
@@ -111,7 +111,7 @@ static void entries_and_marks_are_the_threads_own(void **state)
     oriel_tls_cache_flush();
 }
 
-static void entry_of_another_generation_goes_with_its_neighbour(void **state)
+static void entry_of_another_generation_ends_with_its_neighbour(void **state)
 {
     (void)state;
     int window;
@@ -133,13 +133,13 @@ static void entry_of_another_generation_goes_with_its_neighbour(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mark_goes_with_the_next_flush),
+        cmocka_unit_test(mark_is_cleared_by_the_next_flush),
         cmocka_unit_test(mark_stays_where_nothing_fences),
-        cmocka_unit_test(mark_goes_where_something_has_fenced),
-        cmocka_unit_test(operations_keep_the_mark_of_others),
+        cmocka_unit_test(mark_is_cleared_by_a_fence),
+        cmocka_unit_test(operations_preserve_the_mark_of_others),
         cmocka_unit_test(host_gets_its_turn),
         cmocka_unit_test(entries_and_marks_are_the_threads_own),
-        cmocka_unit_test(entry_of_another_generation_goes_with_its_neighbour),
+        cmocka_unit_test(entry_of_another_generation_ends_with_its_neighbour),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

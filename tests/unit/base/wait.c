@@ -20,7 +20,7 @@ struct word {
 static struct {
     unsigned lasted, renewed, over;
     bool refuses;
-} told;
+} published;
 
 /* Ends the wait only after its state has been published a second time, however seldom this process
  * runs. */
@@ -29,7 +29,7 @@ static enum oriel_status ask(void *context)
     enum { ASKED_MOST = 50 };
     struct word *word = context;
     word->asked++;
-    if (word->late != 0 && (told.lasted + told.renewed != 1 || word->asked == ASKED_MOST))
+    if (word->late != 0 && (published.lasted + published.renewed != 1 || word->asked == ASKED_MOST))
         oriel_store_release(&word->event.value, word->late);
     return word->answer;
 }
@@ -112,7 +112,7 @@ static void watch_ends_the_wait_with_its_status(void **state)
 }
 
 /* The peer signalled and then ended cleanly, all during the watch. */
-static void value_that_comes_while_the_watch_looks_wins(void **state)
+static void value_that_arrives_during_the_watch_wins(void **state)
 {
     (void)state;
     struct word word = {.answer = ORIEL_E_PEER, .late = 1};
@@ -126,45 +126,45 @@ static bool note_lasting(const struct oriel_watch *watch, uint64_t since_ns, boo
 {
     assert_true(watch->what == ORIEL_WAITING_POST && oriel_now_ns() >= since_ns + 1000000);
     if (was)
-        told.renewed++;
+        published.renewed++;
     else
-        told.lasted++;
-    return !told.refuses;
+        published.lasted++;
+    return !published.refuses;
 }
 
 static void note_over(void)
 {
-    told.over++;
+    published.over++;
 }
 
 /* Waits until the watch runs for the first time, after 100 ms, or again (ask). */
-static void wait_and_tell(enum oriel_waiting what)
+static void wait_and_publish(enum oriel_waiting what)
 {
     struct word word = {.late = 1};
     struct oriel_watch watch = {.check = ask, .context = &word, .what = what};
-    told.lasted = told.renewed = told.over = 0;
+    published.lasted = published.renewed = published.over = 0;
     assert_int_equal(oriel_event_wait(&word.event, 1, &watch), ORIEL_OK);
 }
 
-static void wait_that_lasts_is_told_until_it_is_over(void **state)
+static void long_wait_is_published_until_it_ends(void **state)
 {
     static const struct oriel_wait_publisher teller = {note_lasting, note_over};
     (void)state;
     oriel_wait_set_publisher(&teller);
-    wait_and_tell(ORIEL_WAITING_POST);
-    assert_int_equal(told.lasted, 1);
-    assert_int_equal(told.renewed, 1);
-    assert_int_equal(told.over, 1);
-    wait_and_tell(ORIEL_WAITING_NOTHING);
-    assert_int_equal(told.lasted + told.over, 0);
+    wait_and_publish(ORIEL_WAITING_POST);
+    assert_int_equal(published.lasted, 1);
+    assert_int_equal(published.renewed, 1);
+    assert_int_equal(published.over, 1);
+    wait_and_publish(ORIEL_WAITING_NOTHING);
+    assert_int_equal(published.lasted + published.over, 0);
     oriel_wait_is_internal = true;
-    wait_and_tell(ORIEL_WAITING_POST);
-    assert_int_equal(told.lasted + told.over, 0);
+    wait_and_publish(ORIEL_WAITING_POST);
+    assert_int_equal(published.lasted + published.over, 0);
     oriel_wait_is_internal = false;
-    told.refuses = true;
-    wait_and_tell(ORIEL_WAITING_POST);
-    assert_true(told.lasted > 1); /* checked repeatedly */
-    assert_int_equal(told.over, 0);
+    published.refuses = true;
+    wait_and_publish(ORIEL_WAITING_POST);
+    assert_true(published.lasted > 1); /* checked repeatedly */
+    assert_int_equal(published.over, 0);
     oriel_wait_set_publisher(NULL);
 }
 
@@ -175,15 +175,15 @@ static void call_host(void)
     host_calls++;
 }
 
-static void host_goes_on_in_waits_of_the_program_alone(void **state)
+static void host_progresses_only_in_waits_of_the_program(void **state)
 {
     (void)state;
     oriel_wait_set_progress(call_host);
-    wait_and_tell(ORIEL_WAITING_POST);
+    wait_and_publish(ORIEL_WAITING_POST);
     assert_true(host_calls > 0);
     host_calls = 0;
     oriel_wait_is_internal = true;
-    wait_and_tell(ORIEL_WAITING_POST);
+    wait_and_publish(ORIEL_WAITING_POST);
     assert_int_equal(host_calls, 0);
     oriel_wait_is_internal = false;
     oriel_wait_set_progress(NULL);
@@ -232,9 +232,9 @@ int main(void)
         cmocka_unit_test(sleeps_until_not_equal),
         cmocka_unit_test(sleeps_until_at_least_across_the_wrap),
         cmocka_unit_test(watch_ends_the_wait_with_its_status),
-        cmocka_unit_test(value_that_comes_while_the_watch_looks_wins),
-        cmocka_unit_test(wait_that_lasts_is_told_until_it_is_over),
-        cmocka_unit_test(host_goes_on_in_waits_of_the_program_alone),
+        cmocka_unit_test(value_that_arrives_during_the_watch_wins),
+        cmocka_unit_test(long_wait_is_published_until_it_ends),
+        cmocka_unit_test(host_progresses_only_in_waits_of_the_program),
         cmocka_unit_test(events_signal_back_and_forth_across_the_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

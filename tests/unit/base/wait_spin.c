@@ -21,7 +21,7 @@ static struct {
     _Atomic uint32_t *word;    /* set by the yield of this number, or by the first sleep */
     int setting_yield;
     int sleeps;
-} machine;
+} simulated;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __real_sched_yield(void);
@@ -34,24 +34,24 @@ pid_t __wrap_getppid(void);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
-    if (!machine.is_played)
+    if (!simulated.is_played)
         return __real_clock_gettime(clock, now);
-    machine.readings++;
-    machine.now_ns += READING_NS;
-    *now = (struct timespec){.tv_sec = (time_t)(machine.now_ns / 1000000000),
-                             .tv_nsec = (long)(machine.now_ns % 1000000000)};
+    simulated.readings++;
+    simulated.now_ns += READING_NS;
+    *now = (struct timespec){.tv_sec = (time_t)(simulated.now_ns / 1000000000),
+                             .tv_nsec = (long)(simulated.now_ns % 1000000000)};
     return 0;
 }
 
 int __wrap_sched_yield(void)
 {
-    if (!machine.is_played)
+    if (!simulated.is_played)
         return __real_sched_yield();
-    if (machine.yields++ == 0)
-        machine.readings_before_yield = machine.readings;
-    machine.now_ns += machine.yield_ns;
-    if (machine.yields == machine.setting_yield)
-        oriel_store_release(machine.word, 1);
+    if (simulated.yields++ == 0)
+        simulated.readings_before_yield = simulated.readings;
+    simulated.now_ns += simulated.yield_ns;
+    if (simulated.yields == simulated.setting_yield)
+        oriel_store_release(simulated.word, 1);
     return 0;
 }
 
@@ -65,17 +65,17 @@ long __wrap_syscall(long number, ...)
     uint32_t value = va_arg(list, uint32_t);
     const struct timespec *limit = va_arg(list, const struct timespec *);
     va_end(list);
-    if (!machine.is_played)
+    if (!simulated.is_played)
         return __real_syscall(number, word, operation, value, limit, NULL, 0);
-    machine.sleeps++;
-    oriel_store_release(machine.word, 1);
+    simulated.sleeps++;
+    oriel_store_release(simulated.word, 1);
     return 0;
 }
 
 pid_t __wrap_getppid(void)
 {
-    if (machine.is_played)
-        machine.now_ns += machine.call_ns;
+    if (simulated.is_played)
+        simulated.now_ns += simulated.call_ns;
     return __real_getppid();
 }
 
@@ -83,13 +83,13 @@ pid_t __wrap_getppid(void)
 static void wait_played(uint64_t yield_ns, int setting_yield)
 {
     struct oriel_event event = {.value = 0};
-    machine.is_played = true;
-    machine.yield_ns = yield_ns;
-    machine.readings = machine.yields = machine.sleeps = 0;
-    machine.word = &event.value;
-    machine.setting_yield = setting_yield;
+    simulated.is_played = true;
+    simulated.yield_ns = yield_ns;
+    simulated.readings = simulated.yields = simulated.sleeps = 0;
+    simulated.word = &event.value;
+    simulated.setting_yield = setting_yield;
     (void)oriel_event_wait(&event, 1, NULL);
-    machine.is_played = false;
+    simulated.is_played = false;
 }
 
 /* A wait that ends with its first yield: whether it has spun before, that is, has read the clock
@@ -97,7 +97,7 @@ static void wait_played(uint64_t yield_ns, int setting_yield)
 static bool spins(uint64_t yield_ns)
 {
     wait_played(yield_ns, 1);
-    return machine.yields == 1 && machine.readings_before_yield > 20;
+    return simulated.yields == 1 && simulated.readings_before_yield > 20;
 }
 
 /* In a separate process, where no wait has yielded before. Calls last call_ns; yields last idle_ns
@@ -108,7 +108,7 @@ static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_
     pid_t child = fork();
     if (child == 0) {
         int failed = 0;
-        machine.call_ns = call_ns;
+        simulated.call_ns = call_ns;
         for (int i = 0; i < WAITS; i++)
             failed |= spins(idle_ns) ? 0 : 1; /* the core is idle */
         (void)spins(busy_ns);                 /* now the core is busy */
@@ -134,23 +134,24 @@ static int failed_in_demand(void)
     for (int i = 0; i < WAITS; i++)
         wait_played(3000, 2);
     wait_played(300, LAST_YIELD);
-    failed |= machine.sleeps == 1 && machine.yields < LAST_YIELD
+    failed |= simulated.sleeps == 1 && simulated.yields < LAST_YIELD
                   ? 0
                   : 1; /* sleeps before its millisecond is over */
     for (int i = 0; i < 100; i++) {
         wait_played(300, LAST_YIELD);
-        failed |= machine.sleeps == 1 ? 0 : 2;
-        naps += machine.yields == 0;
+        failed |= simulated.sleeps == 1 ? 0 : 2;
+        naps += simulated.yields == 0;
     }
     failed |= naps > 90 ? 0 : 4; /* and most of the next ones at once */
     for (int i = 0; i < 1000; i++)
         wait_played(300, 1);
-    failed |=
-        machine.sleeps == 0 && machine.yields == 1 ? 0 : 8; /* but not forever, if yields help */
+    failed |= simulated.sleeps == 0 && simulated.yields == 1
+                  ? 0
+                  : 8; /* but not forever, if yields help */
     return failed;
 }
 
-static void waits_whose_yields_are_in_vain_sleep(void **state)
+static void waits_sleep_after_vain_yields(void **state)
 {
     (void)state;
     int status = 0;
@@ -171,7 +172,7 @@ static void waits_with_a_processor_of_their_own_do_not_sleep_soon(void **state)
         int failed = 0;
         for (int i = 0; i < WAITS; i++) {
             wait_played(300, LAST_YIELD);
-            failed |= machine.sleeps != 0;
+            failed |= simulated.sleeps != 0;
             wait_played(3000, 1); /* now and then another thread uses the core */
         }
         _exit(failed);
@@ -198,7 +199,7 @@ int main(void)
         cmocka_unit_test(
             waits_spin_but_where_yields_let_others_run), /* before this process has yielded */
         cmocka_unit_test(slow_system_calls_are_no_crowd),
-        cmocka_unit_test(waits_whose_yields_are_in_vain_sleep),
+        cmocka_unit_test(waits_sleep_after_vain_yields),
         cmocka_unit_test(waits_with_a_processor_of_their_own_do_not_sleep_soon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

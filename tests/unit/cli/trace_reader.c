@@ -22,7 +22,7 @@ static void write_small(void)
     oriel_trace_writer_end(NULL);
 }
 
-static int make_whole(void **state)
+static int make_complete(void **state)
 {
     if (folder_make(state) != 0 || in_process(write_small) != 0)
         return -1;
@@ -61,12 +61,12 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
     return seen;
 }
 
-static void whole_one_has_no_trouble(void **state)
+static void complete_trace_has_no_warning(void **state)
 {
     struct oriel_trace_parsed parsed;
     (void)state;
     assert_int_equal(read_bytes(whole, whole_bytes, &parsed), PUTS);
-    assert_string_equal(parsed.trouble, "");
+    assert_string_equal(parsed.problem, "");
     assert_true(parsed.ended);
     assert_int_equal(parsed.first_ns, 1000);
     assert_int_equal(parsed.last_ns, 1000 + (PUTS - 1) * 100 + 50);
@@ -84,7 +84,7 @@ static void cut_anywhere(void **state)
         uint64_t events = read_bytes(whole, len, &parsed);
         assert_true(events >= before && events <= PUTS);
         before = events;
-        quiet += parsed.trouble[0] == '\0';
+        quiet += parsed.problem[0] == '\0';
         assert_false(parsed.ended);
     }
     assert_int_equal(before, PUTS);
@@ -103,7 +103,7 @@ static void damaged_anywhere(void **state)
             uint64_t events = read_bytes(spoilt, whole_bytes, &parsed);
             assert_true(events <= PUTS);
             /* a block's type and its count of lost events are not in its checksum */
-            assert_true(parsed.trouble[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
+            assert_true(parsed.problem[0] != '\0' || events == PUTS || parsed.dropped != 0 ||
                         !parsed.ended || parsed.clocks_count == 0);
         }
 }
@@ -149,10 +149,10 @@ static void set(unsigned char *bytes, uint32_t type, size_t offset, const void *
         memcpy(bytes, whole, whole_bytes);                                                         \
         change;                                                                                    \
         assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), events_left);                    \
-        assert_non_null(strstr(parsed.trouble, "are invalid and ignored"));                        \
+        assert_non_null(strstr(parsed.problem, "are invalid and ignored"));                        \
     } while (0)
 
-static void what_cannot_be_is_left_out(void **state)
+static void impossible_events_are_left_out(void **state)
 {
     (void)state;
     EXPECT_ODD(SET_EVENT(target, 4), PUTS - 1);
@@ -181,11 +181,11 @@ static void what_cannot_be_is_left_out(void **state)
 
 /* --- headers --- */
 
-static void expect_refused(const unsigned char *bytes, size_t len_bytes, const char *trouble)
+static void expect_refused(const unsigned char *bytes, size_t len_bytes, const char *problem)
 {
     struct oriel_trace_parsed parsed;
     assert_int_equal(read_bytes(bytes, len_bytes, &parsed), 0);
-    assert_string_equal(parsed.trouble, trouble);
+    assert_string_equal(parsed.problem, problem);
 }
 
 static void other_files_are_refused(void **state)
@@ -304,7 +304,7 @@ static void put_rank(int32_t named, int32_t rank, uint64_t job)
     fclose(file);
 }
 
-static void mixed_runs_are_told_apart(void **state)
+static void mixed_runs_are_distinguished(void **state)
 {
     (void)state;
     put_rank(0, 0, 1);
@@ -339,12 +339,16 @@ static void folders_without_traces(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_whole, folder_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_complete, folder_remove)
     const struct CMUnitTest tests[] = {
-        TEST(whole_one_has_no_trouble), TEST(cut_anywhere),
-        TEST(damaged_anywhere),         TEST(what_cannot_be_is_left_out),
-        TEST(other_files_are_refused),  TEST(texts_are_clean),
-        TEST(clocks_are_aligned),       TEST(mixed_runs_are_told_apart),
+        TEST(complete_trace_has_no_warning),
+        TEST(cut_anywhere),
+        TEST(damaged_anywhere),
+        TEST(impossible_events_are_left_out),
+        TEST(other_files_are_refused),
+        TEST(texts_are_clean),
+        TEST(clocks_are_aligned),
+        TEST(mixed_runs_are_distinguished),
         TEST(folders_without_traces),
     };
 #undef TEST

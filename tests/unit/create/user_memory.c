@@ -5,9 +5,9 @@
 #include "memory/promote/registry.h"
 #include "create/user_memory.h"
 
-enum { TAKES_MAX = 200000, PATIENCE_US = 10000 };
+enum { PROMOTIONS_MAX = 200000, PATIENCE_US = 10000 };
 
-/* Whole pages, which both mechanisms of promotion accept. */
+/* Whole pages, which both methods of promotion accept. */
 static char *make_pages(uint64_t pages)
 {
     char *memory = map_private(pages * PAGE);
@@ -23,15 +23,15 @@ static struct oriel_user_memory *take(const void *base, uint64_t size_bytes)
 }
 
 static void expect_stretch(const struct oriel_memory_range *stretch, const char *start,
-                           const char *end, enum oriel_sharing place)
+                           const char *end, enum oriel_sharing sharing)
 {
     assert_int_equal(stretch->start, (uintptr_t)start);
     assert_int_equal(stretch->end, (uintptr_t)end);
-    assert_int_equal(stretch->place, place);
-    assert_int_equal(stretch->offset == 0, place == ORIEL_SHARING_PRIVATE);
+    assert_int_equal(stretch->place, sharing);
+    assert_int_equal(stretch->offset == 0, sharing == ORIEL_SHARING_PRIVATE);
 }
 
-static void registry_tells_private_memory_from_the_file(void **state)
+static void registry_distinguishes_private_memory_from_the_file(void **state)
 {
     (void)state;
     uint64_t offset;
@@ -51,7 +51,7 @@ static void registry_tells_private_memory_from_the_file(void **state)
     munmap(pages, PAGE);
 }
 
-static void registry_tells_promoted_pages_from_those_around(void **state)
+static void registry_distinguishes_promoted_pages_from_neighbours(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -71,7 +71,7 @@ static void registry_tells_promoted_pages_from_those_around(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-static void ordinary_memory_is_promoted_while_it_is_held(void **state)
+static void ordinary_memory_is_promoted_while_in_use(void **state)
 {
     (void)state;
     char *pages = make_pages(2);
@@ -141,7 +141,7 @@ static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
     (void)state;
     bool refused = false;
     char *pages = make_pages(1);
-    for (int i = 0; i < TAKES_MAX / 100 && !refused; i++) {
+    for (int i = 0; i < PROMOTIONS_MAX / 100 && !refused; i++) {
         struct oriel_user_memory *memory = take(pages, PAGE);
         refused = strstr(memory->reason, "too much of the run time") != NULL;
         usleep(1000);
@@ -154,12 +154,12 @@ static void waiting_outside_of_a_windows_life_earns_nothing(void **state)
     munmap(pages, PAGE);
 }
 
-static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **state)
+static void short_lived_windows_are_not_promoted_for_ever(void **state)
 {
     (void)state;
     bool refused = false;
     char *pages = make_pages(1);
-    for (int i = 0; i < TAKES_MAX && !refused; i++) {
+    for (int i = 0; i < PROMOTIONS_MAX && !refused; i++) {
         struct oriel_user_memory *memory = take(pages, PAGE);
         refused = strstr(memory->reason, "too much of the run time") != NULL;
         assert_int_equal(oriel_user_memory_paths(memory),
@@ -173,14 +173,14 @@ static void windows_that_live_for_a_moment_are_not_promoted_for_ever(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(registry_tells_private_memory_from_the_file),
-        BY_BOTH(registry_tells_promoted_pages_from_those_around),
-        cmocka_unit_test(ordinary_memory_is_promoted_while_it_is_held),
+        cmocka_unit_test(registry_distinguishes_private_memory_from_the_file),
+        BY_BOTH(registry_distinguishes_promoted_pages_from_neighbours),
+        cmocka_unit_test(ordinary_memory_is_promoted_while_in_use),
         cmocka_unit_test(overlapping_ranges_are_described_in_parts),
         cmocka_unit_test(memory_that_cannot_be_promoted_is_described_with_the_reason),
         cmocka_unit_test(nothing_is_promoted_for_a_window_of_one_rank),
         cmocka_unit_test(waiting_outside_of_a_windows_life_earns_nothing),
-        cmocka_unit_test(windows_that_live_for_a_moment_are_not_promoted_for_ever),
+        cmocka_unit_test(short_lived_windows_are_not_promoted_for_ever),
     };
     if (oriel_file_start() != ORIEL_OK)
         return 1;

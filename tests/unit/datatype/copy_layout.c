@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { MAP_MOST = 6000, ROUNDS = 30000 };
@@ -291,7 +291,7 @@ static void sides_that_match_in_part_copy(void **state)
                oriel_node_loop(3, 11, oriel_node_run(ORIEL_KIND_CHAR, 5)));
 }
 
-static void padded_pairs_and_unequal_sides_are_not_taken(void **state)
+static void padded_pairs_and_unequal_sides_are_refused(void **state)
 {
     (void)state;
     struct oriel_node *pair = oriel_node_run(ORIEL_KIND_SHORT_INT, 2),
@@ -315,21 +315,21 @@ static void prepared_sides_may_overlap(void **state)
     (void)state;
     enum { BYTES = 3 << 18 };
     const uint64_t lengths[] = {2, 3, 8, 24, 100, 200, 1000, BYTES - 4096};
-    const size_t places[][2] = {{0, 1}, {1, 0}, {5, 4000}, {4000, 5}};
+    const size_t offsets[][2] = {{0, 1}, {1, 0}, {5, 4000}, {4000, 5}};
     char *memory = malloc(BYTES), *wanted = malloc(BYTES);
     assert_true(memory != NULL && wanted != NULL);
     for (unsigned length = 0; length < sizeof lengths / sizeof *lengths; length++)
-        for (unsigned place = 0; place < sizeof places / sizeof *places; place++) {
+        for (unsigned pair = 0; pair < sizeof offsets / sizeof *offsets; pair++) {
             struct oriel_copy_prepared prepared;
             struct oriel_node *run = oriel_node_run(ORIEL_KIND_CHAR, lengths[length]);
             const struct oriel_items items = {run, 1, (int64_t)lengths[length]};
             for (int i = 0; i < BYTES; i++)
                 memory[i] = (char)below(256);
             memcpy(wanted, memory, BYTES);
-            memmove(wanted + places[place][0], wanted + places[place][1], lengths[length]);
+            memmove(wanted + offsets[pair][0], wanted + offsets[pair][1], lengths[length]);
             oriel_copy_prepare(&prepared, &items, &items);
             assert_non_null(prepared.loop);
-            oriel_copy_loop(&prepared, memory + places[place][0], memory + places[place][1]);
+            oriel_copy_loop(&prepared, memory + offsets[pair][0], memory + offsets[pair][1]);
             assert_memory_equal(memory, wanted, BYTES);
             oriel_node_free(run);
         }
@@ -344,7 +344,7 @@ int main(void)
         cmocka_unit_test(sides_that_match_in_part_copy),
         cmocka_unit_test(lists_of_other_parts_copy),
         cmocka_unit_test(prepared_sides_may_overlap),
-        cmocka_unit_test(padded_pairs_and_unequal_sides_are_not_taken),
+        cmocka_unit_test(padded_pairs_and_unequal_sides_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "guarded.h"
+#include "guarded_memory.h"
 
 enum { BYTES_MOST = 20000, ROOM = 1 << 20, ROUNDS = 4000, THREADS = 4, TIMES = 200 };
 
@@ -105,7 +105,7 @@ static void copy_and_compare(const struct side *to_side, const struct side *from
     assert_true(oriel_copy_is_supported(&to_side->items, &from_side->items));
     assert_true(oriel_copy_items(to + shift, &to_side->items, from, &from_side->items));
     if (memcmp(to, wanted, to_bytes) != 0)
-        fail_msg("%ld bytes went elsewhere", (long)to_side->length);
+        fail_msg("%ld bytes went to other offsets", (long)to_side->length);
     free(wanted);
 }
 
@@ -181,8 +181,8 @@ static void blocks_copy_from_every_second_word(void **state)
     }
 }
 
-/* Blocks of two words anywhere from words at equal distances, one of which may be elsewhere or
- * farther from its neighbour. */
+/* Blocks of two words anywhere from words at equal distances, one of which may have another offset
+ * or distance. */
 static void pairs_of_words_copy_from_equal_distances(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void a_plan_serves_other_counts(void **state)
 }
 
 /* A constructor that changes a node in place changes its identity. */
-static void a_node_that_grows_has_no_plans_of_what_it_was(void **state)
+static void a_node_that_grows_has_no_plans_of_its_old_size(void **state)
 {
     (void)state;
     side_vector(&to, 12, 16, 24);
@@ -329,7 +329,7 @@ static void *copy_over_and_over(void *argument)
     return right ? sink : NULL;
 }
 
-static void threads_share_what_one_of_them_planned(void **state)
+static void threads_share_the_plan_of_one_of_them(void **state)
 {
     (void)state;
     static uint64_t lengths[BYTES_MOST];
@@ -365,8 +365,8 @@ int main(void)
         cmocka_unit_test(irregular_blocks_copy_from_others),
         cmocka_unit_test(a_plan_is_for_one_partner_only),
         cmocka_unit_test(a_plan_serves_other_counts),
-        cmocka_unit_test(a_node_that_grows_has_no_plans_of_what_it_was),
-        cmocka_unit_test(threads_share_what_one_of_them_planned),
+        cmocka_unit_test(a_node_that_grows_has_no_plans_of_its_old_size),
+        cmocka_unit_test(threads_share_the_plan_of_one_of_them),
     };
     sinks = guarded_map(ROOM);
     sources = guarded_map(ROOM);

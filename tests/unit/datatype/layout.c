@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 #include "layout_lists.h"
 
@@ -167,7 +167,7 @@ static void loops_that_do_not_touch_stay(void **state)
     oriel_node_free(node);
 }
 
-static void what_is_empty_vanishes(void **state)
+static void empty_parts_vanish(void **state)
 {
     (void)state;
     struct oriel_node *node = oriel_node_loop(0, 8, oriel_node_run(ORIEL_KIND_INT32, 3));
@@ -229,7 +229,7 @@ static void runs_of_several_kinds_are_blocks_joined_where_they_touch(void **stat
     oriel_node_free(node);
 }
 
-static void runs_alike_and_equally_far_apart_are_a_loop(void **state)
+static void equal_runs_at_equal_distances_are_a_loop(void **state)
 {
     (void)state;
     struct oriel_node *item = oriel_node_run(ORIEL_KIND_INT32, 2);
@@ -340,7 +340,7 @@ static void listed_blocks_walk_as_their_maps(void **state)
     (void)state;
     enum { BLOCKS_MOST = 40 };
     static struct map map;
-    int made_blocks = 0, kept_touching = 0;
+    int made_blocks = 0, separate_touching = 0;
     for (int round = 0; round < ROUNDS / 4; round++) {
         int narrow[2 * BLOCKS_MOST];
         int64_t wide[2 * BLOCKS_MOST];
@@ -379,13 +379,13 @@ static void listed_blocks_walk_as_their_maps(void **state)
             expect_stretches(node, 2, 1000, &map);
             expect_apart(node, 2, 1000, &map);
             made_blocks += node->form == ORIEL_NODE_BLOCKS;
-            kept_touching +=
+            separate_touching +=
                 node->form == ORIEL_NODE_BLOCKS && node->count == count && touching > 0;
         }
         oriel_node_free(node);
         oriel_node_free(item);
     }
-    assert_true(made_blocks > ROUNDS / 8 && kept_touching > ROUNDS / 100);
+    assert_true(made_blocks > ROUNDS / 8 && separate_touching > ROUNDS / 100);
 }
 
 /* They become a loop or a run, like a list of them. If they are not plain blocks or extend too far,
@@ -472,11 +472,11 @@ static void padding_is_stepped_over(void **state)
     struct oriel_node *node = oriel_node_run(ORIEL_KIND_SHORT_INT, 2);
     assert_true(oriel_cursor_open(&cursor, node, 1, 16));
     assert_true(oriel_cursor_fill(&cursor));
-    static const int64_t places[] = {0, 4, 8, 12};
+    static const int64_t offsets[] = {0, 4, 8, 12};
     static const uint64_t lengths[] = {2, 4, 2, 4};
     for (int i = 0; i < 4; i++) {
         assert_true(oriel_cursor_fill(&cursor));
-        assert_int_equal(cursor.batch.at_bytes, places[i]);
+        assert_int_equal(cursor.batch.at_bytes, offsets[i]);
         assert_int_equal(oriel_batch_piece(&cursor.batch), lengths[i]);
         oriel_batch_use(&cursor.batch, lengths[i]);
     }
@@ -556,10 +556,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_over_touching_runs_are_runs),
         cmocka_unit_test(loops_that_do_not_touch_stay),
-        cmocka_unit_test(what_is_empty_vanishes),
+        cmocka_unit_test(empty_parts_vanish),
         cmocka_unit_test(lists_join_runs_that_touch_in_order),
         cmocka_unit_test(runs_of_several_kinds_are_blocks_joined_where_they_touch),
-        cmocka_unit_test(runs_alike_and_equally_far_apart_are_a_loop),
+        cmocka_unit_test(equal_runs_at_equal_distances_are_a_loop),
         cmocka_unit_test(a_missing_child_is_passed_on),
         cmocka_unit_test(random_trees_walk_as_their_maps),
         cmocka_unit_test(listed_blocks_walk_as_their_maps),

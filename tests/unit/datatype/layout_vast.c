@@ -22,7 +22,7 @@ static void bounds_that_overflow_are_refused(void **state)
     oriel_node_free(node);
 }
 
-static void what_lies_nowhere_makes_a_layout_vast(void **state)
+static void impossible_offsets_make_a_layout_vast(void **state)
 {
     (void)state;
     struct oriel_node *before = list_of_two(-64, oriel_node_run(ORIEL_KIND_INT64, 1), -32,
@@ -56,7 +56,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_that_overflow_are_refused),
-        cmocka_unit_test(what_lies_nowhere_makes_a_layout_vast),
+        cmocka_unit_test(impossible_offsets_make_a_layout_vast),
         cmocka_unit_test(vast_nodes_are_not_dropped_as_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "far_layouts.h"
-#include "far_wire.h"
+#include "random_layouts.h"
+#include "internode_wire.h"
 
 /* count runs of `each` doubles. */
 static struct oriel_type vector_of(uint64_t count, uint64_t each, int64_t stride_bytes)
@@ -41,7 +41,7 @@ static void a_vector_is_one_message_with_one_batch(void **state)
 {
     (void)state;
     static double here[1024];
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_type vector = vector_of(1024, 1, 16);
     struct oriel_type dense = doubles(1);
     const struct oriel_span target = {1, 0, {&vector, 1}};
@@ -65,7 +65,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
     static double here[BLOCKS];
     struct oriel_branch *branches = malloc(BLOCKS * sizeof *branches);
     assert_non_null(branches);
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int i = 0; i < BLOCKS; i++)
         branches[i] =
             (struct oriel_branch){24 * i + 8 * (i % 2), oriel_node_run(ORIEL_KIND_DOUBLE, 1)};
@@ -86,7 +86,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
 }
 
 /* One request, and no message that a flush would have to confirm. So with its flush it needs one
- * round trip, like a get (tests/protocol/internode_counts.c). */
+ * round trip, like a get (tests/protocol/internode_message_counts.c). */
 static void expect_one_question(enum oriel_status status, enum oriel_internode_kind kind)
 {
     assert_int_equal(status, ORIEL_OK);
@@ -96,12 +96,12 @@ static void expect_one_question(enum oriel_status status, enum oriel_internode_k
     wire.messages = wire.answers = 0;
 }
 
-static void what_returns_is_one_question(void **state)
+static void returning_operations_are_one_request(void **state)
 {
     (void)state;
     static double here[512], got[512];
     static const uint64_t counts[] = {1, 512};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int i = 0; i < 2; i++) {
         struct oriel_type dense = doubles(1);
         struct oriel_type vector = vector_of(counts[i], 1, 16);
@@ -135,7 +135,7 @@ static void dense_sides_are_sent_as_they_lie_without_places(void **state)
     enum { MANY = 3 * ORIEL_NET_DATA_BYTES / 8 };
     double *here = calloc(MANY, sizeof *here);
     assert_non_null(here);
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_type dense = doubles(1);
     const struct oriel_span target = {1, 8, {&dense, MANY}};
     const struct oriel_side origin = {&dense, MANY};
@@ -161,11 +161,11 @@ static void expect_refusal(const struct oriel_internode_head *head, const void *
     assert_int_equal(wire.failure, status);
 }
 
-static void what_leaves_the_window_is_refused(void **state)
+static void operations_outside_the_window_are_refused(void **state)
 {
     (void)state;
     const char bytes[64] = {0};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_internode_head put = {
         .kind = ORIEL_INTERNODE_PUT, .a = WIRE_WINDOW_BYTES - 63, .b = 64};
     struct oriel_internode_head get = {
@@ -200,10 +200,10 @@ static void what_leaves_the_window_is_refused(void **state)
     wire_close();
 }
 
-static void what_is_not_attached_is_refused_but_may_lie_in_holes(void **state)
+static void unattached_memory_is_refused_but_may_be_in_holes(void **state)
 {
     (void)state;
-    wire_open(ORIEL_MECHANISM_REGIONS);
+    wire_open(ORIEL_PLACEMENT_REGIONS);
     wire.attached_to = wire.attached_from + 4096;
     const struct oriel_internode_batch runs = {
         .stride_bytes = 4092, .run_bytes = 4, .runs = 2, .kind = ORIEL_KIND_CHAR};
@@ -223,7 +223,7 @@ static void wrong_messages_are_refused(void **state)
     (void)state;
     const char bytes[64] = {0};
     const uint64_t blocks[] = {0, 0, 8, UINT64_C(1) << 40};
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     const struct {
         struct oriel_internode_head head;
         uint64_t len_bytes;
@@ -282,7 +282,7 @@ static void lengths_that_overflow_together_are_refused(void **state)
     enum { BATCHES = 8192 };
     struct oriel_internode_batch *batches = calloc(BATCHES, sizeof *batches);
     assert_non_null(batches);
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     for (int i = 0; i < BATCHES; i++)
         batches[i] = (struct oriel_internode_batch){
             .run_bytes = 1 << 21, .runs = 1 << 30, .kind = ORIEL_KIND_CHAR};
@@ -309,10 +309,10 @@ static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_by
 {
     static const uint64_t words[] = {
         0, 1, 8, UINT64_C(1) << 31, UINT64_C(1) << 62, INT64_MAX, UINT64_MAX, UINT64_C(1) << 63};
-    uint64_t places = len_bytes < 256 ? len_bytes : 256;
+    uint64_t choices = len_bytes < 256 ? len_bytes : 256;
     for (uint64_t i = 1 + below(3); i > 0; i--) {
-        char *bytes = below(2) || places < 8 ? (char *)head + 8 : data;
-        uint64_t room = bytes == data ? places : sizeof *head - 8;
+        char *bytes = below(2) || choices < 8 ? (char *)head + 8 : data;
+        uint64_t room = bytes == data ? choices : sizeof *head - 8;
         uint64_t word = words[below(8)];
         uint64_t len = below(2) ? 8 : 4;
         if (below(2))
@@ -323,7 +323,7 @@ static void spoil(struct oriel_internode_head *head, char *data, uint64_t len_by
     if (head->kind < ORIEL_INTERNODE_PUT || head->kind > ORIEL_INTERNODE_SWAP)
         head->kind = ORIEL_INTERNODE_PUT + (uint32_t)below(4);
     if (below(20) == 0)
-        drawn_noise(data, len_bytes);
+        random_bytes_fill(data, len_bytes);
 }
 
 /* Random bytes: the sanitizers detect reads, the guards stores. */
@@ -333,19 +333,19 @@ static void spoilt_messages_harm_nothing(void **state)
     char *guards = malloc(2 * WIRE_GUARD_BYTES);
     assert_non_null(guards);
     for (int round = 0; round < 300; round++) {
-        struct drawn there;
-        struct drawn here;
-        wire_open(round % 3 == 0   ? ORIEL_MECHANISM_REGIONS
-                  : round % 3 == 1 ? ORIEL_MECHANISM_COPY
-                                   : ORIEL_MECHANISM_DIRECT);
-        drawn_noise(wire.memory, WIRE_ALL_BYTES / 64);
-        drawn_noise(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
+        struct random_layout there;
+        struct random_layout here;
+        wire_open(round % 3 == 0   ? ORIEL_PLACEMENT_REGIONS
+                  : round % 3 == 1 ? ORIEL_PLACEMENT_COPY
+                                   : ORIEL_PLACEMENT_DIRECT);
+        random_bytes_fill(wire.memory, WIRE_ALL_BYTES / 64);
+        random_bytes_fill(wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         memcpy(guards, wire.memory, WIRE_GUARD_BYTES);
         memcpy(guards + WIRE_GUARD_BYTES, wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES,
                WIRE_GUARD_BYTES);
         const enum oriel_kind kind = (enum oriel_kind)below(ORIEL_KIND_COUNT);
-        drawn_make_within(&there, kind, 30, WIRE_WINDOW_BYTES);
-        drawn_dense(&here, kind, there.elements);
+        random_layout_make_within(&there, kind, 30, WIRE_WINDOW_BYTES);
+        random_layout_dense(&here, kind, there.elements);
         const uint64_t base = wire.here.flavour == ORIEL_FLAVOUR_DYNAMIC ? wire.attached_from : 0;
         const struct oriel_span target = {
             1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}};
@@ -375,8 +375,8 @@ static void spoilt_messages_harm_nothing(void **state)
         assert_memory_equal(guards + WIRE_GUARD_BYTES,
                             wire.memory + WIRE_ALL_BYTES - WIRE_GUARD_BYTES, WIRE_GUARD_BYTES);
         free(buffer.here);
-        drawn_free(&here);
-        drawn_free(&there);
+        random_layout_free(&here);
+        random_layout_free(&there);
         wire_close();
     }
     free(guards);
@@ -454,24 +454,25 @@ void oriel_internode_peers_close(struct oriel_window *window)
 }
 
 /* As internode/target/am_dispatch.c: rank 0 requests or releases a lock. */
-static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind, bool rides)
+static void serve_lock(struct oriel_window *window, enum oriel_internode_kind kind,
+                       bool has_lazy_lock)
 {
     const struct oriel_net_requester asker = {{0}};
     const struct oriel_internode_head head = {
-        .kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = rides};
+        .kind = kind, .a = ORIEL_INTERNODE_WANTS_SHARED, .b = has_lazy_lock};
     const struct oriel_net_received message = {&head, sizeof head, NULL, 0};
     if (!oriel_internode_defers(window, &asker, &head, &message, true, NULL))
         oriel_internode_serve(window, &asker, &head);
 }
 
-static void a_kept_unlock_of_a_rank_with_two_locks_is_answered_once(void **state)
+static void a_deferred_unlock_of_a_rank_with_two_locks_is_answered_once(void **state)
 {
     static struct oriel_control control;
     static struct oriel_common common;
     uint8_t refused[2] = {0};
     struct oriel_internode far = {.refused = refused};
     (void)state;
-    wire_open(ORIEL_MECHANISM_DIRECT);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
     wire.there.internode = &far;
     wire.there.control = &control;
     wire.there.common = &common;
@@ -502,14 +503,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_vector_is_one_message_with_one_batch),
         cmocka_unit_test(blocks_are_one_message_with_two_numbers_each),
-        cmocka_unit_test(what_returns_is_one_question),
+        cmocka_unit_test(returning_operations_are_one_request),
         cmocka_unit_test(dense_sides_are_sent_as_they_lie_without_places),
-        cmocka_unit_test(what_leaves_the_window_is_refused),
-        cmocka_unit_test(what_is_not_attached_is_refused_but_may_lie_in_holes),
+        cmocka_unit_test(operations_outside_the_window_are_refused),
+        cmocka_unit_test(unattached_memory_is_refused_but_may_be_in_holes),
         cmocka_unit_test(wrong_messages_are_refused),
         cmocka_unit_test(lengths_that_overflow_together_are_refused),
         cmocka_unit_test(spoilt_messages_harm_nothing),
-        cmocka_unit_test(a_kept_unlock_of_a_rank_with_two_locks_is_answered_once),
+        cmocka_unit_test(a_deferred_unlock_of_a_rank_with_two_locks_is_answered_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

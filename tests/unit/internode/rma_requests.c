@@ -1,6 +1,6 @@
 /* src/internode/origin/rma_requests.c: when an operation of several messages has ended, which side
  * frees a message's request, and how failures are reported. This file simulates the net: answers
- * arrive when a case says so. Run by the test rows. */
+ * arrive when a case delivers them. Run by the test rows. */
 #include "internode/origin/rma_requests.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 
 static struct oriel_net_peer *some_peer(void)
 {
-    static long place;
-    return (struct oriel_net_peer *)(void *)&place;
+    static long dummy;
+    return (struct oriel_net_peer *)(void *)&dummy;
 }
 
 /* Sends a message as internode/origin/origin_sync.c does. */
@@ -93,7 +93,7 @@ static void a_message_that_was_not_sent_counts_for_nothing(void **state)
     assert_ptr_equal(oriel_rma_request_take_ended(), &pending);
 }
 
-static void all_that_have_ended_are_taken_once(void **state)
+static void all_ended_requests_are_returned_once(void **state)
 {
     (void)state;
     enum { MANY = 5 };
@@ -137,7 +137,7 @@ static void a_lost_target_is_the_operations_failure(void **state)
     assert_non_null(strstr(oriel_fail_message(), "rank 3"));
 }
 
-static void who_tells_a_failure_spares_the_flush_that_alone(void **state)
+static void a_reported_failure_is_not_reported_by_the_flush(void **state)
 {
     (void)state;
     struct oriel_internode far = {.mutex = PTHREAD_MUTEX_INITIALIZER, .failure = ORIEL_E_RANGE};
@@ -190,9 +190,9 @@ int main(void)
         cmocka_unit_test(an_operation_without_messages_has_ended_when_it_is_sent),
         cmocka_unit_test(messages_of_other_operations_belong_to_none),
         cmocka_unit_test(a_message_that_was_not_sent_counts_for_nothing),
-        cmocka_unit_test(all_that_have_ended_are_taken_once),
+        cmocka_unit_test(all_ended_requests_are_returned_once),
         cmocka_unit_test(a_lost_target_is_the_operations_failure),
-        cmocka_unit_test(who_tells_a_failure_spares_the_flush_that_alone),
+        cmocka_unit_test(a_reported_failure_is_not_reported_by_the_flush),
         cmocka_unit_test(targets_are_looked_at_while_answers_are_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static bool all_are(const struct block *block, uint8_t value)
            (bytes[0] == value && memcmp(bytes, bytes + 1, block->len_bytes - 1) == 0);
 }
 
-static void header_says_who_owns_the_file(void **state)
+static void header_names_the_owner_of_the_file(void **state)
 {
     (void)state;
     const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
@@ -169,7 +169,7 @@ int madvise(void *start, size_t len_bytes, int advice)
     return result;
 }
 
-static void pages_that_go_are_told_to_who_watches_libc(void **state)
+static void removed_pages_are_reported_to_hooks_of_libc(void **state)
 {
     (void)state;
     uint64_t offset;
@@ -240,7 +240,7 @@ static void some_memory_or_skip(void)
     later_s += 2; /* a check is due */
 }
 
-static void freed_program_memory_is_kept_for_the_next_alone(void **state)
+static void freed_program_memory_is_cached_for_the_next_alone(void **state)
 {
     (void)state;
     enum { SMALL = 20 };
@@ -249,7 +249,7 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     uint64_t again;
     some_memory_or_skip();
     uint64_t offset = given_and_freed(4 * MIB);
-    uint64_t held = held_bytes();
+    uint64_t used_bytes = held_bytes();
     assert_int_equal(oriel_file_alloc(zero.len_bytes, 64, &zero.offset), ORIEL_OK);
     assert_true(zero.offset >= offset + 4 * MIB || zero.offset + zero.len_bytes <= offset);
     assert_true(all_are(&zero, 0));
@@ -284,11 +284,11 @@ static void freed_program_memory_is_kept_for_the_next_alone(void **state)
     later_s += 2; /* used since the last check */
     given_and_freed(MIB);
     oriel_file_finalise();
-    assert_in_range(held_bytes(), 0, held - 4 * MIB + 4 * (256 << 10));
+    assert_in_range(held_bytes(), 0, used_bytes - 4 * MIB + 4 * (256 << 10));
     assert_int_equal(oriel_file_start(), ORIEL_OK);
 }
 
-static void kept_pages_go_when_nobody_uses_them(void **state)
+static void unused_cached_pages_are_released(void **state)
 {
     (void)state;
     uint64_t offset, before_bytes = held_bytes();
@@ -302,7 +302,7 @@ static void kept_pages_go_when_nobody_uses_them(void **state)
     assert_int_equal(held_bytes(), before_bytes);
 }
 
-static void kept_pages_are_bounded(void **state)
+static void cached_pages_are_bounded(void **state)
 {
     (void)state;
     uint64_t before_bytes = held_bytes();
@@ -326,7 +326,7 @@ static void kept_pages_are_bounded(void **state)
     assert_int_equal(oriel_file_start(), ORIEL_OK);
 }
 
-static void kept_pages_make_room_for_allocations(void **state)
+static void cached_pages_make_room_for_allocations(void **state)
 {
     (void)state;
     struct rlimit limit;
@@ -400,7 +400,7 @@ static void file_size_limit_is_an_error(void **state)
     assert_true(oriel_file_free(offset));
 }
 
-static void file_that_was_left_is_taken_up_again(void **state)
+static void an_abandoned_file_is_started_again(void **state)
 {
     (void)state;
     const struct oriel_file_header *header = (const struct oriel_file_header *)oriel_file_base();
@@ -417,7 +417,7 @@ static void file_that_was_left_is_taken_up_again(void **state)
     assert_true(oriel_file_free(offset));
 }
 
-static void free_takes_starts_only(void **state)
+static void free_accepts_only_starts(void **state)
 {
     (void)state;
     uint64_t offset;
@@ -432,12 +432,12 @@ static void find_knows_its_own_addresses(void **state)
     (void)state;
     uint64_t offset;
     uint64_t found = 5;
-    int elsewhere = 0;
+    int variable = 0;
     assert_int_equal(oriel_file_alloc(1000, 64, &offset), ORIEL_OK);
     assert_true(oriel_file_find(oriel_file_base() + offset + 3, 997, &found));
     assert_int_equal(found, offset + 3);
     found = 5;
-    assert_false(oriel_file_find(&elsewhere, sizeof elsewhere, &found));
+    assert_false(oriel_file_find(&variable, sizeof variable, &found));
     assert_false(oriel_file_find(NULL, 1, &found));
     assert_false(oriel_file_find(oriel_file_base() + offset, UINT64_MAX, &found));
     assert_false(oriel_file_find(oriel_file_base() + offset, oriel_file_reserve(),
@@ -485,20 +485,20 @@ static void signals_do_not_spoil_an_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(header_says_who_owns_the_file),
+        cmocka_unit_test(header_names_the_owner_of_the_file),
         cmocka_unit_test(blocks_are_zero_aligned_and_apart),
         cmocka_unit_test(sparse_blocks_are_zero_and_hold_nothing),
         cmocka_unit_test(large_blocks_are_reserved_and_punched_out),
-        cmocka_unit_test(pages_that_go_are_told_to_who_watches_libc),
-        cmocka_unit_test(freed_program_memory_is_kept_for_the_next_alone),
-        cmocka_unit_test(kept_pages_go_when_nobody_uses_them),
-        cmocka_unit_test(kept_pages_are_bounded),
-        cmocka_unit_test(kept_pages_make_room_for_allocations),
+        cmocka_unit_test(removed_pages_are_reported_to_hooks_of_libc),
+        cmocka_unit_test(freed_program_memory_is_cached_for_the_next_alone),
+        cmocka_unit_test(unused_cached_pages_are_released),
+        cmocka_unit_test(cached_pages_are_bounded),
+        cmocka_unit_test(cached_pages_make_room_for_allocations),
         cmocka_unit_test(turnover_holds_no_more_memory),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(file_size_limit_is_an_error),
-        cmocka_unit_test(file_that_was_left_is_taken_up_again),
-        cmocka_unit_test(free_takes_starts_only),
+        cmocka_unit_test(an_abandoned_file_is_started_again),
+        cmocka_unit_test(free_accepts_only_starts),
         cmocka_unit_test(find_knows_its_own_addresses),
         cmocka_unit_test(signals_do_not_spoil_an_allocation),
     };

@@ -102,7 +102,7 @@ static void writes_body(void)
     }
 }
 
-static void only_shared_blocks_take_the_childs_writes(void **state)
+static void only_shared_blocks_get_the_childs_writes(void **state)
 {
     (void)state;
     in_process(writes_body);
@@ -157,7 +157,7 @@ static void grandchild_body(void)
     _exit(0);
 }
 
-static void grandchild_has_what_its_parent_wrote(void **state)
+static void grandchild_has_its_parents_writes(void **state)
 {
     (void)state;
     in_process(grandchild_body);
@@ -178,7 +178,7 @@ static void reuse_body(void)
     }
 }
 
-static void reused_pages_are_shared_as_the_new_block_says(void **state)
+static void reused_pages_are_shared_like_the_new_block(void **state)
 {
     (void)state;
     in_process(reuse_body);
@@ -190,9 +190,9 @@ static void closed_body(void)
     char *block = block_of(100 * KIB, false);
     char text[] = "another file";
     int fd = oriel_file_identity()->memory_fd;
-    int kept = dup(fd);
+    int saved = dup(fd);
     int other = memfd_create("other", MFD_CLOEXEC);
-    uint64_t before_bytes = held_bytes(kept);
+    uint64_t before_bytes = held_bytes(saved);
     uint64_t offset;
     struct stat info;
     EXPECT(oriel_file_is_open());
@@ -208,13 +208,13 @@ static void closed_body(void)
         _exit(0);
     }
     EXPECT(oriel_file_free(offset_of(block)));
-    EXPECT(held_bytes(kept) <=
+    EXPECT(held_bytes(saved) <=
            before_bytes - 100 * KIB); /* before a read of them brings them back */
     EXPECT(all_are(block, 100 * KIB, 0));
     EXPECT(fstat(other, &info) == 0 && info.st_size == (off_t)sizeof text);
     EXPECT(pread(other, text, sizeof text, 0) == (ssize_t)sizeof text &&
            strcmp(text, "another file") == 0);
-    EXPECT(dup2(kept, fd) == fd && oriel_file_is_open());
+    EXPECT(dup2(saved, fd) == fd && oriel_file_is_open());
     EXPECT(oriel_file_alloc(1 << 20, 64, &offset) == ORIEL_OK);
 }
 
@@ -290,10 +290,10 @@ static void fork_maps_a_file_of_any_size_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_shared_blocks_take_the_childs_writes),
+        cmocka_unit_test(only_shared_blocks_get_the_childs_writes),
         cmocka_unit_test(child_changes_no_block_of_the_parents),
-        cmocka_unit_test(grandchild_has_what_its_parent_wrote),
-        cmocka_unit_test(reused_pages_are_shared_as_the_new_block_says),
+        cmocka_unit_test(grandchild_has_its_parents_writes),
+        cmocka_unit_test(reused_pages_are_shared_like_the_new_block),
         cmocka_unit_test(closed_descriptor_harms_no_other_file),
         cmocka_unit_test(fork_while_other_threads_allocate_does_not_hang),
         cmocka_unit_test(fork_maps_a_file_of_any_size_at_once),

@@ -67,7 +67,7 @@ static void compare(const struct oriel_free_extents *arena)
         assert_int_equal(is_free[unit], 0);
 }
 
-static void random_takes_and_gives_agree_with_the_model(void **state)
+static void random_allocations_and_frees_agree_with_the_model(void **state)
 {
     (void)state;
     struct oriel_free_extents arena = {0};
@@ -113,7 +113,7 @@ static void random_takes_and_gives_agree_with_the_model(void **state)
     assert_int_equal(arena.count, 0);
 }
 
-static void empty_arena_gives_nothing(void **state)
+static void empty_arena_allocates_nothing(void **state)
 {
     (void)state;
     struct oriel_free_extents arena = {0};
@@ -136,7 +136,7 @@ static void prepared_changes_need_no_more_room(void **state)
     oriel_free_extents_close(&arena);
 }
 
-static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
+static void a_range_is_allocated_at_its_address_or_not_at_all(void **state)
 {
     (void)state;
     struct oriel_free_extents arena = {0};
@@ -165,9 +165,9 @@ static void a_range_is_taken_where_it_is_or_not_at_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_range_is_taken_where_it_is_or_not_at_all),
-        cmocka_unit_test(random_takes_and_gives_agree_with_the_model),
-        cmocka_unit_test(empty_arena_gives_nothing),
+        cmocka_unit_test(a_range_is_allocated_at_its_address_or_not_at_all),
+        cmocka_unit_test(random_allocations_and_frees_agree_with_the_model),
+        cmocka_unit_test(empty_arena_allocates_nothing),
         cmocka_unit_test(prepared_changes_need_no_more_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,9 @@
  * ORIEL_RESERVE (NULL: none). */
 static uint64_t reserve_with(uint64_t space_bytes, const char *option)
 {
-    int told[2];
+    int channel[2];
     uint64_t reserve_bytes = 0;
-    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(channel), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -41,16 +41,17 @@ static uint64_t reserve_with(uint64_t space_bytes, const char *option)
         else
             unsetenv("ORIEL_RESERVE");
         reserve_bytes = oriel_memory_limits_reserve();
-        _exit(write(told[1], &reserve_bytes, sizeof reserve_bytes) == (ssize_t)sizeof reserve_bytes
+        _exit(write(channel[1], &reserve_bytes, sizeof reserve_bytes) ==
+                      (ssize_t)sizeof reserve_bytes
                   ? 0
                   : 1);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(read(told[0], &reserve_bytes, sizeof reserve_bytes), sizeof reserve_bytes);
-    close(told[0]);
-    close(told[1]);
+    assert_int_equal(read(channel[0], &reserve_bytes, sizeof reserve_bytes), sizeof reserve_bytes);
+    close(channel[0]);
+    close(channel[1]);
     return reserve_bytes;
 }
 
@@ -62,7 +63,7 @@ static void reserve_holds_the_physical_memory(void **state)
     assert_int_equal(getrlimit(RLIMIT_AS, &space), 0);
     if (space.rlim_cur != RLIM_INFINITY || sysconf(_SC_NPROCESSORS_CONF) > 16 ||
         physical > UINT64_C(1) << 41) {
-        print_message("skipped: the machine is too large, or this process limited\n");
+        print_message("skipped: the node is too large, or this process limited\n");
         skip();
     }
     uint64_t reserve_bytes = reserve_with(0, NULL);
@@ -111,14 +112,14 @@ static void option_decides_the_reserve(void **state)
     assert_int_equal(reserve_with(0, "8193K"), (UINT64_C(8193) << 10) & ~UINT64_C(4095));
 }
 
-static void available_is_no_more_than_the_machine_has(void **state)
+static void available_is_no_more_than_the_node_has(void **state)
 {
     (void)state;
     uint64_t available = oriel_memory_limits_available();
-    struct sysinfo machine;
-    assert_int_equal(sysinfo(&machine), 0);
+    struct sysinfo system;
+    assert_int_equal(sysinfo(&system), 0);
     assert_true(available > 0);
-    assert_true(available <= ((uint64_t)machine.totalram + machine.totalswap) * machine.mem_unit);
+    assert_true(available <= ((uint64_t)system.totalram + system.totalswap) * system.mem_unit);
 }
 
 /* --- memory cgroups, in a folder that replaces the root folder --- */
@@ -171,24 +172,24 @@ static uint64_t ask(const struct fake_file *files, const struct question *questi
 {
     char root[] = "/tmp/oriel-limit-XXXXXX";
     uint64_t answer = 0;
-    int told[2];
+    int channel[2];
     assert_non_null(mkdtemp(root));
     for (const struct fake_file *file = files; file->path != NULL; file++)
         make_file(root, file);
-    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(channel), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         oriel_memory_limits_root = root;
         answer = question->answer(question);
-        _exit(write(told[1], &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
+        _exit(write(channel[1], &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(read(told[0], &answer, sizeof answer), sizeof answer);
-    close(told[0]);
-    close(told[1]);
+    assert_int_equal(read(channel[0], &answer, sizeof answer), sizeof answer);
+    close(channel[0]);
+    close(channel[1]);
     nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return answer;
 }
@@ -223,14 +224,14 @@ static uint64_t find_available(const struct question *question)
     return oriel_memory_limits_available();
 }
 
-static void nothing_limits_where_nothing_is_told(void **state)
+static void nothing_limits_without_a_limit(void **state)
 {
     const struct fake_file files[] = {{NULL, NULL}};
     (void)state;
     assert_int_equal(most_mib(files, 1, false), UINT64_MAX);
 }
 
-static void ranks_share_half_of_the_machine(void **state)
+static void ranks_share_half_of_the_node(void **state)
 {
     const struct fake_file files[] = {
         {"/proc/meminfo", "MemTotal: 9999999 kB\nMemAvailable:   819200 kB\nSwapFree: 204800 kB\n"},
@@ -243,7 +244,7 @@ static void ranks_share_half_of_the_machine(void **state)
 }
 
 /* Swap counts, too: hosts without Oriel would use it. */
-static void only_what_the_machine_lacks_is_refused(void **state)
+static void only_memory_that_the_node_lacks_is_refused(void **state)
 {
     const struct fake_file files[] = {
         {"/proc/meminfo", "MemAvailable:   819200 kB\nSwapFree: 204800 kB\n"}, {NULL, NULL}};
@@ -285,7 +286,7 @@ static void the_tightest_group_counts_in_version_2(void **state)
     assert_int_equal(most_mib(files, 1, false), 50);
 }
 
-static void files_in_the_cache_are_not_in_the_way(void **state)
+static void the_page_cache_counts_as_available(void **state)
 {
     const struct fake_file files[] = {
         {MOUNTS, SECOND},
@@ -307,7 +308,7 @@ static void the_own_group_may_be_the_root(void **state)
         {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "209715200\n"},
         {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n"},
         {NULL, NULL}};
-    const struct fake_file elsewhere[] = {
+    const struct fake_file other_folder[] = {
         {MOUNTS, "34 30 0:31 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
         {OWN_GROUP, "4:memory:/docker/abc\n"},
         {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "209715200\n"},
@@ -315,7 +316,7 @@ static void the_own_group_may_be_the_root(void **state)
         {NULL, NULL}};
     (void)state;
     assert_int_equal(most_mib(mounted, 1, false), 100);
-    assert_int_equal(most_mib(elsewhere, 1, false), 100);
+    assert_int_equal(most_mib(other_folder, 1, false), 100);
 }
 
 static void a_full_group_gets_nothing_reserved(void **state)
@@ -336,13 +337,13 @@ int main(void)
         cmocka_unit_test(limited_address_space_makes_the_reserve_smaller),
         cmocka_unit_test(nothing_is_reserved_where_the_host_would_miss_it),
         cmocka_unit_test(option_decides_the_reserve),
-        cmocka_unit_test(available_is_no_more_than_the_machine_has),
-        cmocka_unit_test(nothing_limits_where_nothing_is_told),
-        cmocka_unit_test(ranks_share_half_of_the_machine),
-        cmocka_unit_test(only_what_the_machine_lacks_is_refused),
+        cmocka_unit_test(available_is_no_more_than_the_node_has),
+        cmocka_unit_test(nothing_limits_without_a_limit),
+        cmocka_unit_test(ranks_share_half_of_the_node),
+        cmocka_unit_test(only_memory_that_the_node_lacks_is_refused),
         cmocka_unit_test(each_group_above_limits_in_version_1),
         cmocka_unit_test(the_tightest_group_counts_in_version_2),
-        cmocka_unit_test(files_in_the_cache_are_not_in_the_way),
+        cmocka_unit_test(the_page_cache_counts_as_available),
         cmocka_unit_test(the_own_group_may_be_the_root),
         cmocka_unit_test(a_full_group_gets_nothing_reserved),
     };

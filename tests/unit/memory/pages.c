@@ -341,7 +341,7 @@ static void pages_lie_near_the_thread_that_reserves_them(void **state)
     int32_t node = oriel_pages_node();
     int where = -1;
     if (node < 0) {
-        print_message("skipped: the kernel does not say where memory lies\n");
+        print_message("skipped: the kernel does not report the nodes of memory\n");
         skip();
     }
     assert_int_equal(oriel_file_alloc(MIB, 64, &offset), ORIEL_OK);

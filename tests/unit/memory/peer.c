@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "opened.h"
+#include "open_watch.h"
 
 static struct shared {
     struct oriel_identity identities[2];
@@ -161,7 +161,7 @@ static void refuse_a_pipe(int me)
     await_step(1 - me, 4);
 }
 
-static void what_is_no_memory_file_is_not_opened(void **state)
+static void other_files_than_memory_files_are_not_opened(void **state)
 {
     (void)state;
     run(refuse_a_pipe, refuse_a_pipe, false);
@@ -199,10 +199,10 @@ static void find_addresses(int me)
 {
     struct oriel_peer *peer = open_other(me);
     uint64_t offset = 5;
-    int elsewhere = 0;
+    int variable = 0;
     EXPECT(oriel_peer_find(peer->base + 77, 10, &offset) == peer && offset == 77);
     EXPECT(oriel_peer_find(peer->base, peer->reserve_bytes + 1, &offset) == NULL);
-    EXPECT(oriel_peer_find(&elsewhere, sizeof elsewhere, &offset) == NULL);
+    EXPECT(oriel_peer_find(&variable, sizeof variable, &offset) == NULL);
     EXPECT(oriel_peer_find(oriel_file_base(), 1, &offset) == NULL); /* not open as a peer */
     EXPECT(offset == 77);
     reach_step(me, 2);
@@ -314,7 +314,7 @@ int main(void)
         cmocka_unit_test(each_writes_into_the_other_file),
         cmocka_unit_test(growth_is_reached_without_opening_again),
         cmocka_unit_test(wrong_identity_is_refused),
-        cmocka_unit_test(what_is_no_memory_file_is_not_opened),
+        cmocka_unit_test(other_files_than_memory_files_are_not_opened),
         cmocka_unit_test(find_knows_peers_by_address),
         cmocka_unit_test(dead_process_is_noticed),
         cmocka_unit_test(departure_in_good_order_raises_no_alarm),

@@ -36,7 +36,7 @@ static void every_probe_names_itself_and_its_reason(void **state)
     }
 }
 
-static void probes_leave_nothing_behind(void **state)
+static void probes_leave_nothing(void **state)
 {
     (void)state;
     struct oriel_probe probe;
@@ -48,7 +48,7 @@ static void probes_leave_nothing_behind(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even a zombie */
 }
 
-static void memfd_is_there(void **state)
+static void memfd_is_available(void **state)
 {
     (void)state;
     struct oriel_probe probe;
@@ -66,7 +66,7 @@ static void xpmem_agrees_with_its_device(void **state)
 
 /* Without a free descriptor, memfd and userfaultfd must report that, and cma must not wait for a
  * child forever. */
-static void refusal_gives_the_reason(void **state)
+static void refusal_has_a_reason(void **state)
 {
     (void)state;
     struct rlimit limit;
@@ -103,10 +103,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_probe_names_itself_and_its_reason),
-        cmocka_unit_test(probes_leave_nothing_behind),
-        cmocka_unit_test(memfd_is_there),
+        cmocka_unit_test(probes_leave_nothing),
+        cmocka_unit_test(memfd_is_available),
         cmocka_unit_test(xpmem_agrees_with_its_device),
-        cmocka_unit_test(refusal_gives_the_reason),
+        cmocka_unit_test(refusal_has_a_reason),
         cmocka_unit_test(file_size_limit_is_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

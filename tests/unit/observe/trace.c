@@ -44,7 +44,7 @@ static struct reading read_back(struct oriel_traced_rank *rank)
     fclose(nowhere);
     oriel_traces_each(traces, look, &reading);
     *rank = traces->ranks[0];
-    assert_null(rank->trouble);
+    assert_null(rank->problem);
     assert_int_equal(traces->windows_count, 1);
     assert_string_equal(traces->windows[0].name, "halo");
     assert_int_equal(traces->windows[0].world_ranks[3], 3);
@@ -152,7 +152,7 @@ static void flood(void)
     oriel_trace_writer_end(NULL);
 }
 
-static void what_finds_no_room_is_counted(void **state)
+static void events_without_room_are_counted(void **state)
 {
     struct oriel_traced_rank rank;
     (void)state;
@@ -170,7 +170,7 @@ static void add_and_die(void)
     raise(SIGKILL);
 }
 
-static void killed_trace_is_there_up_to_last_flush(void **state)
+static void killed_trace_is_readable_up_to_the_last_flush(void **state)
 {
     struct oriel_traced_rank rank;
     (void)state;
@@ -218,7 +218,7 @@ static void on_full_disk(void)
     oriel_trace_writer_end(NULL);
 }
 
-static void full_disk_is_told_once(void **state)
+static void full_disk_is_reported_once(void **state)
 {
     struct oriel_traced_rank rank;
     char text[4096] = "";
@@ -357,7 +357,7 @@ static void find_no_folder(void)
                   "No such file or directory") == 0);
 }
 
-static void no_folder_is_told(void **state)
+static void missing_folder_is_reported(void **state)
 {
     (void)state;
     assert_int_equal(in_process(find_no_folder), 0);
@@ -369,15 +369,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_events_arrive_in_order),
         TEST(rings_are_used_again),
-        TEST(what_finds_no_room_is_counted),
-        TEST(killed_trace_is_there_up_to_last_flush),
+        TEST(events_without_room_are_counted),
+        TEST(killed_trace_is_readable_up_to_the_last_flush),
         TEST(disk_is_bounded),
-        TEST(full_disk_is_told_once),
+        TEST(full_disk_is_reported_once),
         TEST(children_do_not_write),
         TEST(descriptors_are_not_the_programs),
         TEST(earlier_run_is_replaced),
         TEST(other_file_is_left_alone),
-        TEST(no_folder_is_told),
+        TEST(missing_folder_is_reported),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

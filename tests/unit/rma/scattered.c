@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { MAP_MOST = 20000, ROUNDS = 1500, BLOCKS_MOST = 700 };
@@ -197,7 +197,7 @@ static void update_and_compare(struct side *target, struct side *origin, struct 
     const bool reads_origin = operator!= ORIEL_OPERATOR_NO_OP;
     int count = target->map.count < origin->map.count ? target->map.count : origin->map.count;
     count = result->map.count < count ? result->map.count : count;
-    char *wanted = copy_of(target), *wanted_result = copy_of(result), *kept = copy_of(origin);
+    char *wanted = copy_of(target), *wanted_result = copy_of(result), *expected = copy_of(origin);
     for (int i = 0; i < count; i++)
         oriel_kinds[kind].plain[operator](place_in(target, wanted, i),
                                           reads_origin ? place_in(origin, origin->bytes, i) : NULL,
@@ -214,8 +214,8 @@ static void update_and_compare(struct side *target, struct side *origin, struct 
     oriel_scattered_close(&scattered);
     expect_bytes(target, wanted, kind, count);
     expect_bytes(result, wanted_result, kind, fetches ? count : 0);
-    assert_memory_equal(origin->bytes, kept, origin->len_bytes);
-    free(kept);
+    assert_memory_equal(origin->bytes, expected, origin->len_bytes);
+    free(expected);
 }
 
 static bool is_integer(enum oriel_kind kind)
@@ -276,7 +276,7 @@ static void short_blocks_pay(void **state)
 }
 
 /* The result may be the operands' memory, as the kernels allow. */
-static void a_result_may_take_the_place_of_its_operands(void **state)
+static void a_result_may_replace_its_operands(void **state)
 {
     (void)state;
     enum { COUNT = 1500 };
@@ -305,7 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_are_updated_in_their_order),
         cmocka_unit_test(short_blocks_pay),
-        cmocka_unit_test(a_result_may_take_the_place_of_its_operands),
+        cmocka_unit_test(a_result_may_replace_its_operands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ static void piece_in_a_hole_is_a_range_error_and_those_before_it_arrive(void **s
 }
 
 /* More than the kernel gets in one call, so others need not wait for long. */
-static void long_pieces_go_alone(void **state)
+static void long_pieces_are_moved_alone(void **state)
 {
     (void)state;
     enum { LONG_BYTES = 17 << 20, SHORT_BYTES = 5 };
@@ -174,7 +174,7 @@ static void long_pieces_go_alone(void **state)
     munmap(to, LONG_BYTES + PAGE_BYTES);
 }
 
-static void more_pieces_than_the_kernel_takes_are_refused(void **state)
+static void more_pieces_than_the_kernel_accepts_are_refused(void **state)
 {
     (void)state;
     enum { TOO_MANY = 1025 };
@@ -193,8 +193,8 @@ int main(void)
         cmocka_unit_test(dead_process_is_a_peer_error),
         cmocka_unit_test(zombie_is_an_error),
         cmocka_unit_test(piece_in_a_hole_is_a_range_error_and_those_before_it_arrive),
-        cmocka_unit_test(long_pieces_go_alone),
-        cmocka_unit_test(more_pieces_than_the_kernel_takes_are_refused),
+        cmocka_unit_test(long_pieces_are_moved_alone),
+        cmocka_unit_test(more_pieces_than_the_kernel_accepts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void skip_where_faults_are_more(void)
 }
 
 /* The other process has touched its pages; this one has touched none of them. */
-static void the_first_put_into_a_mapping_meets_few_faults(void **state)
+static void the_first_put_into_a_mapping_causes_few_faults(void **state)
 {
     (void)state;
     skip_where_faults_are_more();
@@ -78,7 +78,7 @@ static void the_first_put_into_a_mapping_meets_few_faults(void **state)
 
 /* A load before the first store would map the page of zeros, which the store has to replace: an
  * extra fault each time. */
-static void a_get_into_memory_not_used_yet_meets_a_fault_for_each_page(void **state)
+static void a_get_into_unused_memory_causes_a_fault_for_each_page(void **state)
 {
     (void)state;
     skip_where_faults_are_more();
@@ -127,8 +127,8 @@ static void all_lengths_and_overlaps_are_copied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_put_into_a_mapping_meets_few_faults),
-        cmocka_unit_test(a_get_into_memory_not_used_yet_meets_a_fault_for_each_page),
+        cmocka_unit_test(the_first_put_into_a_mapping_causes_few_faults),
+        cmocka_unit_test(a_get_into_unused_memory_causes_a_fault_for_each_page),
         cmocka_unit_test(all_lengths_and_overlaps_are_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

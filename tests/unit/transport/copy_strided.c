@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 /* The range of count runs of len_bytes, stride_bytes apart. */
@@ -84,17 +84,17 @@ static void long_copies_move_whole_and_over_themselves(void **state)
     const uint64_t piece = ORIEL_COPY_PIECE_BYTES, room = 4 * piece;
     const uint64_t lengths[] = {piece - 1, piece,          piece + 1,
                                 2 * piece, 2 * piece + 24, 3 * piece - 8};
-    const uint64_t places[][2] = {{0, 1},     {1, 0},     {8, 4096}, {4096, 8},
-                                  {0, piece}, {piece, 0}, {64, 0},   {0, 0}};
+    const uint64_t offsets[][2] = {{0, 1},     {1, 0},     {8, 4096}, {4096, 8},
+                                   {0, piece}, {piece, 0}, {64, 0},   {0, 0}};
     char *memory = malloc(room), *wanted = malloc(room), *apart = malloc(room);
     assert_true(memory != NULL && wanted != NULL && apart != NULL);
     for (unsigned length = 0; length < sizeof lengths / sizeof *lengths; length++) {
-        for (unsigned place = 0; place < sizeof places / sizeof *places; place++) {
+        for (unsigned pair = 0; pair < sizeof offsets / sizeof *offsets; pair++) {
             for (uint64_t i = 0; i < room; i++)
                 memory[i] = (char)below(256);
             memcpy(wanted, memory, room);
-            memmove(wanted + places[place][0], wanted + places[place][1], lengths[length]);
-            oriel_copy(memory + places[place][0], memory + places[place][1], lengths[length]);
+            memmove(wanted + offsets[pair][0], wanted + offsets[pair][1], lengths[length]);
+            oriel_copy(memory + offsets[pair][0], memory + offsets[pair][1], lengths[length]);
             assert_memory_equal(memory, wanted, room);
         }
         memset(apart, 0, room);

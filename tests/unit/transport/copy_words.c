@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
-#include "guarded.h"
+#include "guarded_memory.h"
 
 static struct guarded sinks, sources;
 
@@ -24,17 +24,17 @@ static void step_by_model(enum oriel_step kind, unsigned word, char *sink, const
                           const struct oriel_step_at *at)
 {
     const bool both_here = kind == ORIEL_STEP_BOTH || kind == ORIEL_STEP_GATHER;
-    const bool both_there = kind == ORIEL_STEP_BOTH || kind == ORIEL_STEP_SCATTER;
+    const bool both_mapped = kind == ORIEL_STEP_BOTH || kind == ORIEL_STEP_SCATTER;
     if (kind == ORIEL_STEP_NONE)
         return;
     memcpy(sink + at->to[0], source + at->from[0], word);
     if (kind != ORIEL_STEP_SINGLE)
         memcpy(sink + (both_here ? at->to[0] + word : at->to[1]),
-               source + (both_there ? at->from[0] + word : at->from[1]), word);
+               source + (both_mapped ? at->from[0] + word : at->from[1]), word);
 }
 
 enum { ITEMS = 5, STEP_TO = 112, STEP_FROM = 104 };
-static const struct oriel_step_at places[ORIEL_ROW_STEPS] = {
+static const struct oriel_step_at step_offsets[ORIEL_ROW_STEPS] = {
     {{0, 24}, {0, 32}}, {{40, 64}, {-24, 48}}, {{80, -16}, {64, 16}}};
 
 static void rows_of_all_kinds_move(void **state)
@@ -55,8 +55,8 @@ static void rows_of_all_kinds_move(void **state)
             for (int item = 0; item < ITEMS; item++)
                 for (int i = 0; i < ORIEL_ROW_STEPS; i++)
                     step_by_model(kinds[i], word, wanted + 64 + item * STEP_TO,
-                                  source + 64 + item * STEP_FROM, &places[i]);
-            oriel_row_loop_of(word, kinds)(sink + 64, STEP_TO, source + 64, STEP_FROM, places,
+                                  source + 64 + item * STEP_FROM, &step_offsets[i]);
+            oriel_row_loop_of(word, kinds)(sink + 64, STEP_TO, source + 64, STEP_FROM, step_offsets,
                                            ITEMS);
             assert_memory_equal(sink, wanted, sizeof sink);
         }
@@ -78,15 +78,15 @@ static void rows_of_words_of_all_lengths_move(void **state)
             source[i] = (char)below(256);
         for (int item = 0; item < ITEMS; item++)
             for (int i = 0; i < ORIEL_ROW_STEPS; i++)
-                memcpy(wanted + 64 + item * STEP_TO + places[i].to[0],
-                       source + 64 + item * STEP_FROM + places[i].from[0], bytes[i]);
-        oriel_words_loop_of(bytes)(sink + 64, STEP_TO, source + 64, STEP_FROM, places, ITEMS);
+                memcpy(wanted + 64 + item * STEP_TO + step_offsets[i].to[0],
+                       source + 64 + item * STEP_FROM + step_offsets[i].from[0], bytes[i]);
+        oriel_words_loop_of(bytes)(sink + 64, STEP_TO, source + 64, STEP_FROM, step_offsets, ITEMS);
         assert_memory_equal(sink, wanted, sizeof sink);
     }
 }
 
 /* Items of four words, of which the source has every second one: 28 bytes each. */
-static void every_second_word_is_gathered_and_nothing_behind_the_last_is_read(void **state)
+static void every_second_word_is_gathered_and_nothing_after_the_last_is_read(void **state)
 {
     (void)state;
     enum { WORDS = 4, WORD = 4, SPAN = 28, SINK = WORDS * WORD };
@@ -157,7 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_all_kinds_move),
         cmocka_unit_test(rows_of_words_of_all_lengths_move),
-        cmocka_unit_test(every_second_word_is_gathered_and_nothing_behind_the_last_is_read),
+        cmocka_unit_test(every_second_word_is_gathered_and_nothing_after_the_last_is_read),
         cmocka_unit_test(even_lists_gather_and_scatter),
     };
     sinks = guarded_map(4096);

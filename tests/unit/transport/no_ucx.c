@@ -24,7 +24,7 @@ static void starting_is_refused_with_the_reason(void **state)
     assert_false(oriel_net_is_started());
 }
 
-static void nobody_is_reached(void **state)
+static void no_process_is_reached(void **state)
 {
     (void)state;
     const struct oriel_identity who = {.pid = 1};
@@ -42,7 +42,7 @@ static void nobody_is_reached(void **state)
     expect_refusal(oriel_net_await(NULL, NULL));
 }
 
-static void there_are_no_devices(void **state)
+static void no_devices_exist(void **state)
 {
     (void)state;
     size_t len_bytes = 1;
@@ -59,7 +59,7 @@ static void there_are_no_devices(void **state)
 }
 
 /* Waits and finalisation call these without a check. */
-static void what_waits_do_meanwhile_is_nothing(void **state)
+static void waits_make_no_progress(void **state)
 {
     (void)state;
     oriel_net_help_begin(ORIEL_NET_WAITS);
@@ -76,9 +76,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starting_is_refused_with_the_reason),
-        cmocka_unit_test(nobody_is_reached),
-        cmocka_unit_test(there_are_no_devices),
-        cmocka_unit_test(what_waits_do_meanwhile_is_nothing),
+        cmocka_unit_test(no_process_is_reached),
+        cmocka_unit_test(no_devices_exist),
+        cmocka_unit_test(waits_make_no_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

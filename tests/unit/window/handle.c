@@ -55,7 +55,7 @@ int __wrap_pthread_atfork(void (*before)(void), void (*after)(void), void (*in_c
 }
 
 /* Without a handler a child would treat its parent's windows as its own. */
-static void refused_fork_handler_is_told_and_tried_again(void **state)
+static void refused_fork_handler_is_reported_and_tried_again(void **state)
 {
     (void)state;
     refusals = 1;
@@ -68,7 +68,7 @@ static void refused_fork_handler_is_told_and_tried_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_fork_handler_is_told_and_tried_again),
+        cmocka_unit_test(refused_fork_handler_is_reported_and_tried_again),
         cmocka_unit_test(handle_given_out_again_means_the_new_window),
         cmocka_unit_test(handle_given_out_again_by_the_host_is_the_hosts),
     };

@@ -122,14 +122,14 @@ ORIEL_CHECK_WRAP(Session_create_errhandler,
 ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
 {
     static _Atomic(void *) initialized;
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
     const char *number = getenv("PMI_RANK");
     int is_initialized = 1;
     if (((__typeof__(&PMPI_Initialized))oriel_next_function(&initialized, "PMPI_Initialized"))(
             &is_initialized) == MPI_SUCCESS &&
         !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
-        !atomic_flag_test_and_set(&told))
-        oriel_warn(
-            "the program uses MPI by MPI_Session_init, without MPI_Init: nothing was checked");
+        !atomic_flag_test_and_set(&warned))
+        oriel_warn("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was "
+                   "checked [O26]");
     return NEXT(Session_finalize)(session);
 }

@@ -11,7 +11,7 @@ enum {
     WIDE = 4096,
     PAGES = 64,
     SHIFT = 3 * WIDE + 64,
-    BOARD_BYTES = 64 << 20
+    SHM_BYTES = 64 << 20
 };
 
 /* The byte at an offset of the first is the byte at that offset + SHIFT of the second. */
@@ -25,15 +25,15 @@ static void make_both(int rank)
         oriel_history_add_alias((struct oriel_history_bytes){both[0], 0},
                                 (struct oriel_history_bytes){both[1], SHIFT},
                                 (uint64_t)PAGES * WIDE);
-    team_meet();
+    team_barrier();
 }
 
 static void leave_both(int rank)
 {
-    team_meet();
+    team_barrier();
     oriel_history_leave(both[0]);
     oriel_history_leave(both[1]);
-    team_meet();
+    team_barrier();
     if (rank == 0) {
         oriel_history_free(both[0]);
         oriel_history_free(both[1]);
@@ -51,19 +51,19 @@ static void rounds(int rank, uint64_t (*span)(int rank, int round))
         int64_t at = (int64_t)(round % PAGES) * WIDE + (which == 1 ? SHIFT : 0);
         if (rank == 0)
             atomic_store(&team->words[0], 0);
-        team_meet();
+        team_barrier();
         if (rank != idle)
             atomic_fetch_add(&team->words[0], put(both[which], rank, at, span(rank, round)));
-        team_meet();
+        team_barrier();
         EXPECT(atomic_load(&team->words[0]) >= 1);
         if (rank != idle)
             complete(both[which], rank);
-        team_meet();
+        team_barrier();
         if (rank == idle) {
             oriel_history_forget(both[0], (int64_t)(round % PAGES) * WIDE, WIDE);
             oriel_history_forget(both[1], (int64_t)(round % PAGES) * WIDE + SHIFT, WIDE);
         }
-        team_meet();
+        team_barrier();
     }
     leave_both(rank);
     oriel_order_stop();
@@ -91,26 +91,26 @@ static void put_mixed(int rank)
 
 static void put_small_again(int rank)
 {
-    comes_again = true;
+    repeats_access = true;
     rounds(rank, small_span);
 }
 
-static void small_accesses_meet(void **state)
+static void small_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_small);
+    team_run(PROCESSES, SHM_BYTES, 0, put_small);
 }
 
-static void small_and_wide_accesses_meet(void **state)
+static void small_and_wide_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
+    team_run(PROCESSES, SHM_BYTES, 0, put_mixed);
 }
 
-static void held_accesses_meet(void **state)
+static void pending_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_small_again);
+    team_run(PROCESSES, SHM_BYTES, 0, put_small_again);
 }
 
 struct last {
@@ -170,7 +170,7 @@ static void use_both(int rank)
 static void exact_bytes_of_the_other_are_compared(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, use_both);
+    team_run(2, SHM_BYTES, 0, use_both);
 }
 
 /* A pair that is registered twice is aliased once; of three histories the middle one is removed. */
@@ -201,20 +201,20 @@ static void use_three(int rank)
     oriel_order_stop();
 }
 
-static void the_middle_one_of_three_goes(void **state)
+static void the_middle_one_of_three_is_removed(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, use_three);
+    team_run(2, SHM_BYTES, 0, use_three);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_bytes_of_the_other_are_compared),
-        cmocka_unit_test(the_middle_one_of_three_goes),
-        cmocka_unit_test(small_accesses_meet),
-        cmocka_unit_test(small_and_wide_accesses_meet),
-        cmocka_unit_test(held_accesses_meet),
+        cmocka_unit_test(the_middle_one_of_three_is_removed),
+        cmocka_unit_test(small_accesses_conflict),
+        cmocka_unit_test(small_and_wide_accesses_conflict),
+        cmocka_unit_test(pending_accesses_conflict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

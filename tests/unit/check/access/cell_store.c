@@ -16,7 +16,7 @@ enum {
     CELL = 64,
     SHARED = 2 * CELL,
     WIDE = 4096,
-    BOARD_BYTES = 64 << 20
+    SHM_BYTES = 64 << 20
 };
 
 /* Two of three ranks put to the same bytes, each round at another offset; span(rank, round): the
@@ -30,16 +30,16 @@ static void rounds(int rank, uint64_t (*span)(int rank, int round))
         int64_t at = (int64_t)(round % 64) * WIDE + CELL * (round % 3);
         if (rank == 0)
             atomic_store(&team->words[0], 0);
-        team_meet();
+        team_barrier();
         if (rank != idle)
             atomic_fetch_add(&team->words[0], put(history, rank, at, span(rank, round)));
-        team_meet();
+        team_barrier();
         EXPECT(atomic_load(&team->words[0]) >= 1);
         complete(history, rank);
-        team_meet();
+        team_barrier();
         if (rank == idle) /* the next one at this offset meets nothing of this round */
             oriel_history_forget(history, at, WIDE);
-        team_meet();
+        team_barrier();
     }
     oriel_history_leave(history);
     oriel_order_stop();
@@ -67,13 +67,13 @@ static void put_mixed(int rank)
 
 static void put_small_again(int rank)
 {
-    comes_again = true;
+    repeats_access = true;
     rounds(rank, small_span);
 }
 
 static void put_mixed_again(int rank)
 {
-    comes_again = true;
+    repeats_access = true;
     rounds(rank, mixed_span);
 }
 
@@ -88,7 +88,7 @@ static void lose_time(uint32_t *chance, uint32_t most)
 
 /* The first rank's records are split or merged continuously. The other rank's later small put is
  * unordered. */
-static void put_beside_records_that_change(int rank, bool are_cut)
+static void put_during_changes_of_records(int rank, bool are_cut)
 {
     uint32_t chance = (uint32_t)rank + 1;
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -100,83 +100,83 @@ static void put_beside_records_that_change(int rank, bool are_cut)
             EXPECT(put(made, rank, 0, are_cut ? PAGES * WIDE : WIDE) == 0);
             complete(made, rank);
         }
-        team_meet();
+        team_barrier();
         oriel_shm_offset history = (oriel_shm_offset)atomic_load(&team->words[1]);
-        uint64_t told = 0;
+        uint64_t conflicts = 0;
         if (rank == 0 && are_cut) {
             for (int page = 0; page < PAGES; page += 2) {
                 oriel_order_raise();
-                told += put(history, rank, page * WIDE, WIDE);
+                conflicts += put(history, rank, page * WIDE, WIDE);
                 complete(history, rank);
             }
         } else if (rank == 0) {
             lose_time(&chance, 3000);
-            told += put(history, rank, WIDE, (PAGES - 1) * WIDE);
+            conflicts += put(history, rank, WIDE, (PAGES - 1) * WIDE);
             complete(history, rank);
         } else {
             lose_time(&chance, 12000);
-            told += put(history, rank, (PAGES - 1) * WIDE + CELL, 8);
+            conflicts += put(history, rank, (PAGES - 1) * WIDE + CELL, 8);
             complete(history, rank);
         }
-        atomic_fetch_add(&team->words[0], told);
-        team_meet();
+        atomic_fetch_add(&team->words[0], conflicts);
+        team_barrier();
         EXPECT(atomic_load(&team->words[0]) >= 1);
         oriel_history_leave(history);
-        team_meet();
+        team_barrier();
         if (rank == 0)
             oriel_history_free(history);
     }
     oriel_order_stop();
 }
 
-static void put_beside_cuts(int rank)
+static void put_during_cuts(int rank)
 {
-    put_beside_records_that_change(rank, true);
+    put_during_changes_of_records(rank, true);
 }
 
-static void put_beside_joins(int rank)
+static void put_during_joins(int rank)
 {
-    put_beside_records_that_change(rank, false);
+    put_during_changes_of_records(rank, false);
 }
 
-static void cells_s6_small_accesses_meet_what_is_cut(void **state)
+static void cells_s6_small_accesses_conflict_with_cut_records(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, put_beside_cuts);
+    team_run(2, SHM_BYTES, 0, put_during_cuts);
 }
 
-static void cells_s6_small_accesses_meet_what_is_joined(void **state)
+static void cells_s6_small_accesses_conflict_with_joined_records(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, put_beside_joins);
+    team_run(2, SHM_BYTES, 0, put_during_joins);
 }
 
-static void cells_s1_held_accesses_meet(void **state)
+static void cells_s1_repeated_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_small_again);
+    team_run(PROCESSES, SHM_BYTES, 0, put_small_again);
 }
 
-static void cells_s2_held_and_wide_accesses_meet(void **state)
+static void cells_s2_repeated_and_wide_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_mixed_again);
+    team_run(PROCESSES, SHM_BYTES, 0, put_mixed_again);
 }
 
-static void cells_s1_small_accesses_meet(void **state)
+static void cells_s1_small_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_small);
+    team_run(PROCESSES, SHM_BYTES, 0, put_small);
 }
 
-static void cells_s2_small_and_wide_accesses_meet(void **state)
+static void cells_s2_small_and_wide_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, put_mixed);
+    team_run(PROCESSES, SHM_BYTES, 0, put_mixed);
 }
 
 /* Releases as a small operation does (callsite_cache.c), now and then under the lock. */
-static bool give_again(oriel_shm_offset words, uint64_t offset, bool fetches)
+static bool release_again(oriel_shm_offset words, uint64_t offset, bool fetches)
 {
     static unsigned turns;
     if (++turns % 8 == 0)
@@ -205,7 +205,7 @@ static void pass_the_turn(int rank)
         for (int again = 0; again < 3; again++) {
             EXPECT(put(history, rank, 0, 8) == 0);
             complete(history, rank);
-            EXPECT(give_again(words, 8, true));
+            EXPECT(release_again(words, 8, true));
         }
         atomic_store(&team->words[1], turn + 1);
     }
@@ -213,72 +213,72 @@ static void pass_the_turn(int rank)
     oriel_order_stop();
 }
 
-static void words_w1_carry_what_was_done_before(void **state)
+static void words_w1_carry_earlier_events(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, pass_the_turn);
+    team_run(PROCESSES, SHM_BYTES, 0, pass_the_turn);
 }
 
 static void pass_the_turn_again(int rank)
 {
-    comes_again = true;
+    repeats_access = true;
     pass_the_turn(rank);
 }
 
-static void cells_know_what_held_accesses_are_behind(void **state)
+static void cells_know_the_order_of_repeated_accesses(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, pass_the_turn_again);
+    team_run(PROCESSES, SHM_BYTES, 0, pass_the_turn_again);
 }
 
 /* Operations that a rank completes after its release are not part of the release. */
-static void store_behind(int rank)
+static void store_after(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_shm_offset history = shared(rank, oriel_history_make);
     oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS / 4; round++) {
         int giver = round % team->n;
-        team_meet();
+        team_barrier();
         if (rank == giver) {
             EXPECT(oriel_word_give(words, 8, round % 2 == 0));
             put(history, rank, 64 * round, 8);
             complete(history, rank);
         }
-        team_meet();
+        team_barrier();
         if (rank == (giver + 1) % team->n) {
             EXPECT(oriel_word_take(words, 8));
             EXPECT(put(history, rank, 64 * round, 8) == 1);
             complete(history, rank);
         }
     }
-    team_meet();
+    team_barrier();
     oriel_history_leave(history);
     oriel_order_stop();
 }
 
-static void words_o1_give_nothing_of_later(void **state)
+static void words_o1_publish_nothing_of_later(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, store_behind);
+    team_run(PROCESSES, SHM_BYTES, 0, store_after);
 }
 
 /* All release to one word without a turn; then all acquire, and know the earlier work of each. */
-static void give_at_once(int rank)
+static void publish_at_once(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&team->words[rank], oriel_order_now());
-        team_meet();
+        team_barrier();
         EXPECT(oriel_word_give(words, (uint64_t)(round % 5) * 8, (round + rank) % 3 != 0));
-        team_meet();
+        team_barrier();
         EXPECT(oriel_word_take(words, (uint64_t)(round % 5) * 8));
         oriel_order_clock(clock);
         for (int other = 0; other < team->n; other++)
             EXPECT(clock[other] >= atomic_load(&team->words[other]));
-        team_meet();
+        team_barrier();
     }
     free(clock);
     oriel_order_stop();
@@ -293,40 +293,40 @@ static void offer_at_once(int rank)
     oriel_shm_offset words = shared(rank, oriel_word_clocks_make);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         if (rank == 0)
-            EXPECT(give_again(words, 8, true) && give_again(words, 8, true));
-        team_meet();
+            EXPECT(release_again(words, 8, true) && release_again(words, 8, true));
+        team_barrier();
         if (rank == 0) {
             atomic_store(&team->words[0], oriel_order_now());
-            EXPECT(give_again(words, 8, true));
+            EXPECT(release_again(words, 8, true));
         } else if (rank == 1 + round % (team->n - 1)) {
             EXPECT(oriel_word_give(words, 8, true));
         }
-        team_meet();
+        team_barrier();
         if (rank != 0) {
             EXPECT(oriel_word_take(words, 8));
             oriel_order_clock(clock);
             EXPECT(clock[0] >= atomic_load(&team->words[0]));
         }
-        team_meet();
+        team_barrier();
     }
     free(clock);
     oriel_order_stop();
 }
 
-static void words_w2_keep_what_each_has_given(void **state)
+static void words_w2_keep_each_publication(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, give_at_once);
+    team_run(PROCESSES, SHM_BYTES, 0, publish_at_once);
 }
 
-static void words_w3_keep_what_was_offered(void **state)
+static void words_w3_keep_offers(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, offer_at_once);
+    team_run(PROCESSES, SHM_BYTES, 0, offer_at_once);
 }
 
 /* A rank's release includes what it has learnt from others. */
-static void give_what_was_learnt(int rank)
+static void publish_acquired(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -335,21 +335,21 @@ static void give_what_was_learnt(int rank)
         int from = (round + 1) % team->n;
         bool gives = rank == round % team->n;
         if (gives)
-            EXPECT(give_again(words, 8, true));
+            EXPECT(release_again(words, 8, true));
         if (rank == from) {
             atomic_store(&team->words[0], oriel_order_now());
-            EXPECT(give_again(words, 16, false));
+            EXPECT(release_again(words, 16, false));
         }
-        team_meet();
+        team_barrier();
         if (gives)
-            EXPECT(oriel_word_take(words, 16) && give_again(words, 8, true));
-        team_meet();
+            EXPECT(oriel_word_take(words, 16) && release_again(words, 8, true));
+        team_barrier();
         if (!gives && rank != from) {
             EXPECT(oriel_word_take(words, 8));
             oriel_order_clock(clock);
             EXPECT(clock[from] >= atomic_load(&team->words[0]));
         }
-        team_meet();
+        team_barrier();
     }
     free(clock);
     oriel_order_stop();
@@ -358,7 +358,7 @@ static void give_what_was_learnt(int rank)
 static void words_w3_offer_nothing_old(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, give_what_was_learnt);
+    team_run(PROCESSES, SHM_BYTES, 0, publish_acquired);
 }
 
 enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
@@ -366,7 +366,7 @@ enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
 /* All release to a new word of a non-empty chain, and all but one to another new word before, while
  * memory has room for one more. A rank that checks while there is room, and links while others
  * already share, is still among those acquired. */
-static void give_late(int rank)
+static void release_late_word(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -375,16 +375,16 @@ static void give_late(int rank)
         for (uint64_t i = (uint64_t)rank; i < WORDS_MOST - 1; i += (uint64_t)team->n)
             EXPECT(oriel_word_give(words, i * 8, false));
         atomic_store(&team->words[rank], oriel_order_now());
-        team_meet();
+        team_barrier();
         if (rank != memory % team->n)
             EXPECT(oriel_word_give(words, LATE + 8 * (uint64_t)(1 + rank), false));
         EXPECT(oriel_word_give(words, LATE, false));
-        team_meet();
+        team_barrier();
         EXPECT(oriel_word_take(words, LATE));
         oriel_order_clock(clock);
         for (int other = 0; other < team->n; other++)
             EXPECT(clock[other] >= atomic_load(&team->words[other]));
-        team_meet();
+        team_barrier();
         if (rank == 0)
             oriel_word_clocks_free(words);
     }
@@ -395,7 +395,7 @@ static void give_late(int rank)
 static void words_w0_share_as_all_do(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, give_late);
+    team_run(PROCESSES, SHM_BYTES, 0, release_late_word);
 }
 
 /* An acquire gets what a word has even if another release found no room, and reports that there may
@@ -410,21 +410,21 @@ static void lose_another(int rank)
         EXPECT(oriel_word_give(words, 8, false));
         oriel_given_set_lost();
     }
-    team_meet();
+    team_barrier();
     if (rank == 1) {
         EXPECT(!oriel_word_take(words, 8));
         oriel_order_clock(clock);
         EXPECT(clock[0] >= atomic_load(&team->words[0]));
     }
-    team_meet();
+    team_barrier();
     free(clock);
     oriel_order_stop();
 }
 
-static void words_are_taken_though_others_found_no_room(void **state)
+static void words_are_acquired_though_others_found_no_room(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, lose_another);
+    team_run(2, SHM_BYTES, 0, lose_another);
 }
 
 /* --- threads --- */
@@ -450,10 +450,10 @@ static void raise_from_two(int rank)
     oriel_order_stop();
 }
 
-static void numbers_of_several_threads_never_go_back(void **state)
+static void numbers_of_several_threads_never_decrease(void **state)
 {
     (void)state;
-    team_run(1, BOARD_BYTES, 0, raise_from_two);
+    team_run(1, SHM_BYTES, 0, raise_from_two);
 }
 
 /* --- locks of words --- */
@@ -476,10 +476,10 @@ static void die_with_the_word(int rank)
     oriel_shm_word_unlock(word_of_team());
 }
 
-static void a_word_lock_is_taken_over_from_the_dead(void **state)
+static void a_word_lock_of_a_dead_process_is_acquired(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 1u << 0, die_with_the_word);
+    team_run(2, SHM_BYTES, 1u << 0, die_with_the_word);
 }
 
 static void count_alone(int rank)
@@ -492,14 +492,14 @@ static void count_alone(int rank)
         atomic_store_explicit(&team->words[3], count + 1, memory_order_relaxed);
         oriel_shm_word_unlock(word_of_team());
     }
-    team_meet();
+    team_barrier();
     EXPECT(atomic_load(&team->words[3]) == (uint64_t)team->n * 10 * ROUNDS);
 }
 
 static void a_word_lock_excludes(void **state)
 {
     (void)state;
-    team_run(PROCESSES, BOARD_BYTES, 0, count_alone);
+    team_run(PROCESSES, SHM_BYTES, 0, count_alone);
 }
 
 /* More pages than the history's table has entries. */
@@ -513,13 +513,13 @@ static void forget_vast_range(int rank)
         complete(history, rank);
         oriel_history_forget(history, WIDE, (uint64_t)1 << 50);
     }
-    team_meet();
+    team_barrier();
     if (rank == 1) {
         EXPECT(put(history, rank, PAGES * WIDE, 8) == 0);
         EXPECT(put(history, rank, 0, 8) == 1);
         complete(history, rank);
     }
-    team_meet();
+    team_barrier();
     oriel_history_leave(history);
     oriel_order_stop();
 }
@@ -527,7 +527,7 @@ static void forget_vast_range(int rank)
 static void vast_ranges_are_forgotten(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, forget_vast_range);
+    team_run(2, SHM_BYTES, 0, forget_vast_range);
 }
 
 /* With an argument: only the test of that name. */
@@ -535,22 +535,22 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_lock_excludes),
-        cmocka_unit_test(a_word_lock_is_taken_over_from_the_dead),
-        cmocka_unit_test(cells_s1_held_accesses_meet),
-        cmocka_unit_test(cells_s2_held_and_wide_accesses_meet),
-        cmocka_unit_test(cells_know_what_held_accesses_are_behind),
-        cmocka_unit_test(cells_s1_small_accesses_meet),
-        cmocka_unit_test(cells_s2_small_and_wide_accesses_meet),
-        cmocka_unit_test(cells_s6_small_accesses_meet_what_is_cut),
-        cmocka_unit_test(cells_s6_small_accesses_meet_what_is_joined),
+        cmocka_unit_test(a_word_lock_of_a_dead_process_is_acquired),
+        cmocka_unit_test(cells_s1_repeated_accesses_conflict),
+        cmocka_unit_test(cells_s2_repeated_and_wide_accesses_conflict),
+        cmocka_unit_test(cells_know_the_order_of_repeated_accesses),
+        cmocka_unit_test(cells_s1_small_accesses_conflict),
+        cmocka_unit_test(cells_s2_small_and_wide_accesses_conflict),
+        cmocka_unit_test(cells_s6_small_accesses_conflict_with_cut_records),
+        cmocka_unit_test(cells_s6_small_accesses_conflict_with_joined_records),
         cmocka_unit_test(words_w0_share_as_all_do),
-        cmocka_unit_test(words_are_taken_though_others_found_no_room),
-        cmocka_unit_test(words_w1_carry_what_was_done_before),
-        cmocka_unit_test(words_w2_keep_what_each_has_given),
-        cmocka_unit_test(words_w3_keep_what_was_offered),
+        cmocka_unit_test(words_are_acquired_though_others_found_no_room),
+        cmocka_unit_test(words_w1_carry_earlier_events),
+        cmocka_unit_test(words_w2_keep_each_publication),
+        cmocka_unit_test(words_w3_keep_offers),
         cmocka_unit_test(words_w3_offer_nothing_old),
-        cmocka_unit_test(words_o1_give_nothing_of_later),
-        cmocka_unit_test(numbers_of_several_threads_never_go_back),
+        cmocka_unit_test(words_o1_publish_nothing_of_later),
+        cmocka_unit_test(numbers_of_several_threads_never_decrease),
         cmocka_unit_test(vast_ranges_are_forgotten),
     };
     if (argc > 1)

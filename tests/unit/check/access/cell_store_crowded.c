@@ -3,10 +3,10 @@
  * Processes with random delays. */
 #include "check_puts.h"
 
-enum { ROUNDS = 2000, PLACES = 10, GETS = 4, LAST = 60, WIDE = 4096, BOARD_BYTES = 64 << 20 };
+enum { ROUNDS = 2000, OFFSETS = 10, GETS = 4, LAST = 60, WIDE = 4096, SHM_BYTES = 64 << 20 };
 
 /* Two bytes each, which do not merge and form no stride. */
-static const int64_t places[PLACES] = {0, 28, 4, 52, 16, 40, 8, LAST, 32, 20};
+static const int64_t offsets[OFFSETS] = {0, 28, 4, 52, 16, 40, 8, LAST, 32, 20};
 
 static uint64_t bytes_of(oriel_shm_offset history)
 {
@@ -24,7 +24,7 @@ static oriel_shm_offset begin(int rank)
 
 static void end(oriel_shm_offset history)
 {
-    team_meet();
+    team_barrier();
     oriel_history_leave(history);
     oriel_order_stop();
 }
@@ -38,12 +38,12 @@ static void put_and_complete(oriel_shm_offset history, int rank, int64_t offset,
 
 static void put_of_group(oriel_shm_offset history, int rank, int64_t offset, uint64_t group)
 {
-    uint64_t told = 0;
+    uint64_t conflicts = 0;
     struct oriel_access access = access_by(rank, ORIEL_ACCESS_PUT);
     struct oriel_access_extent run = {offset, 2, 1, 0};
     access.group = group;
-    oriel_history_add(history, &access, &run, 1, count_it, &told);
-    EXPECT(told == 0);
+    oriel_history_add(history, &access, &run, 1, count_it, &conflicts);
+    EXPECT(conflicts == 0);
 }
 
 /* --- one process works; the other one, which runs on, learns nothing of it: nothing is dropped as
@@ -56,8 +56,8 @@ static void crowd_and_clear(int rank)
         put_and_complete(history, rank, 0, 2);
     uint64_t least = bytes_of(history);
     for (int round = 0; round < 3 && rank == 0; round++) {
-        for (int i = 0; i < PLACES; i++)
-            put_and_complete(history, rank, places[i], 2);
+        for (int i = 0; i < OFFSETS; i++)
+            put_and_complete(history, rank, offsets[i], 2);
         EXPECT(bytes_of(history) == least + sizeof(struct oriel_cell));
         put_and_complete(history, rank, 0, ORIEL_CELL_BYTES);
         EXPECT(bytes_of(history) == least);
@@ -67,19 +67,19 @@ static void crowd_and_clear(int rank)
 static void crowded_cells_become_short(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, crowd_and_clear);
+    team_run(2, SHM_BYTES, 0, crowd_and_clear);
 }
 
 static void crowd_and_clear_again(int rank)
 {
-    comes_again = true;
+    repeats_access = true;
     crowd_and_clear(rank);
 }
 
-static void crowded_cells_become_short_by_who_comes_again(void **state)
+static void crowded_cells_are_compacted_by_repeated_accesses(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, crowd_and_clear_again);
+    team_run(2, SHM_BYTES, 0, crowd_and_clear_again);
 }
 
 /* The last slot is the eighth, outside the cell's first part; all others are covered before it is
@@ -92,8 +92,8 @@ static void leave_the_last(int rank)
     if (rank == 0) {
         put_and_complete(history, rank, 0, 2);
         uint64_t least = bytes_of(history);
-        for (int i = 1; places[i] != LAST; i++)
-            put_and_complete(history, rank, places[i], 2);
+        for (int i = 1; offsets[i] != LAST; i++)
+            put_and_complete(history, rank, offsets[i], 2);
         put_of_group(history, rank, LAST, group);
         put_and_complete(history, rank, 0, LAST);
         right &= bytes_of(history) == least + sizeof(struct oriel_cell);
@@ -103,7 +103,7 @@ static void leave_the_last(int rank)
         right &= put(history, rank, LAST, 1) == 0;
         complete(history, rank);
     }
-    team_meet();
+    team_barrier();
     if (rank == 1) {
         right &= put(history, rank, LAST + 1, 1) == 1;
         right &= put(history, rank, LAST - 2, 1) == 1;
@@ -113,10 +113,10 @@ static void leave_the_last(int rank)
     EXPECT(right);
 }
 
-static void crowded_cells_keep_what_is_left(void **state)
+static void crowded_cells_preserve_the_remaining_accesses(void **state)
 {
     (void)state;
-    team_run(2, BOARD_BYTES, 0, leave_the_last);
+    team_run(2, SHM_BYTES, 0, leave_the_last);
 }
 
 /* --- concurrent: two of three put to the same bytes of a cell that gets fill, each round in
@@ -125,11 +125,11 @@ static void crowded_cells_keep_what_is_left(void **state)
 static void crowd_by_gets(oriel_shm_offset history, int rank, int64_t at, int first)
 {
     for (int i = first; i < first + GETS; i++) {
-        uint64_t told = 0;
+        uint64_t conflicts = 0;
         struct oriel_access access = access_by(rank, ORIEL_ACCESS_GET);
         struct oriel_access_extent run = {at + 16 + (7 * i + rank) % 15 * 3, 2, 1, 0};
-        oriel_history_add(history, &access, &run, 1, count_it, &told);
-        EXPECT(told == 0);
+        oriel_history_add(history, &access, &run, 1, count_it, &conflicts);
+        EXPECT(conflicts == 0);
     }
     oriel_history_complete(history, rank, 0, oriel_order_now());
 }
@@ -142,37 +142,37 @@ static void put_in_crowds(int rank)
         int64_t at = (int64_t)(round % 64) * WIDE + ORIEL_CELL_BYTES * (round % 3);
         if (rank == 0)
             atomic_store(&team->words[0], 0);
-        team_meet();
+        team_barrier();
         crowd_by_gets(history, rank, at, round);
         if (rank != idle)
             atomic_fetch_add(&team->words[0], put(history, rank, at, 8));
         complete(history, rank);
         crowd_by_gets(history, rank, at, round / 2);
-        team_meet();
+        team_barrier();
         EXPECT(atomic_load(&team->words[0]) >= 1);
         if (rank == idle) /* the next one at this offset meets nothing of this round */
             oriel_history_forget(history, at, WIDE);
-        team_meet();
+        team_barrier();
     }
     end(history);
 }
 
-static void crowded_cells_s1_accesses_meet(void **state)
+static void crowded_cells_s1_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, put_in_crowds);
+    team_run(3, SHM_BYTES, 0, put_in_crowds);
 }
 
 static void put_in_crowds_again(int rank)
 {
-    comes_again = true;
+    repeats_access = true;
     put_in_crowds(rank);
 }
 
-static void crowded_cells_s1_held_accesses_meet(void **state)
+static void crowded_cells_s1_repeated_accesses_conflict(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, put_in_crowds_again);
+    team_run(3, SHM_BYTES, 0, put_in_crowds_again);
 }
 
 /* With an argument: only the test of that name. */
@@ -180,10 +180,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crowded_cells_become_short),
-        cmocka_unit_test(crowded_cells_become_short_by_who_comes_again),
-        cmocka_unit_test(crowded_cells_keep_what_is_left),
-        cmocka_unit_test(crowded_cells_s1_accesses_meet),
-        cmocka_unit_test(crowded_cells_s1_held_accesses_meet),
+        cmocka_unit_test(crowded_cells_are_compacted_by_repeated_accesses),
+        cmocka_unit_test(crowded_cells_preserve_the_remaining_accesses),
+        cmocka_unit_test(crowded_cells_s1_accesses_conflict),
+        cmocka_unit_test(crowded_cells_s1_repeated_accesses_conflict),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -80,7 +80,7 @@ static void accumulates_of_several_origins_need_one_operator(void **state)
     assert_false(conflict(max, 1, fetch, 2));
 }
 
-static void same_op_forbids_no_op_beside_another(void **state)
+static void same_op_forbids_no_op_with_another_operator(void **state)
 {
     (void)state;
     struct row sum = accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT32, ORIEL_ACCESS_SAME_OP);
@@ -90,7 +90,7 @@ static void same_op_forbids_no_op_beside_another(void **state)
     assert_false(conflict(sum, 1, sum, 2));
 }
 
-static void compare_and_swap_goes_with_any_operator(void **state)
+static void compare_and_swap_combines_with_any_operator(void **state)
 {
     (void)state;
     struct row sum = accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_INT64, 0);
@@ -133,7 +133,7 @@ static void elements_with_parts_are_of_no_other_type(void **state)
 
 /* Every access of a third origin that conflicts with a superseded access conflicts with the access
  * that supersedes it, too. */
-static void what_supersedes_conflicts_with_at_least_as_much(void **state)
+static void superseding_accesses_conflict_with_at_least_as_much(void **state)
 {
     (void)state;
     static const uint8_t ops[] = {ORIEL_OPERATOR_SUM, ORIEL_OPERATOR_MAX, ORIEL_OPERATOR_NO_OP};
@@ -175,11 +175,11 @@ int main(void)
         cmocka_unit_test(writes_conflict_with_everything),
         cmocka_unit_test(accumulates_of_one_origin_need_one_type),
         cmocka_unit_test(accumulates_of_several_origins_need_one_operator),
-        cmocka_unit_test(same_op_forbids_no_op_beside_another),
-        cmocka_unit_test(compare_and_swap_goes_with_any_operator),
+        cmocka_unit_test(same_op_forbids_no_op_with_another_operator),
+        cmocka_unit_test(compare_and_swap_combines_with_any_operator),
         cmocka_unit_test(elements_of_one_size_and_class_are_one_basic_type),
         cmocka_unit_test(elements_with_parts_are_of_no_other_type),
-        cmocka_unit_test(what_supersedes_conflicts_with_at_least_as_much),
+        cmocka_unit_test(superseding_accesses_conflict_with_at_least_as_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

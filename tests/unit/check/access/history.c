@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_stand_in.h"
-#include "chance.h"
+#include "check_stubs.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { BYTES = 96, ROUNDS = 400, STEPS = 400, PENDING = 256 };
@@ -49,26 +49,26 @@ static bool model_conflicts(const struct seen *earlier, const struct oriel_acces
     return false;
 }
 
-struct told {
+struct reported {
     int count;
     bool *bytes;
     const struct oriel_access *later;
 };
 
-static void check_told(const struct oriel_conflict *conflict, void *closure)
+static void check_reported(const struct oriel_conflict *conflict, void *closure)
 {
-    struct told *told = closure;
-    told->count++;
-    assert_memory_equal(&conflict->later, told->later, sizeof conflict->later);
+    struct reported *reported = closure;
+    reported->count++;
+    assert_memory_equal(&conflict->later, reported->later, sizeof conflict->later);
     assert_true(conflict->len_bytes > 0);
     for (uint64_t i = 0; i < conflict->len_bytes; i++)
-        assert_true(told->bytes[conflict->offset + (int64_t)i]);
+        assert_true(reported->bytes[conflict->offset + (int64_t)i]);
     for (int i = 0; i < model_count; i++)
         if (model[i].access.site.address == conflict->earlier.site.address &&
             model[i].bytes[conflict->offset] &&
-            model_conflicts(&model[i], told->later, told->bytes))
+            model_conflicts(&model[i], reported->later, reported->bytes))
             return;
-    fail_msg("a conflict with what the model does not have");
+    fail_msg("a conflict that the model does not have");
 }
 
 static size_t draw_extents(struct oriel_access_extent *extents)
@@ -108,7 +108,7 @@ static struct oriel_access draw_access(void)
         access.group = ORIEL_ACCESS_GROUP | below(8);
         access.op = access.element = access.flags = 0;
     }
-    access.snapshot = moment_of(access.origin);
+    access.snapshot = snapshot_of(access.origin);
     if (buffers)
         return access;
     if (access.kind <= ORIEL_ACCESS_STORE && below(2) == 0)
@@ -130,14 +130,15 @@ static void add_to_both(oriel_shm_offset history)
     bool expected = false;
     for (int i = 0; i < model_count; i++)
         expected |= model_conflicts(&model[i], &seen->access, seen->bytes);
-    struct told told = {0, seen->bytes, &seen->access};
+    struct reported reported = {0, seen->bytes, &seen->access};
     if (below(8) == 0) {
-        oriel_history_look(history, &seen->access, extents, count, check_told, &told);
-        assert_int_equal(told.count > 0, expected);
+        oriel_history_look(history, &seen->access, extents, count, check_reported, &reported);
+        assert_int_equal(reported.count > 0, expected);
         return;
     }
-    seen->ticket = oriel_history_add(history, &seen->access, extents, count, check_told, &told);
-    assert_int_equal(told.count > 0, expected);
+    seen->ticket =
+        oriel_history_add(history, &seen->access, extents, count, check_reported, &reported);
+    assert_int_equal(reported.count > 0, expected);
     assert_int_equal(seen->ticket != 0, seen->access.complete == ORIEL_TICK_PENDING);
     if (seen->access.group != 0)
         assert_int_equal(seen->ticket, seen->access.group);
@@ -256,16 +257,16 @@ static struct oriel_access access_by(int origin, enum oriel_access_kind kind)
     return (struct oriel_access){.kind = (uint8_t)kind,
                                  .op = ORIEL_OPERATOR_SUM,
                                  .origin = origin,
-                                 .snapshot = moment_of(origin),
+                                 .snapshot = snapshot_of(origin),
                                  .site = {1, (uint32_t)origin, 0, 0}};
 }
 
 static void put(oriel_shm_offset history, int origin, int64_t offset, uint64_t len_bytes,
-                oriel_conflict_fn *tell, void *closure)
+                oriel_conflict_fn *report, void *closure)
 {
     struct oriel_access access = access_by(origin, ORIEL_ACCESS_PUT);
     oriel_history_add(history, &access, &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1,
-                      tell, closure);
+                      report, closure);
 }
 
 /* A million puts of 8 bytes, step apart and flushed: each one completes before the next. */
@@ -278,12 +279,12 @@ static uint64_t after_a_million(int64_t first, int64_t step, bool flushed)
             oriel_history_complete(history, 1, 0, clocks[1][1]);
     }
     uint64_t accesses = size_of(history);
-    int told = 0;
-    put(history, 2, first + 777777 * step, 8, count_it, &told); /* and they are still known */
-    assert_int_equal(told, 1);
+    int reported = 0;
+    put(history, 2, first + 777777 * step, 8, count_it, &reported); /* and they are still known */
+    assert_int_equal(reported, 1);
     if (step > 8) {
-        put(history, 2, first + 777776 * step + 8, (uint64_t)step - 8, count_it, &told);
-        assert_int_equal(told, 1);
+        put(history, 2, first + 777776 * step + 8, (uint64_t)step - 8, count_it, &reported);
+        assert_int_equal(reported, 1);
     }
     oriel_history_free(history);
     return accesses;
@@ -332,23 +333,24 @@ static void add_sum(oriel_shm_offset history, uint64_t len_bytes, uint8_t flags,
 }
 
 /* Small ones, long ones, and those of requests. */
-static void what_is_flagged_alike_does_not_pile_up(void **state)
+static void equally_flagged_accesses_do_not_accumulate(void **state)
 {
     (void)state;
     uint64_t ticket;
-    for (int way = 0; way < 3; way++) {
+    for (int variant = 0; variant < 3; variant++) {
         oriel_shm_offset history = fresh();
         for (int i = 0; i < 1000; i++) {
-            add_sum(history, way == 1 ? 1000 : 8, way == 2 ? ORIEL_ACCESS_ALONE : 0, &ticket);
-            if (way == 2)
+            add_sum(history, variant == 1 ? 1000 : 8, variant == 2 ? ORIEL_ACCESS_ALONE : 0,
+                    &ticket);
+            if (variant == 2)
                 oriel_history_request_done(history, ticket);
             else
                 oriel_history_flag(history, 1, ORIEL_ACCESS_FLUSHED_LOCAL);
         }
         assert_in_range(size_of(history), 1, 2);
-        int told = 0;
-        put(history, 2, 64, 8, count_it, &told);
-        assert_int_equal(told, 1);
+        int reported = 0;
+        put(history, 2, 64, 8, count_it, &reported);
+        assert_int_equal(reported, 1);
         oriel_history_complete(history, 1, 0, clocks[1][1]);
         oriel_history_complete(history, 2, 0, clocks[2][2]);
         message(1, 2);
@@ -381,7 +383,7 @@ static void columns_side_by_side_become_one(void **state)
     oriel_history_free(history);
 }
 
-static void what_all_ranks_know_goes_when_the_history_grows(void **state)
+static void accesses_known_to_all_are_dropped_when_the_history_grows(void **state)
 {
     (void)state;
     oriel_shm_offset history = fresh();
@@ -411,32 +413,32 @@ static void long_histories_are_shortened_without_false_blame(void **state)
     assert_true(counted > 0);
     for (int i = 0; i < 200000; i += 1000)
         put(history, 2, i * 8, 8, never, NULL);
-    int told = 0;
-    put(history, 3, 8 * 199990, 8, count_it, &told);
-    assert_int_equal(told, 1);
+    int reported = 0;
+    put(history, 3, 8 * 199990, 8, count_it, &reported);
+    assert_int_equal(reported, 1);
     oriel_history_free(history);
 }
 
-static void a_full_board_misses_and_goes_on(void **state)
+static void a_full_memory_misses_and_continues(void **state)
 {
     (void)state;
     oriel_shm_offset history = fresh();
-    uint64_t left = board_left;
-    board_left = 20000;
+    uint64_t left = shm_left;
+    shm_left = 20000;
     for (int i = 0; i < 10000; i++)
         put(history, 1, i * 24 + i * i % 7, 8, never, NULL);
     struct oriel_access access = access_by(2, ORIEL_ACCESS_GET);
     oriel_history_add(history, &access, &(struct oriel_access_extent){1 << 20, 1, 1, 0}, 1, never,
                       NULL);
-    int told = 0;
-    put(history, 2, 0, 8, count_it, &told);
-    assert_int_equal(told, 1);
+    int reported = 0;
+    put(history, 2, 0, 8, count_it, &reported);
+    assert_int_equal(reported, 1);
     oriel_history_complete(history, 1, 0, clocks[1][1]);
-    board_left = left;
+    shm_left = left;
     oriel_history_free(history);
 }
 
-static void who_died_inside_leaves_an_empty_history(void **state)
+static void a_process_that_died_inside_leaves_an_empty_history(void **state)
 {
     (void)state;
     oriel_shm_offset history = fresh();
@@ -459,7 +461,7 @@ static struct oriel_access site_access(int origin, uint64_t address)
     return access;
 }
 
-static void a_pair_of_sites_is_told_once(void **state)
+static void a_pair_of_sites_is_reported_once(void **state)
 {
     (void)state;
     oriel_shm_offset history = fresh();
@@ -469,10 +471,10 @@ static void a_pair_of_sites_is_told_once(void **state)
         oriel_history_add(history, &access, &(struct oriel_access_extent){i * 50 + i, 8, 1, 0}, 1,
                           never, NULL);
     }
-    int told = 0;
+    int reported = 0;
     struct oriel_access access = site_access(2, 7);
-    oriel_history_add(history, &access, &everything, 1, count_it, &told);
-    assert_int_equal(told, 2);
+    oriel_history_add(history, &access, &everything, 1, count_it, &reported);
+    assert_int_equal(reported, 2);
     oriel_history_free(history);
 }
 
@@ -481,7 +483,7 @@ static void remember_flags(const struct oriel_conflict *conflict, void *closure)
     *(uint8_t *)closure |= conflict->earlier.flags;
 }
 
-static void flags_are_told_with_the_conflict(void **state)
+static void flags_are_reported_with_the_conflict(void **state)
 {
     (void)state;
     oriel_shm_offset history = fresh();
@@ -510,15 +512,15 @@ int main(void)
         cmocka_unit_test(a_million_puts_of_a_loop_are_few),
         cmocka_unit_test(puts_in_any_order_become_few),
         cmocka_unit_test(puts_to_one_place_with_flushes_are_one),
-        cmocka_unit_test(what_is_flagged_alike_does_not_pile_up),
+        cmocka_unit_test(equally_flagged_accesses_do_not_accumulate),
         cmocka_unit_test(threads_of_one_process_are_ordered),
         cmocka_unit_test(columns_side_by_side_become_one),
-        cmocka_unit_test(what_all_ranks_know_goes_when_the_history_grows),
+        cmocka_unit_test(accesses_known_to_all_are_dropped_when_the_history_grows),
         cmocka_unit_test(long_histories_are_shortened_without_false_blame),
-        cmocka_unit_test(a_full_board_misses_and_goes_on),
-        cmocka_unit_test(who_died_inside_leaves_an_empty_history),
-        cmocka_unit_test(a_pair_of_sites_is_told_once),
-        cmocka_unit_test(flags_are_told_with_the_conflict),
+        cmocka_unit_test(a_full_memory_misses_and_continues),
+        cmocka_unit_test(a_process_that_died_inside_leaves_an_empty_history),
+        cmocka_unit_test(a_pair_of_sites_is_reported_once),
+        cmocka_unit_test(flags_are_reported_with_the_conflict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

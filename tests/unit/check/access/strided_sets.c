@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 enum { BYTES = 400, ROUNDS = 300000 };
@@ -53,7 +53,7 @@ static void tidied_runs_have_the_same_bytes(void **state)
         &(struct oriel_access_extent){.offset = 3, .len_bytes = 4, .stride_bytes = 8}, &tidy));
 }
 
-static void runs_meet_where_a_byte_is_in_both(void **state)
+static void runs_intersect_where_a_byte_is_in_both(void **state)
 {
     (void)state;
     int met = 0;
@@ -85,7 +85,7 @@ static void runs_meet_where_a_byte_is_in_both(void **state)
     assert_in_range(met, ROUNDS / 10, ROUNDS - ROUNDS / 10);
 }
 
-static void long_runs_meet_at_once(void **state)
+static void long_runs_intersect_at_once(void **state)
 {
     (void)state;
     int64_t offset;
@@ -141,7 +141,7 @@ static void contained_runs_are_contained_and_joined_runs_are_both(void **state)
     assert_true(contained > 1000 && joined > contained);
 }
 
-static void what_is_left_of_runs_is_all_but_the_hole(void **state)
+static void the_rest_of_runs_is_all_but_the_hole(void **state)
 {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
@@ -175,10 +175,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tidied_runs_have_the_same_bytes),
-        cmocka_unit_test(runs_meet_where_a_byte_is_in_both),
-        cmocka_unit_test(long_runs_meet_at_once),
+        cmocka_unit_test(runs_intersect_where_a_byte_is_in_both),
+        cmocka_unit_test(long_runs_intersect_at_once),
         cmocka_unit_test(contained_runs_are_contained_and_joined_runs_are_both),
-        cmocka_unit_test(what_is_left_of_runs_is_all_but_the_hole),
+        cmocka_unit_test(the_rest_of_runs_is_all_but_the_hole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BOARD_BYTES = 1 << 24, MANY_LOOKS = 12, WINDOW = 5, COMM = 6, BARRIER = 1, BCAST = 2 };
+enum { SHM_BYTES = 1 << 24, MANY_LOOKS = 12, WINDOW = 5, COMM = 6, BARRIER = 1, BCAST = 2 };
 
 static const struct oriel_site site = {.call = 1};
 
@@ -30,7 +30,7 @@ static void enter(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     EXPECT(oriel_wait_records_start(rank, team->n, false) == ORIEL_OK);
-    team_meet();
+    team_barrier();
 }
 
 static bool is_looker(int rank)
@@ -42,7 +42,7 @@ static bool is_looker(int rank)
 static void stay(void)
 {
     oriel_wait_begin();
-    team_meet();
+    team_barrier();
     while (atomic_load(&team->step) == 0)
         pause_ms(2);
     oriel_wait_end();
@@ -68,7 +68,7 @@ static unsigned look(uint64_t patience_ns)
 /* The searcher's part. */
 static void expect_found(unsigned ranks)
 {
-    team_meet();
+    team_barrier();
     EXPECT(look(0) == ranks);
 }
 
@@ -89,23 +89,23 @@ static void wait_open(void)
 
 static struct oriel_collective_progress *window(void)
 {
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         oriel_collective_progress_find(WINDOW, true, team->n, NULL);
-    EXPECT(gathering != NULL);
-    return gathering;
+    EXPECT(progress != NULL);
+    return progress;
 }
 
 static void locks_cross(int rank, enum oriel_holding how, bool exclusive)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (!is_looker(rank)) {
-        oriel_collective_progress_hold(gathering, rank, rank, how);
+        oriel_collective_progress_hold(progress, rank, rank, how);
         wait_open();
-        oriel_wait_for_lock(gathering, 1 - rank, exclusive);
+        oriel_wait_for_lock(progress, 1 - rank, exclusive);
         stay();
     }
-    oriel_collective_progress_leave(gathering, WINDOW);
+    oriel_collective_progress_leave(progress, WINDOW);
 }
 
 static void crossing_exclusive(int rank)
@@ -132,19 +132,19 @@ static void sharing(int rank)
 static void locks_held_in_a_cycle_are_found(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, crossing_exclusive);
-    team_run(3, BOARD_BYTES, 0, crossing_shared);
+    team_run(3, SHM_BYTES, 0, crossing_exclusive);
+    team_run(3, SHM_BYTES, 0, crossing_shared);
 }
 
 static void shared_locks_hold_up_no_shared_ones(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, sharing);
+    team_run(3, SHM_BYTES, 0, sharing);
 }
 
 static void compute(void)
 {
-    team_meet();
+    team_barrier();
     while (atomic_load(&team->step) == 0)
         pause_ms(2);
 }
@@ -152,13 +152,13 @@ static void compute(void)
 static void held_by_one_that_computes(int rank)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (rank == 0) {
         wait_open();
-        oriel_wait_for_lock(gathering, 0, true);
+        oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_collective_progress_hold(progress, 1, -1, ORIEL_HOLDS_SHARED);
         compute();
     } else {
         expect_found(0);
@@ -168,19 +168,19 @@ static void held_by_one_that_computes(int rank)
 static void holder_that_computes_is_not_stuck(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, held_by_one_that_computes);
+    team_run(3, SHM_BYTES, 0, held_by_one_that_computes);
 }
 
 static void held_by_one_that_has_finished(int rank)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (rank == 0) {
         wait_open();
-        oriel_wait_for_lock(gathering, 0, true);
+        oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, -1, ORIEL_HOLDS_SHARED);
+        oriel_collective_progress_hold(progress, 1, -1, ORIEL_HOLDS_SHARED);
         oriel_wait_records_finish(&site);
         compute();
     } else {
@@ -191,14 +191,14 @@ static void held_by_one_that_has_finished(int rank)
 static void held_by_one_that_dies(int rank)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering = window();
+    struct oriel_collective_progress *progress = window();
     if (rank == 0) {
         wait_open();
-        oriel_wait_for_lock(gathering, 0, true);
+        oriel_wait_for_lock(progress, 0, true);
         stay();
     } else if (rank == 1) {
-        oriel_collective_progress_hold(gathering, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
-        team_meet();
+        oriel_collective_progress_hold(progress, 1, 0, ORIEL_HOLDS_EXCLUSIVE);
+        team_barrier();
         team_die();
     } else {
         expect_found(1);
@@ -208,8 +208,8 @@ static void held_by_one_that_dies(int rank)
 static void lock_of_a_finished_rank_is_found(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, held_by_one_that_has_finished);
-    team_run(3, BOARD_BYTES, 2, held_by_one_that_dies);
+    team_run(3, SHM_BYTES, 0, held_by_one_that_has_finished);
+    team_run(3, SHM_BYTES, 2, held_by_one_that_dies);
 }
 
 /* --- keys --- */
@@ -271,7 +271,7 @@ static void key_suspended(int rank, bool resumes)
     } else {
         oriel_wait_resume(suspended);
     }
-    team_meet();
+    team_barrier();
     while (atomic_load(&team->step) == 0)
         pause_ms(2);
     oriel_wait_end();
@@ -284,41 +284,41 @@ static void key_inside_a_function(int rank)
     key_suspended(rank, false);
 }
 
-static void key_behind_a_function(int rank)
+static void key_after_a_function(int rank)
 {
     key_suspended(rank, true);
 }
 
-static void waits_do_not_stand_inside_the_programs_functions(void **state)
+static void waits_inside_the_programs_functions_have_no_site(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, key_inside_a_function);
-    team_run(3, BOARD_BYTES, 0, key_behind_a_function);
+    team_run(3, SHM_BYTES, 0, key_inside_a_function);
+    team_run(3, SHM_BYTES, 0, key_after_a_function);
 }
 
-static void posts_that_do_not_come_are_found(void **state)
+static void missing_posts_are_found(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, keys);
-    team_run(3, BOARD_BYTES, 0, key_that_was_given);
+    team_run(3, SHM_BYTES, 0, keys);
+    team_run(3, SHM_BYTES, 0, key_that_was_given);
 }
 
 /* --- collective calls --- */
 
-static void call_and_wait(struct oriel_collective_progress *gathering, int rank, uint16_t call)
+static void call_and_wait(struct oriel_collective_progress *progress, int rank, uint16_t call)
 {
-    uint64_t number = oriel_collective_progress_arrive(gathering, rank, call);
+    uint64_t number = oriel_collective_progress_arrive(progress, rank, call);
     wait_open();
-    oriel_wait_for_call(gathering, -1, number, call, false);
+    oriel_wait_for_call(progress, -1, number, call, false);
     stay();
 }
 
 static struct oriel_collective_progress *pair(void)
 {
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         oriel_collective_progress_find(COMM, false, 2, NULL);
-    EXPECT(gathering != NULL);
-    return gathering;
+    EXPECT(progress != NULL);
+    return progress;
 }
 
 static void missed(int rank)
@@ -335,7 +335,7 @@ static void missed(int rank)
     }
 }
 
-static void both_came(int rank)
+static void both_arrived(int rank)
 {
     enter(rank);
     if (is_looker(rank))
@@ -344,7 +344,7 @@ static void both_came(int rank)
         call_and_wait(pair(), rank, BARRIER);
 }
 
-static void came_elsewhere(int rank)
+static void arrived_at_other(int rank)
 {
     enter(rank);
     if (is_looker(rank))
@@ -356,19 +356,19 @@ static void came_elsewhere(int rank)
 static void collective_that_a_waiting_rank_misses_is_found(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, missed);
+    team_run(3, SHM_BYTES, 0, missed);
 }
 
-static void collective_to_which_all_have_come_goes_on(void **state)
+static void collective_at_which_all_have_arrived_continues(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, both_came);
+    team_run(3, SHM_BYTES, 0, both_arrived);
 }
 
 static void different_collectives_in_one_place_are_found(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, came_elsewhere);
+    team_run(3, SHM_BYTES, 0, arrived_at_other);
 }
 
 /* --- messages --- */
@@ -376,9 +376,9 @@ static void different_collectives_in_one_place_are_found(void **state)
 static void from_any(int rank, int members, int sending)
 {
     enter(rank);
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         oriel_collective_progress_find(COMM, false, members, NULL);
-    struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, gathering);
+    struct oriel_wait_need need = oriel_need_receive(-1, COMM, -1, progress);
     if (is_looker(rank))
         return;
     if (rank == 1)
@@ -412,12 +412,12 @@ static void any_with_a_send_under_way(int rank)
         expect_found(0);
 }
 
-static void receive_from_anybody_is_stuck_when_nobody_can_send(void **state)
+static void receive_from_any_source_is_stuck_when_no_rank_can_send(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, any_of_two);
-    team_run(3, BOARD_BYTES, 0, any_of_three);
-    team_run(3, BOARD_BYTES, 0, any_with_a_send_under_way);
+    team_run(3, SHM_BYTES, 0, any_of_two);
+    team_run(3, SHM_BYTES, 0, any_of_three);
+    team_run(3, SHM_BYTES, 0, any_with_a_send_under_way);
 }
 
 static void exchange(int rank, int tag)
@@ -432,7 +432,7 @@ static void exchange(int rank, int tag)
     stay();
 }
 
-static void message_that_meets(int rank)
+static void matched_message(int rank)
 {
     exchange(rank, 3);
     if (is_looker(rank))
@@ -461,12 +461,12 @@ static void message_and_more(int rank)
     stay();
 }
 
-static void send_and_receive_that_meet_are_not_stuck(void **state)
+static void matching_send_and_receive_are_not_stuck(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, message_and_more);
-    team_run(3, BOARD_BYTES, 0, message_that_meets);
-    team_run(3, BOARD_BYTES, 0, message_of_another_tag);
+    team_run(3, SHM_BYTES, 0, message_and_more);
+    team_run(3, SHM_BYTES, 0, matched_message);
+    team_run(3, SHM_BYTES, 0, message_of_another_tag);
 }
 
 /* --- waits that do not count --- */
@@ -497,10 +497,10 @@ static void with_a_second_thread(int rank)
 static void process_of_which_two_threads_wait_does_not_count(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, with_a_second_thread);
+    team_run(3, SHM_BYTES, 0, with_a_second_thread);
 }
 
-static void that_goes_on(int rank)
+static void that_continues(int rank)
 {
     enter(rank);
     if (looks(rank, 0))
@@ -510,7 +510,7 @@ static void that_goes_on(int rank)
     if (rank == 0)
         stay();
     else
-        team_meet();
+        team_barrier();
     while (atomic_load(&team->step) == 0) { /* rank 1: one wait after the other */
         oriel_wait_begin();
         pause_ms(4);
@@ -523,14 +523,14 @@ static void that_goes_on(int rank)
 static void waits_that_follow_each_other_are_no_deadlock(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, that_goes_on);
+    team_run(3, SHM_BYTES, 0, that_continues);
 }
 
 static void patient(int rank)
 {
     enter(rank);
     if (is_looker(rank)) {
-        team_meet();
+        team_barrier();
         EXPECT(look(1000000) == 0);
         return;
     }
@@ -542,7 +542,7 @@ static void patient(int rank)
 static void wait_that_is_young_is_no_deadlock(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, patient);
+    team_run(3, SHM_BYTES, 0, patient);
 }
 
 static void with_too_many_needs(int rank)
@@ -559,7 +559,7 @@ static void with_too_many_needs(int rank)
 static void wait_for_any_of_more_than_can_be_noted_is_no_deadlock(void **state)
 {
     (void)state;
-    team_run(3, BOARD_BYTES, 0, with_too_many_needs);
+    team_run(3, SHM_BYTES, 0, with_too_many_needs);
 }
 
 static void nested(int rank)
@@ -579,7 +579,7 @@ static void nested(int rank)
 static void call_inside_a_call_is_not_noted(void **state)
 {
     (void)state;
-    team_run(1, BOARD_BYTES, 0, nested);
+    team_run(1, SHM_BYTES, 0, nested);
 }
 
 int main(void)
@@ -589,13 +589,13 @@ int main(void)
         cmocka_unit_test(shared_locks_hold_up_no_shared_ones),
         cmocka_unit_test(holder_that_computes_is_not_stuck),
         cmocka_unit_test(lock_of_a_finished_rank_is_found),
-        cmocka_unit_test(posts_that_do_not_come_are_found),
-        cmocka_unit_test(waits_do_not_stand_inside_the_programs_functions),
+        cmocka_unit_test(missing_posts_are_found),
+        cmocka_unit_test(waits_inside_the_programs_functions_have_no_site),
         cmocka_unit_test(collective_that_a_waiting_rank_misses_is_found),
-        cmocka_unit_test(collective_to_which_all_have_come_goes_on),
+        cmocka_unit_test(collective_at_which_all_have_arrived_continues),
         cmocka_unit_test(different_collectives_in_one_place_are_found),
-        cmocka_unit_test(receive_from_anybody_is_stuck_when_nobody_can_send),
-        cmocka_unit_test(send_and_receive_that_meet_are_not_stuck),
+        cmocka_unit_test(receive_from_any_source_is_stuck_when_no_rank_can_send),
+        cmocka_unit_test(matching_send_and_receive_are_not_stuck),
         cmocka_unit_test(process_of_which_two_threads_wait_does_not_count),
         cmocka_unit_test(waits_that_follow_each_other_are_no_deadlock),
         cmocka_unit_test(wait_that_is_young_is_no_deadlock),

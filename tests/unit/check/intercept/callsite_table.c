@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-#include "chance.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 _Atomic uint64_t oriel_checked_version = 1;
 
-#define NOBODYS ((MPI_Win)0)
+#define NO_WINDOW ((MPI_Win)0)
 
 enum { ROUNDS = 20000, CROWD = ORIEL_CALLSITE_LOOKS };
 
@@ -27,7 +27,7 @@ static struct oriel_callsite *keep(const void *address, MPI_Win win)
     return again;
 }
 
-static bool is_kept(const void *address, MPI_Win win)
+static bool is_cached(const void *address, MPI_Win win)
 {
     const struct oriel_callsite *again = oriel_callsite_place(address, win);
     return again->address == address && again->win == win &&
@@ -42,14 +42,14 @@ static void forget_all(void)
 /* Addresses with the same first slot, in ascending order. */
 static const void *another(uint64_t *at)
 {
-    const struct oriel_callsite *before = oriel_callsite_place(address_at(*at), NOBODYS);
+    const struct oriel_callsite *before = oriel_callsite_place(address_at(*at), NO_WINDOW);
     do
         *at += 1 + below(64);
-    while (oriel_callsite_place(address_at(*at), NOBODYS) != before);
+    while (oriel_callsite_place(address_at(*at), NO_WINDOW) != before);
     return address_at(*at);
 }
 
-static void sites_of_one_place_are_all_kept(void **state)
+static void sites_of_one_slot_are_all_cached(void **state)
 {
     const void *sites[CROWD];
 
@@ -60,9 +60,9 @@ static void sites_of_one_place_are_all_kept(void **state)
         for (int i = 0; i < CROWD; i++)
             sites[i] = another(&at);
         for (int i = 0; i < CROWD; i++)
-            keep(sites[i], NOBODYS);
+            keep(sites[i], NO_WINDOW);
         for (int i = 0; i < CROWD; i++)
-            assert_true(is_kept(sites[i], NOBODYS));
+            assert_true(is_cached(sites[i], NO_WINDOW));
     }
 }
 
@@ -70,22 +70,22 @@ static void one_too_many_drives_out_one(void **state)
 {
     const void *sites[CROWD + 1];
     uint64_t at = 0x400000;
-    int kept = 0;
+    int cached = 0;
 
     (void)state;
     forget_all();
     for (int i = 0; i <= CROWD; i++)
         sites[i] = another(&at);
     for (int i = 0; i <= CROWD; i++)
-        keep(sites[i], NOBODYS);
+        keep(sites[i], NO_WINDOW);
     for (int i = 0; i <= CROWD; i++)
-        kept += is_kept(sites[i], NOBODYS);
-    assert_int_equal(kept, CROWD);
-    assert_true(is_kept(sites[CROWD], NOBODYS));
+        cached += is_cached(sites[i], NO_WINDOW);
+    assert_int_equal(cached, CROWD);
+    assert_true(is_cached(sites[CROWD], NO_WINDOW));
 }
 
 /* Entries of windows that may have been replaced are stale: they are evicted before valid ones. */
-static void what_is_out_of_date_goes_first(void **state)
+static void outdated_sites_are_evicted_first(void **state)
 {
     const void *sites[2 * CROWD];
     uint64_t at = 0x400000;
@@ -95,16 +95,16 @@ static void what_is_out_of_date_goes_first(void **state)
     for (int i = 0; i < 2 * CROWD; i++)
         sites[i] = another(&at);
     for (int i = 0; i < CROWD; i++)
-        keep(sites[i], NOBODYS);
+        keep(sites[i], NO_WINDOW);
     atomic_fetch_add(&oriel_checked_version, 1);
     for (int i = CROWD; i < 2 * CROWD; i++)
-        keep(sites[i], NOBODYS);
+        keep(sites[i], NO_WINDOW);
     for (int i = CROWD; i < 2 * CROWD; i++)
-        assert_true(is_kept(sites[i], NOBODYS));
+        assert_true(is_cached(sites[i], NO_WINDOW));
 }
 
 /* The same call on two windows is two sites; both are cached and distinguished. */
-static void windows_are_told_apart(void **state)
+static void windows_are_distinguished(void **state)
 {
     MPI_Win first = (MPI_Win)(uintptr_t)0x10000, second = (MPI_Win)(uintptr_t)0x20000;
     const void *site = address_at(0x400123);
@@ -112,18 +112,18 @@ static void windows_are_told_apart(void **state)
     (void)state;
     forget_all();
     assert_ptr_not_equal(keep(site, first), keep(site, second));
-    assert_true(is_kept(site, first));
-    assert_true(is_kept(site, second));
-    assert_false(is_kept(address_at(0x400124), first));
+    assert_true(is_cached(site, first));
+    assert_true(is_cached(site, second));
+    assert_false(is_cached(address_at(0x400124), first));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sites_of_one_place_are_all_kept),
+        cmocka_unit_test(sites_of_one_slot_are_all_cached),
         cmocka_unit_test(one_too_many_drives_out_one),
-        cmocka_unit_test(what_is_out_of_date_goes_first),
-        cmocka_unit_test(windows_are_told_apart),
+        cmocka_unit_test(outdated_sites_are_evicted_first),
+        cmocka_unit_test(windows_are_distinguished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

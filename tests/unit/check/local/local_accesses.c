@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_stand_in.h"
-#include "chance.h"
+#include "check_stubs.h"
+#include "random_numbers.h"
 #include "cmocka_all.h"
 
 /* --- stand-ins --- */
@@ -33,20 +33,20 @@ struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t w
 static struct oriel_type one_long;
 static MPI_Datatype type_long;
 
-struct told {
+struct reported {
     int count;
     struct oriel_conflict last;
 };
 
 static void remember(const struct oriel_conflict *conflict, void *closure)
 {
-    struct told *told = closure;
-    told->count++;
-    told->last = *conflict;
+    struct reported *reported = closure;
+    reported->count++;
+    reported->last = *conflict;
 }
 
-static struct told outside; /* of windows */
-static struct told window;
+static struct reported outside; /* of windows */
+static struct reported window;
 static oriel_shm_offset history; /* of the window */
 static int given;                /* by atomic instructions */
 static int taken;
@@ -97,7 +97,7 @@ static uint64_t put_by(int origin, int64_t offset, uint64_t len_bytes)
 {
     struct oriel_access access = {.kind = ORIEL_ACCESS_PUT,
                                   .origin = origin,
-                                  .snapshot = moment_of(origin),
+                                  .snapshot = snapshot_of(origin),
                                   .site = {77, (uint32_t)origin, 1, 0}};
     return oriel_history_add(history, &access,
                              &(struct oriel_access_extent){offset, len_bytes, 1, 0}, 1, remember,
@@ -116,7 +116,7 @@ static void store(const void *at, const void *caller)
 
 static const struct oriel_site put_site = {500, 1, 3, 0};
 
-static void loads_and_stores_meet_operations_on_the_window(void **state)
+static void loads_and_stores_conflict_with_operations_on_the_window(void **state)
 {
     (void)state;
     put_by(0, 16, 8);
@@ -134,7 +134,7 @@ static void loads_and_stores_meet_operations_on_the_window(void **state)
     assert_int_equal(outside.count, 0);
 }
 
-static void ordered_loads_and_stores_are_nobodys_fault(void **state)
+static void ordered_loads_and_stores_are_no_conflict(void **state)
 {
     (void)state;
     store(&memory[2], "a");
@@ -171,7 +171,7 @@ static void buffers_are_needed_until_their_group_is_complete(void **state)
     assert_int_equal(outside.count, 3);
 }
 
-static void a_call_that_needs_a_buffer_twice_is_told_once(void **state)
+static void a_call_that_needs_a_buffer_twice_is_reported_once(void **state)
 {
     (void)state;
     long buffer = 0;
@@ -241,16 +241,17 @@ static void buffers_across_the_border_count_where_they_are(void **state)
     oriel_local_complete(group);
 }
 
-static void memory_of_two_windows_is_told_to_both(void **state)
+static void memory_of_two_windows_is_recorded_in_both(void **state)
 {
     (void)state;
-    struct told other = {0};
+    struct reported other = {0};
     oriel_shm_offset second = oriel_history_make(0);
     oriel_local_region_add(&memory[8], 64, second, 1000, remember, &other);
     store(&memory[9], "a");
     put_by(0, 72, 4);
     assert_int_equal(window.count, 1);
-    struct oriel_access access = {.kind = ORIEL_ACCESS_GET, .origin = 0, .snapshot = moment_of(0)};
+    struct oriel_access access = {
+        .kind = ORIEL_ACCESS_GET, .origin = 0, .snapshot = snapshot_of(0)};
     oriel_history_add(second, &access, &(struct oriel_access_extent){1012, 4, 1, 0}, 1, remember,
                       &other);
     assert_int_equal(other.count, 1);
@@ -262,7 +263,7 @@ static void memory_of_two_windows_is_told_to_both(void **state)
     oriel_history_free(second);
 }
 
-static void uses_end_where_a_region_has_gone(void **state)
+static void uses_end_where_a_region_was_detached(void **state)
 {
     (void)state;
     static long more[8];
@@ -281,7 +282,7 @@ static void uses_end_where_a_region_has_gone(void **state)
     assert_int_equal(window.count, 1);
 }
 
-static void what_was_done_already_is_recorded_once(void **state)
+static void earlier_accesses_are_recorded_once(void **state)
 {
     (void)state;
     assert_non_null(oriel_check_watch());
@@ -332,7 +333,7 @@ static void atomic_instructions_order_and_are_never_blamed(void **state)
     assert_int_equal(window.count, 1); /* of the two puts */
 }
 
-static void only_what_matters_is_watched(void **state)
+static void only_relevant_memory_is_watched(void **state)
 {
     (void)state;
     long *buffer = aligned_alloc(4096, 8192);
@@ -370,10 +371,11 @@ static void regions_are_found_however_they_overlap(void **state)
                     .history = (oriel_shm_offset)(count + 1 + step * 100)};
                 assert_int_equal(oriel_region_add(&regions[count++]), ORIEL_OK);
             } else if (count > 0) {
-                struct oriel_local_region gone;
+                struct oriel_local_region detached;
                 int which = (int)below((uint64_t)count);
-                assert_true(oriel_region_remove(regions[which].low, regions[which].history, &gone));
-                assert_int_equal(gone.high, regions[which].high);
+                assert_true(
+                    oriel_region_remove(regions[which].low, regions[which].history, &detached));
+                assert_int_equal(detached.high, regions[which].high);
                 regions[which] = regions[--count];
             }
             uint64_t low = below(2000);
@@ -407,7 +409,8 @@ static struct oriel_node *draw_layout(int depth)
 }
 
 /* Each byte of the list is removed from the bytes that move. */
-static void take_bytes(const struct oriel_extents *extents, char *moves, int64_t low, int64_t high)
+static void acquire_bytes(const struct oriel_extents *extents, char *moves, int64_t low,
+                          int64_t high)
 {
     for (size_t i = 0; i < extents->count; i++) {
         assert_true(extents->list[i].count > 0);
@@ -452,7 +455,7 @@ static void extents_are_the_bytes_that_move(void **state)
             oriel_batch_use(&cursor.batch, piece);
         }
         oriel_cursor_close(&cursor);
-        take_bytes(&extents, moves, low, high);
+        acquire_bytes(&extents, moves, low, high);
         oriel_extents_close(&extents);
         for (int64_t i = 0; i < high - low; i++)
             assert_int_equal(moves[i], 0);
@@ -467,19 +470,19 @@ static void extents_are_the_bytes_that_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(loads_and_stores_meet_operations_on_the_window),
-        CASE(ordered_loads_and_stores_are_nobodys_fault),
+        CASE(loads_and_stores_conflict_with_operations_on_the_window),
+        CASE(ordered_loads_and_stores_are_no_conflict),
         CASE(buffers_are_needed_until_their_group_is_complete),
-        CASE(a_call_that_needs_a_buffer_twice_is_told_once),
+        CASE(a_call_that_needs_a_buffer_twice_is_reported_once),
         CASE(memory_that_is_used_again_is_not_blamed),
         CASE(a_buffer_in_the_window_is_an_access_to_it),
         CASE(buffers_across_the_border_count_where_they_are),
-        CASE(memory_of_two_windows_is_told_to_both),
-        CASE(uses_end_where_a_region_has_gone),
-        CASE(what_was_done_already_is_recorded_once),
+        CASE(memory_of_two_windows_is_recorded_in_both),
+        CASE(uses_end_where_a_region_was_detached),
+        CASE(earlier_accesses_are_recorded_once),
         CASE(stores_are_seen_again_once_their_buffer_is_needed),
         CASE(atomic_instructions_order_and_are_never_blamed),
-        CASE(only_what_matters_is_watched),
+        CASE(only_relevant_memory_is_watched),
         CASE(regions_are_found_however_they_overlap),
         CASE(extents_are_the_bytes_that_move),
     };

@@ -64,7 +64,7 @@ static void runs_are_attached_if_each_byte_is(void **state)
     assert_true(found > TRIALS / 10 && found < TRIALS / 10 * 9);
 }
 
-static void many_runs_take_no_time(void **state)
+static void many_runs_need_no_time(void **state)
 {
     const uint64_t many = UINT64_C(1) << 60;
     const uint64_t large = UINT64_C(1) << 44;
@@ -92,7 +92,7 @@ int main(void)
     char path[64];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_are_attached_if_each_byte_is),
-        cmocka_unit_test(many_runs_take_no_time),
+        cmocka_unit_test(many_runs_need_no_time),
     };
     if (oriel_shm_make_sized(1, 1 << 22, path, sizeof path) != ORIEL_OK)
         return 1;

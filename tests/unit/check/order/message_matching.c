@@ -285,21 +285,21 @@ static void at_random(uint64_t of, unsigned how)
     end();
 }
 
-static void named_receives_take_their_own_message(void **state)
+static void named_receives_match_their_own_message(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 300; i++)
         at_random(i, ANY_ORDER | CANCELS | PROBES);
 }
 
-static void wildcards_take_their_own_message_or_more(void **state)
+static void wildcards_acquire_their_own_message_or_more(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 1000; i++)
         at_random(i, ANY_ORDER | CANCELS | PROBES | WILDCARDS);
 }
 
-static void wildcards_in_order_take_their_own_message(void **state)
+static void wildcards_in_order_acquire_their_own_message(void **state)
 {
     (void)state;
     begin(1);
@@ -351,7 +351,7 @@ static void overlapping_sends_are_given_each_others_clocks(void **state)
 
 /* Two sends overtake the first, and one of them has returned: the second position may have the
  * third message. */
-static void overtaken_send_shifts_all_behind_it(void **state)
+static void overtaken_send_shifts_all_after_it(void **state)
 {
     (void)state;
     begin(1);
@@ -377,7 +377,7 @@ static void overtaken_send_shifts_all_behind_it(void **state)
     end();
 }
 
-static void overlapping_receives_take_all_of_the_sender(void **state)
+static void overlapping_receives_acquire_all_of_the_sender(void **state)
 {
     (void)state;
     begin(1);
@@ -398,7 +398,7 @@ static void overlapping_receives_take_all_of_the_sender(void **state)
 
 /* A receive whose completion is never seen keeps its number: later receives still match their own
  * messages. */
-static void abandoned_receive_keeps_its_number(void **state)
+static void abandoned_receive_retains_its_number(void **state)
 {
     (void)state;
     begin(1);
@@ -427,7 +427,7 @@ static void abandoned_wildcard_may_have_any_message(void **state)
     end();
 }
 
-static void leave_receives_behind(void)
+static void leave_receives_open(void)
 {
     struct oriel_matching matching;
     oriel_matching_open(&matching, COMMUNICATOR, RECEIVER);
@@ -443,14 +443,14 @@ static void leave_receives_behind(void)
 }
 
 /* A sanitizer's heap does not report its size, and detects leaks itself. */
-static void what_never_ends_is_freed_with_its_communicator(void **state)
+static void endless_operations_are_freed_with_their_communicator(void **state)
 {
     enum { ROUNDS = 1000 };
     (void)state;
-    leave_receives_behind();
+    leave_receives_open();
     size_t before_bytes = mallinfo2().uordblks;
     for (int i = 0; i < ROUNDS; i++)
-        leave_receives_behind();
+        leave_receives_open();
     assert_true(mallinfo2().uordblks < before_bytes + ROUNDS * sizeof(struct oriel_receiving));
 }
 
@@ -471,16 +471,16 @@ static void failed_send_has_no_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_receives_take_their_own_message),
-        cmocka_unit_test(wildcards_take_their_own_message_or_more),
-        cmocka_unit_test(wildcards_in_order_take_their_own_message),
+        cmocka_unit_test(named_receives_match_their_own_message),
+        cmocka_unit_test(wildcards_acquire_their_own_message_or_more),
+        cmocka_unit_test(wildcards_in_order_acquire_their_own_message),
         cmocka_unit_test(wildcard_before_a_named_receive_may_have_its_message),
         cmocka_unit_test(overlapping_sends_are_given_each_others_clocks),
-        cmocka_unit_test(overtaken_send_shifts_all_behind_it),
-        cmocka_unit_test(overlapping_receives_take_all_of_the_sender),
-        cmocka_unit_test(abandoned_receive_keeps_its_number),
+        cmocka_unit_test(overtaken_send_shifts_all_after_it),
+        cmocka_unit_test(overlapping_receives_acquire_all_of_the_sender),
+        cmocka_unit_test(abandoned_receive_retains_its_number),
         cmocka_unit_test(abandoned_wildcard_may_have_any_message),
-        cmocka_unit_test(what_never_ends_is_freed_with_its_communicator),
+        cmocka_unit_test(endless_operations_are_freed_with_their_communicator),
         cmocka_unit_test(failed_send_has_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,12 +34,12 @@ static void start(int rank)
 {
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
     EXPECT(oriel_order_rank() == rank);
-    team_meet();
+    team_barrier();
 }
 
 /* --- release and acquire --- */
 
-static void give_then_take(int rank)
+static void release_then_acquire(int rank)
 {
     struct oriel_key key = key_of(0);
     start(rank);
@@ -56,14 +56,14 @@ static void give_then_take(int rank)
         EXPECT(known_of(0) < atomic_load(&team->words[1]));
         EXPECT(!oriel_order_take(&key)); /* it had one acquirer */
     }
-    team_meet();
+    team_barrier();
     oriel_order_stop();
 }
 
-static void taker_knows_what_was_complete_and_no_more(void **state)
+static void acquirer_knows_completed_events_and_no_more(void **state)
 {
     (void)state;
-    team_run(2, 64 * MIB, 0, give_then_take);
+    team_run(2, 64 * MIB, 0, release_then_acquire);
 }
 
 /* 0 releases to 1, which releases to 2, and so on: the last knows all. */
@@ -82,9 +82,9 @@ static void pass_on(int rank)
     for (int i = rank + 1; i < team->n; i++)
         EXPECT(known_of(i) == 0);
     team_step((uint32_t)rank + 1);
-    team_meet();
+    team_barrier();
     EXPECT(oriel_order_peek(&to)); /* acquirers 0: it stays */
-    team_meet();
+    team_barrier();
     oriel_order_forget(&to);
     EXPECT(!oriel_order_peek(&to));
 }
@@ -96,7 +96,7 @@ static void order_is_passed_on(void **state)
 }
 
 /* A shared entry, which each rank leaves at any time: some before others have arrived. */
-static void meet_by_a_key(int rank)
+static void synchronise_by_a_key(int rank)
 {
     enum { ROUNDS = 3000 };
     start(rank);
@@ -106,20 +106,20 @@ static void meet_by_a_key(int rank)
         atomic_store(&team->words[rank], oriel_order_now());
         oriel_order_give(&key, team->n);
         if (!late)
-            team_meet();
+            team_barrier();
         oriel_order_end(&key, team->n, true);
         for (int other = 0; other < team->n && !late; other++)
             EXPECT(known_of(other) >= atomic_load(&team->words[other]));
-        team_meet();
+        team_barrier();
         EXPECT(!oriel_order_peek(&key));
-        team_meet();
+        team_barrier();
     }
 }
 
-static void entry_of_all_goes_with_the_last(void **state)
+static void entry_of_all_ends_with_the_last(void **state)
 {
     (void)state;
-    team_run(3, 64 * MIB, 0, meet_by_a_key);
+    team_run(3, 64 * MIB, 0, synchronise_by_a_key);
 }
 
 static void end_first(int rank)
@@ -143,7 +143,7 @@ static void one_may_be_done_before_anything_is_given(void **state)
     team_run(2, 64 * MIB, 0, end_first);
 }
 
-static void give_twice(int rank)
+static void release_twice(int rank)
 {
     struct oriel_key key = key_of(0), none = key_of(9);
     start(rank);
@@ -159,18 +159,18 @@ static void give_twice(int rank)
         EXPECT(oriel_order_take(&key));
         EXPECT(known_of(0) >= atomic_load(&team->words[0]));
     }
-    team_meet();
+    team_barrier();
 }
 
-static void what_is_given_later_joins(void **state)
+static void later_releases_join(void **state)
 {
     (void)state;
-    team_run(2, 64 * MIB, 0, give_twice);
+    team_run(2, 64 * MIB, 0, release_twice);
 }
 
 /* --- more than was released --- */
 
-static void take_all_of_one(int rank)
+static void acquire_all_of_one(int rank)
 {
     start(rank);
     if (rank == 0) {
@@ -189,50 +189,50 @@ static void take_all_of_one(int rank)
         EXPECT(known_of(0) <
                atomic_load(&team->words[1])); /* its later completions are not known */
     }
-    team_meet();
+    team_barrier();
 }
 
-static void all_of_a_rank_is_taken_up_to_now(void **state)
+static void all_of_a_rank_is_acquired_up_to_now(void **state)
 {
     (void)state;
-    team_run(2, 64 * MIB, 0, take_all_of_one);
+    team_run(2, 64 * MIB, 0, acquire_all_of_one);
 }
 
-static void call_what_is_not_modelled(int rank)
+static void call_without_model(int rank)
 {
     start(rank);
     if (rank < 2) {
         atomic_store(&team->words[rank], oriel_order_now());
         oriel_order_unknown_begin("MPI_File_write");
         EXPECT(strstr(counted, "MPI_File_write") != NULL);
-        team_meet();
+        team_barrier();
     } else {
-        team_meet();
+        team_barrier();
         oriel_order_unknown_begin(NULL);
         oriel_order_unknown_end();
         for (int i = 0; i < 2; i++)
             EXPECT(known_of(i) >= atomic_load(&team->words[i]));
     }
-    team_meet();
+    team_barrier();
     if (rank < 2)
         EXPECT(oriel_order_now() > atomic_load(&team->words[rank]));
-    team_meet();
+    team_barrier();
 }
 
-static void unknown_calls_come_after_everything(void **state)
+static void unknown_calls_are_ordered_after_everything(void **state)
 {
     (void)state;
-    team_run(3, 64 * MIB, 0, call_what_is_not_modelled);
+    team_run(3, 64 * MIB, 0, call_without_model);
 }
 
 static void doubt(int rank)
 {
     start(rank);
     EXPECT(!oriel_order_is_doubtful());
-    team_meet();
+    team_barrier();
     if (rank == 1)
         oriel_order_set_doubtful();
-    team_meet();
+    team_barrier();
     EXPECT(oriel_order_is_doubtful());
 }
 
@@ -256,17 +256,17 @@ static void stamp(int rank)
     oriel_shm_offset later = oriel_order_snapshot();
     EXPECT(later != first);
     EXPECT(oriel_order_snapshot_clock(later)[rank] == oriel_order_snapshot_clock(first)[rank] + 1);
-    team_meet();
+    team_barrier();
     struct oriel_key other = key_of((uint64_t)(rank + 1) % 2);
     EXPECT(oriel_order_take(&other));
     oriel_shm_offset last = oriel_order_snapshot();
     EXPECT(oriel_order_snapshot_clock(later)[(rank + 1) % 2] == 0);
     EXPECT(oriel_order_snapshot_clock(last)[(rank + 1) % 2] != 0);
-    team_meet();
+    team_barrier();
     oriel_order_take_rank(
         (rank + 1) %
         2); /* increments the other's number: its next snapshot includes what it completes now */
-    team_meet();
+    team_barrier();
     oriel_tick complete = oriel_order_now();
     oriel_shm_offset now = oriel_order_snapshot();
     EXPECT(oriel_order_snapshot_clock(now)[rank] >= complete &&
@@ -275,11 +275,11 @@ static void stamp(int rank)
     oriel_order_snapshot_release(later);
     oriel_order_snapshot_release(last);
     oriel_order_snapshot_release(now);
-    team_meet();
+    team_barrier();
     oriel_order_stop();
 }
 
-static void moments_are_clocks_that_stay(void **state)
+static void snapshots_never_change(void **state)
 {
     (void)state;
     team_run(2, 64 * MIB, 0, stamp);
@@ -299,7 +299,7 @@ static void stamp_a_million(int rank)
     EXPECT(oriel_shm_refused() == 0);
 }
 
-static void moments_do_not_pile_up(void **state)
+static void snapshots_do_not_accumulate(void **state)
 {
     (void)state;
     team_run(1, 8 * MIB, 0, stamp_a_million);
@@ -322,14 +322,14 @@ static void look_at_the_floor(int rank)
     oriel_order_floor(floor);
     for (int i = 0; i < team->n; i++)
         EXPECT(floor[i] == 0);
-    team_meet();
+    team_barrier();
     oriel_tick complete = oriel_order_now();
     atomic_store(&team->words[rank], complete);
     oriel_order_give(&key, team->n);
-    team_meet();
+    team_barrier();
     if (rank > 0)
         oriel_order_end(&key, team->n, true);
-    team_meet();
+    team_barrier();
     oriel_order_floor(floor);
     EXPECT(floor[0] == atomic_load(&team->words[0])); /* all know of 0; 0 knows of none */
     for (int i = 1; i < team->n; i++)
@@ -338,16 +338,16 @@ static void look_at_the_floor(int rank)
     oriel_order_floor(floor);
     EXPECT(floor[0] == atomic_load(&team->words[0]) - 1);
     oriel_order_remote_set(NULL);
-    team_meet();
+    team_barrier();
     if (rank == 0)
         oriel_order_stop();
-    team_meet();
+    team_barrier();
     if (rank > 0) {
         oriel_order_floor(floor);
         for (int i = 1; i < team->n; i++)
             EXPECT(floor[i] == atomic_load(&team->words[i]));
     }
-    team_meet();
+    team_barrier();
     oriel_order_stop();
     memset(floor, 0xff, sizeof floor);
     oriel_order_floor(floor); /* of none */
@@ -355,7 +355,7 @@ static void look_at_the_floor(int rank)
         EXPECT(floor[i] == 0);
 }
 
-static void floor_is_what_all_know(void **state)
+static void floor_is_known_to_all(void **state)
 {
     (void)state;
     team_run(3, 64 * MIB, 0, look_at_the_floor);
@@ -363,7 +363,7 @@ static void floor_is_what_all_know(void **state)
 
 /* --- ends --- */
 
-static void die_with_what_it_gave(int rank)
+static void die_after_release(int rank)
 {
     struct oriel_key key = key_of(0);
     start(rank);
@@ -377,46 +377,46 @@ static void die_with_what_it_gave(int rank)
     oriel_order_unknown_end();
 }
 
-static void what_a_dead_process_gave_is_taken(void **state)
+static void the_release_of_a_dead_process_is_acquired(void **state)
 {
     (void)state;
-    team_run(2, 64 * MIB, 1, die_with_what_it_gave);
+    team_run(2, 64 * MIB, 1, die_after_release);
 }
 
 /* If a snapshot cannot be stored, the clocks themselves are acquired: more than was released, never
  * less. */
-static void order_on_a_full_board(int rank)
+static void order_in_a_full_memory(int rank)
 {
     start(rank);
     while (rank == 0 && (oriel_shm_allocate(16) != 0 || oriel_shm_allocate(4096) != 0))
         continue;
-    team_meet();
+    team_barrier();
     for (uint64_t i = 0; i < 100; i++) {
         struct oriel_key key = key_of(i);
         atomic_store(&team->words[rank], oriel_order_now());
         if (rank == 0)
             oriel_order_give(&key, 1);
-        team_meet();
+        team_barrier();
         if (rank == 1) {
             oriel_order_take(&key);
             EXPECT(known_of(0) >= atomic_load(&team->words[0]));
         }
         key = key_of(1000 + i);
         oriel_order_give(&key, 2);
-        team_meet();
+        team_barrier();
         oriel_order_end(&key, 2, true);
         EXPECT(known_of(1 - rank) >= atomic_load(&team->words[1 - rank]));
-        team_meet();
+        team_barrier();
         oriel_order_snapshot_release(oriel_order_snapshot());
     }
     EXPECT(oriel_shm_refused() > 2);
     EXPECT(oriel_order_snapshot_clock(0) == NULL);
 }
 
-static void full_board_gives_more_order_not_less(void **state)
+static void full_memory_orders_more_not_less(void **state)
 {
     (void)state;
-    team_run(2, 8 * MIB, 0, order_on_a_full_board);
+    team_run(2, 8 * MIB, 0, order_in_a_full_memory);
 }
 
 static void not_started(void **state)
@@ -433,7 +433,7 @@ static void not_started(void **state)
 }
 
 /* Keys from other nodes may have any contents. */
-static void home_of_a_key_is_a_machine_or_none(void **state)
+static void home_of_a_key_is_a_node_or_none(void **state)
 {
     static const struct {
         uint32_t home;
@@ -452,21 +452,21 @@ static void home_of_a_key_is_a_machine_or_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(home_of_a_key_is_a_machine_or_none),
+        cmocka_unit_test(home_of_a_key_is_a_node_or_none),
         cmocka_unit_test(not_started),
-        cmocka_unit_test(taker_knows_what_was_complete_and_no_more),
+        cmocka_unit_test(acquirer_knows_completed_events_and_no_more),
         cmocka_unit_test(order_is_passed_on),
-        cmocka_unit_test(entry_of_all_goes_with_the_last),
+        cmocka_unit_test(entry_of_all_ends_with_the_last),
         cmocka_unit_test(one_may_be_done_before_anything_is_given),
-        cmocka_unit_test(what_is_given_later_joins),
-        cmocka_unit_test(all_of_a_rank_is_taken_up_to_now),
-        cmocka_unit_test(unknown_calls_come_after_everything),
+        cmocka_unit_test(later_releases_join),
+        cmocka_unit_test(all_of_a_rank_is_acquired_up_to_now),
+        cmocka_unit_test(unknown_calls_are_ordered_after_everything),
         cmocka_unit_test(doubt_of_one_is_everybodys),
-        cmocka_unit_test(moments_are_clocks_that_stay),
-        cmocka_unit_test(moments_do_not_pile_up),
-        cmocka_unit_test(floor_is_what_all_know),
-        cmocka_unit_test(what_a_dead_process_gave_is_taken),
-        cmocka_unit_test(full_board_gives_more_order_not_less),
+        cmocka_unit_test(snapshots_never_change),
+        cmocka_unit_test(snapshots_do_not_accumulate),
+        cmocka_unit_test(floor_is_known_to_all),
+        cmocka_unit_test(the_release_of_a_dead_process_is_acquired),
+        cmocka_unit_test(full_memory_orders_more_not_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void ask_half(int rank)
     team_step(DONE);
 }
 
-static void half_a_question_keeps_nobody_from_an_answer(void **state)
+static void half_a_question_delays_no_other_answer(void **state)
 {
     (void)state;
     team_run(2, BOARD, 0, ask_half);
@@ -300,7 +300,7 @@ static void server_that_has_died_is_given_up(void **state)
     team_run(2, BOARD, 1u << SERVER, ask_dead);
 }
 
-static void ask_what_does_not_hold(int rank)
+static void ask_with_wrong_values(int rank)
 {
     const size_t clock_bytes = (size_t)team->n * sizeof(oriel_tick);
     const size_t access_bytes = sizeof(struct oriel_access) + clock_bytes;
@@ -347,10 +347,10 @@ static void ask_what_does_not_hold(int rank)
 static void questions_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, ask_what_does_not_hold);
+    team_run(2, BOARD, 0, ask_with_wrong_values);
 }
 
-static void add_what_does_not_hold(int rank)
+static void add_with_wrong_values(int rank)
 {
     const struct oriel_access right = {.kind = ORIEL_ACCESS_PUT};
     const struct oriel_access wrong[] = {
@@ -377,7 +377,7 @@ static void add_what_does_not_hold(int rank)
 }
 
 /* A report is accepted only for an existing rank, in one of two states, with a terminated name. */
-static void report_what_does_not_hold(int rank)
+static void report_with_wrong_values(int rank)
 {
     struct oriel_wait_report right = {.rank = team->n - 1, .state = ORIEL_DEADLOCK_SET_WAITS};
     struct oriel_wait_report wrong[5] = {right, right, right, right, right};
@@ -396,58 +396,58 @@ static void report_what_does_not_hold(int rank)
 static void reports_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, report_what_does_not_hold);
+    team_run(2, BOARD, 0, report_with_wrong_values);
 }
 
 /* A collective call's report is as long as its members require, and those are existing ranks. */
-static void gather_what_does_not_hold(int rank)
+static void gather_with_wrong_values(int rank)
 {
     size_t room = oriel_collective_progress_bytes(team->n + 1, true);
     size_t right = oriel_collective_progress_bytes(team->n, true);
-    struct oriel_collective_progress *gathering =
+    struct oriel_collective_progress *progress =
         aligned_alloc(_Alignof(struct oriel_collective_progress), (room + 63) / 64 * 64);
     (void)rank;
-    memset(gathering, 0, room);
-    gathering->n = team->n;
-    gathering->has_locks = 1;
+    memset(progress, 0, room);
+    progress->n = team->n;
+    progress->has_locks = 1;
     for (int i = 0; i < team->n; i++)
-        gathering->slots[i].world_rank = i + 1;
-    EXPECT(oriel_check_remote_progress_is_valid(gathering, right));
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right - 1));
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, room));
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering - 1));
-    gathering->slots[1].world_rank = 0;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right));
-    gathering->slots[1].world_rank = team->n + 1;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, right));
-    gathering->slots[1].world_rank = 2;
-    gathering->slots[team->n].world_rank = 1;
-    gathering->n = team->n + 1;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, room));
-    gathering->n = 0;
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, sizeof *gathering));
-    free(gathering);
+        progress->slots[i].world_rank = i + 1;
+    EXPECT(oriel_check_remote_progress_is_valid(progress, right));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, right - 1));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, room));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, sizeof *progress - 1));
+    progress->slots[1].world_rank = 0;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, right));
+    progress->slots[1].world_rank = team->n + 1;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, right));
+    progress->slots[1].world_rank = 2;
+    progress->slots[team->n].world_rank = 1;
+    progress->n = team->n + 1;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, room));
+    progress->n = 0;
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, sizeof *progress));
+    free(progress);
 
     /* If it ends with the number of members, nothing after that is read. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    gathering = (struct oriel_collective_progress *)(void *)(pages + page - 8);
-    gathering->n = 1;
+    progress = (struct oriel_collective_progress *)(void *)(pages + page - 8);
+    progress->n = 1;
     EXPECT(mprotect(pages + page, page, PROT_NONE) == 0);
-    EXPECT(!oriel_check_remote_progress_is_valid(gathering, 8));
+    EXPECT(!oriel_check_remote_progress_is_valid(progress, 8));
     munmap(pages, 2 * page);
 }
 
-static void gatherings_that_do_not_hold_are_refused(void **state)
+static void progress_that_is_inconsistent_is_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, gather_what_does_not_hold);
+    team_run(2, BOARD, 0, gather_with_wrong_values);
 }
 
 static void accesses_that_do_not_hold_are_refused(void **state)
 {
     (void)state;
-    team_run(2, BOARD, 0, add_what_does_not_hold);
+    team_run(2, BOARD, 0, add_with_wrong_values);
 }
 
 static void close_while_another_works(int rank)
@@ -463,7 +463,7 @@ static void close_while_another_works(int rank)
     EXPECT(oriel_history_make(0) == part); /* its memory is free */
 }
 
-static void closed_part_stays_until_who_works_on_it_has_left(void **state)
+static void closed_part_stays_until_its_users_have_left(void **state)
 {
     (void)state;
     team_run(1, BOARD, 0, close_while_another_works);
@@ -490,7 +490,7 @@ static int silent_listener(struct oriel_check_remote_address *address)
     return listener;
 }
 
-static void who_gets_many_signals_gives_a_silent_server_up(void **state)
+static void a_silent_server_is_given_up_despite_signals(void **state)
 {
     (void)state;
     struct oriel_check_remote_address address;
@@ -501,7 +501,7 @@ static void who_gets_many_signals_gives_a_silent_server_up(void **state)
     close(listener);
 }
 
-static void who_gets_many_signals_gives_a_silent_connection_up(void **state)
+static void a_silent_connection_is_given_up_despite_signals(void **state)
 {
     (void)state;
     static char much[1 << 20];
@@ -527,16 +527,16 @@ int main(void)
         cmocka_unit_test(questions_that_do_not_hold_are_refused),
         cmocka_unit_test(accesses_that_do_not_hold_are_refused),
         cmocka_unit_test(reports_that_do_not_hold_are_refused),
-        cmocka_unit_test(gatherings_that_do_not_hold_are_refused),
-        cmocka_unit_test(closed_part_stays_until_who_works_on_it_has_left),
-        cmocka_unit_test(half_a_question_keeps_nobody_from_an_answer),
+        cmocka_unit_test(progress_that_is_inconsistent_is_refused),
+        cmocka_unit_test(closed_part_stays_until_its_users_have_left),
+        cmocka_unit_test(half_a_question_delays_no_other_answer),
         cmocka_unit_test(strangers_are_refused_and_not_missed),
         cmocka_unit_test(server_without_descriptors_waits_for_some),
         cmocka_unit_test(length_that_wraps_is_refused),
         cmocka_unit_test(server_that_has_stopped_is_given_up),
         cmocka_unit_test(server_that_has_died_is_given_up),
-        cmocka_unit_test(who_gets_many_signals_gives_a_silent_server_up),
-        cmocka_unit_test(who_gets_many_signals_gives_a_silent_connection_up),
+        cmocka_unit_test(a_silent_server_is_given_up_despite_signals),
+        cmocka_unit_test(a_silent_connection_is_given_up_despite_signals),
     };
     setenv("ORIEL_TIMEOUT", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,12 +41,12 @@ static uint16_t connect_ends(uint16_t port, int *from, int *to)
     return name.sin_port;
 }
 
-static void say(int fd, const void *bytes, size_t len_bytes)
+static void send_all(int fd, const void *bytes, size_t len_bytes)
 {
     assert_int_equal(send(fd, bytes, len_bytes, MSG_NOSIGNAL), len_bytes);
 }
 
-static void hear(int fd, void *bytes, size_t len_bytes)
+static void receive_all(int fd, void *bytes, size_t len_bytes)
 {
     assert_int_equal(recv(fd, bytes, len_bytes, MSG_WAITALL), len_bytes);
 }
@@ -88,8 +88,8 @@ static void begin_with(struct asker *asker, uint16_t port,
                        struct oriel_check_remote_claim *claim)
 {
     begin(asker, key, port);
-    say(asker->other_end, challenge, sizeof *challenge);
-    hear(asker->other_end, claim, sizeof *claim);
+    send_all(asker->other_end, challenge, sizeof *challenge);
+    receive_all(asker->other_end, claim, sizeof *claim);
 }
 
 /* Whether the client accepts the other end as one of the job's. */
@@ -114,7 +114,7 @@ static bool serve(int fd, const uint64_t with[2])
 
 /* --- a relay between both ends --- */
 
-struct heard {
+struct relayed {
     struct oriel_check_remote_challenge challenge;
     struct oriel_check_remote_claim claim;
     struct oriel_check_remote_proof proof;
@@ -122,22 +122,22 @@ struct heard {
 
 /* All messages between the client and a server at port are relayed. Returns whether both
  * accepted. */
-static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
+static bool relay(struct asker *asker, uint16_t port, struct relayed *relayed)
 {
     struct oriel_check_remote_challenge challenge;
     int from;
     int server;
     connect_ends(port, &from, &server);
     assert_true(oriel_check_remote_challenge(server, &challenge));
-    hear(from, &heard->challenge, sizeof heard->challenge);
-    say(asker->other_end, &heard->challenge, sizeof heard->challenge);
-    hear(asker->other_end, &heard->claim, sizeof heard->claim);
-    say(from, &heard->claim, sizeof heard->claim);
+    receive_all(from, &relayed->challenge, sizeof relayed->challenge);
+    send_all(asker->other_end, &relayed->challenge, sizeof relayed->challenge);
+    receive_all(asker->other_end, &relayed->claim, sizeof relayed->claim);
+    send_all(from, &relayed->claim, sizeof relayed->claim);
     await_something(server);
     bool admits = oriel_check_remote_client_is_proven(server, key, &challenge);
     if (admits) {
-        hear(from, &heard->proof, sizeof heard->proof);
-        say(asker->other_end, &heard->proof, sizeof heard->proof);
+        receive_all(from, &relayed->proof, sizeof relayed->proof);
+        send_all(asker->other_end, &relayed->proof, sizeof relayed->proof);
     }
     shutdown(asker->other_end, SHUT_RDWR);
     close(from);
@@ -146,11 +146,11 @@ static bool pass_on(struct asker *asker, uint16_t port, struct heard *heard)
 }
 
 /* Records a session of two ends with the key; returns the client's port. */
-static uint16_t listen_in(struct heard *heard)
+static uint16_t listen_in(struct relayed *relayed)
 {
     struct asker asker;
     begin(&asker, key, 0);
-    assert_true(pass_on(&asker, asker.port, heard));
+    assert_true(relay(&asker, asker.port, relayed));
     return asker.port;
 }
 
@@ -174,7 +174,7 @@ static void proof_p1_another_key_is_refused(void **state)
     assert_false(end(&asker));
 }
 
-static void proof_p1_whoever_else_answers_is_refused(void **state)
+static void proof_p1_an_answer_without_the_key_is_refused(void **state)
 {
     const struct oriel_check_remote_challenge challenge = {{1, 2}};
     const struct oriel_check_remote_proof proof = {3};
@@ -182,29 +182,29 @@ static void proof_p1_whoever_else_answers_is_refused(void **state)
     struct asker asker;
     (void)state;
     begin_with(&asker, 0, &challenge, &claim);
-    say(asker.other_end, &proof, sizeof proof);
+    send_all(asker.other_end, &proof, sizeof proof);
     assert_false(end(&asker));
 }
 
 static void proof_p1_key_is_not_sent(void **state)
 {
-    struct heard heard;
+    struct relayed relayed;
     (void)state;
-    listen_in(&heard);
+    listen_in(&relayed);
     for (int i = 0; i < 2; i++)
-        assert_null(memmem(&heard, sizeof heard, &key[i], sizeof key[i]));
+        assert_null(memmem(&relayed, sizeof relayed, &key[i], sizeof key[i]));
 }
 
 static void proof_p2_claim_of_another_connection_is_refused(void **state)
 {
     struct oriel_check_remote_challenge challenge;
-    struct heard heard;
+    struct relayed relayed;
     int from;
     int server;
     (void)state;
-    connect_ends(listen_in(&heard), &from, &server);
+    connect_ends(listen_in(&relayed), &from, &server);
     assert_true(oriel_check_remote_challenge(server, &challenge));
-    say(from, &heard.claim, sizeof heard.claim);
+    send_all(from, &relayed.claim, sizeof relayed.claim);
     await_something(server);
     assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(from);
@@ -214,26 +214,26 @@ static void proof_p2_claim_of_another_connection_is_refused(void **state)
 static void proof_p2_answer_of_another_connection_is_refused(void **state)
 {
     struct oriel_check_remote_claim claim;
-    struct heard heard;
+    struct relayed relayed;
     struct asker asker;
     (void)state;
-    begin_with(&asker, listen_in(&heard), &heard.challenge, &claim);
-    say(asker.other_end, &heard.proof, sizeof heard.proof);
+    begin_with(&asker, listen_in(&relayed), &relayed.challenge, &claim);
+    send_all(asker.other_end, &relayed.proof, sizeof relayed.proof);
     assert_false(end(&asker));
 }
 
-static void proof_p3_what_comes_back_is_refused(void **state)
+static void proof_p3_a_reflected_proof_is_refused(void **state)
 {
     const struct oriel_check_remote_challenge challenge = {{1, 2}};
     struct oriel_check_remote_claim claim;
     struct asker asker;
     (void)state;
     begin_with(&asker, 0, &challenge, &claim);
-    say(asker.other_end, &claim.digest, sizeof claim.digest);
+    send_all(asker.other_end, &claim.digest, sizeof claim.digest);
     assert_false(end(&asker));
 }
 
-static void proof_p3_challenge_that_comes_back_is_refused(void **state)
+static void proof_p3_a_reflected_challenge_is_refused(void **state)
 {
     struct oriel_check_remote_challenge challenge;
     struct oriel_check_remote_claim claim;
@@ -242,23 +242,23 @@ static void proof_p3_challenge_that_comes_back_is_refused(void **state)
     (void)state;
     connect_ends(0, &from, &server);
     assert_true(oriel_check_remote_challenge(server, &challenge));
-    hear(from, &challenge, sizeof challenge);
+    receive_all(from, &challenge, sizeof challenge);
     claim = (struct oriel_check_remote_claim){{challenge.nonce[0], challenge.nonce[1]},
                                               challenge.nonce[0]};
-    say(from, &claim, sizeof claim);
+    send_all(from, &claim, sizeof claim);
     await_something(server);
     assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(from);
     close(server);
 }
 
-static void proof_p4_who_passes_on_is_refused(void **state)
+static void proof_p4_a_relay_is_refused(void **state)
 {
-    struct heard heard;
+    struct relayed relayed;
     struct asker asker;
     (void)state;
     begin(&asker, key, 0);
-    assert_false(pass_on(&asker, 0, &heard));
+    assert_false(relay(&asker, 0, &relayed));
 }
 
 static void proof_p5_strangers_get_no_answer(void **state)
@@ -271,8 +271,8 @@ static void proof_p5_strangers_get_no_answer(void **state)
     (void)state;
     connect_ends(0, &from, &server);
     assert_true(oriel_check_remote_challenge(server, &challenge));
-    hear(from, &challenge, sizeof challenge);
-    say(from, &claim, sizeof claim);
+    receive_all(from, &challenge, sizeof challenge);
+    send_all(from, &claim, sizeof claim);
     await_something(server);
     assert_false(oriel_check_remote_client_is_proven(server, key, &challenge));
     close(server);
@@ -287,7 +287,7 @@ static void proof_p6_half_a_challenge_is_refused(void **state)
     struct asker asker;
     (void)state;
     begin(&asker, key, 0);
-    say(asker.other_end, &challenge, sizeof challenge - 1);
+    send_all(asker.other_end, &challenge, sizeof challenge - 1);
     assert_false(end(&asker));
 }
 
@@ -298,23 +298,23 @@ static void proof_p6_half_an_answer_is_refused(void **state)
     struct asker asker;
     (void)state;
     begin_with(&asker, 0, &challenge, &claim);
-    say(asker.other_end, &claim.digest, sizeof claim.digest - 1);
+    send_all(asker.other_end, &claim.digest, sizeof claim.digest - 1);
     assert_false(end(&asker));
 }
 
 static void proof_p6_half_a_claim_is_refused(void **state)
 {
-    struct heard heard;
+    struct relayed relayed;
     int from;
     int server;
     (void)state;
-    const uint16_t port = listen_in(&heard);
+    const uint16_t port = listen_in(&relayed);
     for (size_t missing = 0; missing < 2;
          missing++) { /* with all of it, its own challenge would be accepted */
         connect_ends(port, &from, &server);
-        say(from, &heard.claim, sizeof heard.claim - missing);
+        send_all(from, &relayed.claim, sizeof relayed.claim - missing);
         await_something(server);
-        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &heard.challenge),
+        assert_int_equal(oriel_check_remote_client_is_proven(server, key, &relayed.challenge),
                          missing == 0);
         close(from);
         close(server);
@@ -333,7 +333,7 @@ static void proof_p6_silence_is_refused(void **state)
     assert_false(end(&asker));
 }
 
-static void proof_p6_who_hangs_up_is_refused(void **state)
+static void proof_p6_a_closed_connection_is_refused(void **state)
 {
     struct oriel_check_remote_challenge challenge;
     struct asker asker;
@@ -356,19 +356,19 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(proof_p1_both_have_the_key),
         cmocka_unit_test(proof_p1_another_key_is_refused),
-        cmocka_unit_test(proof_p1_whoever_else_answers_is_refused),
+        cmocka_unit_test(proof_p1_an_answer_without_the_key_is_refused),
         cmocka_unit_test(proof_p1_key_is_not_sent),
         cmocka_unit_test(proof_p2_claim_of_another_connection_is_refused),
         cmocka_unit_test(proof_p2_answer_of_another_connection_is_refused),
-        cmocka_unit_test(proof_p3_what_comes_back_is_refused),
-        cmocka_unit_test(proof_p3_challenge_that_comes_back_is_refused),
-        cmocka_unit_test(proof_p4_who_passes_on_is_refused),
+        cmocka_unit_test(proof_p3_a_reflected_proof_is_refused),
+        cmocka_unit_test(proof_p3_a_reflected_challenge_is_refused),
+        cmocka_unit_test(proof_p4_a_relay_is_refused),
         cmocka_unit_test(proof_p5_strangers_get_no_answer),
         cmocka_unit_test(proof_p6_half_a_challenge_is_refused),
         cmocka_unit_test(proof_p6_half_an_answer_is_refused),
         cmocka_unit_test(proof_p6_half_a_claim_is_refused),
         cmocka_unit_test(proof_p6_silence_is_refused),
-        cmocka_unit_test(proof_p6_who_hangs_up_is_refused),
+        cmocka_unit_test(proof_p6_a_closed_connection_is_refused),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

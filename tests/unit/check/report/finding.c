@@ -23,37 +23,37 @@ enum {
     BOARD = 8 << 20
 }; /* less than a quarter of the node's memory: valgrind searches all of it for leaks */
 
-static int said = -1; /* the destination of standard error */
+static int errors_fd = -1; /* the destination of standard error */
 
 static void listen_begin(void)
 {
     char path[] = "/tmp/oriel-finding.XXXXXX";
-    if (said >= 0)
-        close(said);
-    said = mkstemp(path);
-    assert_true(said >= 0);
+    if (errors_fd >= 0)
+        close(errors_fd);
+    errors_fd = mkstemp(path);
+    assert_true(errors_fd >= 0);
     unlink(path);
 }
 
 /* The text of a finding, until the next call. */
-static const char *told(const struct oriel_finding *finding)
+static const char *printed(const struct oriel_finding *finding)
 {
     static char text[16384];
     listen_begin();
     int before = dup(STDERR_FILENO);
-    dup2(said, STDERR_FILENO);
+    dup2(errors_fd, STDERR_FILENO);
     oriel_finding_report(finding);
     dup2(before, STDERR_FILENO);
     close(before);
-    ssize_t len = pread(said, text, sizeof text - 1, 0);
+    ssize_t len = pread(errors_fd, text, sizeof text - 1, 0);
     text[len < 0 ? 0 : len] = '\0';
     return text;
 }
 
 /* Two call sites of this program. */
-static struct oriel_site place(int which, uint16_t call, uint32_t rank)
+static struct oriel_site site_of(int which, uint16_t call, uint32_t rank)
 {
-    return oriel_site_here((const char *)(uintptr_t)place + which, call, rank, 0);
+    return oriel_site_here((const char *)(uintptr_t)site_of + which, call, rank, 0);
 }
 
 static struct oriel_finding conflict(const char *window)
@@ -67,9 +67,9 @@ static struct oriel_finding conflict(const char *window)
     finding.len_bytes = 8;
     finding.element = 2;
     finding.elements = 1;
-    finding.here = place(1, ORIEL_CALL_Put, 1);
-    finding.other = place(2, ORIEL_CALL_Get, 0);
-    finding.opening = place(3, ORIEL_CALL_Win_lock_all, 1);
+    finding.here = site_of(1, ORIEL_CALL_Put, 1);
+    finding.other = site_of(2, ORIEL_CALL_Get, 0);
+    finding.opening = site_of(3, ORIEL_CALL_Win_lock_all, 1);
     finding.missing = "MPI_Win_flush(2, win) between them";
     return finding;
 }
@@ -89,11 +89,11 @@ static const struct oriel_finding_entry *last(void)
     return &oriel_findings()->entries[oriel_findings()->used - 1];
 }
 
-static void finding_says_where_and_what_is_missing(void **state)
+static void finding_names_the_lines_and_the_missing_order(void **state)
 {
     (void)state;
     struct oriel_finding finding = conflict("said");
-    const char *text = told(&finding);
+    const char *text = printed(&finding);
     assert_non_null(strstr(text, "oriel: C1: conflicting operations without order\n"));
     assert_non_null(
         strstr(text, "window \"said\" (allocate), target rank 2, bytes 16 to 23, element 2\n"));
@@ -107,15 +107,15 @@ static void finding_says_where_and_what_is_missing(void **state)
         assert_memory_equal(line, "oriel: ", 7);
 }
 
-static void equal_findings_are_told_once_and_counted(void **state)
+static void equal_findings_are_printed_once_and_counted(void **state)
 {
     (void)state;
     struct oriel_finding finding = conflict("often");
-    assert_string_not_equal(told(&finding), "");
+    assert_string_not_equal(printed(&finding), "");
     finding.target = 3; /* the call site in the program counts */
     finding.offset = 800;
     for (int i = 0; i < 9; i++)
-        assert_string_equal(told(&finding), "");
+        assert_string_equal(printed(&finding), "");
     struct oriel_record_finding record;
     oriel_record_read(last(), &record);
     assert_string_equal(record.window, "often");
@@ -124,15 +124,15 @@ static void equal_findings_are_told_once_and_counted(void **state)
     assert_int_equal(record.ranks[0], 2);
 }
 
-static void which_of_two_came_first_makes_no_other_finding(void **state)
+static void the_order_of_two_accesses_makes_no_other_finding(void **state)
 {
     (void)state;
     struct oriel_finding finding = conflict("pair");
-    assert_string_not_equal(told(&finding), "");
+    assert_string_not_equal(printed(&finding), "");
     struct oriel_site here = finding.here;
     finding.here = finding.other;
     finding.other = here;
-    assert_string_equal(told(&finding), "");
+    assert_string_equal(printed(&finding), "");
     assert_int_equal(last()->count, 2);
     assert_int_equal(last()->ranks[0], 3);
 }
@@ -141,27 +141,27 @@ static void other_windows_rules_places_and_calls_are_other_findings(void **state
 {
     (void)state;
     struct oriel_finding finding = conflict("one");
-    assert_string_not_equal(told(&finding), "");
+    assert_string_not_equal(printed(&finding), "");
     finding.window = "another";
-    assert_string_not_equal(told(&finding), "");
+    assert_string_not_equal(printed(&finding), "");
     finding.rule = ORIEL_RULE_OUTSIDE_EPOCH;
-    assert_string_not_equal(told(&finding), "");
-    finding.here = place(4, ORIEL_CALL_Put, 1);
-    assert_string_not_equal(told(&finding), "");
-    finding.other = place(2, ORIEL_CALL_Rget, 0);
-    assert_string_not_equal(told(&finding), "");
-    assert_string_equal(told(&finding), "");
+    assert_string_not_equal(printed(&finding), "");
+    finding.here = site_of(4, ORIEL_CALL_Put, 1);
+    assert_string_not_equal(printed(&finding), "");
+    finding.other = site_of(2, ORIEL_CALL_Rget, 0);
+    assert_string_not_equal(printed(&finding), "");
+    assert_string_equal(printed(&finding), "");
 }
 
-static void another_process_counts_what_this_one_has_told(void **state)
+static void another_process_counts_findings_of_this_one(void **state)
 {
     (void)state;
     struct oriel_finding finding = conflict("shared");
-    assert_string_not_equal(told(&finding), "");
+    assert_string_not_equal(printed(&finding), "");
     pid_t child = fork();
     if (child == 0) {
         finding.here.world_rank = 3;
-        _exit(told(&finding)[0] == '\0' ? 0 : 1);
+        _exit(printed(&finding)[0] == '\0' ? 0 : 1);
     }
     int status = 1;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -170,13 +170,13 @@ static void another_process_counts_what_this_one_has_told(void **state)
     assert_int_equal(last()->ranks[0], 2 | 8);
 }
 
-static void what_is_not_known_is_left_out(void **state)
+static void unknown_parts_are_left_out(void **state)
 {
     (void)state;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     finding.rule = ORIEL_RULE_OUTSIDE_EPOCH;
-    finding.here = place(7, ORIEL_CALL_Put, 0);
-    const char *text = told(&finding);
+    finding.here = site_of(7, ORIEL_CALL_Put, 0);
+    const char *text = printed(&finding);
     assert_null(strstr(text, "window"));
     assert_null(strstr(text, "target"));
     assert_null(strstr(text, "opened"));
@@ -213,7 +213,7 @@ static void text_that_does_not_fit_is_cut(void **state)
     assert_int_equal(text.used, 7);
 }
 
-static void what_was_not_looked_at_is_counted_by_its_text(void **state)
+static void unchecked_accesses_are_counted_by_their_text(void **state)
 {
     (void)state;
     oriel_finding_count("calls not modelled: MPI_File_write");
@@ -226,12 +226,12 @@ static void what_was_not_looked_at_is_counted_by_its_text(void **state)
     assert_int_equal(oriel_findings()->counts[1].count, 1);
 }
 
-static void codes_name_the_module_and_stay_what_they_are(void **state)
+static void codes_name_the_module_and_never_change(void **state)
 {
     (void)state;
-    uint64_t here = oriel_site_code((const void *)(uintptr_t)place);
+    uint64_t here = oriel_site_code((const void *)(uintptr_t)site_of);
     uint64_t libc = oriel_site_code((const void *)(uintptr_t)gnu_get_libc_version);
-    assert_int_equal(here, oriel_site_code((const void *)(uintptr_t)place));
+    assert_int_equal(here, oriel_site_code((const void *)(uintptr_t)site_of));
     assert_int_not_equal(here >> 48, 0);
     assert_int_not_equal(here >> 48, libc >> 48);
     struct oriel_site site = {.address = libc, .call = ORIEL_CALL_load, .world_rank = 3};
@@ -251,14 +251,14 @@ static void numbers_lead_back_to_sites(void **state)
     uint16_t numbers[64];
     for (int i = 0; i < 64; i++) {
         struct oriel_site site =
-            place(i, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence, 1);
+            site_of(i, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence, 1);
         numbers[i] = oriel_site_number(&site);
         assert_int_not_equal(numbers[i], 0);
         assert_int_equal(oriel_site_number(&site), numbers[i]);
     }
     for (int i = 0; i < 64; i++) {
         struct oriel_site site = oriel_site_numbered(numbers[i], 2);
-        assert_int_equal(site.address, place(i, 0, 0).address);
+        assert_int_equal(site.address, site_of(i, 0, 0).address);
         assert_int_equal(site.call, i % 2 == 0 ? ORIEL_CALL_Win_lock : ORIEL_CALL_Win_fence);
         assert_int_equal(site.world_rank, 2);
     }
@@ -281,30 +281,30 @@ static void findings_without_room_are_counted(void **state)
     while (oriel_findings()->used < ORIEL_FINDINGS) {
         snprintf(name, sizeof name, "window %d", given++);
         struct oriel_finding finding = conflict(name);
-        told(&finding);
+        printed(&finding);
     }
     assert_int_equal(oriel_findings()->lost, 0);
     struct oriel_finding finding = conflict("one more");
-    assert_string_equal(told(&finding), "");
+    assert_string_equal(printed(&finding), "");
     assert_int_equal(oriel_findings()->lost, 1);
     finding = conflict(name);
-    assert_string_equal(told(&finding), "");
+    assert_string_equal(printed(&finding), "");
     assert_int_equal(oriel_findings()->lost, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finding_says_where_and_what_is_missing),
-        cmocka_unit_test(equal_findings_are_told_once_and_counted),
-        cmocka_unit_test(which_of_two_came_first_makes_no_other_finding),
+        cmocka_unit_test(finding_names_the_lines_and_the_missing_order),
+        cmocka_unit_test(equal_findings_are_printed_once_and_counted),
+        cmocka_unit_test(the_order_of_two_accesses_makes_no_other_finding),
         cmocka_unit_test(other_windows_rules_places_and_calls_are_other_findings),
-        cmocka_unit_test(another_process_counts_what_this_one_has_told),
-        cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(another_process_counts_findings_of_this_one),
+        cmocka_unit_test(unknown_parts_are_left_out),
         cmocka_unit_test(summary_names_ranks_in_ranges),
         cmocka_unit_test(text_that_does_not_fit_is_cut),
-        cmocka_unit_test(what_was_not_looked_at_is_counted_by_its_text),
-        cmocka_unit_test(codes_name_the_module_and_stay_what_they_are),
+        cmocka_unit_test(unchecked_accesses_are_counted_by_their_text),
+        cmocka_unit_test(codes_name_the_module_and_never_change),
         cmocka_unit_test(numbers_lead_back_to_sites),
         cmocka_unit_test(calls_have_their_names),
         cmocka_unit_test(findings_without_room_are_counted),

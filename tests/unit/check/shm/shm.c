@@ -9,11 +9,11 @@
 #include <sys/resource.h>
 
 #include "check_team.h"
-#include "opened.h"
+#include "open_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
 
-static void with_board(uint64_t bytes, void (*body)(void))
+static void with_shm(uint64_t bytes, void (*body)(void))
 {
     char path[64];
     assert_int_equal(oriel_shm_make_sized(3, bytes, path, sizeof path), ORIEL_OK);
@@ -26,7 +26,7 @@ static void with_board(uint64_t bytes, void (*body)(void))
 /* --- blocks --- */
 
 struct block {
-    oriel_shm_offset place;
+    oriel_shm_offset offset;
     size_t len_bytes;
     unsigned char fill;
 };
@@ -42,7 +42,7 @@ static uint64_t chance(void)
 
 static void expect_filled(const struct block *block)
 {
-    const unsigned char *at = oriel_shm_at(block->place);
+    const unsigned char *at = oriel_shm_at(block->offset);
     for (size_t i = 0; i < block->len_bytes; i++)
         assert_int_equal(at[i], block->fill);
 }
@@ -51,10 +51,10 @@ static void fill_anew(struct block *block)
 {
     block->len_bytes = chance() % 5 == 0 ? chance() % 40000 : chance() % 300;
     block->fill = (unsigned char)(chance() % 255 + 1);
-    block->place = oriel_shm_allocate(block->len_bytes);
-    assert_true(block->place != 0 && block->place % 16 == 0);
-    unsigned char *at = oriel_shm_at(block->place);
-    assert_int_equal(oriel_shm_place(at), block->place);
+    block->offset = oriel_shm_allocate(block->len_bytes);
+    assert_true(block->offset != 0 && block->offset % 16 == 0);
+    unsigned char *at = oriel_shm_at(block->offset);
+    assert_int_equal(oriel_shm_place(at), block->offset);
     for (size_t i = 0; i < block->len_bytes; i++)
         assert_int_equal(at[i], 0);
     memset(at, block->fill, block->len_bytes);
@@ -67,42 +67,42 @@ static void churn(void)
     memset(blocks, 0, sizeof blocks);
     for (int i = 0; i < ROUNDS; i++) {
         struct block *block = &blocks[chance() % BLOCKS];
-        if (block->place != 0) {
+        if (block->offset != 0) {
             expect_filled(block);
-            oriel_shm_free(block->place, block->len_bytes);
+            oriel_shm_free(block->offset, block->len_bytes);
         }
         fill_anew(block);
     }
     for (int i = 0; i < BLOCKS; i++)
-        if (blocks[i].place != 0)
+        if (blocks[i].offset != 0)
             expect_filled(&blocks[i]);
 }
 
 static void blocks_are_zero_and_do_not_overlap(void **state)
 {
     (void)state;
-    with_board(64 * MIB, churn);
+    with_shm(64 * MIB, churn);
 }
 
 static void use_over_and_over(void)
 {
     for (int i = 0; i < 2000000; i++) {
         size_t len_bytes = 16 + (size_t)(i % 7) * 100;
-        oriel_shm_offset place = oriel_shm_allocate(len_bytes);
-        assert_true(place != 0);
-        oriel_shm_free(place, len_bytes);
+        oriel_shm_offset offset = oriel_shm_allocate(len_bytes);
+        assert_true(offset != 0);
+        oriel_shm_free(offset, len_bytes);
     }
     for (int i = 0; i < 2000; i++) {
-        oriel_shm_offset place = oriel_shm_allocate(MIB);
-        assert_true(place != 0);
-        oriel_shm_free(place, MIB);
+        oriel_shm_offset offset = oriel_shm_allocate(MIB);
+        assert_true(offset != 0);
+        oriel_shm_free(offset, MIB);
     }
 }
 
 static void freed_blocks_are_used_again(void **state)
 {
     (void)state;
-    with_board(4 * MIB, use_over_and_over);
+    with_shm(4 * MIB, use_over_and_over);
 }
 
 static void fill_up(void)
@@ -110,10 +110,10 @@ static void fill_up(void)
     uint64_t given = 0;
     oriel_shm_offset last = 0;
     for (;;) {
-        oriel_shm_offset place = oriel_shm_allocate(1000);
-        if (place == 0)
+        oriel_shm_offset offset = oriel_shm_allocate(1000);
+        if (offset == 0)
             break;
-        last = place;
+        last = offset;
         given += 1000;
     }
     assert_true(given > 5 * MIB);
@@ -126,10 +126,10 @@ static void fill_up(void)
     assert_int_equal(oriel_shm_allocate(1000), last);
 }
 
-static void full_board_refuses_and_counts(void **state)
+static void full_memory_refuses_and_counts(void **state)
 {
     (void)state;
-    with_board(8 * MIB, fill_up);
+    with_shm(8 * MIB, fill_up);
 }
 
 /* --- keys --- */
@@ -142,20 +142,20 @@ static void init_to_seven(void *at)
 static void find_and_drop(void)
 {
     enum { KEYS = 20000 };
-    static oriel_shm_offset places[KEYS];
+    static oriel_shm_offset offsets[KEYS];
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
-        places[i] = oriel_shm_find(&key, 24, init_to_seven);
-        uint64_t *at = oriel_shm_at(places[i]);
-        assert_true(at != NULL && places[i] % 16 == 0);
+        offsets[i] = oriel_shm_find(&key, 24, init_to_seven);
+        uint64_t *at = oriel_shm_at(offsets[i]);
+        assert_true(at != NULL && offsets[i] % 16 == 0);
         assert_int_equal(at[0], 7);
         assert_int_equal(at[1], 0);
         at[0] = i;
     }
     for (uint64_t i = 0; i < KEYS; i++) {
         struct oriel_key key = {{1, i, i << 32, 0}};
-        assert_int_equal(oriel_shm_find(&key, 24, init_to_seven), places[i]);
-        assert_int_equal(*(uint64_t *)oriel_shm_at(places[i]), i);
+        assert_int_equal(oriel_shm_find(&key, 24, init_to_seven), offsets[i]);
+        assert_int_equal(*(uint64_t *)oriel_shm_at(offsets[i]), i);
         if (i % 3 == 0)
             oriel_shm_drop(&key);
     }
@@ -166,10 +166,10 @@ static void find_and_drop(void)
     }
 }
 
-static void keys_lead_to_what_was_made_under_them(void **state)
+static void keys_lead_to_their_entries(void **state)
 {
     (void)state;
-    with_board(64 * MIB, find_and_drop);
+    with_shm(64 * MIB, find_and_drop);
 }
 
 static bool count_down(void *at, bool made, void *closure)
@@ -193,7 +193,7 @@ static void work_until_dropped(void)
 static void work_makes_and_drops(void **state)
 {
     (void)state;
-    with_board(64 * MIB, work_until_dropped);
+    with_shm(64 * MIB, work_until_dropped);
 }
 
 /* --- processes --- */
@@ -212,7 +212,7 @@ static void count_together(int rank)
         EXPECT(oriel_shm_find(&other, 200, NULL) != 0);
         oriel_shm_drop(&before);
     }
-    team_meet();
+    team_barrier();
     uint64_t sum = 0;
     for (uint64_t i = 0; i < COUNTERS; i++) {
         struct oriel_key key = {{2, i, 0, 0}};
@@ -234,22 +234,22 @@ static void produce_and_consume(int rank)
     for (int i = 0; i < ROUNDS; i++) {
         _Atomic uint64_t *slot = &team->words[rank / 2];
         if (rank % 2 == 0) {
-            oriel_shm_offset place = oriel_shm_allocate(BLOCK);
-            EXPECT(place != 0);
+            oriel_shm_offset offset = oriel_shm_allocate(BLOCK);
+            EXPECT(offset != 0);
             while (atomic_load(slot) != 0)
                 sched_yield();
-            atomic_store(slot, place);
+            atomic_store(slot, offset);
         } else {
-            uint64_t place;
-            while ((place = atomic_load(slot)) == 0)
+            uint64_t offset;
+            while ((offset = atomic_load(slot)) == 0)
                 sched_yield();
             atomic_store(slot, 0);
-            oriel_shm_free(place, BLOCK);
+            oriel_shm_free(offset, BLOCK);
         }
     }
 }
 
-static void blocks_come_back_from_other_processes(void **state)
+static void blocks_are_freed_by_other_processes(void **state)
 {
     (void)state;
     team_run(4, 8 * MIB, 0, produce_and_consume);
@@ -283,7 +283,7 @@ static void count_under_the_lock(int rank)
         at->twin++;
         oriel_shm_unlock(&at->lock);
     }
-    team_meet();
+    team_barrier();
     EXPECT(at->count == (uint64_t)ROUNDS * (uint64_t)team->n);
 }
 
@@ -310,7 +310,7 @@ static void die_with_the_lock(int rank)
     oriel_shm_unlock(&at->lock);
 }
 
-static void lock_of_a_dead_process_is_taken_over(void **state)
+static void lock_of_a_dead_process_is_acquired(void **state)
 {
     (void)state;
     team_run(3, 64 * MIB, 1, die_with_the_lock);
@@ -343,7 +343,7 @@ static void die_in_the_table(int rank)
     }
 }
 
-static void table_outlives_who_worked_on_it(void **state)
+static void table_survives_its_last_user(void **state)
 {
     (void)state;
     team_run(3, 64 * MIB, 1, die_in_the_table);
@@ -364,7 +364,7 @@ static void chosen_size_is_sparse(void **state)
     oriel_shm_leave();
 }
 
-static void only_a_board_is_joined(void **state)
+static void only_the_checkers_memory_is_joined(void **state)
 {
     (void)state;
     char path[64];
@@ -389,17 +389,17 @@ static void only_a_board_is_joined(void **state)
     assert_false(oriel_shm_is_open());
 }
 
-static void forked_child_leaves_the_board_alone(void **state)
+static void forked_child_leaves_the_memory_alone(void **state)
 {
     (void)state;
     char path[64];
     assert_int_equal(oriel_shm_make_sized(1, 64 * MIB, path, sizeof path), ORIEL_OK);
     struct oriel_key key = {{1, 1, 1, 1}};
-    oriel_shm_offset place = oriel_shm_find(&key, 16, init_to_seven);
+    oriel_shm_offset offset = oriel_shm_find(&key, 16, init_to_seven);
     pid_t pid = fork();
     if (pid == 0) {
         EXPECT(!oriel_shm_is_open());
-        EXPECT(*(uint64_t *)oriel_shm_at(place) == 7);
+        EXPECT(*(uint64_t *)oriel_shm_at(offset) == 7);
         EXPECT(oriel_shm_allocate(16) == 0 && oriel_shm_find(&key, 16, NULL) == 0);
         oriel_shm_drop(&key);
         _exit(0);
@@ -407,7 +407,7 @@ static void forked_child_leaves_the_board_alone(void **state)
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(oriel_shm_find(&key, 16, NULL), place);
+    assert_int_equal(oriel_shm_find(&key, 16, NULL), offset);
     oriel_shm_leave();
 }
 
@@ -416,17 +416,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_zero_and_do_not_overlap),
         cmocka_unit_test(freed_blocks_are_used_again),
-        cmocka_unit_test(full_board_refuses_and_counts),
-        cmocka_unit_test(keys_lead_to_what_was_made_under_them),
+        cmocka_unit_test(full_memory_refuses_and_counts),
+        cmocka_unit_test(keys_lead_to_their_entries),
         cmocka_unit_test(work_makes_and_drops),
         cmocka_unit_test(processes_find_the_same_places),
-        cmocka_unit_test(blocks_come_back_from_other_processes),
+        cmocka_unit_test(blocks_are_freed_by_other_processes),
         cmocka_unit_test(lock_lets_one_in_at_a_time),
-        cmocka_unit_test(lock_of_a_dead_process_is_taken_over),
-        cmocka_unit_test(table_outlives_who_worked_on_it),
+        cmocka_unit_test(lock_of_a_dead_process_is_acquired),
+        cmocka_unit_test(table_survives_its_last_user),
         cmocka_unit_test(chosen_size_is_sparse),
-        cmocka_unit_test(only_a_board_is_joined),
-        cmocka_unit_test(forked_child_leaves_the_board_alone),
+        cmocka_unit_test(only_the_checkers_memory_is_joined),
+        cmocka_unit_test(forked_child_leaves_the_memory_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 #include "cmocka_all.h"
 
-struct told {
+struct reported {
     const void *address;
     uint64_t len_bytes;
     bool writes;
@@ -21,17 +21,17 @@ struct told {
     uint64_t value; /* of the word at the time of the report */
 };
 
-static struct told told[64];
-static int told_count;
+static struct reported reported[64];
+static int reported_count;
 static char *memory; /* watched; the page after it is not */
 
 static void remember(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                      const void *address_of_call)
 {
     assert_non_null(address_of_call);
-    assert_true(told_count < 64);
-    told[told_count] = (struct told){address, len_bytes, writes, atomic, 0};
-    memcpy(&told[told_count++].value, memory, 8);
+    assert_true(reported_count < 64);
+    reported[reported_count] = (struct reported){address, len_bytes, writes, atomic, 0};
+    memcpy(&reported[reported_count++].value, memory, 8);
 }
 
 static struct oriel_watched_pages watched = {
@@ -50,34 +50,34 @@ static int forget(void **state)
 {
     (void)state;
     memset(memory, 0, 8192); /* reported, too: it is in the same module */
-    told_count = 0;
+    reported_count = 0;
     return 0;
 }
 
 static void expect(int which, const void *address, uint64_t len_bytes, bool writes, bool atomic)
 {
-    assert_true(which < told_count);
-    assert_ptr_equal(told[which].address, address);
-    assert_int_equal(told[which].len_bytes, len_bytes);
-    assert_int_equal(told[which].writes, writes);
-    assert_int_equal(told[which].atomic, atomic);
+    assert_true(which < reported_count);
+    assert_ptr_equal(reported[which].address, address);
+    assert_int_equal(reported[which].len_bytes, len_bytes);
+    assert_int_equal(reported[which].writes, writes);
+    assert_int_equal(reported[which].atomic, atomic);
 }
 
-static void loads_and_stores_of_every_size_are_told(void **state)
+static void loads_and_stores_of_every_size_are_reported(void **state)
 {
     (void)state;
     static const int sizes[] = {1, 2, 4, 8};
     for (int i = 0; i < 4; i++) {
-        told_count = 0;
+        reported_count = 0;
         program_store(memory + 16, sizes[i], 42);
         assert_int_equal(program_load(memory + 16, sizes[i]), 42);
-        assert_int_equal(told_count, 2);
+        assert_int_equal(reported_count, 2);
         expect(0, memory + 16, (uint64_t)sizes[i], true, false);
         expect(1, memory + 16, (uint64_t)sizes[i], false, false);
     }
 }
 
-static void unaligned_fields_are_told(void **state)
+static void unaligned_fields_are_reported(void **state)
 {
     (void)state;
     struct odd *odd = (struct odd *)(memory + 8);
@@ -91,45 +91,45 @@ static void unaligned_fields_are_told(void **state)
 static void expect_bytes(const char *from, size_t len_bytes, bool writes)
 {
     size_t sum = 0;
-    for (int i = 0; i < told_count; i++) {
-        if (told[i].writes != writes)
+    for (int i = 0; i < reported_count; i++) {
+        if (reported[i].writes != writes)
             continue;
-        const char *first = told[i].address;
-        assert_true(first >= from && first + told[i].len_bytes <= from + len_bytes);
-        sum += told[i].len_bytes;
+        const char *first = reported[i].address;
+        assert_true(first >= from && first + reported[i].len_bytes <= from + len_bytes);
+        sum += reported[i].len_bytes;
     }
     assert_int_equal(sum, len_bytes);
 }
 
-static void copies_and_fills_are_told(void **state)
+static void copies_and_fills_are_reported(void **state)
 {
     (void)state;
     static struct large large;
     program_copy_struct((struct large *)memory, &large);
     expect_bytes(memory, sizeof large, true);
-    told_count = 0;
+    reported_count = 0;
     program_copy_struct(&large, (struct large *)(memory + 400));
     expect_bytes(memory + 400, sizeof large, false);
-    told_count = 0;
+    reported_count = 0;
     program_copy(memory + 1000, memory + 2000, 333);
     expect_bytes(memory + 2000, 333, false);
     expect_bytes(memory + 1000, 333, true);
-    told_count = 0;
+    reported_count = 0;
     program_fill(memory + 7, 99);
     expect_bytes(memory + 7, 99, true);
     assert_int_equal(memory[7 + 98], 7);
 }
 
-static void what_others_do_is_not_told(void **state)
+static void accesses_to_unwatched_memory_are_not_reported(void **state)
 {
     (void)state;
     memory[3] = 1;
     program_store(memory + 4096, 8, 1);
     program_load(memory + 5000, 4);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
 }
 
-static void an_access_that_reaches_into_watched_memory_is_told(void **state)
+static void an_access_that_reaches_into_watched_memory_is_reported(void **state)
 {
     (void)state;
     program_fill(memory + 4090, 50);
@@ -145,19 +145,19 @@ static void atomic_operations_are_right(void **state)
     assert_true(program_atomics_64(memory + 4096));
 }
 
-static void atomic_stores_are_told_before_and_loads_behind(void **state)
+static void atomic_stores_are_reported_before_and_loads_after(void **state)
 {
     (void)state;
     program_atomic_store(memory);
     expect(0, memory, 8, true, true);
-    assert_int_equal(told[0].value, 0);
+    assert_int_equal(reported[0].value, 0);
     program_atomic_load(memory);
     expect(1, memory, 8, false, true);
     program_atomic_add(memory);
     expect(2, memory, 8, true, true);
-    assert_int_equal(told[2].value, 1);
+    assert_int_equal(reported[2].value, 1);
     expect(3, memory, 8, false, true);
-    assert_int_equal(told[3].value, 2);
+    assert_int_equal(reported[3].value, 2);
 }
 
 static void volatile_objects_are_polled(void **state)
@@ -181,7 +181,7 @@ __attribute__((format(printf, 1, 2))) static void *entry(const char *format, ...
     void *found = dlsym(RTLD_DEFAULT, name);
     if (found == NULL)
         fail_msg("%s is not there", name);
-    told_count = 0;
+    reported_count = 0;
     return found;
 }
 
@@ -191,14 +191,14 @@ typedef void by_range(void *at, unsigned long len_bytes);
 typedef void by_range_of_call(void *at, unsigned long len_bytes, const void *call);
 typedef void *copy_bytes(void *to, const void *from, size_t len_bytes);
 
-static void every_load_and_store_tells_what_its_name_says(void **state)
+static void every_load_and_store_reports_the_access_of_its_name(void **state)
 {
     (void)state;
-    static const char *const sorts[] = {"", "unaligned_", "volatile_", "unaligned_volatile_"};
+    static const char *const kinds[] = {"", "unaligned_", "volatile_", "unaligned_volatile_"};
     char *at = memory + 16;
     for (unsigned size = 1; size <= 16; size *= 2) {
         for (unsigned i = 0; i < 8; i++) {
-            ((by_address *)entry("__tsan_%s%s%u", sorts[i / 2], i % 2 ? "write" : "read", size))(
+            ((by_address *)entry("__tsan_%s%s%u", kinds[i / 2], i % 2 ? "write" : "read", size))(
                 at);
             expect(0, at, size, i % 2, i >= 4);
         }
@@ -223,7 +223,7 @@ static void every_load_and_store_tells_what_its_name_says(void **state)
 }
 
 /* A write to a table of functions is reported if the table changes. */
-static void tables_of_functions_are_told(void **state)
+static void tables_of_functions_are_reported(void **state)
 {
     (void)state;
     void **at = (void **)(void *)(memory + 16);
@@ -231,13 +231,13 @@ static void tables_of_functions_are_told(void **state)
     expect(0, at, sizeof *at, false, false);
     void (*update)(void **, void *) = (void (*)(void **, void *))entry("__tsan_vptr_update");
     update(at, NULL);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     update(at, memory);
     expect(0, at, sizeof *at, true, false);
 }
 
 /* The reported bytes are those that were copied. */
-static void copies_of_the_runtime_are_told(void **state)
+static void copies_of_the_runtime_are_reported(void **state)
 {
     (void)state;
     static const char *const copies[] = {"__tsan_memcpy", "__tsan_memmove"};
@@ -326,7 +326,7 @@ static void wide_atomic_operations_are_right(void **state)
     ((void (*)(int))entry("__tsan_atomic_signal_fence"))(0);
 }
 
-static void what_tells_of_threads_does_nothing(void **state)
+static void entry_points_for_threads_do_nothing(void **state)
 {
     (void)state;
     static const char *const names[] = {"__tsan_func_entry",
@@ -372,7 +372,7 @@ static void what_tells_of_threads_does_nothing(void **state)
                                         "AnnotateFlushState"};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         ((void (*)(void *, void *, void *))entry("%s", names[i]))(memory, memory, memory);
-        assert_int_equal(told_count, 0);
+        assert_int_equal(reported_count, 0);
     }
     static const char *const answers[] = {"__tsan_mutex_pre_unlock", "__tsan_get_current_fiber",
                                           "__tsan_create_fiber", "__tsan_external_register_tag",
@@ -384,20 +384,20 @@ static void what_tells_of_threads_does_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(loads_and_stores_of_every_size_are_told, forget),
-        cmocka_unit_test_setup(unaligned_fields_are_told, forget),
-        cmocka_unit_test_setup(copies_and_fills_are_told, forget),
-        cmocka_unit_test_setup(what_others_do_is_not_told, forget),
-        cmocka_unit_test_setup(an_access_that_reaches_into_watched_memory_is_told, forget),
+        cmocka_unit_test_setup(loads_and_stores_of_every_size_are_reported, forget),
+        cmocka_unit_test_setup(unaligned_fields_are_reported, forget),
+        cmocka_unit_test_setup(copies_and_fills_are_reported, forget),
+        cmocka_unit_test_setup(accesses_to_unwatched_memory_are_not_reported, forget),
+        cmocka_unit_test_setup(an_access_that_reaches_into_watched_memory_is_reported, forget),
         cmocka_unit_test_setup(atomic_operations_are_right, forget),
-        cmocka_unit_test_setup(atomic_stores_are_told_before_and_loads_behind, forget),
+        cmocka_unit_test_setup(atomic_stores_are_reported_before_and_loads_after, forget),
         cmocka_unit_test_setup(volatile_objects_are_polled, forget),
-        cmocka_unit_test_setup(every_load_and_store_tells_what_its_name_says, forget),
-        cmocka_unit_test_setup(tables_of_functions_are_told, forget),
-        cmocka_unit_test_setup(copies_of_the_runtime_are_told, forget),
+        cmocka_unit_test_setup(every_load_and_store_reports_the_access_of_its_name, forget),
+        cmocka_unit_test_setup(tables_of_functions_are_reported, forget),
+        cmocka_unit_test_setup(copies_of_the_runtime_are_reported, forget),
         cmocka_unit_test_setup(swaps_of_every_size_are_right, forget),
         cmocka_unit_test_setup(wide_atomic_operations_are_right, forget),
-        cmocka_unit_test_setup(what_tells_of_threads_does_nothing, forget),
+        cmocka_unit_test_setup(entry_points_for_threads_do_nothing, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,7 +174,7 @@ static void fence_that_ends_operations_breaks_noprecede(void **state)
     RIGHT(oriel_epochs_fence(&epochs, true, false, &site, &finding));
 }
 
-static void fence_without_operations_gives_way_to_other_epochs(void **state)
+static void fence_without_operations_permits_other_epochs(void **state)
 {
     (void)state;
     RIGHT(fence(1));
@@ -258,7 +258,7 @@ static void starts_and_posts_do_not_nest(void **state)
     WRONG(wait_for_all(), WAIT_WITHOUT_POST, 0);
 }
 
-static void post_in_an_open_fence_epoch_is_told_and_opens(void **state)
+static void post_in_an_open_fence_epoch_is_reported_and_opens(void **state)
 {
     (void)state;
     RIGHT(fence(6));
@@ -385,13 +385,13 @@ int main(void)
         TEST(operation_needs_an_epoch_that_covers_its_target),
         TEST(operation_after_the_last_fence_breaks_its_promise),
         TEST(fence_that_ends_operations_breaks_noprecede),
-        TEST(fence_without_operations_gives_way_to_other_epochs),
+        TEST(fence_without_operations_permits_other_epochs),
         TEST(fence_inside_other_epochs_is_wrong),
         TEST(locks_do_not_nest),
         TEST(unlock_ends_its_own_kind_of_lock),
         TEST(lock_all_inside_other_epochs_is_wrong),
         TEST(starts_and_posts_do_not_nest),
-        TEST(post_in_an_open_fence_epoch_is_told_and_opens),
+        TEST(post_in_an_open_fence_epoch_is_reported_and_opens),
         TEST(start_and_lock_exclude_each_other),
         TEST(start_and_post_may_both_be_open),
         TEST(operations_after_a_refused_lock_are_its_echoes),

@@ -37,13 +37,13 @@ static char *map_promoted(uint64_t len_bytes, const struct oriel_promote_options
     return memory;
 }
 
-static void let_go(char *memory, uint64_t len_bytes, struct oriel_promoted *promoted)
+static void release_and_unmap(char *memory, uint64_t len_bytes, struct oriel_promoted *promoted)
 {
     oriel_promote_release(promoted);
     munmap(memory, len_bytes);
 }
 
-static void held_pages_become_zero_for_everybody(void **state)
+static void pages_that_stay_shared_become_zero_for_all(void **state)
 {
     static const int advice[] = {MADV_DONTNEED, MADV_FREE, MADV_DONTNEED_LOCKED};
     struct oriel_promoted promoted;
@@ -62,7 +62,7 @@ static void held_pages_become_zero_for_everybody(void **state)
         assert_int_equal(memory[3 * PAGE], 5);
     }
     munmap(view, 8 * PAGE);
-    let_go(memory, 8 * PAGE, &promoted);
+    release_and_unmap(memory, 8 * PAGE, &promoted);
 }
 
 static void a_range_may_be_promoted_in_parts_and_have_gaps(void **state)
@@ -88,7 +88,7 @@ static void a_range_may_be_promoted_in_parts_and_have_gaps(void **state)
     munmap(memory, 12 * PAGE);
 }
 
-static void what_private_memory_refuses_is_refused(void **state)
+static void refusals_equal_those_of_private_memory(void **state)
 {
     struct oriel_promoted promoted;
     char *memory = map_promoted(4 * PAGE, means_of(state), &promoted);
@@ -99,7 +99,7 @@ static void what_private_memory_refuses_is_refused(void **state)
     assert_int_equal(errno, EINVAL);
     assert_int_equal(oriel_discard(memory, 0, MADV_DONTNEED, next), 0);
     assert_true(is_all(memory, 4 * PAGE, 1));
-    let_go(memory, 4 * PAGE, &promoted);
+    release_and_unmap(memory, 4 * PAGE, &promoted);
 }
 
 static void other_advice_and_other_memory_are_passed_on(void **state)
@@ -115,7 +115,7 @@ static void other_advice_and_other_memory_are_passed_on(void **state)
     assert_true(calls == 2 && last_advice == MADV_DONTNEED && is_all(other, PAGE, 0) &&
                 is_all(other + PAGE, PAGE, 1));
     munmap(other, 2 * PAGE);
-    let_go(memory, 4 * PAGE, &promoted);
+    release_and_unmap(memory, 4 * PAGE, &promoted);
 }
 
 /* The program's own file, mapped over promoted memory, keeps its contents. */
@@ -132,7 +132,7 @@ static void memory_that_the_program_has_replaced_is_its_own(void **state)
     assert_true(is_all(memory, PAGE, 0) && is_all(memory + PAGE, 2 * PAGE, 1) &&
                 is_all(memory + 3 * PAGE, PAGE, 0));
     close(fd);
-    let_go(memory, 4 * PAGE, &promoted);
+    release_and_unmap(memory, 4 * PAGE, &promoted);
 }
 
 /* The program's mappings cannot be checked: the call fails rather than discard nothing silently. */
@@ -148,13 +148,13 @@ static void without_a_descriptor_it_fails(void **state)
     int error = errno;
     setrlimit(RLIMIT_NOFILE, &before);
     assert_true(result == -1 && error == ENOMEM && is_all(memory, 4 * PAGE, 1));
-    let_go(memory, 4 * PAGE, &promoted);
+    release_and_unmap(memory, 4 * PAGE, &promoted);
 }
 
 static void before_linux_6_11_it_is_the_same(void **state)
 {
     oriel_proc_maps_by_text = true;
-    held_pages_become_zero_for_everybody(state);
+    pages_that_stay_shared_become_zero_for_all(state);
     a_range_may_be_promoted_in_parts_and_have_gaps(state);
     memory_that_the_program_has_replaced_is_its_own(state);
     oriel_proc_maps_by_text = false;
@@ -168,7 +168,7 @@ static void assert_child_good(pid_t child)
 }
 
 /* 0, or the number of the failed check. */
-static int give_up_in_child(char *memory)
+static int discard_in_child(char *memory)
 {
     if (oriel_discard(memory + PAGE, 2 * PAGE, MADV_DONTNEED, next) != 0 ||
         !is_all(memory + PAGE, 2 * PAGE, 0))
@@ -188,11 +188,11 @@ static void a_childs_pages_become_zero_and_its_parents_stay(void **state)
         pid_t grandchild = fork();
         int status = 0;
         if (grandchild == 0)
-            _exit(give_up_in_child(memory));
+            _exit(discard_in_child(memory));
         if (waitpid(grandchild, &status, 0) != grandchild || status != 0 ||
             !is_all(memory, 4 * PAGE, 1))
             _exit(9);
-        _exit(give_up_in_child(memory));
+        _exit(discard_in_child(memory));
     }
     assert_child_good(child);
     child = _Fork(); /* runs no handlers: it shares the pages until it discards them */
@@ -203,7 +203,7 @@ static void a_childs_pages_become_zero_and_its_parents_stay(void **state)
                   : 1);
     assert_child_good(child);
     assert_true(is_all(memory, 4 * PAGE, 1));
-    let_go(memory, 4 * PAGE, &promoted);
+    release_and_unmap(memory, 4 * PAGE, &promoted);
 }
 
 static int open_direct(void)
@@ -227,8 +227,8 @@ static void memory_that_stays_shared_is_the_programs_own(void **state)
     int fd = open_direct();
     if (fd < 0) {
         print_message("O_DIRECT: %s\n", strerror(errno));
-        let_go(memory, 4 * PAGE, &promoted[0]);
-        let_go(other, 16 * PAGE, &promoted[1]);
+        release_and_unmap(memory, 4 * PAGE, &promoted[0]);
+        release_and_unmap(other, 16 * PAGE, &promoted[1]);
         skip();
     }
     oriel_promote_release(&promoted[0]);
@@ -243,18 +243,18 @@ static void memory_that_stays_shared_is_the_programs_own(void **state)
                 is_all(memory + 3 * PAGE, PAGE, 1));
     assert_int_equal(mappings_in(memory, 4 * PAGE), 1);
     munmap(memory, 4 * PAGE);
-    let_go(other, 16 * PAGE, &promoted[1]);
+    release_and_unmap(other, 16 * PAGE, &promoted[1]);
 }
 
 /* An allocator may unmap or protect a part of it; a child still has its own pages in the rest. */
-static void what_stays_shared_may_be_replaced_in_parts(void **state)
+static void shared_memory_may_be_replaced_in_parts(void **state)
 {
     struct oriel_promoted promoted;
     const struct oriel_promote_options *how = means_of(state);
     char *memory = map_promoted(8 * PAGE, how, &promoted);
     int fd = open_direct();
     if (fd < 0) {
-        let_go(memory, 8 * PAGE, &promoted);
+        release_and_unmap(memory, 8 * PAGE, &promoted);
         skip();
     }
     oriel_promote_release(&promoted);
@@ -280,7 +280,7 @@ static void what_stays_shared_may_be_replaced_in_parts(void **state)
 }
 
 /* Neither libc's realloc after a shrink nor mremap of any part extends it. */
-static void what_stays_shared_cannot_be_made_longer(void **state)
+static void shared_memory_cannot_be_lengthened(void **state)
 {
     struct oriel_promoted promoted[2];
     const struct oriel_promote_options *how = means_of(state);
@@ -302,12 +302,12 @@ static void what_stays_shared_cannot_be_made_longer(void **state)
         close(fd);
     }
     munmap(memory, 4 * PAGE);
-    let_go(other, 16 * PAGE, &promoted[1]);
+    release_and_unmap(other, 16 * PAGE, &promoted[1]);
     if (fd < 0)
         skip();
 }
 
-static void a_child_cannot_lengthen_what_it_inherited(void **state)
+static void a_child_cannot_lengthen_inherited_memory(void **state)
 {
     struct oriel_promoted promoted;
     char *memory = map_promoted(4 * PAGE, means_of(state), &promoted);
@@ -318,24 +318,24 @@ static void a_child_cannot_lengthen_what_it_inherited(void **state)
                   ? 0
                   : 1);
     assert_child_good(child);
-    let_go(memory, 4 * PAGE, &promoted);
+    release_and_unmap(memory, 4 * PAGE, &promoted);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BY_BOTH(held_pages_become_zero_for_everybody),
+        BY_BOTH(pages_that_stay_shared_become_zero_for_all),
         BY_BOTH(a_range_may_be_promoted_in_parts_and_have_gaps),
-        BY_BOTH(what_private_memory_refuses_is_refused),
+        BY_BOTH(refusals_equal_those_of_private_memory),
         BY_BOTH(other_advice_and_other_memory_are_passed_on),
         BY_BOTH(memory_that_the_program_has_replaced_is_its_own),
         BY_BOTH(without_a_descriptor_it_fails),
         BY_BOTH(before_linux_6_11_it_is_the_same),
         BY_BOTH(a_childs_pages_become_zero_and_its_parents_stay),
         BY_BOTH(memory_that_stays_shared_is_the_programs_own),
-        BY_BOTH(what_stays_shared_may_be_replaced_in_parts),
-        BY_BOTH(what_stays_shared_cannot_be_made_longer),
-        BY_BOTH(a_child_cannot_lengthen_what_it_inherited),
+        BY_BOTH(shared_memory_may_be_replaced_in_parts),
+        BY_BOTH(shared_memory_cannot_be_lengthened),
+        BY_BOTH(a_child_cannot_lengthen_inherited_memory),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -71,7 +71,7 @@ static void initialised_memory_is_shared_by_stopping(void **state)
     check_range((char *)start, 8 * PAGE, &automatic);
 }
 
-static void untouched_file_pages_keep_their_contents(void **state)
+static void untouched_file_pages_preserve_their_contents(void **state)
 {
     (void)state;
     char path[] = "/tmp/oriel-promote-XXXXXX";
@@ -234,7 +234,7 @@ static void untouched_pages_cost_nothing(void **state)
     munmap(memory, len_bytes);
 }
 
-static void memory_freed_after_release_comes_back_zero(void **state)
+static void memory_freed_after_release_is_zero_when_reused(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     const uint64_t sizes[] = {24 * PAGE, 200 * PAGE}; /* in the heap, and mapped by malloc */
@@ -307,7 +307,7 @@ static void hundreds_of_ranges_cost_no_mapping_afterwards(void **state)
     munmap(memory, 2 * RANGES * PAGE);
 }
 
-static void probe_tells_of_one_promotion(void **state)
+static void probe_reports_one_promotion(void **state)
 {
     (void)state;
     struct oriel_probe probe;
@@ -324,16 +324,16 @@ int main(void)
         BY_BOTH(heap_memory_is_shared_and_private_again),
         BY_BOTH(static_memory_is_shared_and_private_again),
         cmocka_unit_test(initialised_memory_is_shared_by_stopping),
-        cmocka_unit_test(untouched_file_pages_keep_their_contents),
+        cmocka_unit_test(untouched_file_pages_preserve_their_contents),
         BY_BOTH(pages_are_whole_outward_or_inward),
         BY_BOTH(pages_of_two_holds_stay_until_the_last_release),
         BY_BOTH(random_holds_agree_with_counts),
         BY_BOTH(untouched_pages_cost_nothing),
-        BY_BOTH(memory_freed_after_release_comes_back_zero),
+        BY_BOTH(memory_freed_after_release_is_zero_when_reused),
         BY_BOTH(pages_given_back_after_release_are_zero),
         BY_BOTH(too_many_ranges_are_refused),
         BY_BOTH(hundreds_of_ranges_cost_no_mapping_afterwards),
-        cmocka_unit_test(probe_tells_of_one_promotion),
+        cmocka_unit_test(probe_reports_one_promotion),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

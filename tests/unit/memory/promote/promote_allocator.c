@@ -12,7 +12,7 @@ static void allocator_is_the_one_that_was_asked_for(void **state)
     (void)state;
     const char *name = getenv("TESTS_ALLOCATOR");
     if (name != NULL && dlsym(RTLD_DEFAULT, name) == NULL)
-        fail_msg("nobody has %s: the allocator was not preloaded", name);
+        fail_msg("no library has %s: the allocator was not preloaded", name);
 }
 
 struct piece {
@@ -66,7 +66,7 @@ static const char *renew(struct user *user, struct piece *piece)
 {
     static const uint64_t sizes[] = {600, 3000, 9000, 5 * ORIEL_PAGE_BYTES, 70000, 300000, 2500000};
     if (piece->memory != NULL && !is_as_filled(piece))
-        return "memory that nobody promoted has changed";
+        return "memory that was not promoted has changed";
     free(piece->memory);
     piece->len_bytes = sizes[draw(user) % (sizeof sizes / sizeof sizes[0])] + draw(user) % 500;
     piece->memory = calloc(1, piece->len_bytes);
@@ -76,7 +76,7 @@ static const char *renew(struct user *user, struct piece *piece)
     return NULL;
 }
 
-/* Small pieces contain no whole page; not all mechanisms accept that. A thread's first allocation
+/* Small pieces contain no whole page; not all methods accept that. A thread's first allocation
  * shares a page with its arena's state. */
 static const char *use(struct user *user, struct piece *piece)
 {

@@ -12,7 +12,7 @@ enum { PAGES = 40 };
 /* A child that reads the memory on request. */
 struct child {
     pid_t pid;
-    int go[2];
+    int resume[2];
     int done[2]; /* its children have the writing end, too */
 };
 
@@ -26,23 +26,23 @@ static bool is_filled(const char *memory, uint64_t from, uint64_t to, int value)
 
 static void child_pipes(struct child *child)
 {
-    assert_int_equal(pipe(child->go), 0);
+    assert_int_equal(pipe(child->resume), 0);
     assert_int_equal(pipe(child->done), 0);
 }
 
 /* In a child: the end of the test also counts as a request to end. */
-static bool is_told(const struct child *child)
+static bool is_requested(const struct child *child)
 {
     char word;
-    close(child->go[1]);
-    return read(child->go[0], &word, 1) == 1;
+    close(child->resume[1]);
+    return read(child->resume[0], &word, 1) == 1;
 }
 
 /* In the child: the result after the request, whether the memory has that value. */
-static void look_when_told(const struct child *child, const char *memory, int value)
+static void look_on_request(const struct child *child, const char *memory, int value)
 {
-    bool told = is_told(child);
-    _exit(!told ? 2 : is_filled(memory, 0, LEN_BYTES, value) ? 0 : 3);
+    bool requested = is_requested(child);
+    _exit(!requested ? 2 : is_filled(memory, 0, LEN_BYTES, value) ? 0 : 3);
 }
 
 static struct child child_that_looks(const char *memory, int value)
@@ -52,19 +52,19 @@ static struct child child_that_looks(const char *memory, int value)
     child.pid = fork();
     assert_true(child.pid >= 0);
     if (child.pid == 0)
-        look_when_told(&child, memory, value);
+        look_on_request(&child, memory, value);
     return child;
 }
 
 static void child_expect(const struct child *child, int wanted)
 {
     int status;
-    assert_int_equal(write(child->go[1], "g", 1), 1);
+    assert_int_equal(write(child->resume[1], "g", 1), 1);
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), wanted);
     for (int i = 0; i < 2; i++) {
-        close(child->go[i]);
+        close(child->resume[i]);
         close(child->done[i]);
     }
 }
@@ -130,7 +130,7 @@ static void expect_end(const struct child *child, char *memory, uint64_t before_
     munmap(memory, LEN_BYTES);
 }
 
-static void a_child_keeps_what_the_parent_releases(void **state)
+static void a_child_preserves_memory_that_the_parent_releases(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -144,7 +144,7 @@ static void a_child_keeps_what_the_parent_releases(void **state)
 }
 
 /* The child sees at the latest the contents when the last promotion of the page ended. */
-static void parts_that_end_at_different_times_are_kept(void **state)
+static void parts_that_end_at_different_times_are_preserved(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted whole, half;
@@ -158,7 +158,7 @@ static void parts_that_end_at_different_times_are_kept(void **state)
     expect_end(&child, memory, before_bytes);
 }
 
-static void what_no_child_has_seen_is_given_back_at_once(void **state)
+static void memory_that_no_child_inherited_is_released_at_once(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted seen, other;
@@ -184,7 +184,7 @@ static void what_no_child_has_seen_is_given_back_at_once(void **state)
 
 /* Later children do not keep blocks that were released before their fork. So a program that always
  * has one child loses nothing. */
-static void children_that_overlap_hold_only_what_they_saw(void **state)
+static void overlapping_children_pin_only_inherited_memory(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted first, second;
@@ -208,7 +208,7 @@ static void children_that_overlap_hold_only_what_they_saw(void **state)
     munmap(two, LEN_BYTES);
 }
 
-static void grandchildren_keep_it_too(void **state)
+static void grandchildren_preserve_it_too(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -223,27 +223,27 @@ static void grandchildren_keep_it_too(void **state)
         pid_t grandchild = fork();
         if (grandchild != 0)
             _exit(grandchild > 0 ? 0 : 1);
-        bool right = is_told(&child) && is_filled(memory, 0, LEN_BYTES, 7);
+        bool right = is_requested(&child) && is_filled(memory, 0, LEN_BYTES, 7);
         word = right ? 'y' : 'n';
         _exit(write(child.done[1], &word, 1) == 1 ? 0 : 1);
     }
     assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
     assert_int_equal(status, 0);
     release_and_overwrite(memory, how, &promoted);
-    assert_int_equal(write(child.go[1], "g", 1), 1);
+    assert_int_equal(write(child.resume[1], "g", 1), 1);
     close(child.done[1]);
     assert_int_equal(read(child.done[0], &word, 1), 1);
     assert_int_equal(word, 'y');
     assert_int_equal(read(child.done[0], &word, 1), 0); /* it ends */
     expect_bytes(before_bytes);
     close(child.done[0]);
-    close(child.go[0]);
-    close(child.go[1]);
+    close(child.resume[0]);
+    close(child.resume[1]);
     munmap(memory, LEN_BYTES);
 }
 
 /* As daemons do: pages and their lease do not depend on descriptors. */
-static void a_child_that_closes_all_descriptors_keeps_it(void **state)
+static void a_child_that_closes_all_descriptors_preserves_it(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -255,11 +255,11 @@ static void a_child_that_closes_all_descriptors_keeps_it(void **state)
     child.pid = fork();
     if (child.pid == 0) {
         for (int fd = 3; fd < 256; fd++)
-            if (fd != child.go[0] && fd != child.done[1])
+            if (fd != child.resume[0] && fd != child.done[1])
                 close(fd);
         if (write(child.done[1], "c", 1) != 1)
             _exit(4);
-        look_when_told(&child, memory, 7);
+        look_on_request(&child, memory, 7);
     }
     assert_int_equal(read(child.done[0], &word, 1), 1);
     release_and_overwrite(memory, how, &promoted);
@@ -282,24 +282,24 @@ static void another_program_or_unmapping_ends_it(void **state)
         child.pid = fork();
         if (child.pid == 0) {
             if (turn == 0) {
-                close(child.go[1]);
-                dup2(child.go[0], 0);
+                close(child.resume[1]);
+                dup2(child.resume[0], 0);
                 dup2(child.done[1], 1);
                 execl("/bin/sh", "sh", "-c", "echo run; read word", (char *)NULL);
                 _exit(127);
             }
             munmap(memory, LEN_BYTES);
-            _exit(write(child.done[1], "u", 1) == 1 && is_told(&child) ? 0 : 2);
+            _exit(write(child.done[1], "u", 1) == 1 && is_requested(&child) ? 0 : 2);
         }
         assert_int_equal(read(child.done[0], &word, 1), 1);
         oriel_promote_release(&promoted);
         assert_int_equal(file_bytes(), before_bytes);
         close(child.done[0]);
-        assert_int_equal(write(child.go[1], "\n", 1), 1);
+        assert_int_equal(write(child.resume[1], "\n", 1), 1);
         assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
         close(child.done[1]);
-        close(child.go[0]);
-        close(child.go[1]);
+        close(child.resume[0]);
+        close(child.resume[1]);
     }
     munmap(memory, LEN_BYTES);
 }
@@ -336,7 +336,7 @@ static struct rlimit descriptors_allowed(rlim_t most)
 }
 
 /* Then the file keeps the block permanently. */
-static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
+static void a_child_made_without_free_descriptors_preserves_it(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -347,7 +347,7 @@ static void a_child_made_without_descriptors_to_spare_keeps_it(void **state)
     struct rlimit limit = descriptors_allowed(3);
     child.pid = fork();
     if (child.pid == 0)
-        look_when_told(&child, memory, 7);
+        look_on_request(&child, memory, 7);
     setrlimit(RLIMIT_NOFILE, &limit);
     release_and_overwrite(memory, how, &promoted);
     child_expect(&child, 0);
@@ -362,15 +362,15 @@ static void a_child_maps_no_other_file(void **state)
     struct oriel_promoted promoted;
     char *memory = promote_filled(how, &promoted);
     int number = oriel_file_identity()->memory_fd;
-    int kept = dup(number);
+    int saved = dup(number);
     int other = memfd_create("other", 0);
-    assert_true(kept >= 0 && other >= 0);
+    assert_true(saved >= 0 && other >= 0);
     assert_int_equal(ftruncate(other, 1 << 24), 0);
     assert_int_equal(dup2(other, number), number);
     struct child child = child_that_looks(memory, 7);
     child_expect(&child, 0);
-    assert_int_equal(dup2(kept, number), number);
-    close(kept);
+    assert_int_equal(dup2(saved, number), number);
+    close(saved);
     close(other);
     oriel_promote_release(&promoted);
     assert_true(is_filled(memory, 0, LEN_BYTES, 7));
@@ -380,15 +380,15 @@ static void a_child_maps_no_other_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BY_BOTH(a_child_keeps_what_the_parent_releases),
-        BY_BOTH(parts_that_end_at_different_times_are_kept),
-        BY_BOTH(what_no_child_has_seen_is_given_back_at_once),
-        BY_BOTH(children_that_overlap_hold_only_what_they_saw),
-        BY_BOTH(grandchildren_keep_it_too),
-        BY_BOTH(a_child_that_closes_all_descriptors_keeps_it),
+        BY_BOTH(a_child_preserves_memory_that_the_parent_releases),
+        BY_BOTH(parts_that_end_at_different_times_are_preserved),
+        BY_BOTH(memory_that_no_child_inherited_is_released_at_once),
+        BY_BOTH(overlapping_children_pin_only_inherited_memory),
+        BY_BOTH(grandchildren_preserve_it_too),
+        BY_BOTH(a_child_that_closes_all_descriptors_preserves_it),
         BY_BOTH(another_program_or_unmapping_ends_it),
         BY_BOTH(many_blocks_wait_and_are_given_back),
-        BY_BOTH(a_child_made_without_descriptors_to_spare_keeps_it),
+        BY_BOTH(a_child_made_without_free_descriptors_preserves_it),
         BY_BOTH(a_child_maps_no_other_file),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);

@@ -33,7 +33,7 @@ static void *add_and_end(void *word)
     return NULL;
 }
 
-static void *come_and_go(void *word)
+static void *make_and_free(void *word)
 {
     uint64_t turns = 0;
     for (; !atomic_load(&stop); turns++) {
@@ -55,7 +55,7 @@ static void a_thread_loses_no_write_though_others_end(void **state)
     int moved = 0;
     (void)state;
     skip_where_nothing_moves();
-    assert_int_equal(pthread_create(&thread, NULL, come_and_go, memory), 0);
+    assert_int_equal(pthread_create(&thread, NULL, make_and_free, memory), 0);
     for (time_t end = time(NULL) + SECONDS; time(NULL) < end;) {
         struct oriel_promoted promoted;
         if (oriel_promote((uintptr_t)memory, PAGE, &quiesce, &promoted) == ORIEL_OK) {
@@ -74,7 +74,7 @@ static void a_thread_loses_no_write_though_others_end(void **state)
 
 enum { CROWDERS = 8, CROWDED_MS = 700 };
 
-static void go_to_first_processor(int policy)
+static void move_to_first_processor(int policy)
 {
     cpu_set_t first;
     CPU_ZERO(&first);
@@ -88,7 +88,7 @@ static void go_to_first_processor(int policy)
 
 static void *count_idly(void *count)
 {
-    go_to_first_processor(SCHED_IDLE);
+    move_to_first_processor(SCHED_IDLE);
     while (!atomic_load(&stop))
         atomic_fetch_add((_Atomic uint64_t *)count, 1);
     return NULL;
@@ -101,7 +101,7 @@ static void *count_deafly(void *count)
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
-    go_to_first_processor(SCHED_IDLE);
+    move_to_first_processor(SCHED_IDLE);
     while (!atomic_load(&stop)) {
         pthread_sigmask(SIG_SETMASK, &all, NULL);
         for (int i = 0; i < 1000; i++)
@@ -125,7 +125,7 @@ static void make_crowders(void)
         if (crowders[i] > 0)
             continue;
         close(gate[1]);
-        go_to_first_processor(SCHED_OTHER);
+        move_to_first_processor(SCHED_OTHER);
         while (read(gate[0], &byte, 1) != 0)
             continue;
         ualarm(CROWDED_MS * 1000, 0);
@@ -202,7 +202,7 @@ static void *make_threads(void *count)
     pthread_t threads[NEW];
     cpu_set_t all;
     sched_getaffinity(0, sizeof all, &all);
-    go_to_first_processor(SCHED_IDLE);
+    move_to_first_processor(SCHED_IDLE);
     for (int i = 0; i < NEW; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, count_one, count), 0);
     sched_setaffinity(0, sizeof all, &all);

@@ -69,7 +69,7 @@ static bool refused_any(void)
     return refusing.calls >= refusing.first;
 }
 
-static void expect_whole(char *memory, int *salt)
+static void expect_complete(char *memory, int *salt)
 {
     expect_data(memory, LEN_BYTES, *salt);
     fill(memory, LEN_BYTES, ++*salt);
@@ -102,7 +102,7 @@ static bool promote_and_end(char *memory, const struct oriel_promote_options *ho
     refuse(first, most);
     enum oriel_status status = oriel_promote((uintptr_t)memory, LEN_BYTES, how, &promoted);
     bool any = refused_any();
-    expect_whole(memory, salt);
+    expect_complete(memory, salt);
     if (status != ORIEL_OK)
         assert_true(promoted.start == promoted.end && oriel_fail_message()[0] != '\0');
     else
@@ -132,19 +132,19 @@ static void try_each(void **state, attempt *try_one)
             char *memory = map_private(LEN_BYTES);
             fill(memory, LEN_BYTES, salt);
             any = try_one(memory, how, first, most, &salt);
-            expect_whole(memory, &salt);
+            expect_complete(memory, &salt);
             munmap(memory, LEN_BYTES);
         }
     }
     expect_ordinary(how);
 }
 
-static void refused_calls_leave_what_is_to_be_promoted(void **state)
+static void refused_calls_leave_memory_private(void **state)
 {
     try_each(state, promote_and_end);
 }
 
-static void refused_calls_leave_what_is_to_be_private_again(void **state)
+static void refused_calls_leave_memory_promoted(void **state)
 {
     try_each(state, end_promoted);
 }
@@ -175,8 +175,8 @@ static void refused_calls_leave_protections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BY_BOTH(refused_calls_leave_what_is_to_be_promoted),
-        BY_BOTH(refused_calls_leave_what_is_to_be_private_again),
+        BY_BOTH(refused_calls_leave_memory_private),
+        BY_BOTH(refused_calls_leave_memory_promoted),
         BY_BOTH(refused_calls_leave_protections),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);

@@ -42,7 +42,7 @@ static char *map_huge(uint64_t odd_bytes)
     for (uint64_t at = 0; at < RANGE_BYTES; at++)
         start[at] = (char)(at / 8 % 251 + 1);
     if (sum_of("AnonHugePages", start, RANGE_BYTES) < RANGE_BYTES / 2) {
-        print_message("the system gives no huge pages\n");
+        print_message("the system has no free huge pages\n");
         skip();
     }
     return start;

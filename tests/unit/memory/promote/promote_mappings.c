@@ -25,7 +25,7 @@ static void check_mappings(char *memory, uint64_t pages, const struct oriel_prom
     expect_data(memory, pages * PAGE, 2);
 }
 
-static void no_mapping_is_left_behind(void **state)
+static void no_mapping_is_left(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(40 * PAGE);
@@ -61,7 +61,7 @@ static void untouched_surroundings_are_joined_again(void **state)
     munmap(memory, 32 * MIB);
 }
 
-static void ranges_of_several_mappings_keep_each(void **state)
+static void ranges_of_several_mappings_preserve_each(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -113,14 +113,14 @@ static void boundaries_that_stay_have_a_limit(void **state)
     munmap(memory, PAGE);
 }
 
-static void memory_given_up_lazily_is_what_it_was_or_zero(void **state)
+static void lazily_freed_memory_is_unchanged_or_zero(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
     char *memory = map_private(256 * PAGE);
     memset(memory, 7, 256 * PAGE);
     assert_int_equal(madvise(memory, 256 * PAGE, MADV_FREE), 0);
-    memory[5 * PAGE] = 8; /* taken over again */
+    memory[5 * PAGE] = 8; /* promoted again */
     promote(memory, 256 * PAGE, how, &promoted);
     assert_int_equal(memory[5 * PAGE], 8);
     for (uint64_t i = 0; i < 256; i++)
@@ -131,7 +131,7 @@ static void memory_given_up_lazily_is_what_it_was_or_zero(void **state)
 }
 
 /* Linux before 6.11. */
-static void kernels_that_tell_all_mappings_only_will_do(void **state)
+static void kernels_that_only_list_all_mappings_suffice(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     oriel_proc_maps_by_text = true;
@@ -141,7 +141,7 @@ static void kernels_that_tell_all_mappings_only_will_do(void **state)
     oriel_proc_maps_by_text = false;
 }
 
-static bool keep_start(const struct oriel_mapping *mapping, void *context)
+static bool fix_start(const struct oriel_mapping *mapping, void *context)
 {
     *(uintptr_t *)context = mapping->start;
     return true;
@@ -159,7 +159,7 @@ static void last_mapping_of_the_list_is_visited(void **state)
         last = (uintptr_t)strtoull(line, NULL, 16);
     fclose(list);
     oriel_proc_maps_by_text = true;
-    assert_true(oriel_proc_maps_visit(0, UINTPTR_MAX, false, keep_start, &visited));
+    assert_true(oriel_proc_maps_visit(0, UINTPTR_MAX, false, fix_start, &visited));
     oriel_proc_maps_by_text = false;
     assert_int_equal(visited, last);
 }
@@ -167,12 +167,12 @@ static void last_mapping_of_the_list_is_visited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BY_BOTH(no_mapping_is_left_behind),
+        BY_BOTH(no_mapping_is_left),
         BY_BOTH(untouched_surroundings_are_joined_again),
-        BY_BOTH(ranges_of_several_mappings_keep_each),
+        BY_BOTH(ranges_of_several_mappings_preserve_each),
         BY_BOTH(boundaries_that_stay_have_a_limit),
-        BY_BOTH(memory_given_up_lazily_is_what_it_was_or_zero),
-        BY_BOTH(kernels_that_tell_all_mappings_only_will_do),
+        BY_BOTH(lazily_freed_memory_is_unchanged_or_zero),
+        BY_BOTH(kernels_that_only_list_all_mappings_suffice),
         cmocka_unit_test(last_mapping_of_the_list_is_visited),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);

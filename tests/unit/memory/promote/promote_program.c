@@ -40,7 +40,7 @@ static void child_reads_the_memory_and_writes_its_own(void **state)
 
 /* Next to the window's bytes are others of the program, even the allocator's: the child has their
  * state at fork. */
-static void pages_held_in_part_are_a_snapshot_in_the_child(void **state)
+static void partly_covered_pages_are_a_snapshot_in_the_child(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -51,8 +51,9 @@ static void pages_held_in_part_are_a_snapshot_in_the_child(void **state)
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
-        char go;
-        bool right = read(ends[0], &go, 1) == 1 && memory[50] == 1 && memory[4 * PAGE + 200] == 1;
+        char resume;
+        bool right =
+            read(ends[0], &resume, 1) == 1 && memory[50] == 1 && memory[4 * PAGE + 200] == 1;
         memory[50] = 3;
         memory[2 * PAGE] = 3;
         _exit(right ? 0 : 1);
@@ -133,7 +134,7 @@ static void replaced_memory_is_left_alone(void **state)
     munmap(memory, 8 * PAGE);
 }
 
-static void moved_memory_keeps_its_contents(void **state)
+static void moved_memory_preserves_its_contents(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -152,7 +153,7 @@ static void moved_memory_keeps_its_contents(void **state)
     munmap(moved, 16 * PAGE);
 }
 
-static void access_rights_of_the_end_are_kept(void **state)
+static void final_access_rights_are_preserved(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct oriel_promoted promoted;
@@ -177,11 +178,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BY_BOTH(child_reads_the_memory_and_writes_its_own),
-        BY_BOTH(pages_held_in_part_are_a_snapshot_in_the_child),
+        BY_BOTH(partly_covered_pages_are_a_snapshot_in_the_child),
         BY_BOTH(children_made_meanwhile_are_isolated),
         BY_BOTH(replaced_memory_is_left_alone),
-        BY_BOTH(moved_memory_keeps_its_contents),
-        BY_BOTH(access_rights_of_the_end_are_kept),
+        BY_BOTH(moved_memory_preserves_its_contents),
+        BY_BOTH(final_access_rights_are_preserved),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -1,4 +1,4 @@
-/* A refused promotion gives its reason and changes nothing: neither the memory nor the program's
+/* A refused promotion returns its reason and changes nothing: neither the memory nor the program's
  * signals. */
 #include "promote_common.h"
 
@@ -49,7 +49,7 @@ static void advised_and_locked_memory_is_refused(void **state)
     munmap(memory, 4 * PAGE);
 }
 
-static void other_sorts_of_mappings_are_refused(void **state)
+static void other_kinds_of_mappings_are_refused(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(4 * PAGE);
@@ -141,7 +141,7 @@ static void *sleep_until_done(void *context)
     while (!atomic_load(&sleeper->done))
         usleep(1000);
     if (sleeper
-            ->blocks_all) { /* signals for this thread must be gone: they would end the process */
+            ->blocks_all) { /* no signal for this thread may remain: they would end the process */
         sigset_t none;
         sigemptyset(&none);
         pthread_sigmask(SIG_SETMASK, &none, NULL);
@@ -199,7 +199,7 @@ static void stacks_of_threads_are_refused(void **state)
     pthread_join(thread, NULL);
 }
 
-static void stacks_that_the_program_gave_are_refused_but_not_what_lies_above(void **state)
+static void stacks_set_by_the_program_are_refused_but_not_the_memory_above(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct sleeper sleeper = {.blocks_all = false};
@@ -277,7 +277,7 @@ static void page_with_the_lock_of_an_open_stream_is_refused(void **state)
     char *page = touched(PAGE);
     void *own = stream->_lock;
     stream->_lock = (void *)(page + PAGE - 16); /* unused */
-    assert_refused(page, PAGE, how, "the place of an open stream's lock");
+    assert_refused(page, PAGE, how, "the lock of an open stream");
     stream->_lock = own;
     struct oriel_promoted promoted;
     promote(page, PAGE, how, &promoted);
@@ -302,7 +302,7 @@ static void control_block_of_the_initial_thread_is_refused(void **state)
 }
 
 /* An allocator may map memory directly after a thread's stack. */
-static void what_lies_above_the_callers_stack_is_promoted(void **state)
+static void memory_above_the_callers_stack_is_promoted(void **state)
 {
     struct neighbour neighbour = {.how = means_of(state)};
     enum { STACK_PAGES = 256 };
@@ -350,8 +350,8 @@ static void unused(int number)
     (void)number;
 }
 
-/* Including the one that Oriel had taken before. */
-static void program_that_uses_all_real_time_signals_is_told(void **state)
+/* Including the one that Oriel used before. */
+static void program_with_all_real_time_signals_in_use_is_refused(void **state)
 {
     means_of(state);
     struct sigaction before[NSIG];
@@ -370,7 +370,7 @@ static void program_that_uses_all_real_time_signals_is_told(void **state)
     munmap(memory, 2 * PAGE);
 }
 
-/* Memory whose demotion fails stays shared, and the next promotion takes it over. */
+/* Memory whose demotion fails stays shared, and the next promotion reuses it. */
 static void memory_that_cannot_be_released_stays_shared(void **state)
 {
     means_of(state);
@@ -457,7 +457,7 @@ static bool huge_pages_are_to_be_had(char *memory, uint64_t len_bytes)
     return kib > 0;
 }
 
-static void huge_pages_are_refused_unless_they_may_go(void **state)
+static void huge_pages_are_refused_unless_they_may_be_split(void **state)
 {
     struct oriel_promote_options how = *means_of(state);
     const uint64_t len_bytes = 8 * MIB;
@@ -487,13 +487,13 @@ static void lost_descriptor_is_refused(void **state)
     const struct oriel_promote_options *how = means_of(state);
     char *memory = touched(PAGE);
     int fd = oriel_file_identity()->memory_fd;
-    int kept = dup(fd);
+    int saved = dup(fd);
     FILE *other = tmpfile();
     assert_non_null(other);
     assert_int_equal(dup2(fileno(other), fd), fd);
     assert_refused(memory, PAGE, how, "closed the memory file's descriptor");
-    assert_int_equal(dup2(kept, fd), fd);
-    close(kept);
+    assert_int_equal(dup2(saved, fd), fd);
+    close(saved);
     fclose(other);
     munmap(memory, PAGE);
 }
@@ -502,26 +502,26 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BY_BOTH(advised_and_locked_memory_is_refused),
-        BY_BOTH(other_sorts_of_mappings_are_refused),
+        BY_BOTH(other_kinds_of_mappings_are_refused),
         cmocka_unit_test(file_pages_are_refused_where_writes_are_to_be_caught),
         BY_BOTH(own_stack_is_refused),
         BY_BOTH(variables_of_oriel_are_refused),
         BY_BOTH(memory_of_ucx_is_refused_as_long_as_it_is_that),
         BY_BOTH(stacks_of_threads_are_refused),
-        BY_BOTH(stacks_that_the_program_gave_are_refused_but_not_what_lies_above),
+        BY_BOTH(stacks_set_by_the_program_are_refused_but_not_the_memory_above),
         BY_BOTH(page_where_a_threads_arena_begins_is_refused),
         BY_BOTH(other_memory_at_such_a_place_is_promoted),
         BY_BOTH(page_with_the_lock_of_an_open_stream_is_refused),
         BY_BOTH(control_block_of_the_initial_thread_is_refused),
-        BY_BOTH(what_lies_above_the_callers_stack_is_promoted),
+        BY_BOTH(memory_above_the_callers_stack_is_promoted),
         {"thread_that_blocks_all_signals_is_named", thread_that_blocks_all_signals_is_named, NULL,
          NULL, &quiesce},
-        {"program_that_uses_all_real_time_signals_is_told",
-         program_that_uses_all_real_time_signals_is_told, NULL, NULL, &quiesce},
+        {"program_with_all_real_time_signals_in_use_is_refused",
+         program_with_all_real_time_signals_in_use_is_refused, NULL, NULL, &quiesce},
         {"memory_that_cannot_be_released_stays_shared", memory_that_cannot_be_released_stays_shared,
          NULL, NULL, &quiesce},
         BY_BOTH(failure_half_way_leaves_all_private),
-        BY_BOTH(huge_pages_are_refused_unless_they_may_go),
+        BY_BOTH(huge_pages_are_refused_unless_they_may_be_split),
         BY_BOTH(lost_descriptor_is_refused),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);

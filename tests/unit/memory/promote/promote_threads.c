@@ -39,7 +39,7 @@ static _Atomic uint64_t *word_of(char *memory, int page, int number)
     return (_Atomic uint64_t *)(memory + (uint64_t)page * PAGE + (uint64_t)number * 64);
 }
 
-/* Increments random pages by a load and a store. The last pages are touched rarely, so many rounds
+/* Increments random pages by a load and a store. The last pages are touched rarely: most rounds
  * find them empty. */
 static void *write_pages(void *context)
 {
@@ -115,7 +115,7 @@ static void *touch_pages(void *context)
 }
 
 /* The first write to a page occurs while other pages of its chunk are copied. */
-static void first_writes_to_untouched_pages_are_kept(void **state)
+static void first_writes_to_untouched_pages_are_preserved(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     struct toucher toucher = {.delay = 0};
@@ -306,7 +306,7 @@ static void *make_threads(void *context)
     return (void *)(uintptr_t)made;
 }
 
-static void threads_that_come_and_go_lose_nothing(void **state)
+static void starting_and_ending_threads_lose_nothing(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(4 * PAGE);
@@ -398,10 +398,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BY_BOTH(threads_lose_no_write),
-        BY_BOTH(first_writes_to_untouched_pages_are_kept),
+        BY_BOTH(first_writes_to_untouched_pages_are_preserved),
         BY_BOTH(peers_and_threads_add_up),
         BY_BOTH(kernel_writes_arrive),
-        BY_BOTH(threads_that_come_and_go_lose_nothing),
+        BY_BOTH(starting_and_ending_threads_lose_nothing),
         BY_BOTH(signal_handlers_of_the_program_lose_nothing),
         {"threads_promote_overlapping_ranges", threads_promote_overlapping_ranges, NULL, NULL,
          &protect},

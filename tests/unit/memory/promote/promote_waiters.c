@@ -167,7 +167,7 @@ static void *wait_deaf(void *context)
     return NULL;
 }
 
-static void a_waiter_that_blocks_all_signals_keeps_nothing_up(void **state)
+static void a_waiter_that_blocks_all_signals_delays_nothing(void **state)
 {
     const struct oriel_promote_options *how = means_of(state);
     char *memory = map_private(2 * PAGE);
@@ -195,7 +195,7 @@ int main(void)
 #ifdef SYS_futex_waitv
         BY_BOTH(waiters_at_several_words_are_woken),
 #endif
-        BY_BOTH(a_waiter_that_blocks_all_signals_keeps_nothing_up),
+        BY_BOTH(a_waiter_that_blocks_all_signals_delays_nothing),
     };
     return cmocka_run_group_tests(tests, promote_setup, NULL);
 }

@@ -185,30 +185,30 @@ static int by_short_sleeps(void)
     return code;
 }
 
-#define WHOLE_WAIT(way)                                                                            \
-    static void by_##way##_waits_as_long_as_asked(void **state)                                    \
+#define FULL_WAIT(call)                                                                            \
+    static void by_##call##_waits_as_long_as_asked(void **state)                                   \
     {                                                                                              \
         skip_where_nothing_moves();                                                                \
         means_of(state);                                                                           \
-        expect_whole_wait(by_##way);                                                               \
+        expect_whole_wait(by_##call);                                                              \
     }
 
-WHOLE_WAIT(nanosleep)
-WHOLE_WAIT(nanosleep_with_rest)
-WHOLE_WAIT(usleep)
-WHOLE_WAIT(absolute_sleep)
-WHOLE_WAIT(poll)
-WHOLE_WAIT(ppoll)
-WHOLE_WAIT(select)
-WHOLE_WAIT(epoll)
-WHOLE_WAIT(epoll_with_a_mask)
-WHOLE_WAIT(short_polls)
-WHOLE_WAIT(short_sleeps)
+FULL_WAIT(nanosleep)
+FULL_WAIT(nanosleep_with_rest)
+FULL_WAIT(usleep)
+FULL_WAIT(absolute_sleep)
+FULL_WAIT(poll)
+FULL_WAIT(ppoll)
+FULL_WAIT(select)
+FULL_WAIT(epoll)
+FULL_WAIT(epoll_with_a_mask)
+FULL_WAIT(short_polls)
+FULL_WAIT(short_sleeps)
 
 #if defined(__x86_64__)
 /* A wait without a limit, interrupted after an instruction that calls the kernel, in a thread that
  * was never observed in it. It continues, as its number requires. */
-static void expect_goes_on(const unsigned char *after, int number)
+static void expect_continues(const unsigned char *after, int number)
 {
     static const struct oriel_syscall unseen = {.number = -1};
     ucontext_t context = {.uc_flags = 0};
@@ -244,7 +244,7 @@ static void calls_of_libc_are_known_by_the_code_before_them(void **state)
                     symbol != NULL);
         for (size_t at = 0; at + 2 <= symbol->st_size; at++)
             if (code[at] == 0x0f && code[at + 1] == 0x05) {
-                expect_goes_on(code + at + 2, functions[i].number);
+                expect_continues(code + at + 2, functions[i].number);
                 calls++;
             }
         assert_int_equal(calls, 2); /* for programs with one thread, and with several */
@@ -275,7 +275,7 @@ static bool goes_on(int number, uintptr_t first, uintptr_t second)
     return again;
 }
 
-static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
+static void calls_of_the_program_continue_where_they_end_in_time(void **state)
 {
     const struct timespec limit = {.tv_sec = 1};
     const uintptr_t at = (uintptr_t)&limit;
@@ -289,7 +289,7 @@ static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
     assert_false(goes_on(SYS_close, 0, 0));
 }
 #else
-static void calls_of_the_program_go_on_where_they_end_in_time(void **state)
+static void calls_of_the_program_continue_where_they_end_in_time(void **state)
 {
     (void)state;
     skip();
@@ -327,7 +327,7 @@ static void *write_after_a_while(void *context)
     return NULL;
 }
 
-static void endless_waits_end_by_what_they_wait_for(void **state)
+static void endless_waits_end_by_their_event(void **state)
 {
     pthread_t waiter, writer;
     char byte;
@@ -388,7 +388,7 @@ static void signals_of_the_program_still_end_waits(void **state)
 }
 
 /* All signals that a waiting thread received, as bits; SIGUSR1 ends it. */
-static void *take_signals(void *context)
+static void *receive_signals(void *context)
 {
     uint64_t *taken = context;
     int signal = 0;
@@ -401,7 +401,7 @@ static void *take_signals(void *context)
     return NULL;
 }
 
-static void who_waits_for_signals_is_sent_none(void **state)
+static void threads_that_wait_for_signals_get_none(void **state)
 {
     struct oriel_promoted promoted;
     pthread_t waiter;
@@ -410,7 +410,7 @@ static void who_waits_for_signals_is_sent_none(void **state)
     means_of(state);
     char *page = map_private(PAGE);
     atomic_store(&done, 0);
-    assert_int_equal(pthread_create(&waiter, NULL, take_signals, &taken), 0);
+    assert_int_equal(pthread_create(&waiter, NULL, receive_signals, &taken), 0);
     while (atomic_load(&done) == 0)
         usleep(1000);
     usleep(50000); /* it waits now */
@@ -444,10 +444,10 @@ int main(void)
         BY_STOPPING(by_short_polls_waits_as_long_as_asked),
         BY_STOPPING(by_short_sleeps_waits_as_long_as_asked),
         cmocka_unit_test(calls_of_libc_are_known_by_the_code_before_them),
-        cmocka_unit_test(calls_of_the_program_go_on_where_they_end_in_time),
-        BY_STOPPING(endless_waits_end_by_what_they_wait_for),
+        cmocka_unit_test(calls_of_the_program_continue_where_they_end_in_time),
+        BY_STOPPING(endless_waits_end_by_their_event),
         BY_STOPPING(signals_of_the_program_still_end_waits),
-        BY_STOPPING(who_waits_for_signals_is_sent_none),
+        BY_STOPPING(threads_that_wait_for_signals_get_none),
     };
     if (oriel_file_start() != ORIEL_OK || pipe(ends) != 0)
         return 1;

@@ -42,7 +42,7 @@ static void *live_on(void *unused)
     return unused;
 }
 
-static void *come_and_go(void *unused)
+static void *make_and_free(void *unused)
 {
     while (!atomic_load(&stop)) {
         pthread_t crowd[CROWD], last;
@@ -74,7 +74,7 @@ static void a_thread_is_listed_though_others_end(void **state)
     (void)state;
     int looks = 0, missed = 0, twice = 0;
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, come_and_go, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, make_and_free, NULL), 0);
     for (time_t end = time(NULL) + SECONDS; time(NULL) < end;) {
         struct search search = {.tid = atomic_load(&witness)};
         int error;

@@ -1,5 +1,0 @@
-/* Epochs of lock_all of two windows, which their origins begin in any order (shares.pml). */
-#define WINDOWS
-#define WRITES 2 /* per target: one while the others are notified, one queued between them */
-#define MOST 4
-#include "shares.pml"

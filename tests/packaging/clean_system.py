@@ -1,0 +1,99 @@
+"""A clean Debian system in a folder, made by debootstrap, and commands in it.
+
+Commands run in mount and process namespaces of their own, and none of their processes survives."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+# local certificate authorities of this machine's network, if any
+AUTHORITIES = "/usr/local/share/ca-certificates"
+SETTLE = """
+set -e
+mount -t proc proc "$1/proc"
+mount -t sysfs -o ro sysfs "$1/sys"
+mount -t tmpfs tmpfs "$1/dev/shm"
+mount -t tmpfs tmpfs "$1/tmp"
+exec chroot "$@"
+"""
+
+
+def skip(reason):
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(SKIP)
+
+
+def release():
+    with open("/etc/os-release", encoding="utf-8") as file:
+        return dict(line.strip().split("=", 1) for line in file if "=" in line).get("VERSION_CODENAME", "stable").strip('"')
+
+
+def mirror():
+    """The mirror from which this system's own packages of the release come."""
+    asked = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"],
+                           capture_output=True, text=True, check=False)
+    for line in asked.stdout.splitlines():
+        site, name = line.split()
+        if name == release():
+            return site
+    skip("apt does not say where this system's packages come from")
+
+
+class Root:
+    """The system; as a context manager, it is removed at the end."""
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            skip("only root can make a system in a folder")
+        if not shutil.which("debootstrap"):
+            skip("no debootstrap")
+        self.folder = tempfile.mkdtemp(prefix="oriel-clean.", dir=os.environ.get("TMPDIR", "/var/tmp"))
+        os.chmod(self.folder, 0o755)
+        for _ in range(3):  # continues after a failed download
+            made = subprocess.run(["debootstrap", "--variant=minbase", release(), self.folder, mirror()], capture_output=True,
+                                  text=True, check=False)
+            if made.returncode == 0:
+                break
+        else:
+            shutil.rmtree(self.folder)
+            skip(f"debootstrap: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
+        for name in ("etc/resolv.conf", "etc/hosts"):  # the node's own name is in the second
+            if os.path.exists(f"/{name}"):
+                shutil.copy(f"/{name}", self.path(name))
+        if os.path.isdir(AUTHORITIES):
+            shutil.copytree(AUTHORITIES, self.path(AUTHORITIES[1:]), dirs_exist_ok=True)
+        print(f"made {release()} from {mirror()}", flush=True)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, script, user=None, limit_s=600):
+        """Runs a shell script in the system: its status and all its output."""
+        words = ["/bin/sh", "-ec", script]
+        if user:
+            words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp",
+                       "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
+                       "NODE_EXTRA_CA_CERTS": "/etc/ssl/certs/ca-certificates.crt"}
+        if not user:
+            environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        environment.update({name: value for name, value in os.environ.items() if name.endswith("_proxy")})
+        return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", SETTLE, "sh",
+                               self.folder, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False)
+
+    def must(self, script, *words, **options):
+        """The same for a script that must succeed and print these words."""
+        result = self.run(script, **options)
+        lacking = [word for word in words if word not in result.stdout]
+        if result.returncode or lacking:
+            sys.exit(f"not ok: {script}\n{result.stdout[-4000:]}\nstatus {result.returncode}, not said: {lacking}")
+        print(f"ok {script if chr(10) not in script else script.strip().splitlines()[-1].strip()}", flush=True)
+        return result.stdout

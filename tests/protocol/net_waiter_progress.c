@@ -1,0 +1,347 @@
+/* src/transport/ucx/waiter_progress.c: a waiting thread of the program serves arriving messages, in
+ * order with those that the agent's thread serves. The agent's thread serves again as soon as no
+ * thread helps or the helper is delayed. progress_thread.c: how often it checks waits that need
+ * more than messages, and when it naps. */
+#include "message_service.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ECHOES = 400, SIGNALS = 2000, SERIES = 50, ECHOES_EACH = 20, STAYS = 180, LOOKS = 40 };
+
+static uint64_t served(void)
+{
+    return atomic_load(&service_shared->served[team_rank]);
+}
+
+/* Helps until this number of messages is served: by waiting, or by repeated calls. */
+static void help_until(uint64_t wanted, bool waits)
+{
+    oriel_net_help_begin(waits ? ORIEL_NET_WAITS : ORIEL_NET_ASKS);
+    while (served() < wanted) {
+        oriel_net_help();
+        if (waits)
+            continue;
+        oriel_net_help_end();
+        oriel_net_help_begin(ORIEL_NET_ASKS);
+    }
+    oriel_net_help_end();
+}
+
+static void forget_counts(void)
+{
+    memset(service_shared->served, 0, sizeof service_shared->served);
+    memset(service_shared->helped, 0, sizeof service_shared->helped);
+}
+
+static void echo(struct stream *stream)
+{
+    struct question question;
+    service_send(stream, ECHO, 8, &question);
+    service_await(&question);
+}
+
+static void help_one(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    for (int i = 0; team_rank == 1 && i < ECHOES; i++)
+        echo(&stream);
+    if (team_rank == 0)
+        help_until(ECHOES, true);
+    team_barrier();
+    team_expect(served() == (team_rank == 0 ? ECHOES : 0));
+    /* the agent's thread may have been first now and then, and continues for a while if this thread
+     * has no processor */
+    team_expect(team_rank != 0 || atomic_load(&service_shared->helped[0]) >= ECHOES / 10);
+    free(stream.data);
+    service_stop();
+}
+
+static void net_helper_serves_arriving_messages(void **state)
+{
+    (void)state;
+    service_has_limit = true;
+    forget_counts();
+    team_run(2, help_one);
+}
+
+static uint64_t helped(void)
+{
+    return atomic_load(&service_shared->helped[team_rank]);
+}
+
+/* Each rank waits for a signal in the other's messages. Other programs use the same cores: one
+ * undisturbed series suffices. */
+static void signal_each_other(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    bool is_right = false;
+    for (uint32_t i = 1; i <= SIGNALS;) {
+        unsigned long sleeps = service_sleeps();
+        uint64_t before = helped();
+        for (uint32_t end = i + SERIES; i < end; i++) {
+            if (team_rank == 0)
+                service_send(&stream, SIGNAL, 8, NULL);
+            team_expect(oriel_net_await_event(&service_signals, i, NULL) == ORIEL_OK);
+            if (team_rank == 1)
+                service_send(&stream, SIGNAL, 8, NULL);
+        }
+        /* nothing wakes the agent's thread at the end of a wait */
+        is_right |= helped() - before >= SERIES / 2 && service_sleeps() - sleeps < SERIES / 2;
+    }
+    team_expect(service_has_threads ? helped() == 0 : is_right);
+    free(stream.data);
+    service_stop();
+}
+
+static void net_wait_for_a_signal_serves(void **state)
+{
+    (void)state;
+    service_has_limit = true;
+    forget_counts();
+    team_run(2, signal_each_other);
+}
+
+/* Not where several threads may be in calls. */
+static void net_no_helper_serves_with_several_threads(void **state)
+{
+    (void)state;
+    service_has_limit = true;
+    service_has_threads = true;
+    forget_counts();
+    team_run(2, signal_each_other);
+    service_has_threads = false;
+}
+
+/* Rank 0 helps for some echoes, and then sleeps outside the net for one more. While it is delayed,
+ * it still counts as a helper. */
+static bool is_delayed;
+
+static void help_and_leave(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    for (uint32_t stay = 1; stay <= STAYS; stay++) {
+        for (int i = 0; team_rank == 1 && i < ECHOES_EACH; i++)
+            echo(&stream);
+        if (team_rank == 1) {
+            team_flag_await(0, stay);
+            echo(&stream);
+            team_flag_set(1, stay);
+            continue;
+        }
+        oriel_net_help_begin(ORIEL_NET_WAITS);
+        while (served() < (ECHOES_EACH + 1) * (stay - 1) + ECHOES_EACH)
+            oriel_net_help();
+        if (!is_delayed)
+            oriel_net_help_end();
+        team_flag_set(0, stay);
+        team_flag_await(1, stay);
+        if (is_delayed)
+            oriel_net_help_end();
+    }
+    free(stream.data);
+    service_stop();
+}
+
+static void net_helper_that_leaves_is_replaced(void **state)
+{
+    (void)state;
+    service_has_limit = false;
+    forget_counts();
+    team_run(2, help_and_leave);
+}
+
+static void net_delayed_helper_is_replaced(void **state)
+{
+    (void)state;
+    service_has_limit = true;
+    is_delayed = true;
+    forget_counts();
+    team_run(2, help_and_leave);
+}
+
+/* The agent's thread has decided to sleep aside; the helper leaves before it does. */
+static _Atomic bool is_about_to_sleep;
+static _Atomic bool has_left;
+
+static void await_the_helpers_end(void)
+{
+    if (gettid() == getpid())
+        return;
+    atomic_store(&is_about_to_sleep, true);
+    while (!atomic_load(&has_left))
+        usleep(50);
+}
+
+static void leave_before_the_sleep(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    if (team_rank == 1) {
+        while (atomic_load(&team->flags[0]) == 0)
+            echo(&stream);
+        echo(&stream);
+        team_flag_set(1, 1);
+    } else {
+        team_at_delay = await_the_helpers_end;
+        oriel_net_help_begin(ORIEL_NET_WAITS);
+        while (!atomic_load(&is_about_to_sleep))
+            oriel_net_help();
+        oriel_net_help_end();
+        atomic_store(&has_left, true);
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+    }
+    free(stream.data);
+    service_stop();
+}
+
+static void net_helper_that_leaves_meanwhile_is_replaced(void **state)
+{
+    (void)state;
+    service_has_limit = false;
+    forget_counts();
+    team_run(2, leave_before_the_sleep);
+}
+
+/* Messages that a helper has left unfinished are completed after it has left. */
+static void leave_something(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    for (uint32_t stay = 1; stay <= STAYS; stay++) {
+        if (team_rank == 1) {
+            team_flag_await(0, stay);
+            service_send(&stream, SLOWLY, 8,
+                         NULL); /* the agent's thread sleeps again before it is served */
+            team_flag_await(1, stay);
+            continue;
+        }
+        atomic_store(&service_polls, 0);
+        atomic_store(&service_polls_left, LOOKS);
+        team_flag_set(0, stay);
+        help_until(stay, stay % 2 == 0);
+        while (atomic_load(&service_polls) < LOOKS)
+            usleep(50);
+        team_flag_set(1, stay);
+    }
+    free(stream.data);
+    service_stop();
+}
+
+static void net_helper_leaves_its_looks_to_the_agent(void **state)
+{
+    (void)state;
+    service_has_limit = false;
+    forget_counts();
+    team_run(2, leave_something);
+}
+
+static void help_now_and_then(uint64_t random)
+{
+    if ((random >> 40) % 4 != 0)
+        return;
+    oriel_net_help_begin((random >> 44) % 3); /* any kind */
+    for (uint64_t turns = (random >> 48) % 64; turns > 0; turns--)
+        oriel_net_help();
+    oriel_net_help_end();
+}
+
+static void send_and_help(struct oriel_window *window)
+{
+    service_send_all(window, help_now_and_then);
+}
+
+static void net_n1_holds_with_helpers(void **state)
+{
+    (void)state;
+    service_has_limit = false;
+    team_run(2, send_and_help);
+    team_run(4, send_and_help);
+    service_coalesces = true;
+    team_run(3, send_and_help);
+    service_coalesces = false;
+}
+
+/* Checks within that time, none of which finds enough; a message arrives first. */
+static uint32_t looks_in(struct stream *stream, useconds_t time_us)
+{
+    struct question question;
+    team_barrier();
+    atomic_store(&service_polls_left, INT_MAX);
+    service_send(stream, ECHO, 8, &question);
+    service_await(&question);
+    usleep(200); /* it spins at first */
+    atomic_store(&service_polls, 0);
+    usleep(time_us);
+    uint32_t count = atomic_load(&service_polls);
+    atomic_store(&service_polls_left, 0);
+    return count;
+}
+
+/* With one check per 50 us, 300 ms allow some 4,000 checks. In 2 ms there are some 20 if the cores
+ * are not too busy, and 2 if the thread still sleeps. */
+static void be_looked_after_for_long(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    uint32_t most = 0;
+    uint32_t count = looks_in(&stream, 300000);
+    team_expect(count >= 10 && count < 1500);
+    for (int i = 0; i < 50; i++) {
+        count = looks_in(&stream, 2000);
+        most = count > most ? count : most;
+    }
+    team_expect(most >= 10);
+    free(stream.data);
+    service_stop();
+}
+
+static void net_polls_less_often_after_long_waits(void **state)
+{
+    (void)state;
+    team_run(2, be_looked_after_for_long);
+}
+
+/* Rank 1 asks so seldom that the agent's thread of rank 0 is asleep each time. */
+static void ask_now_and_then(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    for (int i = 0; team_rank == 1 && i < ECHOES; i++) {
+        echo(&stream);
+        usleep(300);
+    }
+    team_barrier();
+    team_expect(atomic_load(&service_naps) < ECHOES / 10);
+    free(stream.data);
+    service_stop();
+}
+
+static void net_no_thread_naps_after_a_message(void **state)
+{
+    (void)state;
+    team_run(2, ask_now_and_then);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(net_helper_serves_arriving_messages),
+        cmocka_unit_test(net_helper_that_leaves_is_replaced),
+        cmocka_unit_test(net_helper_that_leaves_meanwhile_is_replaced),
+        cmocka_unit_test(net_delayed_helper_is_replaced),
+        cmocka_unit_test(net_helper_leaves_its_looks_to_the_agent),
+        cmocka_unit_test(net_n1_holds_with_helpers),
+        cmocka_unit_test(net_wait_for_a_signal_serves),
+        cmocka_unit_test(net_no_helper_serves_with_several_threads),
+        cmocka_unit_test(net_polls_less_often_after_long_waits),
+        cmocka_unit_test(net_no_thread_naps_after_a_message),
+    };
+    service_prepare(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
