@@ -184,7 +184,7 @@ def guilty_judge(status, findings, ran, cases):
                    for finding in own):
             yield (f"{case.name}: {case.rule} at {sorted(case.marks)} was not found; "
                    f"found: {'; '.join(map(brief, own)) or 'nothing'}")
-        for wanted, text in case.texts:
+        for wanted, text in case.says:
             if any(text in words_of(finding) for finding in own) != wanted:
                 yield f"{case.name}: '{text}' is {'not ' if wanted else ''}said: {'; '.join(map(words_of, own))}"
         for finding in own:

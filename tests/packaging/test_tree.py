@@ -20,7 +20,7 @@ WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "incl
           "share/bash-completion/completions/oriel", "share/zsh/site-functions/_oriel",
           "share/fish/vendor_completions.d/oriel.fish"]
 WANTED += [f"share/oriel/examples/{name}" for name in os.listdir(os.path.join(ROOT, "examples"))
-           if name != "programs.cmake"]
+           if name not in ("programs.cmake", "__pycache__")]
 WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
                   "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc",
                   "lib/oriel/{0}/examples/wordcount"]
