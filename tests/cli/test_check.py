@@ -332,14 +332,14 @@ class Passed(Case):
     def test_correct_calls_are_forwarded(self):
         for host in HOSTS:
             for words in ("callback", "none", "large"):
-                result = start(ORIEL, "check", program(host, "passed"), words)
+                result = start(ORIEL, "check", program(host, "forwarded_calls"), words)
                 self.assertEqual((result.returncode, result.stdout.replace("none\n", "")), (0, ""), result.stderr)
                 self.assertRegex(result.stderr, r"\Aoriel: check: no findings on 1 rank;")
 
     def test_counted_calls_are_forwarded_too(self):
         for host in HOSTS:
             for words in ("callback", "none", "large"):
-                result = start(ORIEL, "run", program(host, "passed"), words, ORIEL_STATS=self.path("counted.json"))
+                result = start(ORIEL, "run", program(host, "forwarded_calls"), words, ORIEL_STATS=self.path("counted.json"))
                 self.assertEqual((result.returncode, result.stdout.replace("none\n", ""), result.stderr), (0, "", ""))
 
 
@@ -391,7 +391,7 @@ class Json(Case):
 
     def test_error_handlers_without_room_are_called_and_counted(self):
         for host in HOSTS:
-            result = start(ORIEL, "check", "--json", self.path("found.json"), program(host, "handlers"))
+            result = start(ORIEL, "check", "--json", self.path("found.json"), program(host, "many_handlers"))
             self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
             with open(self.path("found.json"), encoding="utf-8") as file:
                 rows = {row["what"]: row["count"] for row in json.load(file)["not_checked"]}

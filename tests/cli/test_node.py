@@ -141,7 +141,7 @@ class MemoryLimit(Case):
         enter = ("sh", "-c", f'echo $$ >{self.inner}/cgroup.procs && exec "$@"', "sh")
         for host in HOSTS:
             with self.subTest(host=host):
-                job = launch(host, program(host, "limited"), inside=enter)
+                job = launch(host, program(host, "memory_limit"), inside=enter)
                 self.assertEqual((job.returncode, job.stdout.count("done")), (0, 2), job.stdout + job.stderr)
 
 

@@ -21,7 +21,7 @@ def built(host, name):
 
 
 def lookups(host, *more):
-    return [built(host, "lookups"), SONAMES[host], built(host, "plugin.so"), built(host, "alone.so"), *more]
+    return [built(host, "lookups"), SONAMES[host], built(host, "plugin.so"), built(host, "own_put.so"), *more]
 
 
 class Lookups(Case):
