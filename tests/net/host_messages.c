@@ -1,5 +1,5 @@
 /* A host's messages between nodes, without windows: the precondition of the rows over nets.
- * TEST_MACHINES is the number of nodes. Words from both neighbours arrive, large and small. A plain
+ * TEST_NODES is the number of nodes. Words from both neighbours arrive, large and small. A plain
  * MPI program, run by the test rows. */
 #include "../mpi/skip_finalize.h"
 
@@ -60,7 +60,7 @@ static int wrong_words(int count)
 
 int main(int argc, char **argv)
 {
-    const char *wanted = getenv("TEST_MACHINES");
+    const char *wanted = getenv("TEST_NODES");
     int wanted_nodes = wanted ? atoi(wanted) : 1, wrong, worst, named, nodes;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
