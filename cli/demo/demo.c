@@ -18,7 +18,7 @@
 #include "cli/hosts.h"
 #include "cli/option_parser.h"
 
-#define PASSES "500" /* over the text: MPICH alone needs 2 to 3 s with 2 ranks on idle cores */
+#define PASSES "300" /* over the text: MPICH alone needs 2 s with 2 ranks on idle cores */
 
 enum {
     LIMIT_ALONE_S = 5,
@@ -287,8 +287,8 @@ static void heading_print(const struct stage *stage, int cores)
            "alone has %d s.\n"
            "  source   %s\n",
            LIMIT_ALONE_S, stage->text);
-    if (2 * running >= cores)
-        printf("  load     other programs ran %d threads when this began: they slow both columns\n",
+    if (running >= cores)
+        printf("  load     running threads of other programs: %d; they slow both columns\n",
                running);
 }
 

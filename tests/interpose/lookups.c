@@ -76,7 +76,7 @@ static int is_in(void *address, const char *file)
 }
 
 /* Names that are not Oriel's resolve as they do without Oriel. */
-static void expect_others(const char *library_name, void *plugin, void *alone)
+static void expect_others(const char *library_name, void *plugin, void *own_put)
 {
     expect(is_in(dlsym(library, "MPI_Type_size"), library_name),
            "a function that Oriel has not is the host's");
@@ -88,10 +88,10 @@ static void expect_others(const char *library_name, void *plugin, void *alone)
     const char *error = dlerror();
     expect(error != NULL && strstr(error, "MPI_Nothing") != NULL, "dlerror has its name");
     expect(dlvsym(library, "MPI_Put", "ANY_1.0") == NULL, "no host has versions");
-    put_fn *own = (put_fn *)dlsym(alone, "MPI_Put");
+    put_fn *own = (put_fn *)dlsym(own_put, "MPI_Put");
     expect(own != NULL && own(NULL, 0, LONG, 0, 0, 0, LONG, win) == ALONE,
            "a library without MPI keeps its MPI_Put");
-    expect(dlsym(alone, "PMPI_Put") == NULL, "and has no PMPI_Put");
+    expect(dlsym(own_put, "PMPI_Put") == NULL, "and has no PMPI_Put");
     void *(*found)(const char *) = (void *(*)(const char *))dlsym(plugin, "plugin_next");
     expect(found("getppid") != dlsym(plugin, "getppid") && is_in(found("getppid"), "libc.so"),
            "RTLD_NEXT finds libc's");
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     BY_HANDLE(MPI_Win_allocate)(800, 8, NO_INFO, WORLD, &memory, &win);
     memset(memory, 0, 800);
 
-    void *plugin = opened(argv[2], RTLD_LOCAL), *alone = opened(argv[3], RTLD_LOCAL),
+    void *plugin = opened(argv[2], RTLD_LOCAL), *own_put = opened(argv[3], RTLD_LOCAL),
          *self = opened(NULL, 0);
     plugin_put = (put_fn *)dlsym(plugin, "plugin_put");
     void *(*next)(const char *) = (void *(*)(const char *))dlsym(plugin, "plugin_next");
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     expect_put((put_fn *)dlsym(opened(argv[1], RTLD_GLOBAL), "MPI_Put"),
                "MPI_Put by a handle with RTLD_GLOBAL");
     expect_fortran();
-    expect_others(argv[1], plugin, alone);
+    expect_others(argv[1], plugin, own_put);
 
     BY_HANDLE(MPI_Win_free)(&win);
     BY_HANDLE(MPI_Finalize)();

@@ -262,11 +262,13 @@ def can_trace():
     return can
 
 
-def default_time(args, scenario):
-    """A random step of the call; None where the scenario sets its own time."""
+def default_time(args, scenario, repetition):
+    """A random step of the repetition's part of the call, so that the first repetitions always die
+    in the call; None where the scenario sets its own time."""
     if scenario not in STEPS_OF:
         return None
-    return f"{random.randrange(STEPS_OF[scenario][args.check])}steps"
+    part = STEPS_OF[scenario][args.check] // REPETITIONS[scenario]
+    return f"{part * repetition + random.randrange(part)}steps"
 
 
 def draw_time(args, chance):
@@ -364,8 +366,8 @@ def try_all(args):
     for scenario in scenarios_of(args):
         for memory in ("allocate",) if args.node_size or args.net else ("allocate", "create"):
             inside = 0
-            for _ in range(REPETITIONS.get(scenario, 1)):
-                time_ = args.time_ or default_time(args, scenario)
+            for repetition in range(REPETITIONS.get(scenario, 1)):
+                time_ = args.time_ or default_time(args, scenario, repetition)
                 wrong, output, outlived = run_once(args, scenario, memory, time_)
                 failures += bool(wrong)
                 inside += not outlived

@@ -30,7 +30,7 @@ def main():
         root.must("apt-get update -qq && apt-get install -y -qq --no-install-recommends make")
         began = time.monotonic()
         printed = root.must("cd /srv/oriel && make -s demo HOST=mpich", "MPICH alone", "No openmpi: ",
-                         limit_s=3600)
+                            limit_s=3600)
         assert "Open MPI alone" not in printed, printed[-4000:]
         print(f"the demo took {time.monotonic() - began:.0f} s from an empty system", flush=True)
         root.must("! command -v mpiexec.openmpi && ! command -v chromium && ! command -v npm")

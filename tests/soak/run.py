@@ -25,7 +25,7 @@ LIMIT_S = 300  # per run
 SKIPPED = 77
 ENOUGH = 100  # runs of soak after which each kind of action must have happened
 SOAK = "soak/soak"
-OTHERS = ("fuzz/fuzz", "mpi/accumulate_mix", "mpi/accumulate_order", "mpi/atomicity", "mpi/derived", "mpi/derived_accumulate",
+OTHERS = ("fuzz/calls/fuzz", "mpi/accumulate_mix", "mpi/accumulate_order", "mpi/atomicity", "mpi/derived", "mpi/derived_accumulate",
           "mpi/dynamic", "mpi/litmus", "mpi/lock", "mpi/pscw", "mpi/put_get", "mpi/request_storm",
           "mpi/thread_epochs", "mpi/thread_objects", "mpi/threads")
 # Arguments of tests/launch, and the maximum number of ranks. "check" selects `oriel check` instead
@@ -66,7 +66,7 @@ def draw(chance, arguments):
     seed = chance.randrange(1, 1 << 31)
     ranks = chance.choice([count for count in (1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 12, 16) if count <= most])
     steps = chance.choice((6, 12, 12, 25))
-    folder, program = name.split("/")
+    folder, _, program = name.rpartition("/")
     words = [os.path.join(arguments.build, "tests", folder, host, program)]
     settings = [*arguments.env]
     if name == SOAK:
