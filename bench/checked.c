@@ -143,8 +143,19 @@ static bool gets_are_right(void)
         for (size_t i = 0; i < words; i += stride)
             sum += filling(target, begin + i);
     }
-    for (size_t i = 0; i < words; i++)
-        right = right && block[i] == filling(target, begin + i);
+    for (size_t i = 0; i < words && right; i++) {
+        uint64_t expected = filling(target, begin + i);
+        right = block[i] == expected;
+        if (!right)
+            fprintf(stderr,
+                    "rank %d: %s: operation %llu, word %zu of rank %d's window: %llx, not %llx\n",
+                    rank, pattern->name, (unsigned long long)done, begin + i, target,
+                    (unsigned long long)block[i], (unsigned long long)expected);
+    }
+    if (right && sum != fetched)
+        fprintf(stderr, "rank %d: %s: the sum of %llu operations is %llx, not %llx\n", rank,
+                pattern->name, (unsigned long long)done, (unsigned long long)fetched,
+                (unsigned long long)sum);
     return right && sum == fetched;
 }
 
@@ -229,13 +240,14 @@ static double operations_run(struct walk *walk, double seconds)
     MPI_Barrier(MPI_COMM_WORLD);
     double end_s = seconds_of(CLOCK_MONOTONIC) + seconds,
            start_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
-    while (seconds_of(CLOCK_MONOTONIC) < end_s)
+    do { /* at least once, even if other processes have used up the time */
         for (int i = 0; i < CHUNK; i++) {
             int target;
             size_t place;
             walk_next(walk, &target, &place);
             pattern->once(target, first + (MPI_Aint)(place * pattern->stride_bytes), ++done);
         }
+    } while (seconds_of(CLOCK_MONOTONIC) < end_s);
     return seconds_of(CLOCK_THREAD_CPUTIME_ID) - start_s;
 }
 

@@ -107,8 +107,8 @@ class Checked(unittest.TestCase):
         self.assertLessEqual({name for name in CHECKED.OPERATIONS if name.startswith("get-")}, self.wrong(LOSING_GETS))
 
     def test_a_checked_job_is_clean_with_one_summary_of_nothing(self):
-        def clean(errors, status=0, checked=True):
-            return CHECKED.is_clean(types.SimpleNamespace(status=status, errors=errors), 2, checked)
+        def clean(errors, status=0, checked=True, lines=()):
+            return CHECKED.is_clean(types.SimpleNamespace(status=status, errors=errors, lines=lines), 2, checked)
         nothing = "oriel: check: no findings on 2 ranks; local accesses were not watched\n"
         self.assertTrue(clean(nothing))
         self.assertTrue(clean("the host's own words\n", checked=False))
@@ -116,6 +116,7 @@ class Checked(unittest.TestCase):
         self.assertFalse(clean(nothing, status=1))
         self.assertFalse(clean(nothing, status=None))
         self.assertFalse(clean(nothing, checked=False))
+        self.assertFalse(clean(nothing, lines=["put-8-same 1.00 1.00", "put-8-next WRONG"]))
         self.assertFalse(clean(nothing.replace("on 2", "on 1")))
         self.assertFalse(clean("oriel: check: no findings on this node; the program ended without MPI_Finalize; \n"))
         self.assertFalse(clean("oriel: check: 1 finding, 3 in all on 2 ranks\n"))

@@ -315,8 +315,8 @@ def prepared_in(args, scenario, memory):
 
 def judge_launch(args, folder, rounds, ranks):
     wrong, first, dead, prepared = [], {}, set(), set()
-    # If the first round makes many windows, the death may prevent some of them.
-    at_first = prepared_in(args, *rounds[0][:2]) if rounds[0][0] != "windows" else set()
+    # The death may prevent a rank's copies, or some of many windows.
+    at_first = prepared_in(args, *rounds[0][:2]) & {"threads", "allocated"}
     for number, (scenario, memory, victim, time_) in enumerate(rounds):
         dead.add(victim)
         prepared |= prepared_in(args, scenario, memory) - at_first
