@@ -50,10 +50,10 @@ ifneq ($(COVERAGE),)
 endif
 
 # Each test declares how many processors it needs; one that needs more than the node has runs alone.
-# Most tests wait for launchers and for each other much of the time, so ctest uses three times the
+# Most tests wait for launchers and for each other much of the time, so ctest uses four times the
 # number of processors.
 CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure \
-        --no-tests=error -j $$((3 * $(shell nproc)))
+        --no-tests=error -j $$((4 * $(shell nproc)))
 
 # The scripts below find the built programs by this variable.
 export BUILD

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Runs fuzzers, for a number of inputs each (at most 8 s) or for a number of minutes in total, from
+"""Runs fuzzers, for a number of inputs each (at most 4 s) or for a number of minutes in total, from
 the checked-in corpus.
 
 A run by inputs starts with that corpus alone and draws the same inputs each time, as many as the
-8 s allow. Its result depends on the code and not on earlier runs. A run by minutes draws new
+4 s allow. Its result depends on the code and not on earlier runs. A run by minutes draws new
 inputs, stores those that reach new code next to the program (NAME.found), and starts with them
 next time.  Either kind stores a failing input and prints the command to repeat it. libFuzzer
 limits an input by elapsed time, which on a busy machine includes the time of others. An input
@@ -19,7 +19,7 @@ import tempfile
 
 INPUT_MOST_BYTES = 4096
 LIMIT_S = 10  # per input
-SHORT_S = 8  # of a run by inputs
+SHORT_S = 4  # of a run by inputs
 WAIT_S = 120  # for an input that waits without using CPU time
 ATTEMPTS = 3
 TOO_LONG = 70  # libFuzzer's status
@@ -60,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="the folder of the build")
     parser.add_argument("--only", help="this fuzzer alone")
-    parser.add_argument("--runs", type=int, default=20000, help="the number of inputs of each, in at most 8 s")
+    parser.add_argument("--runs", type=int, default=10000, help="the number of inputs of each, in at most 4 s")
     parser.add_argument("--minutes", type=float, help="so long instead, shared out among them")
     arguments = parser.parse_args()
     names = [arguments.only] if arguments.only else sorted(os.listdir(os.path.join(HERE, "corpus")))
