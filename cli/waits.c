@@ -135,7 +135,7 @@ static void waited_ranks_print(const struct oriel_wait_seen *wait, const int32_t
         [ORIEL_WAITING_NODE] = "an answer from ",
         [ORIEL_WAITING_AGENT] = "the agent of "};
     if (wait->what == ORIEL_WAITING_LOCK)
-        fprintf(out, " for the lock of rank %d",
+        fprintf(out, " for the lock on rank %d",
                 (int)(wait->world_rank >= 0 ? wait->world_rank : wait->rank));
     if (count == 0 && wait->others == 0)
         return;
@@ -174,8 +174,9 @@ void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out
     if (wait->window_name[0] != '\0')
         fprintf(out, " of \"%s\"", wait->window_name);
     waited_ranks_print(wait, ranks, count, out);
-    fputs(count > 0 || wait->others > 0 ? ", since " : " since ", out);
+    fputs(", ", out);
     duration_print(oriel_waits_ns(waits, i), out);
+    fputs(" so far", out);
     free(ranks);
 }
 

@@ -65,7 +65,7 @@ void oriel_top_title(const struct oriel_waits *waits, FILE *out)
         fputs(", ", out);
         oriel_rate_print(totals.bytes_rate, "B/s", out);
     }
-    fprintf(out, ", %zu wait%s", totals.waiting, totals.waiting == 1 ? "s" : "");
+    fprintf(out, ", %zu waiting", totals.waiting);
 }
 
 static void deadlock_print(const int32_t *ranks, size_t count, void *context)

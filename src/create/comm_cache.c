@@ -21,7 +21,8 @@
  * If a rank creates a window in such a callback, no attribute is read or set. A callback may free
  * another communicator, whose callbacks may create windows over the first one. So the check covers
  * all communicators that a thread is freeing. A communicator that remains gets a new rendezvous
- * with the next window that is created outside callbacks. On some ranks it replaces the old one. */
+ * with the next window that is created outside callbacks. It replaces the old one on ranks that
+ * had not deleted it. */
 #include "create/comm_cache.h"
 
 #include "host/host.h"

@@ -76,8 +76,9 @@ static enum oriel_status window_handle_free(struct oriel_window *window, bool *g
     *gone = false;
     if (window->user_memory != NULL || window->attached != NULL)
         oriel_path_info_save_label(window);
-    const bool is_as_made = !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
-    if (!oriel_host_carrier_free(&window->host->handle, is_as_made))
+    const bool is_unmodified =
+        !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
+    if (!oriel_host_carrier_free(&window->host->handle, is_unmodified))
         return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window is not freed");
     *gone = true;
     oriel_handle_remove(handle, window);

@@ -9,8 +9,8 @@
 
 enum {
     ORIEL_PLAN_PIECES = 16384, /* maximum per period */
-    /* maximum number of pieces that are moved as rows, many items at a time; more are lists, item
-     * by item */
+    /* maximum number of pieces that are moved as rows, many items at a time; more pieces form
+     * lists, which are moved item by item */
     ORIEL_PLAN_ROWS = 24,
     ORIEL_PLANS_CACHED = 8, /* maximum per layout */
 };
@@ -33,19 +33,19 @@ void oriel_plan_run(const struct oriel_plan *plan, char *to, const char *from, u
 
 void oriel_plan_free(struct oriel_plan *plan);
 
-/* The cached plan of the node for the key, and the parts' number of plan items. NULL if there is
+/* The cached plan of the node for the key, and the number of plan items. NULL if there is
  * none. counted is the number of items of the part `to`, or of `from` if `to` is dense. */
 const struct oriel_plan *oriel_plan_find(const struct oriel_node *node,
                                          const struct oriel_plan_key *key, uint64_t counted,
                                          uint64_t *items);
 
 /* True if it pays to make a plan that takes longer to make than one copy, and the node's cache has
- * room: from the second call on. The call marks the node as walked. */
+ * room: from the second call on. The call records that the node was walked. */
 bool oriel_plan_pays(const struct oriel_node *node);
 
 /* Transfers the plan to the node's cache. A copy of counted items consists of items plan items.
- * Returns false, and the caller keeps the plan, if the cache is full. A node that no constructor
- * made has no cache. */
+ * Returns false, and the caller keeps the plan, if the cache is full. Only nodes that
+ * datatype constructors made have a cache. */
 bool oriel_plan_cache_insert(const struct oriel_node *node, const struct oriel_plan_key *key,
                              uint64_t counted, uint64_t items, struct oriel_plan *plan);
 

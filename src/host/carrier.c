@@ -101,14 +101,14 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
     return status;
 }
 
-bool oriel_host_carrier_free(MPI_Win *carrier, bool is_as_made)
+bool oriel_host_carrier_free(MPI_Win *carrier, bool is_unmodified)
 {
     pthread_mutex_lock(&mutex);
-    const bool keeps = is_as_made && spare_count < SPARES;
-    if (keeps)
+    const bool is_cached = is_unmodified && spare_count < SPARES;
+    if (is_cached)
         spares[spare_count++] = *carrier;
     pthread_mutex_unlock(&mutex);
-    return keeps || oriel_host()->Win_free(carrier) == MPI_SUCCESS;
+    return is_cached || oriel_host()->Win_free(carrier) == MPI_SUCCESS;
 }
 
 MPI_Comm oriel_host_singleton(void)

@@ -48,7 +48,7 @@ class Hangs(Case):
         text = top("--once", job.pid).stdout
         for rank, (call, window, ranks) in MODES[mode][0].items():
             name = f' of "{window}"' if window else ""
-            self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} .*\b{ranks[0]}\b.* since [0-9.]+ s$")
+            self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} .*\b{ranks[0]}\b.*, [0-9.]+ s so far$")
         for ring in MODES[mode][1]:
             self.assertIn("deadlock: " + " -> ".join(map(str, ring + [ring[0]])), text)
         self.assertEqual("deadlock" in text, bool(MODES[mode][1]))

@@ -165,7 +165,7 @@ class Files(Case):
     def test_no_escape_reaches_the_terminal(self):
         self.file(state=self.state())
         result = top("--once", os.getpid())
-        self.assertIn("job 12345678: evil?]0;x?? on MPICH, 4 ranks (1 here), 1 waits", result.stdout)
+        self.assertIn("job 12345678: evil?]0;x?? on MPICH, 4 ranks (1 here), 1 waiting", result.stdout)
         self.assertNotIn("\033", result.stdout)
         self.assertIn('waits in MPI_Win_fence of "evil?]0;x??" for ranks 0-2, 4-8191', result.stdout)
         self.assertIn('"program": "evil?]0;x??"', top("--once", "--json", os.getpid()).stdout)

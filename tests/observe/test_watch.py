@@ -10,7 +10,7 @@ import unittest
 from watched import ORIEL, RANKS, Case, Ended, Terminal, environment, launcher, program, until
 
 RUN = [ORIEL, "run", "--watch"]
-TITLE = rf"oriel: {RANKS} ranks?(, [0-9.]+( [kMGTP])? operations/s, [0-9.]+ [kMGTP]?B/s)?, \d+ waits?"
+TITLE = rf"oriel: {RANKS} ranks?(, [0-9.]+( [kMGTP])? operations/s, [0-9.]+ [kMGTP]?B/s)?, \d+ waiting"
 
 
 def watchers(token):
@@ -56,8 +56,8 @@ class Lines(Case):
         for line in job.process.stderr:
             if "deadlock" in line:
                 break
-        self.assertRegex(line, rf'{TITLE}, deadlock: {ring}; \d in MPI_Win_lock of "halo" for the lock of rank \d, '
-                               r"held by rank \d, since .* s\n")
+        self.assertRegex(line, rf'{TITLE}, deadlock: {ring}; \d in MPI_Win_lock of "halo" for the lock on rank \d, '
+                               r"held by rank \d, .* s so far\n")
         self.assertEqual(len(watchers(self.token)), 1)
         job.end()
         self.assertTrue(until(lambda: not watchers(self.token)))
@@ -68,7 +68,7 @@ class Lines(Case):
         for line in job.process.stderr:
             if "MPI_Win_fence" in line:
                 break
-        self.assertRegex(line, rf': {alike} in MPI_Win_fence of "halo" for rank {RANKS - 1}, since [0-9.]+ s\n')
+        self.assertRegex(line, rf': {alike} in MPI_Win_fence of "halo" for rank {RANKS - 1}, [0-9.]+ s so far\n')
 
     def test_killed_job(self):
         job = self.start("hang", "fence")

@@ -1,7 +1,7 @@
 /* Progress of collective calls on communicators and windows, and the locks that members hold. A
- * member writes its own slot and its own row, in its node's shared memory. It records a call before
- * entering it, where others may wait for it, and clears a lock before the call that lets others
- * proceed. */
+ * member writes its own slot and its own row of locks, in its node's shared memory. It records a
+ * call before entering it, where others may wait for it, and clears a lock before the call that
+ * lets others proceed. */
 #include "check/deadlock/wait_internal.h"
 #include "check/order/order.h"
 

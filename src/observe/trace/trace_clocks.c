@@ -1,7 +1,7 @@
 /* Each rank sends HELLO to rank 0 and then answers its messages: PING requests its time, KNOWN ends
  * the exchange with rank 0's result. At the end only the first ranks of other nodes do this again.
  * Rank 0 records, by its own clock, when a PING was sent and when the answer arrived. The answer's
- * time is in between: the middle, plus or minus half the round trip.
+ * time is estimated as the midpoint, plus or minus half the round trip.
  *
  * Messages are small and use MPI_COMM_WORLD while it has no messages of the program: in MPI_Init,
  * and in MPI_Finalize, where they have a tag that programs rarely use. */
@@ -27,7 +27,7 @@ enum {
     ROUND_TRIPS = 500,
     TRIPS_NS = 50000000, /* for one node */
     ALL_TRIPS_NS = 2000000000,
-    /* rank 0's for absent ranks; theirs for rank 0 is twice as long */
+    /* how long rank 0 waits for absent ranks; they wait twice as long for rank 0 */
     PATIENCE_S = 10,
     SPINS = 20,
 };
@@ -39,7 +39,7 @@ struct message {
     uint64_t node[2];               /* HELLO */
     uint64_t job[2];                /* KNOWN */
     struct oriel_trace_clock clock; /* KNOWN; own_ns: PONG */
-    uint64_t is_aligned;            /* KNOWN: clock is */
+    uint64_t is_aligned;            /* KNOWN: whether clock is aligned */
     uint64_t leads;                 /* KNOWN: this rank answers again at the end */
     char refusal[80];               /* HELLO */
 };
@@ -60,7 +60,7 @@ static struct {
     int32_t nodes_count;
 } world;
 
-/* --- messages: an abandoned one stays the host's, with its buffer --- */
+/* --- messages: an abandoned one is left to the host, with its buffer --- */
 
 struct parcel {
     MPI_Request request;
@@ -122,14 +122,14 @@ static bool parcel_take(struct parcel *parcel, uint64_t deadline_ns, struct mess
 {
     if (parcel == NULL)
         return false;
-    bool came = parcel_wait(parcel, deadline_ns);
-    if (came)
+    bool has_arrived = parcel_wait(parcel, deadline_ns);
+    if (has_arrived)
         *out = parcel->message;
     else if (oriel_host()->Cancel(&parcel->request) != MPI_SUCCESS ||
              oriel_host()->Wait(&parcel->request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return false;
     free(parcel);
-    return came;
+    return has_arrived;
 }
 
 static bool message_receive(int32_t from, uint64_t deadline_ns, struct message *out)
@@ -182,8 +182,8 @@ static void clock_measure(struct node *node, uint64_t end_ns)
     }
 }
 
-/* The entry of a node. If it is new, it is added with this rank as its leader. NULL without
- * memory. */
+/* The entry of a node. If it is new, it is added with this rank as its leader. NULL if
+ * memory is exhausted. */
 static struct node *node_of(const uint64_t id[2], int32_t rank)
 {
     for (int32_t i = 0; i < world.nodes_count; i++)
