@@ -5,8 +5,8 @@
  * kernel gives a name to one socket only and removes it with that socket, however its process ends.
  *
  *   1. A process that notices a message binds its name. If that succeeds, it prints the message.
- *   2. Otherwise it connects, at once or not at all, and prints nothing. The connection stays in
- *      the owner's queue, closed: the queue counts the processes.
+ *   2. Otherwise it tries once to connect, without waiting, and prints nothing. The closed
+ *      connection stays in the owner's queue, which so counts the processes.
  *   3. When the owner ends, it empties the queue and counts.
  *
  * Where this fails (no descriptor, no socket, another user's socket, a network namespace for each

@@ -27,8 +27,8 @@
  * A yield only yields within the process's scheduler group. MPICH's launcher starts each rank in
  * its own session, and Linux makes each session a group (sched_autogroup_enabled). A yield then
  * returns at once while the group has run less than others, for up to milliseconds, although the
- * awaited thread is queued. Such yields look like yields without effect. The longer ones among them
- * identify them: while those keep occurring, the processor is in demand and waits do not spin.
+ * awaited thread is queued. Such yields look like yields without effect. Occasional longer yields
+ * reveal them: while those keep occurring, the processor is in demand and waits do not spin.
  * While it is in demand, USELESS_YIELDS yields in a row without a long one count as useless; where
  * yields help, a wait has a few dozen in a row at most. A wait for an event then sleeps, which
  * yields to all groups. The next waits sleep at once: 1 of them, then 2, 4, up to NAPS. After

@@ -30,7 +30,8 @@ static uint64_t hash_add_bytes(uint64_t hash, const void *bytes, size_t len_byte
     return hash;
 }
 
-/* Read once: a process never changes its node, and creating a window takes microseconds. */
+/* Read once: a process never changes its node, and creating a window must take
+ * microseconds only. */
 static _Atomic uint64_t known_number;
 
 static uint64_t kernel_node_id(void)

@@ -3,9 +3,9 @@
  *
  * Promotion costs time at the start and the end of a window. It pays off after one or two accesses
  * of a peer to each page. Costs of up to a tenth of the window's lifetime are free. Costs beyond
- * that are charged tenfold, and more with more than two ranks, to an account, which a tenth of the
- * elapsed time refills. Part of the cost is charged at once, which also bounds a program that
- * attaches thousands of regions to one window. */
+ * that are debited from an account ten times over, and more with more than two ranks. The account
+ * is refilled with a tenth of the elapsed time. Part of the cost is debited at once, which also
+ * limits a program that attaches thousands of regions to one window. */
 #include "create/user_memory.h"
 
 #include "base/log.h"
@@ -19,7 +19,7 @@
 
 enum {
     CREDIT_NS = 100000000,
-    DEBT_NS = 100000000, /* maximum, or ten times the window's cost */
+    DEBT_NS = 100000000, /* maximum, if ten times the window's cost is not more */
     SHARE = 10,          /* 1/SHARE of the time */
     /* maximum charged at once for a promotion of at least LARGE_BYTES, so that such windows do not
      * exclude each other */
@@ -56,8 +56,8 @@ static void account_charge(int64_t cost_ns)
     pthread_mutex_unlock(&mutex);
 }
 
-/* The cost of a single window does not exclude others for longer than this: a trial is not typical
- * of the program. */
+/* The cost of a single window does not exclude others for longer than this: the first window is not
+ * typical of the program. */
 static void account_limit_debt(int64_t most_ns)
 {
     pthread_mutex_lock(&mutex);

@@ -1,5 +1,5 @@
-/* Probes the agent: starts it in this process, and a child process requests one page through the
- * real slots. Unlike the probes of probe.c, this one needs the memory file and the transport. */
+/* Probes the agent by starting it in this process and having a child process request one page
+ * through the real slots. Unlike the probes of probe.c, this one needs the memory file and the transport. */
 #include "memory/agent_area.h"
 
 #include <errno.h>
@@ -98,8 +98,8 @@ static void agent_try(struct oriel_probe *out, char *page)
     oriel_agent_close();
 }
 
-/* The page is mapped before the agent starts. The child's request orders the two, but no race
- * detector sees that. */
+/* The page is mapped before the agent starts. The child's request orders the mapping before
+ * the agent's read, but no race detector sees that. */
 void oriel_probe_agent(struct oriel_probe *out)
 {
     out->name = "agent";

@@ -101,7 +101,7 @@ static enum oriel_status update_by_agent(const struct oriel_update *update,
     return queue->count == ORIEL_AGENT_RUNS ? oriel_update_flush(update) : ORIEL_OK;
 }
 
-/* A thread of the target computes, if one polls. */
+/* A thread of the target computes, if one is polling in MPI. */
 static bool update_by_request(const struct oriel_update *update, const struct oriel_remote *there,
                               const char *origin, char *result, uint64_t count,
                               enum oriel_status *status)
@@ -235,7 +235,7 @@ enum oriel_status oriel_update_run(struct oriel_update *update, int64_t at_bytes
     return status;
 }
 
-/* Whether it is deferred. */
+/* Defers it if possible; returns whether. */
 static bool accumulate_defer(struct oriel_window *window, const struct oriel_span *target,
                              struct oriel_elements elements, enum oriel_operator op,
                              const struct oriel_operand *origin)

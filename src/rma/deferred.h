@@ -30,6 +30,7 @@ void oriel_deferred_accumulate(struct oriel_window *window, int32_t rank, uint64
                                enum oriel_kind kind, enum oriel_operator op, const void *here,
                                uint64_t count);
 
+/* D4: executes the deferred operations on one target; the slow paths of the two below. */
 void oriel_deferred_do_all(struct oriel_window *window, int32_t rank);
 enum oriel_status oriel_deferred_complete_all(struct oriel_window *window, int32_t rank);
 

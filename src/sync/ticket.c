@@ -5,7 +5,7 @@
  *     writer   T1: (t, a) = queue, tickets++     X1: wait serving == t   X2: wait departed == a
  *              X3 (unlock): serving = t + 1
  *     reader   R1: (t, a) = queue, readers++     R2: wait serving >= t
- *              R3 (unlock): departed++
+ *              R3 (unlock): departed++           R4: if the arrival wraps, serving = t + 1
  *
  * Order. T1 and R1 change one word, so all arrivals have one order. A reader is after the tickets
  * before its t and before ticket t, a writer after the a readers that arrived before it. Readers

@@ -10,9 +10,9 @@ import shutil
 import subprocess
 import sys
 
-from clean_system import Root
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "scripts"))
+from debian_root import NOBODY, clean_root  # noqa: E402
 
-NOBODY = 65534
 # Only the builder of published packages knows the maintainer's address (DEBEMAIL); one library
 # folder serves all prefixes.
 ALLOWED = ("bogus-mail-host", "bogus-mail-host-in-debian-changelog", "root-in-contact",
@@ -49,7 +49,7 @@ def check_jobs(root, hosts, user):
 
 def main():
     build, hosts = sys.argv[1], sys.argv[2].split(",")
-    with Root() as root:
+    with clean_root() as root:
         os.makedirs(root.path("srv/packages"))
         made = packages(build, root.path("srv/packages"))
         print("made", *map(os.path.basename, made))

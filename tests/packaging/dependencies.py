@@ -3,30 +3,17 @@
 all tests can be built with those of the tier `test`."""
 
 import os
-import shutil
-import subprocess
+import sys
 import time
 
-from clean_system import Root
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-
-def sources():
-    """The files of the sources: those that git lists; without git, all except build folders."""
-    asked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                           capture_output=True, text=True, check=False)
-    if asked.returncode == 0:
-        return [name for name in asked.stdout.split("\0") if name and os.path.lexists(os.path.join(ROOT, name))]
-    return [os.path.relpath(os.path.join(where, name), ROOT) for where, _, names in os.walk(ROOT) for name in names
-            if not os.path.relpath(where, ROOT).startswith("build")]
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+from debian_root import clean_root  # noqa: E402
 
 
 def main():
-    with Root() as root:
-        for name in sources():
-            os.makedirs(os.path.dirname(root.path(f"srv/oriel/{name}")), exist_ok=True)
-            shutil.copy2(os.path.join(ROOT, name), root.path(f"srv/oriel/{name}"), follow_symlinks=False)
+    with clean_root() as root:
+        root.copy_tree(ROOT, "srv/oriel")
         root.must("apt-get update -qq && apt-get install -y -qq --no-install-recommends make")
         began = time.monotonic()
         printed = root.must("cd /srv/oriel && make -s demo HOST=mpich", "MPICH alone", "No openmpi: ",

@@ -1,5 +1,6 @@
-/* Scans of cells. An access that enters the tree is compared with the entries of the cells of its
- * bytes (cell_store.c, S2). When memory is detached or freed, its bytes are removed from the
+/* Scans of cells. A cell holds the recorded small accesses to 64 bytes. An access that is
+ * recorded in the tree instead is first compared with the entries of the cells of its bytes
+ * (cell_store.c, S2). When memory is detached or freed, its bytes are removed from the
  * entries (S3). */
 #include "check/access/cell_internal.h"
 
@@ -95,7 +96,7 @@ void oriel_small_compare(struct oriel_insertion *arrival, const struct oriel_acc
 }
 
 /* Stores the bytes after a hole in the middle of the entry as a new entry. Without room they are
- * lost. */
+ * dropped: a conflict may be missed, and none is invented. */
 static void split_entry(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t rest)
 {
     uint64_t ticks = oriel_cell_ticks(entry);

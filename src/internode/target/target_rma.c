@@ -1,6 +1,6 @@
 /* The target's side of operations of internode origins (origin_rma.h has the messages). All of a
- * message is validated before any of it is executed. The functions for this process's own accesses
- * to its window execute it, so it has the window's atomicity. The agent's thread serves one message
+ * message is validated before any of it is executed. It is executed by the functions that serve this
+ * process's own accesses to its window, so the same atomicity holds. The agent's thread serves one message
  * after the other. Executing a message needs no memory from malloc: the origin has moved on and
  * could not repeat an operation that is refused here. */
 #include "internode/target/target_parse.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* One message's reply, and its padded elements in memory layout. The payload of an element is more
- * than half of its size. */
+ * than half of its size, so twice the buffer suffices. */
 static _Alignas(16) char answer[ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_operands[2 * ORIEL_NET_DATA_BYTES];
 static _Alignas(16) char padded_results[2 * ORIEL_NET_DATA_BYTES];
@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct {
                    long double value;
                    int index;
                }) <= 2 * (sizeof(long double) + sizeof(int)),
-               "the longest");
+               "no padded element exceeds twice its payload");
 
 static struct oriel_span span_of(const struct oriel_internode_order *order,
                                  const struct oriel_internode_part *part)

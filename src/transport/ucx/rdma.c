@@ -1,11 +1,11 @@
 /* Puts and gets with RDMA devices (InfiniBand, RoCE), on memory that a process exposes to them. A
  * second context has UCX's put and get, restricted to transports that execute both in the device
- * (library.c). Each of the two workers of the net has a second worker of that context: the agent's
+ * (library.c). Each of the two workers of the net has a companion worker in that context: the agent's
  * accepts connections, the origin's uses them.
  *
  * Put data are copied into a buffer of the net, and get data arrive in one: pages of the program
- * may move, and a device would still access the old ones. A get, and the request whether all puts
- * have arrived, are requests like any other, found by number when UCX has completed them. A request
+ * may move, and a device would still access the old ones. A get, and the query whether all puts
+ * have arrived, are ordinary requests, looked up by number when UCX has completed them. A request
  * whose peer was lost meanwhile has already ended.
  *
  * RDMA is not ordered with messages: a process that sends a message about put data first requests
@@ -19,7 +19,7 @@
 enum { OUTSTANDING_MOST_BYTES = 8 << 20 };
 
 struct oriel_net_exposed {
-    struct oriel_net_exposed *next; /* list of all, for the stop */
+    struct oriel_net_exposed *next; /* list of all, used at shutdown */
     ucp_mem_h memory;
     size_t text_bytes;
     char text[]; /* struct key_text, the key, the address of the agent's second worker */
@@ -74,7 +74,7 @@ struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
     size_t key_bytes;
     if (!oriel_net_has_devices() || len_bytes == 0 ||
         oriel_ucp()->ucp_mem_map(oriel_net.devices, &wanted, &memory) != UCS_OK)
-        return NULL; /* such as if no more memory may be locked */
+        return NULL; /* for example, the limit of locked memory is reached */
     if (oriel_ucp()->ucp_rkey_pack(oriel_net.devices, memory, &key, &key_bytes) == UCS_OK) {
         text.key_bytes = key_bytes;
         exposed = exposed_create(memory, &text, key);

@@ -1,7 +1,8 @@
-"""A clean Debian system in a folder, made by debootstrap, and commands in it.
+"""Debian systems in a folder, made by debootstrap, and commands in them.
 
 Commands run in mount and process namespaces of their own, and none of their processes survives."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 SKIP = 77
+NOBODY = 65534
 # local certificate authorities of this machine's network, if any
 AUTHORITIES = "/usr/local/share/ca-certificates"
 SETTLE = """
@@ -32,7 +34,7 @@ def release():
 
 
 def mirror():
-    """The mirror from which this system's own packages of the release come."""
+    """The mirror from which this system's own packages come."""
     asked = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"],
                            capture_output=True, text=True, check=False)
     for line in asked.stdout.splitlines():
@@ -42,18 +44,29 @@ def mirror():
     skip("apt does not say where this system's packages come from")
 
 
-class Root:
-    """The system; as a context manager, it is removed at the end."""
+def source_files(tree):
+    """The files of a tree: those that git lists; without git, all except build folders."""
+    asked = subprocess.run(["git", "-C", tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                           capture_output=True, text=True, check=False)
+    if asked.returncode == 0:
+        return [name for name in asked.stdout.split("\0") if name and os.path.lexists(os.path.join(tree, name))]
+    return [os.path.relpath(os.path.join(where, name), tree) for where, _, names in os.walk(tree) for name in names
+            if not os.path.relpath(where, tree).startswith("build")]
 
-    def __enter__(self):
+
+class Root:
+    """The system of a release in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def make(self, name):
         if os.geteuid() != 0:
             skip("only root can make a system in a folder")
         if not shutil.which("debootstrap"):
             skip("no debootstrap")
-        self.folder = tempfile.mkdtemp(prefix="oriel-clean.", dir=os.environ.get("TMPDIR", "/var/tmp"))
-        os.chmod(self.folder, 0o755)
         for _ in range(3):  # continues after a failed download
-            made = subprocess.run(["debootstrap", "--variant=minbase", release(), self.folder, mirror()], capture_output=True,
+            made = subprocess.run(["debootstrap", "--variant=minbase", name, self.folder, mirror()], capture_output=True,
                                   text=True, check=False)
             if made.returncode == 0:
                 break
@@ -65,18 +78,31 @@ class Root:
                 shutil.copy(f"/{name}", self.path(name))
         if os.path.isdir(AUTHORITIES):
             shutil.copytree(AUTHORITIES, self.path(AUTHORITIES[1:]), dirs_exist_ok=True)
-        print(f"made {release()} from {mirror()}", flush=True)
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder)
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run(self, script, user=None, limit_s=600):
-        """Runs a shell script in the system: its status and all its output."""
-        words = ["/bin/sh", "-ec", script]
+    def copy_tree(self, tree, name):
+        """Brings the sources in a folder of the system up to date, and leaves build folders alone."""
+        files = set(source_files(tree))
+        for where, folders, names in os.walk(self.path(name)):
+            if where == self.path(name):
+                folders[:] = [folder for folder in folders if not folder.startswith("build")]
+            folders[:] = [folder for folder in folders if folder != "node_modules"]
+            for old in names:
+                path = os.path.join(where, old)
+                if os.path.relpath(path, self.path(name)) not in files:
+                    os.unlink(path)
+        for file in files:
+            source, copy = os.path.join(tree, file), self.path(f"{name}/{file}")
+            if not os.path.lexists(copy) or os.lstat(source).st_mtime_ns != os.lstat(copy).st_mtime_ns:
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                if os.path.lexists(copy):
+                    os.unlink(copy)
+                shutil.copy2(source, copy, follow_symlinks=False)
+
+    def start(self, words, user=None, **options):
+        """Runs a command in the system."""
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp",
@@ -86,8 +112,12 @@ class Root:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         environment.update({name: value for name, value in os.environ.items() if name.endswith("_proxy")})
         return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", SETTLE, "sh",
-                               self.folder, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=limit_s, check=False)
+                               self.folder, *words], env=environment, stdin=subprocess.DEVNULL, check=False, **options)
+
+    def run(self, script, user=None, limit_s=600):
+        """Runs a shell script in the system: its status and all its output."""
+        return self.start(["/bin/sh", "-ec", script], user, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=limit_s)
 
     def must(self, script, *words, **options):
         """The same for a script that must succeed and print these words."""
@@ -97,3 +127,17 @@ class Root:
             sys.exit(f"not ok: {script}\n{result.stdout[-4000:]}\nstatus {result.returncode}, not said: {lacking}")
         print(f"ok {script if chr(10) not in script else script.strip().splitlines()[-1].strip()}", flush=True)
         return result.stdout
+
+
+@contextlib.contextmanager
+def clean_root():
+    """A new system of this machine's release, which is removed at the end."""
+    folder = tempfile.mkdtemp(prefix="oriel-clean.", dir=os.environ.get("TMPDIR", "/var/tmp"))
+    os.chmod(folder, 0o755)
+    root = Root(folder)
+    try:
+        root.make(release())
+        print(f"made {release()} from {mirror()}", flush=True)
+        yield root
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
