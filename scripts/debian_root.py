@@ -57,8 +57,9 @@ def source_files(tree):
 class Root:
     """The system of a release in a folder."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, home="/tmp"):
         self.folder = folder
+        self.home = home
 
     def make(self, name):
         if os.geteuid() != 0:
@@ -105,7 +106,7 @@ class Root:
         """Runs a command in the system."""
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
-        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp",
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.home,
                        "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
                        "NODE_EXTRA_CA_CERTS": "/etc/ssl/certs/ca-certificates.crt"}
         if not user:

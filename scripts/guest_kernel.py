@@ -133,6 +133,8 @@ def fetch():
         _tool(work, "apt-get", "download", "-qq", package[1])
         whole, kept = os.path.join(work, "whole"), os.path.join(work, "kept")
         _tool(work, "dpkg-deb", "-x", glob.glob(os.path.join(work, "*.deb"))[0], whole)
+        if not os.path.exists(os.path.join(whole, "lib")):  # from Debian 13 on
+            os.symlink("usr/lib", os.path.join(whole, "lib"))
         version = os.listdir(os.path.join(whole, "lib", "modules"))[0]
         _tool(work, "depmod", "-b", whole, version)
         kernel, copy = Kernel(whole, version).check(), Kernel(kept, version)

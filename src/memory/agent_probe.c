@@ -1,5 +1,6 @@
 /* Probes the agent by starting it in this process and having a child process request one page
- * through the real slots. Unlike the probes of probe.c, this one needs the memory file and the transport. */
+ * through the real slots. Unlike the probes of probe.c, this one needs the memory file and the
+ * transport. */
 #include "memory/agent_area.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* The target's side of operations of internode origins (origin_rma.h has the messages). All of a
- * message is validated before any of it is executed. It is executed by the functions that serve this
- * process's own accesses to its window, so the same atomicity holds. The agent's thread serves one message
- * after the other. Executing a message needs no memory from malloc: the origin has moved on and
- * could not repeat an operation that is refused here. */
+ * message is validated before any of it is executed. It is executed by the functions that serve
+ * this process's own accesses to its window, so the same atomicity holds. The agent's thread
+ * serves one message after the other. Executing a message needs no memory from malloc: the origin
+ * has moved on and could not repeat an operation that is refused here. */
 #include "internode/target/target_parse.h"
 
 #include "internode/origin/origin_sync.h"

@@ -1,7 +1,7 @@
 /* Puts and gets with RDMA devices (InfiniBand, RoCE), on memory that a process exposes to them. A
  * second context has UCX's put and get, restricted to transports that execute both in the device
- * (library.c). Each of the two workers of the net has a companion worker in that context: the agent's
- * accepts connections, the origin's uses them.
+ * (library.c). Each of the two workers of the net has a companion worker in that context: the
+ * agent's accepts connections, the origin's uses them.
  *
  * Put data are copied into a buffer of the net, and get data arrive in one: pages of the program
  * may move, and a device would still access the old ones. A get, and the query whether all puts

@@ -83,7 +83,13 @@ ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
 ORIEL_UNKNOWN(Pready, (int partition, MPI_Request request), (partition, request))
 ORIEL_UNKNOWN(Pready_range, (int partition_low, int partition_high, MPI_Request request),
               (partition_low, partition_high, request))
-ORIEL_UNKNOWN(Pready_list, (int length, int array_of_partitions[], MPI_Request request),
+#if MPI_VERSION == 4 && MPI_SUBVERSION == 0
+typedef int partition_number;
+#else
+typedef const int partition_number; /* const was missing in MPI 4.0 */
+#endif
+ORIEL_UNKNOWN(Pready_list,
+              (int length, partition_number array_of_partitions[], MPI_Request request),
               (length, array_of_partitions, request))
 
 ORIEL_UNKNOWN(Comm_create_from_group,
