@@ -104,18 +104,15 @@ void oriel_elf_exports_visit(const struct oriel_elf_file *file,
 
 struct symbol_search {
     const char *name;
-    uint64_t address;
     bool found;
 };
 
 static bool symbol_match(const char *name, const GElf_Sym *symbol, void *context)
 {
     struct symbol_search *search = context;
-    if (strcmp(name, search->name) != 0)
-        return true;
-    search->address = symbol->st_value;
-    search->found = true;
-    return false;
+    (void)symbol;
+    search->found = strcmp(name, search->name) == 0;
+    return !search->found;
 }
 
 bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol)
@@ -125,20 +122,4 @@ bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol)
     if (!search.found)
         oriel_elf_exports_visit(file, symbol_match, &search);
     return search.found;
-}
-
-bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out,
-                         size_t out_bytes)
-{
-    struct symbol_search search = {.name = symbol};
-    oriel_elf_exports_visit(file, symbol_match, &search);
-    for (int i = 0; search.found && i < file->header.e_phnum; i++) {
-        GElf_Phdr segment;
-        if (gelf_getphdr(file->elf, i, &segment) != NULL && segment.p_type == PT_LOAD &&
-            search.address >= segment.p_vaddr &&
-            search.address - segment.p_vaddr < segment.p_filesz)
-            return text_copy(file, segment.p_offset + (search.address - segment.p_vaddr), out,
-                             out_bytes);
-    }
-    return false;
 }

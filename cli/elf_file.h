@@ -34,8 +34,4 @@ void oriel_elf_exports_visit(const struct oriel_elf_file *file,
  * symbols. */
 bool oriel_elf_defines(const struct oriel_elf_file *file, const char *symbol);
 
-/* Copies the string in an exported character array; false when there is no such symbol. */
-bool oriel_elf_text_read(const struct oriel_elf_file *file, const char *symbol, char *out,
-                         size_t out_bytes);
-
 #endif

@@ -1,15 +1,13 @@
-/* Detects hosts by the names of their libraries, their version strings and their launchers'
- * variables. An ambiguous case is an error with a message; the command never guesses. */
+/* Detects hosts by the names of their libraries and their launchers' variables. An ambiguous case
+ * is an error with a message; the command never guesses. */
 #include "cli/hosts.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/elf_file.h"
 
 /* MPICH derivatives have its binary interface under the name libmpi.so.12. */
 const struct oriel_host oriel_hosts[] = {
@@ -17,17 +15,13 @@ const struct oriel_host oriel_hosts[] = {
         .name = "mpich",
         .title = "MPICH",
         .sonames = {"libmpich.so.12", "libmpi.so.12"},
-        .versions = {"MPII_Version_string", "MPIR_Version_string"},
         .variables = {"PMI_RANK", "PMI_FD", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"},
-        .tested_major = 4,
     },
     {
         .name = "openmpi",
         .title = "Open MPI",
         .sonames = {"libmpi.so.40"},
-        .versions = {"ompi_version_string"},
         .variables = {"OMPI_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"},
-        .tested_major = 4,
     },
 };
 const size_t oriel_hosts_count = sizeof oriel_hosts / sizeof oriel_hosts[0];
@@ -79,25 +73,6 @@ static bool is_unknown_host(const char *soname)
     return strncmp(soname, "libmpich.so", 11) == 0 || strncmp(soname, "libmpi.so", 9) == 0;
 }
 
-/* A version that cannot be read belongs to a derivative; the library's name then identifies its
- * interface. */
-static void version_check(const struct oriel_host *host, const char *path, const char *advice)
-{
-    struct oriel_elf_file file;
-    char version[64] = "";
-    if (path == NULL || !oriel_elf_open(path, &file))
-        return;
-    for (const char *const *symbol = host->versions; *symbol != NULL && version[0] == '\0';
-         symbol++)
-        if (!oriel_elf_text_read(&file, *symbol, version, sizeof version))
-            version[0] = '\0';
-    oriel_elf_close(&file);
-    if (isdigit((unsigned char)version[0]) && atoi(version) != host->tested_major)
-        oriel_die(
-            "%s is %s %s, a version that Oriel has not been tested with (tested: %s %d); %s [O2]",
-            path, host->title, version, host->title, host->tested_major, advice);
-}
-
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)
 {
     const struct oriel_host *found = NULL;
@@ -106,15 +81,14 @@ const struct oriel_host *oriel_host_of_program(const struct oriel_program *progr
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_host *host = host_by_soname(library->soname);
         if (host == NULL && is_unknown_host(library->soname))
-            oriel_die("%s uses %s, a host MPI that Oriel does not support (supported: MPICH 4 and "
-                      "Open MPI 4); %s [O1]",
+            oriel_die("%s uses %s, a host MPI that Oriel does not support (supported: MPICH from "
+                      "version 4 on, Open MPI from version 4 on); %s [O1]",
                       program->path, library->soname, program->advice);
         if (host == NULL)
             continue;
         if (found != NULL && found != host)
             oriel_die("%s uses two host MPIs, through %s and %s [O7]", program->path,
                       found_library->soname, library->soname);
-        version_check(host, library->path, program->advice);
         found = host;
         found_library = library;
     }

@@ -13,11 +13,9 @@ struct oriel_host {
     const char *name;  /* "mpich" */
     const char *title; /* "MPICH" */
     /* Names of its C library, including those of derivatives; NULL-terminated, like the next
-     * two lists. */
+     * list. */
     const char *sonames[4];
-    const char *versions[4];  /* exported strings that begin with its version */
     const char *variables[6]; /* its launcher sets at least one of these */
-    int tested_major;         /* the major version that Oriel is tested with */
 };
 
 extern const struct oriel_host oriel_hosts[];
@@ -31,7 +29,7 @@ const struct oriel_host *oriel_host_named(const char *name);
 bool oriel_host_owns(const char *soname);
 
 /* Returns the host whose library the program uses, or NULL for none. Exits with a message for two
- * hosts in one program and for an untested version of a host. */
+ * hosts in one program and for an unknown one. */
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program);
 
 /* Returns the host whose launcher set this process's environment, or NULL for none. Exits with a

@@ -136,8 +136,8 @@ static char *stage_find(const struct oriel_host *host, struct stage *out)
     };
     free(prefix);
     if (!oriel_host_library(host, "liboriel.so", library))
-        return oriel_format("this oriel is built without %s: %s: %s", host->title, library,
-                            strerror(errno));
+        return oriel_format("this oriel is built without %s; in its source: scripts/install-deps "
+                            "build %s, then make", host->title, host->name);
     if (out->launcher == NULL)
         return oriel_format("%s has no mpiexec in PATH; on Debian: apt-get install %s", host->title,
                             strcmp(host->name, "openmpi") == 0 ? "openmpi-bin" : "mpich");

@@ -1,7 +1,7 @@
-/* What Oriel does for this job: its version, the ranks, the host, the options that are set. Nothing
- * is communicated, so the number of nodes is known only if the launcher reports that all ranks are
- * on this one. Programs with sessions only have no MPI_COMM_WORLD: the launcher's environment has
- * the rank. */
+/* What Oriel does for this job: its version, the ranks, the host, the options that are set; and
+ * whether it is tested with the host. Nothing is communicated, so the number of nodes is known only
+ * if the launcher reports that all ranks are on this one. Programs with sessions only have no
+ * MPI_COMM_WORLD: the launcher's environment has the rank. */
 #include "api/banner.h"
 
 #include "base/job.h"
@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "MPICH 4.0.2" of "MPICH Version:\t4.0.2\n..."; "Open MPI v4.1.4" of "Open MPI v4.1.4, ..." */
@@ -28,6 +29,18 @@ static void host_format(char *out, size_t room)
         snprintf(out, room, "%.*s %s", (int)(at - text), text, at + strlen(word));
     else
         snprintf(out, room, "%s", text);
+}
+
+/* Derivatives have names of their own: their versions say nothing. */
+static void version_warn(const char *host)
+{
+    const struct oriel_host_versions *tested = &oriel_host_versions;
+    const size_t len = strlen(tested->name);
+    const long major = strncmp(host, tested->name, len) == 0 ? strtol(host + len, NULL, 10) : 0;
+    if (major != 0 && (major < tested->first_major || major > tested->last_major))
+        oriel_warn_job("Oriel is not tested with %s, only with major versions %d to %d; "
+                       "ORIEL_BYPASS=1 runs the program without Oriel [O2]",
+                       host, tested->first_major, tested->last_major);
 }
 
 /* " of 4 ranks on 1 node"; nothing without MPI_COMM_WORLD. */
@@ -68,7 +81,7 @@ void oriel_banner_print(void)
     char options[700];
     int has_world = 0;
     int rank = oriel_job_rank();
-    if (oriel_options()->verbose < 1 || atomic_flag_test_and_set(&printed))
+    if (atomic_flag_test_and_set(&printed))
         return;
     oriel_host()->Initialized(&has_world);
     if (has_world)
@@ -76,6 +89,10 @@ void oriel_banner_print(void)
     if (rank > 0)
         return;
     host_format(host, sizeof host);
+    if (!oriel_options()->bypass)
+        version_warn(host);
+    if (oriel_options()->verbose < 1)
+        return;
     ranks_format(has_world, ranks, sizeof ranks);
     options_format(options, sizeof options);
     if (oriel_options()->bypass)

@@ -1,9 +1,8 @@
-/* The line of ORIEL_VERBOSE about the whole job. */
+/* Lines about the whole job: that of ORIEL_VERBOSE, and a warning about an untested host. */
 #ifndef ORIEL_API_BANNER_H
 #define ORIEL_API_BANNER_H
 
-/* Call after MPI has been started, in any way. Rank 0 prints it, once. Without ORIEL_VERBOSE it has
- * no effect. */
+/* Call after MPI has been started, in any way. Rank 0 prints them, once. */
 void oriel_banner_print(void);
 
 #endif

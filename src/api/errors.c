@@ -46,21 +46,21 @@ static void window_message_format(const char *label, char *out, size_t room)
 }
 
 /* rest: what follows the call. */
-static void error_report(enum oriel_log_call kind, const char *call, const char *rest)
+static void error_report(enum oriel_log_kind kind, const char *call, const char *rest)
 {
     snprintf(last_error, sizeof last_error, "%s%s", call, rest);
     oriel_log_call(kind, call, rest);
 }
 
 /* Whether this handler ends the job; frees the handler. */
-static enum oriel_log_call handler_kind(MPI_Errhandler handler)
+static enum oriel_log_kind handler_kind(MPI_Errhandler handler)
 {
     bool fatal = handler == MPI_ERRORS_ARE_FATAL;
 #ifdef MPI_ERRORS_ABORT
     fatal = fatal || handler == MPI_ERRORS_ABORT;
 #endif
     oriel_host()->Errhandler_free(&handler);
-    return fatal ? ORIEL_LOG_CALL_FATAL : ORIEL_LOG_CALL_NOTE;
+    return fatal ? ORIEL_LOG_FATAL : ORIEL_LOG_NOTE;
 }
 
 int oriel_error_raise_failed(struct oriel_window *window, const char *call,
@@ -70,9 +70,9 @@ int oriel_error_raise_failed(struct oriel_window *window, const char *call,
     char rest[sizeof last_error];
     MPI_Win win = window->host->handle;
     MPI_Errhandler handler;
-    enum oriel_log_call kind = oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS
+    enum oriel_log_kind kind = oriel_host()->Win_get_errhandler(win, &handler) == MPI_SUCCESS
                                    ? handler_kind(handler)
-                                   : ORIEL_LOG_CALL_NOTE;
+                                   : ORIEL_LOG_NOTE;
     oriel_window_label(window, label);
     window_message_format(label, rest, sizeof rest);
     error_report(kind, call, rest);
@@ -90,7 +90,7 @@ static int raise_on_comm(MPI_Comm comm, const char *call, const char *where,
     snprintf(rest, sizeof rest, "%s: %s", where, oriel_fail_message());
     error_report(oriel_host()->Comm_get_errhandler(comm, &handler) == MPI_SUCCESS
                      ? handler_kind(handler)
-                     : ORIEL_LOG_CALL_NOTE,
+                     : ORIEL_LOG_NOTE,
                  call, rest);
     oriel_host()->Comm_call_errhandler(comm, status_error_class(status));
     return status_error_class(status);
@@ -120,8 +120,7 @@ int oriel_error_not_a_window(const char *call)
         return oriel_error_raise_nowhere(
             call, oriel_fail(ORIEL_E_WIN, "the handle is not a window, or was freed"));
     /* a child must not use the host's connections, which are its parent's: no handler is called */
-    error_report(ORIEL_LOG_CALL_WARNING, call,
-                 ": window functions cannot be called in a forked child");
+    error_report(ORIEL_LOG_WARNING, call, ": window functions cannot be called in a forked child");
     return MPI_ERR_OTHER;
 }
 

@@ -1,9 +1,17 @@
-/* Identifies a job without MPI. PMIx names it in the environment. A PMI launcher holds the other
- * end of each rank's socket, and the kernel knows its process: one per node, however many shells
- * are between it and the rank. If a launcher provides a rank but neither of these, the ranks have
- * the same parent. A process started without a launcher is a job of its own. */
+/* Identifies a job without MPI. Variables pass through launchers and shells, so what only the
+ * nearest launcher can have made comes first:
+ *
+ *   1. A PMI launcher holds the other end of each rank's socket, and the kernel knows its process:
+ *      one per node, however many shells are between it and the rank.
+ *   2. PMIx names the job in the environment.
+ *   3. A task of Slurm without either has Slurm's daemon as its parent.
+ *
+ * Any other process is a job of its own. */
 #include "base/job.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,24 +37,41 @@ static pid_t launcher_at_socket(void)
     return other.pid;
 }
 
+static bool is_child_of_slurm(void)
+{
+    char path[32];
+    char name[16] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)getppid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t len = read(fd, name, sizeof name - 1);
+    close(fd);
+    return len > 0 && strncmp(name, "slurmstepd", strlen("slurmstepd")) == 0;
+}
+
+/* -1 if there is no such number. */
+static int32_t variable_rank(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && text[0] >= '0' && text[0] <= '9' ? (int32_t)atoi(text) : -1;
+}
+
 int32_t oriel_job_rank(void)
 {
-    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
-                                        "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        if (text != NULL && text[0] >= '0' && text[0] <= '9')
-            return (int32_t)atoi(text);
-    }
-    return -1;
+    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
+    int32_t rank = launcher_at_socket() != 0 ? variable_rank("PMI_RANK") : -1;
+    for (size_t i = 0; rank < 0 && i < sizeof names / sizeof names[0]; i++)
+        rank = variable_rank(names[i]);
+    return rank < 0 && is_child_of_slurm() ? variable_rank("SLURM_PROCID") : rank;
 }
 
 uint64_t oriel_job_find(void)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     struct stat numbers; /* of the PID namespace: containers have their own */
-    const char *name = getenv("PMIX_NAMESPACE");
     pid_t launcher = launcher_at_socket();
+    const char *name = launcher == 0 ? getenv("PMIX_NAMESPACE") : NULL;
     if (launcher == 0)
         launcher = oriel_job_rank() < 0 ? getpid() : getppid();
     if (stat("/proc/self/ns/pid", &numbers) == 0)

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 1024, FATAL_S = 5, LINGER_S = 1 };
+enum { LINE_BYTES = 1024, FATAL_MS = 5000, LATE_MS = 200, LINGER_MS = 1000 };
 
 /* If standard error is closed, the text is discarded. */
 void oriel_log_write(const char *text, size_t len_bytes)
@@ -30,9 +30,9 @@ void oriel_log_write(const char *text, size_t len_bytes)
     }
 }
 
-static void seconds_sleep(int seconds)
+static void ms_sleep(int ms)
 {
-    struct timespec left = {.tv_sec = seconds};
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
 }
@@ -57,11 +57,11 @@ static void line_write(int32_t rank, const char *text)
 }
 
 /* What this process has noticed. */
-static void noticed_write(const char *format, va_list args, bool is_warning)
+static void noticed_write(enum oriel_log_kind kind, const char *format, va_list args)
 {
     char text[LINE_BYTES];
     text_format(text, format, args);
-    if (oriel_log_claim(0, text, is_warning) == ORIEL_LOG_CLAIM_OWN)
+    if (oriel_log_claim(kind, 0, text) == ORIEL_LOG_CLAIM_OWN)
         line_write(oriel_job_rank(), text);
 }
 
@@ -69,7 +69,7 @@ void oriel_warn(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    noticed_write(format, args, true);
+    noticed_write(ORIEL_LOG_WARNING, format, args);
     va_end(args);
 }
 
@@ -79,7 +79,7 @@ void oriel_note(const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    noticed_write(format, args, false);
+    noticed_write(ORIEL_LOG_NOTE, format, args);
     va_end(args);
 }
 
@@ -130,20 +130,23 @@ static void caller_find(struct oriel_code_address *out)
         out->offset = 0;
 }
 
-void oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest)
+void oriel_log_call(enum oriel_log_kind kind, const char *call, const char *rest)
 {
-    const bool is_fatal = kind == ORIEL_LOG_CALL_FATAL;
     struct oriel_code_address caller;
     char text[LINE_BYTES];
-    if (kind == ORIEL_LOG_CALL_NOTE && oriel_options()->verbose < 1)
+    if (kind == ORIEL_LOG_NOTE && oriel_options()->verbose < 1)
         return;
     caller_find(&caller);
     snprintf(text, sizeof text, "%s%s", call, rest);
-    enum oriel_log_claim claim = oriel_log_claim(caller.offset, text, kind != ORIEL_LOG_CALL_NOTE);
-    if (claim != ORIEL_LOG_CLAIM_OWN && !is_fatal)
+    bool prints = oriel_log_claim(kind, caller.offset, text) == ORIEL_LOG_CLAIM_OWN;
+    if (kind == ORIEL_LOG_FATAL && (!prints || oriel_fail_is_of_other())) {
+        ms_sleep(FATAL_MS); /* another rank or thread prints its line and ends the job */
+        prints = oriel_log_claim(ORIEL_LOG_LATE, caller.offset, text) == ORIEL_LOG_CLAIM_OWN;
+        if (!prints)
+            ms_sleep(LATE_MS); /* this rank must not end the job before that line is printed */
+    }
+    if (!prints)
         return;
-    if (is_fatal && (claim == ORIEL_LOG_CLAIM_OTHER || oriel_fail_is_of_other()))
-        seconds_sleep(FATAL_S); /* the other rank prints its line and ends the job */
     call_write(oriel_job_rank(), call, &caller, rest);
 }
 
@@ -156,7 +159,7 @@ void oriel_note_call(const char *call, const char *format, ...)
     va_start(args, format);
     vsnprintf(rest + 2, sizeof rest - 2, format, args);
     va_end(args);
-    oriel_log_call(ORIEL_LOG_CALL_NOTE, call, rest);
+    oriel_log_call(ORIEL_LOG_NOTE, call, rest);
 }
 
 void oriel_note_job_call(const char *call, const char *format, ...)
@@ -178,18 +181,18 @@ void oriel_note_job_call(const char *call, const char *format, ...)
 void oriel_log_refusal(const char *reason)
 {
     char line[ORIEL_LOG_REFUSAL_BYTES + 16];
-    if (oriel_log_claim(0, reason, false) == ORIEL_LOG_CLAIM_OTHER)
+    if (oriel_log_claim(ORIEL_LOG_REFUSAL, 0, reason) == ORIEL_LOG_CLAIM_OTHER)
         return;
     int len = snprintf(line, sizeof line, "oriel: %s\n", reason);
     oriel_log_write(line, (size_t)len);
     if (oriel_log_claims_any())
-        seconds_sleep(LINGER_S);
+        ms_sleep(LINGER_MS);
 }
 
 static void count_write(int others, const char *text)
 {
     char line[LINE_BYTES];
-    snprintf(line, sizeof line, "also on %d other rank%s: %.*s", others, others == 1 ? "" : "s",
+    snprintf(line, sizeof line, "also in %d other process%s: %.*s", others, others == 1 ? "" : "es",
              LINE_BYTES / 2, text);
     line_write(-1, line);
 }

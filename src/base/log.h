@@ -5,6 +5,8 @@
 #ifndef ORIEL_BASE_LOG_H
 #define ORIEL_BASE_LOG_H
 
+#include "base/log_claims.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,17 +28,11 @@ void oriel_note_job_call(const char *call, const char *format, ...)
 void oriel_warn_job(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 void oriel_note_job(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-enum oriel_log_call {
-    ORIEL_LOG_CALL_NOTE,
-    ORIEL_LOG_CALL_WARNING,
-    /* An error that ends the job. If another rank prints the same error, or has caused this one
-     * (oriel_fail_of_other), this rank waits for some seconds, in which that rank ends the job. */
-    ORIEL_LOG_CALL_FATAL,
-};
-
 /* What this process has noticed in an MPI call: "oriel: rank N: CALL at FILE:LINEREST", where rest
- * begins with what follows the call. */
-void oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest)
+ * begins with what follows the call. A fatal error ends the job. If another rank or thread prints
+ * the same error, or another rank has caused this one (oriel_fail_of_other), this thread waits for
+ * some seconds, in which the job ends. If it does not, one of the waiting ranks prints its line. */
+void oriel_log_call(enum oriel_log_kind kind, const char *call, const char *rest)
     __attribute__((cold));
 
 /* Call before an exit with the reason, a line of at most ORIEL_LOG_REFUSAL_BYTES. The job's other

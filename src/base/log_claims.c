@@ -63,17 +63,25 @@ static void busy_leave(void)
     atomic_flag_clear_explicit(&busy, memory_order_release);
 }
 
-/* Without the digits of addresses. */
-static uint64_t name_make(uint64_t site, const char *text)
+static bool has_any_numbers(enum oriel_log_kind kind)
+{
+    return kind == ORIEL_LOG_FATAL || kind == ORIEL_LOG_LATE;
+}
+
+/* Without the digits of addresses, or without any. */
+static uint64_t name_make(enum oriel_log_kind kind, uint64_t site, const char *text)
 {
     static const uint64_t key[2] = {UINT64_C(0x6f7269656c206c6f), UINT64_C(0x6720636c61696d73)};
     char words[1024];
     size_t used = 0;
-    memcpy(words, &site, sizeof site);
-    used += sizeof site;
+    const uint64_t head[2] = {kind, site};
+    memcpy(words, head, sizeof head);
+    used += sizeof head;
     for (const char *at = text; *at != '\0' && used < sizeof words;) {
         if (strncmp(at, "0x", 2) == 0)
             at += 2 + strspn(at + 2, "0123456789abcdef");
+        else if (has_any_numbers(kind) && *at >= '0' && *at <= '9')
+            at++;
         else
             words[used++] = *at++;
     }
@@ -154,20 +162,21 @@ static struct claim *claim_find(uint64_t name)
     return NULL;
 }
 
-enum oriel_log_claim oriel_log_claim(uint64_t site, const char *text, bool is_counted)
+enum oriel_log_claim oriel_log_claim(enum oriel_log_kind kind, uint64_t site, const char *text)
 {
     int error = errno;
     enum oriel_log_claim answer = ORIEL_LOG_CLAIM_OWN;
     if (!busy_enter())
         return answer;
-    uint64_t name = name_make(site, text);
+    uint64_t name = name_make(kind, site, text);
     if (claim_find(name) != NULL) {
         answer = ORIEL_LOG_CLAIM_REPEATED;
     } else {
         struct claim *claim = &claims[claims_count++ % CLAIMS];
         if (is_open(claim))
             close(claim->fd);
-        *claim = (struct claim){.name = name, .fd = -1, .pid = getpid(), .is_counted = is_counted};
+        *claim = (struct claim){.name = name, .fd = -1, .pid = getpid()};
+        claim->is_counted = kind == ORIEL_LOG_WARNING;
         snprintf(claim->text, sizeof claim->text, "%s", text);
         if (oriel_job_rank() >= 0)
             answer = socket_claim(name, &claim->fd);
@@ -194,10 +203,11 @@ void oriel_log_claims_count(void (*print)(int others, const char *text))
         return;
     for (unsigned i = 0; i < CLAIMS; i++) {
         int others = 0;
-        for (int fd;
-             is_open(&claims[i]) && (fd = accept4(claims[i].fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;
-             others++)
+        int fd;
+        while (is_open(&claims[i]) && (fd = accept4(claims[i].fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+            others += is_own_user(fd);
             close(fd);
+        }
         if (others > 0 && claims[i].is_counted)
             print(others, claims[i].text);
     }

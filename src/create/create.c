@@ -121,6 +121,7 @@ static void window_fill_in(struct create_state *state)
                                    creation->size_bytes > 0 ? window->base : NULL);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->id = common_id(state);
+    window->host->number = rank_record(state, 0)->internode_id;
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;
     window->host->disp_unit = (int)creation->disp_unit;
     window->host->create_flavor = flavors[creation->flavour];

@@ -127,8 +127,9 @@ void oriel_path_info_report(struct oriel_window *window, const char *call,
         sizes_format(window, sizes, sizeof sizes);
     paths_format(window, ranks, paths, sizeof paths);
     oriel_note_job_call(call, "window %lu of %d rank%s on %d node%s%s: %s",
-                        (unsigned long)window->serial, (int)window->n, window->n == 1 ? "" : "s",
-                        (int)node_count(window), node_count(window) == 1 ? "" : "s", sizes, paths);
+                        (unsigned long)window->host->number, (int)window->n,
+                        window->n == 1 ? "" : "s", (int)node_count(window),
+                        node_count(window) == 1 ? "" : "s", sizes, paths);
 }
 
 void oriel_path_info_report_attached(struct oriel_window *window)
@@ -159,5 +160,5 @@ void oriel_path_info_warn_lost(const struct oriel_window *window, const char *ca
              " on %s: the program has unmapped or replaced %lu bytes of this rank's memory; Oriel "
              "leaves them unchanged [O15]",
              window->host->label, (unsigned long)lost_bytes);
-    oriel_log_call(ORIEL_LOG_CALL_WARNING, call, rest);
+    oriel_log_call(ORIEL_LOG_WARNING, call, rest);
 }

@@ -85,7 +85,7 @@ static void warn_if_late(struct oriel_shm_rendezvous *rendezvous)
     char rest[100];
     snprintf(rest, sizeof rest, " has waited %d s for the other ranks: is one of them late? [O14]",
              PATIENCE_S);
-    oriel_log_call(ORIEL_LOG_CALL_WARNING, "creating a window", rest);
+    oriel_log_call(ORIEL_LOG_WARNING, "creating a window", rest);
     rendezvous->since_ns = 0;
 }
 

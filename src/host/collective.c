@@ -23,7 +23,7 @@ static void late_warn(const char *call)
              " has waited %d s for the other ranks: is one of them late, or running without Oriel? "
              "[O14]",
              WARN_AFTER_S);
-    oriel_log_call(ORIEL_LOG_CALL_WARNING, call, rest);
+    oriel_log_call(ORIEL_LOG_WARNING, call, rest);
 }
 
 static enum oriel_status collective_poll(MPI_Request *request, const char *call,

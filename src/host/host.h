@@ -47,6 +47,14 @@ static inline bool oriel_host_has_threads(void)
 /* The host's name as in `oriel run --host`. */
 const char *oriel_host_name(void);
 
+/* The host's name in MPI_Get_library_version, and the major versions that Oriel is tested with. */
+struct oriel_host_versions {
+    const char *name;
+    int first_major;
+    int last_major;
+};
+extern const struct oriel_host_versions oriel_host_versions;
+
 /* Number of ranks of the job on this node according to the host's launcher; 0 if another launcher
  * started them. */
 uint32_t oriel_host_node_ranks(void);

@@ -19,6 +19,7 @@ struct oriel_window_host {
     struct oriel_hints hints;
     char label[ORIEL_WINDOW_LABEL_BYTES]; /* saved when freeing the window begins */
     char no_cma[160]; /* why the kernel refuses copies to this rank; empty if it allows them */
+    uint64_t number;  /* among the windows that rank 0 of this one has created, from 1 */
     /* values of the predefined attributes (MPI-4.1, 13.2.6) */
     MPI_Aint size_bytes;
     int disp_unit;

@@ -24,6 +24,6 @@ void oriel_window_label(const struct oriel_window *window, char out[ORIEL_WINDOW
         name[0] != '\0')
         snprintf(out, ORIEL_WINDOW_LABEL_BYTES, "window \"%s\"", name);
     else
-        snprintf(out, ORIEL_WINDOW_LABEL_BYTES, "window %lu (%s)", (unsigned long)window->serial,
-                 oriel_window_creator(window->flavour));
+        snprintf(out, ORIEL_WINDOW_LABEL_BYTES, "window %lu (%s)",
+                 (unsigned long)window->host->number, oriel_window_creator(window->flavour));
 }

@@ -5,7 +5,7 @@
 #include "window/host_objects.h"
 
 /* The name that the program has set, as in 'window "halo"'. Without one, the number of the window
- * among those that this process has created, and the call: "window 2 (MPI_Win_allocate)". The
+ * among those that its rank 0 has created, and the call: "window 2 (MPI_Win_allocate)". The
  * handle must exist. */
 void oriel_window_label(const struct oriel_window *window, char out[ORIEL_WINDOW_LABEL_BYTES]);
 

@@ -141,7 +141,7 @@ class Traces(Disk):
                 job = self.launch_traced(host, folder)
                 lines = self.oriel_lines(job)
                 self.assertRegex(lines[0], rf"^oriel: rank [01]: \S+/traces: {FULL}; the program continues, and later events are not")
-                self.assertRegex("".join(lines[1:]), rf"^(oriel: also on 1 other rank: \S+/traces: {FULL}; [^\n]*)?$")
+                self.assertRegex("".join(lines[1:]), rf"^(oriel: also in 1 other process: \S+/traces: {FULL}; [^\n]*)?$")
                 self.assertEqual(self.left_in(os.path.join(folder, "traces")), [])
 
     def test_a_disk_without_inodes(self):

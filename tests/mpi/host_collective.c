@@ -17,7 +17,7 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 uint64_t __real_oriel_now_ns(void);
 uint64_t __wrap_oriel_now_ns(void);
-void __wrap_oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest);
+void __wrap_oriel_log_call(enum oriel_log_kind kind, const char *call, const char *rest);
 
 static bool lacks;
 static bool hurries;
@@ -127,9 +127,9 @@ uint64_t __wrap_oriel_now_ns(void)
 }
 
 /* The late rank waits for this. */
-void __wrap_oriel_log_call(enum oriel_log_call kind, const char *call, const char *rest)
+void __wrap_oriel_log_call(enum oriel_log_kind kind, const char *call, const char *rest)
 {
-    CHECK_EQUAL(kind, ORIEL_LOG_CALL_WARNING);
+    CHECK_EQUAL(kind, ORIEL_LOG_WARNING);
     snprintf(warning, sizeof warning, "%s%s", call, rest);
     if (warnings++ == 0)
         MPI_Send(NULL, 0, MPI_BYTE, LATE, 0, MPI_COMM_WORLD);

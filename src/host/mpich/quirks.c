@@ -8,6 +8,8 @@ const char *oriel_host_name(void)
     return "mpich";
 }
 
+const struct oriel_host_versions oriel_host_versions = {"MPICH ", 4, 5};
+
 uint32_t oriel_host_node_ranks(void)
 {
     const char *ranks = getenv("MPI_LOCALNRANKS");

@@ -9,6 +9,8 @@ const char *oriel_host_name(void)
     return "openmpi";
 }
 
+const struct oriel_host_versions oriel_host_versions = {"Open MPI v", 4, 6};
+
 uint32_t oriel_host_node_ranks(void)
 {
     const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

@@ -31,7 +31,7 @@ static enum oriel_log_claim claim_elsewhere(uint64_t site, const char *text)
     int status = 0;
     pid_t child = fork();
     if (child == 0)
-        _exit((int)oriel_log_claim(site, text, true));
+        _exit((int)oriel_log_claim(ORIEL_LOG_WARNING, site, text));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     return (enum oriel_log_claim)WEXITSTATUS(status);
@@ -65,7 +65,7 @@ struct other {
     int start, end;
 };
 
-static struct other other_start(const char *rank, const char *text)
+static struct other other_start(const char *rank, enum oriel_log_kind kind, const char *text)
 {
     int go[2];
     int done[2];
@@ -76,9 +76,9 @@ static struct other other_start(const char *rank, const char *text)
         setenv("PMIX_RANK", rank, 1);
         close(go[1]);
         EXPECT(read(go[0], &byte, 1) == 1);
-        byte = (char)oriel_log_claim(0, text, true);
+        byte = (char)oriel_log_claim(kind, 0, text);
         if (byte != ORIEL_LOG_CLAIM_OWN)
-            EXPECT(oriel_log_claim(0, text, true) == ORIEL_LOG_CLAIM_REPEATED);
+            EXPECT(oriel_log_claim(kind, 0, text) == ORIEL_LOG_CLAIM_REPEATED);
         EXPECT(write(done[1], &byte, 1) == 1);
         EXPECT(read(go[0], &byte, 1) == 1); /* its own claim lives until other_end */
         _exit(0);
@@ -113,10 +113,12 @@ static void count(int others, const char *text)
 
 static void first_of_three(void)
 {
-    struct other first = other_start("1", "the sky is at 0x7f01: look");
-    struct other second = other_start("2", "the sky is at 0x55ab: look");
-    EXPECT(oriel_log_claim(0, "the sky is at 0xdeadbeef: look", true) == ORIEL_LOG_CLAIM_OWN);
-    EXPECT(oriel_log_claim(0, "the sky is at 0xd: look", true) == ORIEL_LOG_CLAIM_REPEATED);
+    struct other first = other_start("1", ORIEL_LOG_WARNING, "the sky is at 0x7f01: look");
+    struct other second = other_start("2", ORIEL_LOG_WARNING, "the sky is at 0x55ab: look");
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "the sky is at 0xdeadbeef: look") ==
+           ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "the sky is at 0xd: look") ==
+           ORIEL_LOG_CLAIM_REPEATED);
     EXPECT(oriel_log_claims_any());
     EXPECT(other_claim(&first) == ORIEL_LOG_CLAIM_OTHER);
     EXPECT(other_claim(&second) == ORIEL_LOG_CLAIM_OTHER);
@@ -137,9 +139,13 @@ static void the_first_claims_and_counts_the_others(void **state)
 
 static void different_messages(void)
 {
-    struct other other = other_start("1", "disk 2 is full");
-    EXPECT(oriel_log_claim(0, "disk 1 is full", true) == ORIEL_LOG_CLAIM_OWN);
-    EXPECT(oriel_log_claim(7, "disk 1 is full", true) == ORIEL_LOG_CLAIM_OWN);
+    struct other other = other_start("1", ORIEL_LOG_WARNING, "disk 2 is full");
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "disk 1 is full") == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 7, "disk 1 is full") == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "disk 3 is full") == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_FATAL, 0, "disk 1 is full") == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_FATAL, 0, "disk 27 is full") == ORIEL_LOG_CLAIM_REPEATED);
+    EXPECT(oriel_log_claim(ORIEL_LOG_LATE, 0, "disk 27 is full") == ORIEL_LOG_CLAIM_OWN);
     EXPECT(other_claim(&other) == ORIEL_LOG_CLAIM_OWN);
     other_end(&other);
     oriel_log_claims_count(count);
@@ -154,8 +160,8 @@ static void messages_and_sites_that_differ_are_all_printed(void **state)
 
 static void not_counted(void)
 {
-    struct other other = other_start("1", "a note");
-    EXPECT(oriel_log_claim(0, "a note", false) == ORIEL_LOG_CLAIM_OWN);
+    struct other other = other_start("1", ORIEL_LOG_NOTE, "a note");
+    EXPECT(oriel_log_claim(ORIEL_LOG_NOTE, 0, "a note") == ORIEL_LOG_CLAIM_OWN);
     EXPECT(other_claim(&other) == ORIEL_LOG_CLAIM_OTHER);
     other_end(&other);
     oriel_log_claims_count(count);
@@ -171,7 +177,7 @@ static void notes_are_not_counted(void **state)
 static void owner_gone(void)
 {
     EXPECT(claim_elsewhere(0, "it was me") == ORIEL_LOG_CLAIM_OWN);
-    EXPECT(oriel_log_claim(0, "it was me", true) == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "it was me") == ORIEL_LOG_CLAIM_OWN);
 }
 
 static void a_claim_ends_with_its_process(void **state)
@@ -186,11 +192,11 @@ static void without_launcher(void)
     unsetenv("PMI_RANK");
     unsetenv("OMPI_COMM_WORLD_RANK");
     unsetenv("SLURM_PROCID");
-    struct other other = other_start("1", "alone");
+    struct other other = other_start("1", ORIEL_LOG_WARNING, "alone");
     int next = dup(0);
     close(next);
-    EXPECT(oriel_log_claim(0, "alone", true) == ORIEL_LOG_CLAIM_OWN);
-    EXPECT(oriel_log_claim(0, "alone", true) == ORIEL_LOG_CLAIM_REPEATED);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "alone") == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "alone") == ORIEL_LOG_CLAIM_REPEATED);
     EXPECT(dup(0) == next); /* no descriptor was opened */
     EXPECT(!oriel_log_claims_any());
     EXPECT(other_claim(&other) == ORIEL_LOG_CLAIM_OWN);
@@ -206,11 +212,11 @@ static void a_process_without_launcher_opens_no_socket(void **state)
 /* Without a descriptor each process prints. */
 static void no_descriptor(void)
 {
-    struct other other = other_start("1", "none left");
+    struct other other = other_start("1", ORIEL_LOG_WARNING, "none left");
     struct rlimit limit = {.rlim_cur = 3, .rlim_max = 3};
     EXPECT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     errno = 77;
-    EXPECT(oriel_log_claim(0, "none left", true) == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "none left") == ORIEL_LOG_CLAIM_OWN);
     EXPECT(errno == 77);
     EXPECT(other_claim(&other) == ORIEL_LOG_CLAIM_OWN);
     other_end(&other);
@@ -225,10 +231,10 @@ static void without_a_descriptor_the_message_is_printed(void **state)
 /* The program closes all descriptors and opens others with the same numbers. */
 static void descriptors_replaced(void)
 {
-    struct other other = other_start("1", "replaced");
+    struct other other = other_start("1", ORIEL_LOG_WARNING, "replaced");
     int next = dup(0);
     close(next);
-    EXPECT(oriel_log_claim(0, "replaced", true) == ORIEL_LOG_CLAIM_OWN);
+    EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, "replaced") == ORIEL_LOG_CLAIM_OWN);
     close(next);
     EXPECT(open("/dev/null", O_RDONLY | O_CLOEXEC) == next);
     EXPECT(other_claim(&other) == ORIEL_LOG_CLAIM_OWN);
@@ -239,7 +245,7 @@ static void descriptors_replaced(void)
     for (int i = 0; i < 40; i++) { /* the oldest claims are dropped */
         char text[20];
         snprintf(text, sizeof text, "message %d", i);
-        EXPECT(oriel_log_claim(0, text, true) == ORIEL_LOG_CLAIM_OWN);
+        EXPECT(oriel_log_claim(ORIEL_LOG_WARNING, 0, text) == ORIEL_LOG_CLAIM_OWN);
         if (i % 20 == 19) {
             unused[i / 20] = dup(0);
             close(unused[i / 20]);
