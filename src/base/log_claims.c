@@ -26,13 +26,16 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     CLAIMS = 16, /* the oldest is dropped for a new one */
     TEXT_BYTES = 400,
     QUEUE = 4096,
-    TRIES = 1000, /* of a yield each */
+    YIELDS = 100, /* the first tries yield, the others sleep */
+    TRIES = 1000,
+    NAP_NS = 100000,
 };
 
 struct claim {
@@ -48,12 +51,20 @@ static unsigned claims_count; /* in all; claim i is at i % CLAIMS */
 /* A thread that does not get it continues without: a fork may have copied it locked. */
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 
+static void pause_before(int next_try)
+{
+    if (next_try < YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
 static bool busy_enter(void)
 {
     for (int tries = 0; tries < TRIES; tries++) {
         if (!atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
             return true;
-        sched_yield();
+        pause_before(tries);
     }
     return false;
 }
@@ -135,7 +146,7 @@ static enum oriel_log_claim socket_claim(uint64_t name, int *fd)
                 claim = ORIEL_LOG_CLAIM_OTHER;
             break;
         }
-        sched_yield(); /* the owner does not listen yet, or has just ended */
+        pause_before(tries); /* the owner does not listen yet, or has just ended */
     }
     close(*fd);
     *fd = -1;

@@ -10,7 +10,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SCRIPT = os.path.join(ROOT, "scripts", "install-deps")
-NPM_CI = "npm ci --ignore-scripts --no-audit --no-fund --loglevel=error in web"
+NPM_CI = "npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --loglevel=error in web"
 
 
 class InstallDeps(unittest.TestCase):
@@ -36,18 +36,18 @@ class InstallDeps(unittest.TestCase):
             file.write(f"#!/bin/sh\n{text}\n")
         os.chmod(path, 0o755)
 
-    def apt(self, user, missing=(), unknown=(), fails=False):
+    def apt(self, user, missing=(), unknown=(), fails=False, offline=False):
         """A system with apt, where some packages are missing, and apt does not know some of them.
         Two files record the packages that were asked about, and the commands that change
         something."""
         found = "".join(f"    {name}) ;;\n" for name in missing)
         self.tool("dpkg-query", f'for word; do :; done; echo "$word" >> {self.folder}/asked\n'
                                 f'case $word in\n{found}    *) echo installed ;;\nesac')
-        self.tool("apt-get", 'case "$*" in\n    *--simulate*) echo "Inst a"; echo "Inst b"; exit ;;\n'
+        self.tool("apt-get", 'case "$*" in\n    *--simulate*) %s exit ;;\n' % ("" if offline else 'echo "Inst a"; echo "Inst b";') +
                              f'esac\necho "$*" >> {self.folder}/calls\n'
                              f'[ "$1" = update ] || {{ echo "E: no route" >&2; exit {int(fails)}; }}')
-        found = "".join(f"    {name}) exit 1 ;;\n" for name in unknown)
-        self.tool("apt-cache", f'for word; do :; done\ncase $word in\n{found}    *) ;;\nesac')
+        found = "".join(f"    {name}) ;;\n" for name in unknown)
+        self.tool("apt-cache", f'for word; do :; done\ncase $word in\n{found}    *) echo "$word | 1" ;;\nesac')
         self.tool("id", f"echo {user}")
         self.tool("node", "")
         self.tool("busybox", "")
@@ -137,12 +137,24 @@ class InstallDeps(unittest.TestCase):
         self.assertIn("E: no route", result.stderr)
 
     def test_what_apt_does_not_know_is_named_and_the_rest_installed(self):
-        self.apt(user=0, missing=["libmpich-dev", "libmimalloc2.0"], unknown=["libmimalloc2.0"])
-        self.one_line(self.run_script("test"), "knows no libmimalloc2.0:", "network")
+        self.apt(user=0, missing=["libmpich-dev", "libjemalloc2"], unknown=["libjemalloc2"])
+        self.one_line(self.run_script("test"), "knows no libjemalloc2:", "network")
         self.assertEqual(self.calls()[1:], ["install -y -qq --no-install-recommends libmpich-dev"])
         self.apt(user=0, missing=["libmpich-dev"], unknown=["libmpich-dev"])
         self.one_line(self.run_script(), "knows no libmpich-dev:")
         self.assertEqual(self.calls()[2:], ["update -qq"])
+
+    def test_one_of_several_names_is_enough(self):
+        self.apt(user=0, missing=["libmimalloc2.0"])
+        self.assertEqual((self.run_script("test").returncode, self.calls()), (0, []))
+        self.apt(user=0, missing=["libmimalloc2.0", "libmimalloc3"], unknown=["libmimalloc2.0"])
+        self.assertEqual(self.run_script("test").returncode, 0)
+        self.assertEqual(self.calls()[1:], ["install -y -qq --no-install-recommends libmimalloc3"])
+
+    def test_without_a_network_nothing_is_installed(self):
+        self.apt(user=0, missing=["libmpich-dev"], offline=True)
+        self.one_line(self.run_script(), "without a network")
+        self.assertEqual(self.calls(), ["update -qq"])
 
     def test_packages_of_the_pages_match_the_lock_file(self):
         self.apt(user=1000)
