@@ -178,7 +178,8 @@ void oriel_program_missing(const struct argp_state *state)
             value_missing_die(state->argv[0], at, &word);
         at += word.count;
     }
-    argp_usage(state);
+    oriel_die("the program is missing: mpiexec -n 2 %s %s; %s --help lists the options",
+              state->argv[0], state->root_argp->args_doc, state->argv[0]);
 }
 
 /* Only options by their full names, and only the first one. */

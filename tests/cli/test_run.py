@@ -696,6 +696,7 @@ class Refusal(RunCase):
             self.refused(start(ORIEL, "run", self.using(self.library(soname))), soname, "does not support")
 
     def test_absent_program(self):
+        self.refused(start(ORIEL, "run"), "the program is missing: mpiexec -n 2 oriel run [--] PROGRAM [ARGUMENT...]; ")
         self.refused(start(ORIEL, "run", "no-such-program"), "no-such-program: program not found")
         self.refused(start(ORIEL, "run", self.path("none")), self.path("none") + ": program not found")
         self.refused(start(ORIEL, "run", ""), "the program's name is empty")
