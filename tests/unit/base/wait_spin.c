@@ -1,5 +1,6 @@
 /* When waits spin, yield and sleep. The clock, yields and system calls are simulated, with
  * durations that each case sets. */
+#include "base/options.h"
 #include "base/wait.h"
 
 #include <sched.h>
@@ -108,6 +109,7 @@ static void waits_know_crowds(uint64_t call_ns, uint64_t idle_ns, uint64_t busy_
     pid_t child = fork();
     if (child == 0) {
         int failed = 0;
+        (void)oriel_options(); /* the first wait would read them, with system calls */
         simulated.call_ns = call_ns;
         for (int i = 0; i < WAITS; i++)
             failed |= spins(idle_ns) ? 0 : 1; /* the core is idle */
