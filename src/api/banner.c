@@ -79,11 +79,10 @@ void oriel_banner_print(void)
     char host[128];
     char ranks[80];
     char options[700];
-    int has_world = 0;
+    const bool has_world = oriel_host_has_world();
     int rank = oriel_job_rank();
     if (atomic_flag_test_and_set(&printed))
         return;
-    oriel_host()->Initialized(&has_world);
     if (has_world)
         oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank > 0)

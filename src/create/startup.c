@@ -105,14 +105,13 @@ static int finaliser_callback(MPI_Comm comm, int keyval, void *value, void *extr
 
 static void attach_finaliser(void)
 {
-    int world_model = 0;
     int keyval;
     static bool attached;
     if (attached)
         return;
-    oriel_host()->Initialized(&world_model);
-    if (world_model && oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finaliser_callback,
-                                                        &keyval, NULL) == MPI_SUCCESS) {
+    if (oriel_host_has_world() &&
+        oriel_host()->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finaliser_callback, &keyval,
+                                         NULL) == MPI_SUCCESS) {
         oriel_host()->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
         oriel_host()->Comm_free_keyval(&keyval);
         attached = true;

@@ -38,3 +38,10 @@ const struct oriel_host_calls *oriel_host(void)
         pthread_once(&once, host_functions_find);
     return &oriel_host_calls;
 }
+
+bool oriel_host_has_world(void)
+{
+    int has_world = 0;
+    oriel_host()->Initialized(&has_world);
+    return has_world != 0;
+}

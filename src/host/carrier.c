@@ -46,12 +46,10 @@ static int singleton_from_self(MPI_Comm *out)
 
 static enum oriel_status singleton_create(MPI_Comm comm)
 {
-    int world_model = 0;
     if (singleton != MPI_COMM_NULL)
         return ORIEL_OK;
-    oriel_host()->Initialized(&world_model);
-    int code =
-        world_model ? singleton_from_self(&singleton) : singleton_from_comm(comm, &singleton);
+    int code = oriel_host_has_world() ? singleton_from_self(&singleton)
+                                      : singleton_from_comm(comm, &singleton);
     if (code != MPI_SUCCESS) {
         singleton = MPI_COMM_NULL;
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a communicator of one process");

@@ -55,6 +55,10 @@ struct oriel_host_versions {
 };
 extern const struct oriel_host_versions oriel_host_versions;
 
+/* Whether MPI_COMM_WORLD exists: programs with only sessions have none, and some hosts crash if
+ * asked for it. */
+bool oriel_host_has_world(void);
+
 /* Number of ranks of the job on this node according to the host's launcher; 0 if another launcher
  * started them. */
 uint32_t oriel_host_node_ranks(void);

@@ -1,8 +1,18 @@
 /* Attributes and error handlers through the host's own C++ classes, whose callbacks receive
  * references to objects. Under the checker, callbacks receive the right objects, and the checker
- * sees the calls inside MPICH's error handlers. The exit status is 1 otherwise. */
-#include <mpi.h>
+ * sees the calls inside MPICH's error handlers. The exit status is 1 otherwise.
+ * Skipped where the host has no such classes. */
+#include "../../include/oriel/mpi_win.hpp"
 
+#include <cstdio>
+
+#if ORIEL_MPI_WIN
+int main()
+{
+    std::printf("skipped: this host's mpi.h has no classes\n");
+    return 77;
+}
+#else
 static int seen;
 
 static int copied(const MPI::Comm &comm, int, void *, void *in, void *out, bool &flag)
@@ -64,3 +74,4 @@ int main(int argc, char **argv)
     MPI::Finalize();
     return seen == 121 ? 0 : 1;
 }
+#endif

@@ -53,8 +53,10 @@ def functions_of_oriel():
     """Every function of Oriel with its hosts: functions.def and the files of one host."""
     rows = re.findall(r"^(?:FUNCTION|FORWARD|LARGE)\((\w+),", text_of(ROOT, "src", "host", "functions.def"), re.MULTILINE)
     found = {name: HOSTS for name in rows}
+    paths = {host: glob.glob(os.path.join(ROOT, "src", "api", host, "*.c")) for host in HOSTS}
+    paths["mpich"].append(os.path.join(ROOT, "src", "api", "sessions.c"))  # Open MPI has them from version 5 on
     for host in HOSTS:
-        for path in glob.glob(os.path.join(ROOT, "src", "api", host, "*.c")):
+        for path in paths[host]:
             for name in re.findall(r"^ORIEL_EXPORT [\w ]+?\*?\b(\w+)\([^;]*\)\s*\{", text_of(path), re.MULTILINE):
                 found[re.sub(r"^P?MPI_", "", name)] = (host,)
     return found

@@ -4,7 +4,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#if MPI_VERSION >= 4
+#ifdef MPI_SESSION_NULL
 int main(void)
 {
     MPI_Session session = MPI_SESSION_NULL;

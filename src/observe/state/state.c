@@ -147,7 +147,7 @@ static void describe_agreement_wait(const struct oriel_create_progress *making,
     if (known != NULL) {
         for (int32_t i = 0; i < known->n; i++)
             add_world_rank(description, world_rank_of(known->peers[i]));
-    } else if (host->Group_size(making->group, &n) == MPI_SUCCESS &&
+    } else if (oriel_host_has_world() && host->Group_size(making->group, &n) == MPI_SUCCESS &&
                host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
         for (int i = 0; i < n; i++) {
             int there = MPI_UNDEFINED;
@@ -276,9 +276,8 @@ static void page_wait_over(void)
 /* Before MPI_Init, or with sessions only, the launcher's environment has the rank. */
 static void read_world(struct oriel_state *state)
 {
-    int flag = 0, rank = -1, size = 0;
-    oriel_host()->Initialized(&flag);
-    if (flag) {
+    int rank = -1, size = 0;
+    if (oriel_host_has_world()) {
         oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
         oriel_host()->Comm_size(MPI_COMM_WORLD, &size);
     } else {

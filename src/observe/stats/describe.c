@@ -71,7 +71,8 @@ void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks)
     const struct oriel_host_calls *host = oriel_host();
     MPI_Group world = MPI_GROUP_NULL;
     int *own = malloc((unsigned)n * sizeof *own);
-    bool known = own != NULL && host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    bool known = own != NULL && oriel_host_has_world() &&
+                 host->Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
     for (int i = 0; own != NULL && i < n; i++)
         own[i] = i;
     known = known && host->Group_translate_ranks(group, n, own, world, ranks) == MPI_SUCCESS;

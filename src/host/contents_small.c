@@ -1,4 +1,7 @@
 /* The contents of a datatype on a host without large counts. */
+#include <mpi.h>
+
+#if MPI_VERSION < 4
 #include "host/contents.h"
 
 #include "host/host.h"
@@ -35,3 +38,4 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     out->type_count = type_count;
     return ORIEL_OK;
 }
+#endif

@@ -1,5 +1,8 @@
 /* The contents of a datatype on a host with large counts. There every datatype supports the wide
  * query, and datatypes created with large counts support only that. */
+#include <mpi.h>
+
+#if MPI_VERSION >= 4
 #include "host/contents.h"
 
 #include "host/host.h"
@@ -95,3 +98,4 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     free(large);
     return status;
 }
+#endif

@@ -1,5 +1,8 @@
-/* MPI sessions, which only MPICH has. Windows on communicators of a session need the same state as
- * the world model. It must be released before the last session ends. */
+/* MPI sessions, of hosts that have them. Windows on communicators of a session need the same state
+ * as the world model. It must be released before the last session ends. */
+#include <mpi.h>
+
+#ifdef MPI_SESSION_NULL
 #include "api/api.h"
 #include "api/banner.h"
 #include "api/spawn_env.h"
@@ -25,9 +28,7 @@ ORIEL_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Se
 
 ORIEL_EXPORT int PMPI_Session_finalize(MPI_Session *session)
 {
-    int world_model = 0;
-    oriel_host()->Initialized(&world_model);
-    if (atomic_fetch_sub(&sessions, 1) == 1 && !world_model)
+    if (atomic_fetch_sub(&sessions, 1) == 1 && !oriel_host_has_world())
         oriel_window_stop();
     return ((finaliser *)oriel_host_symbol("PMPI_Session_finalize"))(session);
 }
@@ -36,3 +37,4 @@ ORIEL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Ses
     __attribute__((weak, alias("PMPI_Session_init")));
 ORIEL_EXPORT int MPI_Session_finalize(MPI_Session *session)
     __attribute__((weak, alias("PMPI_Session_finalize")));
+#endif
