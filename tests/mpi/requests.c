@@ -103,7 +103,9 @@ static void many_requests_complete_together(enum window_kind kind)
     window_free(&window);
 }
 
-/* Ten sequences that end the use of one request. */
+#define HAS_STATUS_OF_MANY (MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1))
+
+/* Sequences that end the use of one request. */
 enum completion {
     WAIT,
     TEST,
@@ -114,6 +116,11 @@ enum completion {
     TESTANY,
     TESTSOME,
     GET_STATUS,
+#if HAS_STATUS_OF_MANY
+    GET_STATUS_ALL,
+    GET_STATUS_ANY,
+    GET_STATUS_SOME,
+#endif
     FREE,
     WAYS
 };
@@ -147,6 +154,23 @@ static bool finish_once(MPI_Request *request, enum completion completion, MPI_St
         if (done)
             CHECK_OK(MPI_Wait(request, status));
         break;
+#if HAS_STATUS_OF_MANY
+    case GET_STATUS_ALL:
+        CHECK_OK(MPI_Request_get_status_all(1, request, &done, status));
+        if (done)
+            CHECK_OK(MPI_Wait(request, status));
+        break;
+    case GET_STATUS_ANY:
+        CHECK_OK(MPI_Request_get_status_any(1, request, &index, &done, status));
+        if (done)
+            CHECK_OK(MPI_Wait(request, status));
+        break;
+    case GET_STATUS_SOME:
+        CHECK_OK(MPI_Request_get_status_some(1, request, &count, &index, status));
+        if (count > 0)
+            CHECK_OK(MPI_Wait(request, status));
+        break;
+#endif
     default: CHECK_OK(MPI_Request_free(request)); break;
     }
     if (done && count > 0 && completion != FREE)

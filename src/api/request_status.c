@@ -1,0 +1,36 @@
+/* The functions of MPI-4.1 that look at several requests without completing them, of hosts that
+ * have them. They process messages from other nodes like MPI_Request_get_status (completion.c). */
+#include <mpi.h>
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#include "api/api.h"
+#include "api/requests.h"
+
+/* The function that completes a request reports its failure. */
+#define LOOK(name, parameters, arguments)                                                          \
+    ORIEL_EXPORT int PMPI_##name parameters                                                        \
+    {                                                                                              \
+        static _Atomic(void *) known;                                                              \
+        const bool are_open = oriel_requests_are_open();                                           \
+        if (known == NULL)                                                                         \
+            known = oriel_host_symbol("PMPI_" #name);                                              \
+        if (are_open)                                                                              \
+            oriel_requests_progress();                                                             \
+        int code = ((__typeof__(&PMPI_##name))known)arguments;                                     \
+        if (are_open)                                                                              \
+            oriel_requests_ignore_failed();                                                        \
+        return code;                                                                               \
+    }                                                                                              \
+    ORIEL_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));
+
+LOOK(Request_get_status_all,
+     (int count, const MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]),
+     (count, array_of_requests, flag, array_of_statuses))
+LOOK(Request_get_status_any,
+     (int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status),
+     (count, array_of_requests, index, flag, status))
+LOOK(Request_get_status_some,
+     (int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+      MPI_Status array_of_statuses[]),
+     (incount, array_of_requests, outcount, array_of_indices, array_of_statuses))
+#endif
