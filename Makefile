@@ -3,6 +3,7 @@
 #   make                       builds the library and the command into build/, without tests
 #   make demo [HOST=mpich]     installs what is missing, builds, compares each host with Oriel
 #   make test | test-full      installs all that the tests need, builds them, runs them
+#   make test-hosts            make test on Debian 13 and sid, each in a system of its own
 #   make tests                 builds the tests
 #   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
@@ -67,8 +68,8 @@ endif
 # them, or names what it cannot do without.
 DEPS = scripts/install-deps $(1) || test $$? -eq 1
 
-.PHONY: help all tests configure ready demo test test-full lint coverage faults fuzz soak bench \
-        install uninstall deb dist docs clean
+.PHONY: help all tests configure ready demo test test-hosts test-full lint coverage faults fuzz \
+        soak bench install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -94,6 +95,11 @@ ready:
 
 test: ready
 	$(CTEST) -L quick $(ARGS)
+
+# Each on a Debian release of its own, whose system is made in ~/.cache/oriel/roots.
+test-hosts:
+	status=0; for release in trixie sid; do scripts/testroot $$release make test || status=1; done; \
+	    scripts/test-status --hosts trixie sid && exit $$status
 
 test-full: ready
 	$(CTEST) $(ARGS)

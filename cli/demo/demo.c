@@ -171,10 +171,15 @@ static void job_run(const struct stage *stage, bool through_oriel, int ranks,
     static char as_root[] = "OMPI_ALLOW_RUN_AS_ROOT=1";
     static char as_root_confirmed[] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
     static char oversubscribe[] = "OMPI_MCA_rmaps_base_oversubscribe=1";
+    static char oversubscribe_5[] = "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe";
     static char yield[] = "OMPI_MCA_mpi_yield_when_idle=1";
     /* Open MPI refuses both without these; other hosts do not read them. */
-    char *settings[] = {as_root, as_root_confirmed, oversubscribe,
-                        ranks > cores_count() ? yield : NULL, NULL};
+    char *settings[] = {as_root,
+                        as_root_confirmed,
+                        oversubscribe,
+                        oversubscribe_5,
+                        ranks > cores_count() ? yield : NULL,
+                        NULL};
     char option_n[] = "-n";
     char run[] = "run";
     char top[] = "--top=1";

@@ -20,7 +20,7 @@ MEMORY = "Alloc_mem|Free_mem"
 WINDOW = re.compile(rf"^P?MPI_(Win_[A-Za-z_]+|{OPERATIONS}|{MEMORY})$|^P?MPI_({OPERATIONS})_c$")
 # Functions that remain the host's: names, user attributes, error handlers, handle conversion.
 HOSTS_OWN = re.compile(r"^P?MPI_Win_(set_name|get_name|create_keyval|free_keyval|delete_attr|set_attr|c2f|f2c"
-                       r"|create_errhandler|set_errhandler|get_errhandler|call_errhandler)(_c)?$")
+                       r"|create_errhandler|set_errhandler|get_errhandler|call_errhandler|toint|fromint)(_c)?$")
 ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple",
           "MPI_Group_free", "MPI_Comm_free", "MPI_Comm_disconnect",
           "MPI_Wait", "MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitall", "MPI_Testall", "MPI_Waitsome", "MPI_Testsome",
