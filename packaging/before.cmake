@@ -8,6 +8,12 @@ endif()
 if(CMAKE_INSTALL_COMPONENT)
   return() # a package, not an installation
 endif()
+# CMake overwrites its list with each installation: one with fewer files, or elsewhere, must not hide
+# the earlier ones from `make uninstall`.
+if(EXISTS "${ORIEL_BUILD}/install_manifest.txt")
+  file(READ "${ORIEL_BUILD}/install_manifest.txt" earlier)
+  file(APPEND "${ORIEL_BUILD}/install_earlier.txt" "${earlier}\n")
+endif()
 function(oriel_note folder)
   if(NOT EXISTS "${folder}")
     file(APPEND "${ORIEL_BUILD}/install_folders.txt" "${folder}\n")

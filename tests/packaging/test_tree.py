@@ -107,7 +107,7 @@ class Make(Case):
 
     def setUp(self):
         super().setUp()
-        for name in ("install_manifest.txt", "install_folders.txt"):
+        for name in ("install_manifest.txt", "install_earlier.txt", "install_folders.txt"):
             path = os.path.join(BUILD, name)
             if os.path.exists(path):
                 shutil.move(path, self.path(name))
@@ -153,6 +153,18 @@ class Make(Case):
             self.assertIn("bin/oriel", files_of(self.path("dest", "new") + prefix))
             self.assertEqual(self.make("uninstall", self.path("dest", "new"), prefix).returncode, 0)
             self.assertEqual(os.listdir(self.path("dest")), [])
+
+    def test_uninstall_removes_what_earlier_installations_had(self):
+        os.makedirs(self.path("dest"))
+        for prefix in ("/opt/oriel", "/usr/local"):
+            self.assertEqual(self.make("install", self.path("dest"), prefix).returncode, 0)
+            with open(os.path.join(BUILD, "install_manifest.txt"), "a", encoding="utf-8") as file:
+                file.write(f"\n{prefix}/share/oriel/earlier")
+            self.write(f"dest{prefix}/share/oriel/earlier", "")
+            self.assertEqual(self.make("install", self.path("dest"), prefix).returncode, 0)
+        for prefix, left in (("/opt/oriel", ["usr"]), ("/usr/local", [])):
+            result = self.make("uninstall", self.path("dest"), prefix)
+            self.assertEqual((result.returncode, os.listdir(self.path("dest"))), (0, left), result.stderr)
 
     def test_uninstall_leaves_files_of_others(self):
         others = ["usr/local/bin", "usr/local/lib/pkgconfig", "usr/local/share/modulefiles/other"]
