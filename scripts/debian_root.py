@@ -3,13 +3,16 @@
 Commands run in mount and process namespaces of their own, and none of their processes survives."""
 
 import contextlib
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 
 SKIP = 77
+PR_SET_PDEATHSIG = 1
 NOBODY = 65534
 # local certificate authorities of this machine's network, if any
 AUTHORITIES = "/usr/local/share/ca-certificates"
@@ -52,6 +55,10 @@ def source_files(tree):
         return [name for name in asked.stdout.split("\0") if name and os.path.lexists(os.path.join(tree, name))]
     return [os.path.relpath(os.path.join(where, name), tree) for where, _, names in os.walk(tree) for name in names
             if not os.path.relpath(where, tree).startswith("build")]
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class Root:
@@ -103,7 +110,7 @@ class Root:
                 shutil.copy2(source, copy, follow_symlinks=False)
 
     def start(self, words, user=None, **options):
-        """Runs a command in the system."""
+        """Runs a command in the system. It ends with this process."""
         if user:
             words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *words]
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.home,
@@ -113,7 +120,8 @@ class Root:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         environment.update({name: value for name, value in os.environ.items() if name.endswith("_proxy")})
         return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", SETTLE, "sh",
-                               self.folder, *words], env=environment, stdin=subprocess.DEVNULL, check=False, **options)
+                               self.folder, *words], env=environment, stdin=subprocess.DEVNULL, check=False, preexec_fn=end_with_parent,
+                              **options)
 
     def run(self, script, user=None, limit_s=600):
         """Runs a shell script in the system: its status and all its output."""

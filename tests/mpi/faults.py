@@ -75,7 +75,7 @@ RESUMES = {"fence", "fence-twice", "free", "put-fence"}
 KEEP_ALIVE = {"mpich": ["-disable-auto-cleanup"], "openmpi": ["--enable-recovery"]}
 # Files that the hosts leave behind when one of their processes is killed, or that belong to
 # concurrent jobs.
-HOSTS_OWN = ("vader_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "open_mpi", "ucx_", "psm", "sem.")
+HOSTS_OWN = ("vader_segment", "sm_segment", "mpich", "osc_rdma", "osc_sm", "openmpi", "open_mpi", "ucx_", "psm", "sem.")
 
 
 def shared_memory_files():
