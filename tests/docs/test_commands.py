@@ -133,7 +133,7 @@ class Commands(Case):
 
     def check_step(self, command, wanted, folder, changes):
         if command.startswith("export "):
-            changes.update(word.split("=", 1) for word in command.split()[1:])
+            changes.update(word.split("=", 1) for word in command.split("#")[0].split()[1:])
             return
         status, output = self.run_command(command, folder, changes)
         told = f"$ {command}\n{output}"

@@ -31,13 +31,12 @@ CASES = {
     "returned": r"MPI_Win_allocate at CALL on communicator MPI_COMM_WORLD: rank 0 failed to create its part of the window",
     "freed": r"MPI_Win_fence at CALL: the handle is not a window, or was freed",
 }
-# Variables of another job's launcher, which this job's shell has inherited. Open MPI's launcher replaces them.
-INHERITED = ("--env", "PMIX_RANK=0", "--env", "PMIX_NAMESPACE=other")
+
 
 def one_line(args, case, message, ranks, call):
     wanted = "oriel: rank " + (r"1" if case == "part" else rf"[0-{ranks - 1}]") + ": " + message
     wanted = wanted.replace("CALL", call).replace("LAST", str(ranks - 1))
-    job = job_output.run(args, ranks, case, options=INHERITED if case == "part" and args.host == "mpich" else ())
+    job = job_output.run(args, ranks, case)
     lines = job_output.own_lines(job)
     good = job.returncode != 0 and len(lines) == 1 and re.fullmatch(wanted, lines[0]) is not None
     return job_output.report(f"an_unhandled_error_ends_the_job_with_one_line/{case}/{ranks}", good, job, wanted)
