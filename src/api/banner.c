@@ -38,9 +38,9 @@ static void version_warn(const char *host)
     const size_t len = strlen(tested->name);
     const long major = strncmp(host, tested->name, len) == 0 ? strtol(host + len, NULL, 10) : 0;
     if (major != 0 && (major < tested->first_major || major > tested->last_major))
-        oriel_warn_job("Oriel is not tested with %s, only with major versions %d to %d; "
+        oriel_warn_job("%s is a version that Oriel has not been tested with (tested: %s); "
                        "ORIEL_BYPASS=1 runs the program without Oriel [O2]",
-                       host, tested->first_major, tested->last_major);
+                       host, tested->text);
 }
 
 /* " of 4 ranks on 1 node"; nothing without MPI_COMM_WORLD. */

@@ -52,6 +52,7 @@ struct oriel_host_versions {
     const char *name;
     int first_major;
     int last_major;
+    const char *text; /* for messages */
 };
 extern const struct oriel_host_versions oriel_host_versions;
 

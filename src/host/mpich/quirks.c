@@ -8,7 +8,7 @@ const char *oriel_host_name(void)
     return "mpich";
 }
 
-const struct oriel_host_versions oriel_host_versions = {"MPICH ", 4, 5};
+const struct oriel_host_versions oriel_host_versions = {"MPICH ", 4, 4, "MPICH 4"};
 
 uint32_t oriel_host_node_ranks(void)
 {

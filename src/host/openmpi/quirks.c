@@ -9,7 +9,7 @@ const char *oriel_host_name(void)
     return "openmpi";
 }
 
-const struct oriel_host_versions oriel_host_versions = {"Open MPI v", 4, 6};
+const struct oriel_host_versions oriel_host_versions = {"Open MPI v", 4, 4, "Open MPI 4"};
 
 uint32_t oriel_host_node_ranks(void)
 {
