@@ -4,9 +4,9 @@
  * that evidence no launcher is foreign. */
 #include "cli/run/launcher.h"
 
+#include "base/job.h"
+
 #include <ctype.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -51,15 +51,10 @@ static bool is_child_of_orte(void)
 {
     static const char *const names[] = {"mpiexec", "mpirun", "orterun", "orted",
                                         "prterun", "prte",   "prted"};
-    char path[32];
-    char name[32] = "";
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)getppid());
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    char name[32];
+    if (!oriel_job_parent_name(name, sizeof name))
         return false;
-    ssize_t len = read(fd, name, sizeof name - 1);
-    close(fd);
-    name[len < 0 ? 0 : strcspn(name, ".\n")] = '\0';
+    name[strcspn(name, ".")] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

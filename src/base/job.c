@@ -37,17 +37,25 @@ static pid_t launcher_at_socket(void)
     return other.pid;
 }
 
-static bool is_child_of_slurm(void)
+bool oriel_job_parent_name(char *out, size_t room)
 {
     char path[32];
-    char name[16] = "";
     snprintf(path, sizeof path, "/proc/%d/comm", (int)getppid());
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    ssize_t len = read(fd, name, sizeof name - 1);
+    ssize_t len = read(fd, out, room - 1);
     close(fd);
-    return len > 0 && strncmp(name, "slurmstepd", strlen("slurmstepd")) == 0;
+    out[len < 0 ? 0 : len] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return true;
+}
+
+static bool is_child_of_slurm(void)
+{
+    char name[32];
+    return oriel_job_parent_name(name, sizeof name) &&
+           strncmp(name, "slurmstepd", strlen("slurmstepd")) == 0;
 }
 
 /* -1 if there is no such number. */
@@ -63,7 +71,9 @@ int32_t oriel_job_rank(void)
     int32_t rank = launcher_at_socket() != 0 ? variable_rank("PMI_RANK") : -1;
     for (size_t i = 0; rank < 0 && i < sizeof names / sizeof names[0]; i++)
         rank = variable_rank(names[i]);
-    return rank < 0 && is_child_of_slurm() ? variable_rank("SLURM_PROCID") : rank;
+    if (rank < 0 && (rank = variable_rank("SLURM_PROCID")) >= 0 && !is_child_of_slurm())
+        rank = -1;
+    return rank;
 }
 
 uint64_t oriel_job_find(void)

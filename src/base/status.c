@@ -8,13 +8,18 @@
 static _Thread_local char last_message[512];
 static _Thread_local bool last_is_of_other;
 
+static void message_store(const char *format, va_list args, bool is_of_other)
+{
+    vsnprintf(last_message, sizeof last_message, format, args);
+    last_is_of_other = is_of_other;
+}
+
 enum oriel_status oriel_fail(enum oriel_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(last_message, sizeof last_message, format, args);
+    message_store(format, args, false);
     va_end(args);
-    last_is_of_other = false;
     return status;
 }
 
@@ -22,9 +27,8 @@ enum oriel_status oriel_fail_of_other(enum oriel_status status, const char *form
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(last_message, sizeof last_message, format, args);
+    message_store(format, args, true);
     va_end(args);
-    last_is_of_other = true;
     return status;
 }
 
