@@ -3,7 +3,7 @@
  * the same arguments, at the same instruction and stack pointer, is the same call.
  *
  * /proc does not show a thread that is just entering a call. In libc at least, the instructions
- * before the call identify it.
+ * before the call identify it, or, from glibc 2.41 on, the stack.
  *
  * Restarting with the full time limit would keep a thread that is stopped repeatedly from ever
  * finishing its wait. Where the kernel does not track the remaining time, the call is given a
@@ -102,9 +102,39 @@ bool oriel_syscall_restart_waits_for_input(const struct oriel_syscall *call)
     }
 }
 
+#if defined(__x86_64__)
+
+enum { CALL_BYTES = 2 }; /* length of the instruction */
+
+static bool is_preceded_by(const unsigned char *end, const char *code, size_t size)
+{
+    return __builtin_memcmp(end - size, code, size) == 0;
+}
+
+/* Whether an instruction that calls the kernel is in the code that libc's wrappers share from glibc
+ * 2.41 on. It follows one of these there: mov %r11,0x8(%rsp) or mov N(%rsp),%rax. */
+static bool is_in_shared_code(uint64_t next)
+{
+    const unsigned char *end = (const unsigned char *)(uintptr_t)next - CALL_BYTES;
+    return end[0] == 0x0f && end[1] == 0x05 &&
+           (is_preceded_by(end, "\x4c\x89\x5c\x24\x08", 5) ||
+            is_preceded_by(end - 1, "\x48\x8b\x44\x24", 4));
+}
+
+#else
+
+static bool is_in_shared_code(uint64_t next)
+{
+    (void)next;
+    return false;
+}
+
+#endif
+
+/* Wrappers pass the arguments to the shared code by value, and cannot use them after it. */
 static bool is_in_wrapper(const struct oriel_syscall *call, uintptr_t function)
 {
-    return call->next - function < WRAPPER_BYTES;
+    return call->next - function < WRAPPER_BYTES || is_in_shared_code(call->next);
 }
 
 /* A sleep of *wanted, with the remaining time in *rest (which may be 0). Stores the remaining time
@@ -193,8 +223,6 @@ static bool restart_prepare(struct oriel_syscall *call)
 
 #if defined(__x86_64__)
 
-enum { CALL_BYTES = 2 }; /* length of the instruction */
-
 static const int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
 /* Length of a load from the stack to a register other than %rax that ends there. */
@@ -223,6 +251,18 @@ static int64_t number_before(uint64_t next)
     return number;
 }
 
+/* The call number from the stack of the shared code: the seventh argument of the wrapper's call,
+ * directly above a return address in libc. */
+static int64_t number_on_stack(const struct oriel_syscall *call)
+{
+    enum { FRAME_WORDS = 12, NUMBERS = 1024, LIBC_BYTES = 4 << 20 };
+    const uint64_t *words = (const uint64_t *)(uintptr_t)call->stack;
+    for (int i = 0; i + 1 < FRAME_WORDS; i++)
+        if (words[i] - call->next + LIBC_BYTES < 2 * LIBC_BYTES && words[i + 1] < NUMBERS)
+            return (int64_t)words[i + 1];
+    return -1;
+}
+
 /* The interrupted call that the context shows; number -1 if there is none. */
 static struct oriel_syscall interrupted_call(const struct oriel_syscall *seen,
                                              const ucontext_t *context)
@@ -236,7 +276,9 @@ static struct oriel_syscall interrupted_call(const struct oriel_syscall *seen,
         same = same && call.arguments[i] == seen->arguments[i];
     }
     if (now[REG_RAX] == -EINTR)
-        call.number = same ? seen->number : number_before(call.next);
+        call.number = same                           ? seen->number
+                      : is_in_shared_code(call.next) ? number_on_stack(&call)
+                                                     : number_before(call.next);
     return call;
 }
 
