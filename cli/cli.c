@@ -82,13 +82,16 @@ void oriel_env_set(const char *name, const char *value)
         oriel_die("out of memory");
 }
 
-/* oriel_die calls exit inside an exit handler. glibc then runs the remaining handlers, and the last
- * status counts. */
+/* An earlier write may have failed unnoticed; another one then shows why. oriel_die calls exit
+ * inside an exit handler. glibc then runs the remaining handlers, and the last status counts. */
 static void stdout_flush_at_exit(void)
 {
     errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout))
-        oriel_die("stdout: %s", errno != 0 ? strerror(errno) : "the write was incomplete");
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    if (errno == 0 && write(STDOUT_FILENO, "\n", 1) > 0)
+        oriel_die("stdout: a write was incomplete");
+    oriel_die("stdout: %s", strerror(errno));
 }
 
 void oriel_stdout_check_at_exit(void)

@@ -16,12 +16,16 @@ PR_SET_PDEATHSIG = 1
 NOBODY = 65534
 # local certificate authorities of this machine's network, if any
 AUTHORITIES = "/usr/local/share/ca-certificates"
+# The folder becomes a mount, so that commands can make mount namespaces of their own.
 SETTLE = """
 set -e
+mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount -t sysfs -o ro sysfs "$1/sys"
 mount -t tmpfs tmpfs "$1/dev/shm"
 mount -t tmpfs tmpfs "$1/tmp"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
+ln -sf pts/ptmx "$1/dev/ptmx"
 exec chroot "$@"
 """
 

@@ -15,10 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "MPICH 4.0.2" of "MPICH Version:\t4.0.2\n..."; "Open MPI v4.1.4" of "Open MPI v4.1.4, ..." */
+/* "MPICH 4.0.2" of "MPICH Version:\t4.0.2\n...", with a tab or spaces; "Open MPI v4.1.4" of "Open
+ * MPI v4.1.4, ..." */
 static void host_format(char *out, size_t room)
 {
-    static const char word[] = " Version:\t";
+    static const char word[] = " Version:";
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int len;
     if (oriel_host()->Get_library_version(text, &len) != MPI_SUCCESS)
@@ -26,21 +27,32 @@ static void host_format(char *out, size_t room)
     text[strcspn(text, ",\n")] = '\0';
     const char *at = strstr(text, word);
     if (at != NULL)
-        snprintf(out, room, "%.*s %s", (int)(at - text), text, at + strlen(word));
+        snprintf(out, room, "%.*s %s", (int)(at - text), text,
+                 at + strlen(word) + strspn(at + strlen(word), " \t"));
     else
         snprintf(out, room, "%s", text);
 }
 
-/* Derivatives have names of their own: their versions say nothing. */
+/* The hosts that Oriel is tested with. Derivatives have names of their own: their versions say
+ * nothing. */
+static const struct {
+    const char *name; /* as host_format writes it, before the version */
+    long first_major, last_major;
+} tested_hosts[] = {{"MPICH ", 4, 5}, {"Open MPI v", 4, 6}};
+
 static void version_warn(const char *host)
 {
-    const struct oriel_host_versions *tested = &oriel_host_versions;
-    const size_t len = strlen(tested->name);
-    const long major = strncmp(host, tested->name, len) == 0 ? strtol(host + len, NULL, 10) : 0;
-    if (major != 0 && (major < tested->first_major || major > tested->last_major))
-        oriel_warn_job("%s is a version that Oriel has not been tested with (tested: %s); "
-                       "ORIEL_BYPASS=1 runs the program without Oriel [O2]",
-                       host, tested->text);
+    for (size_t i = 0; i < sizeof tested_hosts / sizeof tested_hosts[0]; i++) {
+        const size_t len = strlen(tested_hosts[i].name);
+        const long first = tested_hosts[i].first_major, last = tested_hosts[i].last_major;
+        if (strncmp(host, tested_hosts[i].name, len) != 0)
+            continue;
+        const long major = strtol(host + len, NULL, 10);
+        if (major < first || major > last)
+            oriel_warn_job("%s is a version that Oriel has not been tested with (tested: %s%ld to "
+                           "%ld); ORIEL_BYPASS=1 runs the program without Oriel [O2]",
+                           host, tested_hosts[i].name, first, last);
+    }
 }
 
 /* " of 4 ranks on 1 node"; nothing without MPI_COMM_WORLD. */

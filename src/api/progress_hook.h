@@ -1,5 +1,5 @@
 /* The host's functions that complete requests, in a form that also serves other nodes while they
- * wait. A file in each host's folder implements them. */
+ * wait. */
 #ifndef ORIEL_API_PROGRESS_HOOK_H
 #define ORIEL_API_PROGRESS_HOOK_H
 

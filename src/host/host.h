@@ -1,7 +1,7 @@
 /* The host MPI: a table of its functions, found after Oriel in the program's libraries, and the few
  * services that only a host can provide (carrier windows, collectives at creation, completed
- * requests). Only this folder and the folders named after a host, in api/ and check/intercept/,
- * know which host it is. */
+ * requests). Only this folder and the folders named after a host, in api/, know which host it
+ * is. */
 #ifndef ORIEL_HOST_HOST_H
 #define ORIEL_HOST_HOST_H
 
@@ -46,15 +46,6 @@ static inline bool oriel_host_has_threads(void)
 
 /* The host's name as in `oriel run --host`. */
 const char *oriel_host_name(void);
-
-/* The host's name in MPI_Get_library_version, and the major versions that Oriel is tested with. */
-struct oriel_host_versions {
-    const char *name;
-    int first_major;
-    int last_major;
-    const char *text; /* for messages */
-};
-extern const struct oriel_host_versions oriel_host_versions;
 
 /* Whether MPI_COMM_WORLD exists: programs with only sessions have none, and some hosts crash if
  * asked for it. */
@@ -107,9 +98,9 @@ MPI_Comm oriel_host_singleton(void);
  * call. */
 void oriel_host_progress(void);
 
-/* Registers turn with the host, which calls it repeatedly while a thread waits in the host, until
- * the process ends. turn returns the number of events that it handled. Only the first call has an
- * effect. */
+/* Registers turn with hosts that call it repeatedly while a thread waits in them, until the process
+ * ends; turn returns the number of events that it handled. Only the first call has an effect, and
+ * with other hosts none. */
 void oriel_host_progress_register(int (*turn)(void));
 
 /* Removes the progress hook of waits, and frees the spare carriers and the carriers' communicator.
@@ -134,7 +125,7 @@ void oriel_host_fill_status(MPI_Status *status);
 bool oriel_host_type_is_committed(MPI_Datatype datatype);
 
 /* True if this number of live windows (above a thousand) requires a check of the host's remaining
- * handles (src/host/<host>). */
+ * handles. */
 bool oriel_host_windows_scarce(uint32_t live_windows);
 
 #endif

@@ -1,5 +1,5 @@
 /* A rank that waits in a function of MPICH, or polls in one, serves requests of other nodes itself
- * (src/api/mpich/progress_hook.c). All of rank 0's threads but the first are stopped at their next
+ * (src/api/progress_hook.c). All of rank 0's threads but the first are stopped at their next
  * sleep, as if they never got a processor. Rank 0 then waits in the function for rank 1, whose
  * operations on rank 0's memory must return before it does its part. */
 #include "harness.h"

@@ -1,8 +1,12 @@
-/* The message functions that MPICH has beyond MPI-3.1: those with counts of MPI_Count, from the
- * same rows. */
+/* The message functions of MPI-4 that are modelled, of hosts that have them: those with counts of
+ * MPI_Count, from the same rows as the others, and sends that receive with the same request. */
+#include <mpi.h>
+
+#ifdef MPI_SESSION_NULL
 #include "check/intercept/messages_collective.h"
 #include "check/intercept/messages_point.h"
 
+#if MPI_VERSION >= 4
 #define Count                     MPI_Count
 #define Displ                     MPI_Aint
 #define ORIEL_ROWS_WITHOUT_COUNTS 0
@@ -14,6 +18,7 @@
 #include "check/intercept/messages.def"
 
 ORIEL_POINT_TO_POINT(_c, MPI_Count)
+#endif
 
 /* --- both halves with one request --- */
 
@@ -61,4 +66,7 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
                  REPLACE_ARGUMENTS, BUFFER(buf, source == MPI_PROC_NULL ? count : 0, datatype),    \
                  BUFFER(buf, count, datatype))
 BOTH(, int)
+#if MPI_VERSION >= 4
 BOTH(_c, MPI_Count)
+#endif
+#endif

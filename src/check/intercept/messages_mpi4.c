@@ -1,5 +1,8 @@
-/* Functions that MPICH has beyond MPI-3.1 and that are not modelled: persistent collectives,
- * partitioned messages, communicators of sessions. */
+/* Functions of MPI-4 that are not modelled, of hosts that have them: persistent collectives,
+ * partitioned messages, communicators of sessions. Open MPI 5 has them without large counts. */
+#include <mpi.h>
+
+#ifdef MPI_SESSION_NULL
 #include "check/intercept/messages_other.h"
 
 #include "base/log.h"
@@ -53,7 +56,7 @@ static void persistent_add(const char *name, MPI_Request request)
     oriel_checked_request_add_persistent(request, &unknown->startable);
 }
 
-#define PERSISTENT(name, parameters, arguments)                                                    \
+#define PERSISTENT_CALL(name, parameters, arguments)                                               \
     ORIEL_CHECK_WRAP(name, parameters)                                                             \
     {                                                                                              \
         int code;                                                                                  \
@@ -66,7 +69,25 @@ static void persistent_add(const char *name, MPI_Request request)
             persistent_add("MPI_" #name, *request);                                                \
         return code;                                                                               \
     }
-#include "check/intercept/mpich/persistent.def"
+#define PERSISTENT                PERSISTENT_CALL
+#define Count                     int
+#define Displ                     int
+#define ORIEL_ROWS_WITHOUT_COUNTS 1
+#include "check/intercept/persistent.def"
+#undef PERSISTENT
+#undef Count
+#undef Displ
+#undef ORIEL_ROWS_WITHOUT_COUNTS
+#if MPI_VERSION >= 4
+#define PERSISTENT(name, parameters, arguments) PERSISTENT_CALL(name##_c, parameters, arguments)
+#define Count                                   MPI_Count
+#define Displ                                   MPI_Aint
+#define ORIEL_ROWS_WITHOUT_COUNTS               0
+#include "check/intercept/persistent.def"
+#undef Count
+#undef Displ
+#undef ORIEL_ROWS_WITHOUT_COUNTS
+#endif
 
 /* A part has arrived: order, before the request is complete. */
 ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
@@ -83,10 +104,10 @@ ORIEL_CHECK_WRAP(Parrived, (MPI_Request request, int partition, int *flag))
 ORIEL_UNKNOWN(Pready, (int partition, MPI_Request request), (partition, request))
 ORIEL_UNKNOWN(Pready_range, (int partition_low, int partition_high, MPI_Request request),
               (partition_low, partition_high, request))
-#if MPI_VERSION == 4 && MPI_SUBVERSION == 0
-typedef int partition_number;
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+typedef const int partition_number;
 #else
-typedef const int partition_number; /* const was missing in MPI 4.0 */
+typedef int partition_number; /* const was missing in MPI 4.0 */
 #endif
 ORIEL_UNKNOWN(Pready_list,
               (int length, partition_number array_of_partitions[], MPI_Request request),
@@ -139,3 +160,4 @@ ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
                        "checked [O26]");
     return NEXT(Session_finalize)(session);
 }
+#endif

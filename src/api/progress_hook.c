@@ -1,13 +1,25 @@
-/* A rank that waits in MPICH never yields its processor, and its agent's thread needs one for each
+/* The host's functions that complete requests, in a form that also serves other nodes.
+ *
+ * A rank that waits in MPICH never yields its processor, and its agent's thread needs one for each
  * message from another node. So the rank itself serves messages while it waits. Debian's MPICH also
  * uses UCX, and calls ucp_worker_progress while it waits or tests. Oriel's definition precedes
  * UCX's. While the program is in one of the functions of progress_hook.def, it also progresses
  * Oriel's net. An MPICH without UCX never calls it; then the agent's thread serves.
  *
  * It serves only in calls of the program to the host, never in calls of Oriel, which might hold
- * locks that serving needs. */
-#include "api/api.h"
+ * locks that serving needs.
+ *
+ * Open MPI's ranks yield the processor, so the agent's thread serves. Through the standard ABI the
+ * host may be either. */
 #include "api/progress_hook.h"
+
+#ifdef OPEN_MPI
+const struct oriel_host_calls *oriel_host_waits(void)
+{
+    return oriel_host();
+}
+#else
+#include "api/api.h"
 #include "transport/polled/polled.h"
 #include "transport/ucx/net.h"
 
@@ -74,7 +86,7 @@ unsigned ucp_worker_progress(void *worker)
 #define ORIEL_ROWS_WITHOUT_COUNTS 1
 #define WAITS(...)                HELPING(ORIEL_NET_WAITS, __VA_ARGS__)
 #define TESTS(...)                HELPING(ORIEL_NET_ASKS, __VA_ARGS__)
-#include "api/mpich/progress_hook.def"
+#include "api/progress_hook.def"
 #undef Count
 #undef Displ
 #undef ORIEL_ROWS_WITHOUT_COUNTS
@@ -87,7 +99,7 @@ unsigned ucp_worker_progress(void *worker)
 #define Displ                              MPI_Aint
 #define ORIEL_ROWS_WITHOUT_COUNTS          0
 #define WAITS(name, parameters, arguments) HELPING(ORIEL_NET_WAITS, name##_c, parameters, arguments)
-#include "api/mpich/progress_hook.def"
+#include "api/progress_hook.def"
 #undef ORIEL_ROWS_WITHOUT_COUNTS
 #undef WAITS
 
@@ -101,7 +113,7 @@ static void make_waits(void)
 #define WAITS_OWN(name, parameters, arguments) waits.name = helped_##name;
 #define TESTS_OWN                              WAITS_OWN
 #define ORIEL_ROWS_WITHOUT_COUNTS              1
-#include "api/mpich/progress_hook.def"
+#include "api/progress_hook.def"
 }
 
 const struct oriel_host_calls *oriel_host_waits(void)
@@ -110,3 +122,4 @@ const struct oriel_host_calls *oriel_host_waits(void)
     pthread_once(&once, make_waits);
     return &waits;
 }
+#endif

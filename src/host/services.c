@@ -1,0 +1,39 @@
+/* Answers from the host's properties, and services that only some hosts have. */
+#include "host/properties.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+const char *oriel_host_name(void)
+{
+    return oriel_host_properties.name;
+}
+
+uint32_t oriel_host_node_ranks(void)
+{
+    for (int i = 0; i < 2 && oriel_host_properties.node_ranks[i] != NULL; i++) {
+        const char *ranks = getenv(oriel_host_properties.node_ranks[i]);
+        if (ranks != NULL)
+            return (uint32_t)strtoul(ranks, NULL, 10);
+    }
+    return 0;
+}
+
+bool oriel_host_windows_scarce(uint32_t live_windows)
+{
+    return oriel_host_properties.scarce_windows != 0 &&
+           live_windows >= oriel_host_properties.scarce_windows;
+}
+
+/* Open MPI calls registered functions in each turn of its progress. MPICH has no such hook:
+ * api/progress_hook.c interposes a function that MPICH calls in each turn. */
+void oriel_host_progress_register(int (*turn)(void))
+{
+    static atomic_flag is_done = ATOMIC_FLAG_INIT;
+    int (*add)(int (*)(void)) = NULL;
+    if (atomic_flag_test_and_set(&is_done))
+        return;
+    *(void **)&add = oriel_host_symbol("opal_progress_register");
+    if (add != NULL)
+        (void)add(turn);
+}
