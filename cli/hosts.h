@@ -1,5 +1,6 @@
-/* The host MPIs that Oriel supports, and detection of the host of a program or a launcher. The
- * table of hosts is constant. A host's name is its folder's name under lib/oriel. */
+/* The host MPIs that Oriel supports, and detection of the host of a launcher (program_host.h has
+ * that of a program). The table of hosts is constant. A host's name is its folder's name under
+ * lib/oriel. MPI's standard ABI is a host without a launcher of its own. */
 #ifndef ORIEL_CLI_HOSTS_H
 #define ORIEL_CLI_HOSTS_H
 
@@ -7,15 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/run/program.h"
-
 struct oriel_host {
     const char *name;  /* "mpich" */
     const char *title; /* "MPICH" */
     /* Names of its C library, including those of derivatives; NULL-terminated, like the next
      * list. */
     const char *sonames[4];
-    const char *variables[6]; /* its launcher sets at least one of these */
+    const char *variables[6]; /* its launcher sets at least one of these, if it has one */
 };
 
 extern const struct oriel_host oriel_hosts[];
@@ -24,19 +23,12 @@ extern const size_t oriel_hosts_count;
 /* Returns the host of that name, or NULL. */
 const struct oriel_host *oriel_host_named(const char *name);
 
-/* True for libraries of a host itself, including its language bindings; false for tools layered on
- * it. */
-bool oriel_host_owns(const char *soname);
-
-/* Returns the host whose library the program uses, or NULL for none. Exits with a message for two
- * hosts in one program and for an unknown one. */
-const struct oriel_host *oriel_host_of_program(const struct oriel_program *program);
-
 /* Returns the host whose launcher set this process's environment, or NULL for none. Exits with a
  * message when two launchers did. */
 const struct oriel_host *oriel_host_of_launcher(void);
 
-/* Returns the only host with an installed liboriel.so, or NULL for none or several. */
+/* Returns the only host with a launcher and an installed liboriel.so, or NULL for none or
+ * several. */
 const struct oriel_host *oriel_host_only_built(void);
 
 /* Writes the path of the named Oriel library ("liboriel.so") for the host; false when that file is

@@ -2,7 +2,9 @@
 #   oriel_host_<host>          include folders and libraries of C programs
 #   oriel_host_<host>_CXX      the same for C++
 #   oriel_host_<host>_Fortran  the same for Fortran, where the host has Fortran wrappers
-# ORIEL_HOSTS lists the hosts found (mpich, openmpi), ORIEL_HOST_<host>_VERSION their versions.
+# ORIEL_HOSTS lists the hosts found (mpich, openmpi, abi), ORIEL_HOST_<host>_VERSION their versions.
+# ORIEL_MPIS lists those of them that start jobs: all but abi, MPI's standard ABI, which MPICH 5 and
+# Open MPI 6 offer beside their own interfaces.
 #
 # A host's compiler wrapper defines it: the wrapper prints the command that it would run, and
 # preprocessing its mpi.h identifies the MPI. If one host is installed several times, the first
@@ -11,6 +13,9 @@
 set(ORIEL_MPICC "" CACHE STRING
     "Compiler wrappers of the hosts to build for, as /opt/mpich/bin/mpicc; empty: all found")
 set(ORIEL_HOSTS "")
+set(ORIEL_HOST_mpich_TITLE "MPICH")
+set(ORIEL_HOST_openmpi_TITLE "Open MPI")
+set(ORIEL_HOST_abi_TITLE "MPI's standard ABI")
 
 # The command line of a compiler wrapper, without the compiler's name.
 function(oriel_wrapper_flags wrapper out)
@@ -56,11 +61,11 @@ function(oriel_flags_sort flags includes_out compile_out link_out)
   set(${link_out} "${link}" PARENT_SCOPE)
 endfunction()
 
-# The host and version of the mpi.h under these include folders.
-function(oriel_host_identify includes name_out version_out)
+# The host and version of the mpi.h under these include folders, with these compiler flags.
+function(oriel_host_identify includes compile name_out version_out)
   list(TRANSFORM includes PREPEND "-I")
   file(WRITE "${CMAKE_BINARY_DIR}/CMakeFiles/oriel_identify.c" "#include <mpi.h>\n")
-  execute_process(COMMAND "${CMAKE_C_COMPILER}" ${includes} -E -dM
+  execute_process(COMMAND "${CMAKE_C_COMPILER}" ${includes} ${compile} -E -dM
                           "${CMAKE_BINARY_DIR}/CMakeFiles/oriel_identify.c"
                   OUTPUT_VARIABLE macros ERROR_QUIET)
   set(name "")
@@ -76,6 +81,12 @@ function(oriel_host_identify includes name_out version_out)
         string(APPEND version ".${CMAKE_MATCH_1}")
       endif()
     endforeach()
+  elseif(macros MATCHES "#define MPI_ABI_VERSION ([0-9]+)")
+    set(name abi)
+    set(version "${CMAKE_MATCH_1}")
+    if(macros MATCHES "#define MPI_ABI_SUBVERSION ([0-9]+)")
+      string(APPEND version ".${CMAKE_MATCH_1}")
+    endif()
   endif()
   set(${name_out} "${name}" PARENT_SCOPE)
   set(${version_out} "${version}" PARENT_SCOPE)
@@ -100,13 +111,14 @@ endfunction()
 # languages are in the same folder. A host that is already known is unchanged.
 function(oriel_host_add flags wrapper)
   oriel_flags_sort("${flags}" includes compile link)
-  oriel_host_identify("${includes}" host version)
+  oriel_host_identify("${includes}" "${compile}" host version)
   if(NOT host OR host IN_LIST ORIEL_HOSTS)
     return()
   endif()
   oriel_host_target(oriel_host_${host} C "${flags}")
   # for programs that link to an installation (packaging/orielConfig.cmake.in)
   set(ORIEL_HOST_${host}_INCLUDES "${includes}" PARENT_SCOPE)
+  set(ORIEL_HOST_${host}_COMPILE "${compile}" PARENT_SCOPE)
   set(ORIEL_HOST_${host}_LINK "${link}" PARENT_SCOPE)
   set(languages C)
   foreach(pair CXX:mpicxx Fortran:mpifort)
@@ -131,7 +143,7 @@ endfunction()
 
 set(oriel_wrappers ${ORIEL_MPICC})
 if(NOT oriel_wrappers)
-  foreach(name mpicc mpicc.mpich mpicc.openmpi)
+  foreach(name mpicc mpicc.mpich mpicc.openmpi mpicc_abi)
     find_program(oriel_wrapper NAMES ${name} NO_CACHE)
     if(oriel_wrapper)
       list(APPEND oriel_wrappers "${oriel_wrapper}")
@@ -153,9 +165,28 @@ if(oriel_pkg_config AND NOT ORIEL_MPICC)
     oriel_host_add("${oriel_flags}" "")
   endforeach()
 endif()
-list(SORT ORIEL_HOSTS)
 
-if(NOT ORIEL_HOSTS)
+# The standard ABI where no mpicc_abi brings it: Open MPI's header is in a folder of its own,
+# MPICH's behind a macro. Both libraries have the same name.
+foreach(host IN LISTS ORIEL_HOSTS)
+  oriel_flags_sort("${ORIEL_HOST_${host}_LINK}" unused unused folders)
+  list(FILTER folders INCLUDE REGEX "^-L")
+  list(TRANSFORM folders REPLACE "^-L" "")
+  find_library(oriel_abi_library NAMES mpi_abi HINTS ${folders} NO_CACHE)
+  if(oriel_abi_library)
+    foreach(folder IN LISTS ORIEL_HOST_${host}_INCLUDES)
+      get_filename_component(libraries "${oriel_abi_library}" DIRECTORY)
+      oriel_host_add("-I${folder}/standard_abi;-L${libraries};-lmpi_abi" "")
+      oriel_host_add("-I${folder};-DMPI_ABI;-L${libraries};-lmpi_abi" "")
+    endforeach()
+  endif()
+  unset(oriel_abi_library)
+endforeach()
+list(SORT ORIEL_HOSTS)
+set(ORIEL_MPIS ${ORIEL_HOSTS})
+list(REMOVE_ITEM ORIEL_MPIS abi)
+
+if(NOT ORIEL_MPIS)
   message(FATAL_ERROR
     "No MPI found: Oriel is built for MPICH and for Open MPI, and neither mpicc nor pkg-config "
     "leads to one of them.\nOn Debian: scripts/install-deps build, or "

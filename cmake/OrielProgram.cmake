@@ -9,8 +9,10 @@
 # once for a host. A host without a compiler for the language gets no program.
 # oriel_program_target() returns the name of the target.
 
-# The name of the target that builds a program of this folder for a host.
+# The name of the target that builds a program of this folder for a host. abi-mpich and abi-openmpi
+# share the programs of abi.
 function(oriel_program_target name host out)
+  string(REGEX REPLACE "^abi-.*" abi host "${host}")
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   string(REPLACE "/" "_" folder "${folder}")
   set(${out} "${folder}_${name}_${host}" PARENT_SCOPE)

@@ -3,7 +3,9 @@
 #   oriel_test_row(PROGRAM p [RANKS "2;4"] [NAME n] [MODES oriel user ...] [ENV K=V ...]
 #                  [FULL_RANKS "1;3;8;16"] [TIMEOUT s] [HOSTS mpich] [ARGS ...])
 #
-# registers, for every host, one launch per number of ranks and mode. PROGRAM is a program that
+# registers, for every host, one launch per number of ranks and mode. Where the standard ABI is
+# built for, abi-mpich and abi-openmpi are hosts too: the same program of the ABI in front of each
+# of the two. PROGRAM is a program that
 # oriel_mpi_program() builds in the same folder, or a path (an interpreter or script). Modes:
 #
 #   oriel      through `oriel run` (the default)
@@ -84,6 +86,19 @@ endif()
 
 set_property(GLOBAL PROPERTY ORIEL_TEST_TURN 0)
 
+# The hosts of rows. A folder for each MPI that offers the standard ABI has its library under the
+# common name; tests/launch puts it first in LD_LIBRARY_PATH.
+set(ORIEL_TEST_HOSTS ${ORIEL_MPIS})
+foreach(mpi IN LISTS ORIEL_MPIS)
+  find_library(oriel_abi_${mpi} NAMES libmpi_abi_${mpi}.so.1.0.0 NO_CACHE)
+  if("abi" IN_LIST ORIEL_HOSTS AND oriel_abi_${mpi})
+    list(APPEND ORIEL_TEST_HOSTS abi-${mpi})
+    file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/tests/abi/${mpi}")
+    file(CREATE_LINK "${oriel_abi_${mpi}}" "${CMAKE_BINARY_DIR}/tests/abi/${mpi}/libmpi_abi.so.1"
+         SYMBOLIC)
+  endif()
+endforeach()
+
 # COST: rows with a long time limit start first.
 function(oriel_test_register name quick timeout processors)
   set(labels full)
@@ -120,7 +135,7 @@ function(oriel_test_row)
     set(arg_TIMEOUT 60)
   endif()
   if(NOT arg_HOSTS)
-    set(arg_HOSTS ${ORIEL_HOSTS})
+    set(arg_HOSTS ${ORIEL_TEST_HOSTS})
   endif()
   list(TRANSFORM arg_ENV PREPEND "--env;" OUTPUT_VARIABLE env)
   get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
@@ -131,7 +146,7 @@ function(oriel_test_row)
   list(GET arg_MODES 0 first_mode)
 
   set(hosts "")
-  foreach(host IN LISTS ORIEL_HOSTS)
+  foreach(host IN LISTS ORIEL_TEST_HOSTS)
     if(host IN_LIST arg_HOSTS)
       list(APPEND hosts ${host})
     endif()
@@ -202,7 +217,7 @@ endfunction()
 function(oriel_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "FULL" "NAME;TIMEOUT;PROCESSORS;QUICK_HOST;HOST" "COMMAND")
   set(quick TRUE)
-  if(arg_FULL OR (arg_QUICK_HOST IN_LIST ORIEL_HOSTS AND NOT arg_HOST STREQUAL arg_QUICK_HOST))
+  if(arg_FULL OR (arg_QUICK_HOST IN_LIST ORIEL_MPIS AND NOT arg_HOST STREQUAL arg_QUICK_HOST))
     set(quick FALSE)
   endif()
   if(NOT arg_TIMEOUT)

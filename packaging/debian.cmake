@@ -1,4 +1,4 @@
-# Debian packages by CPack: oriel, oriel-mpich and oriel-openmpi, the last two for the hosts found.
+# Debian packages by CPack: oriel, and oriel-mpich, oriel-openmpi and oriel-abi for the hosts found.
 # dpkg-shlibdeps determines the dependencies on linked libraries. Programs and libraries used at run time are recommended.
 # Set DEBEMAIL to the maintainer's address, as for Debian's other tools; the project itself has none.
 
@@ -34,16 +34,15 @@ MPI.")
 
 set(launcher_mpich mpich)
 set(launcher_openmpi openmpi-bin)
-set(title_mpich MPICH)
-set(title_openmpi "Open MPI")
+set(launcher_abi "mpich | openmpi-bin")
 foreach(host IN LISTS ORIEL_HOSTS)
   string(TOUPPER "${host}" component)
   set(CPACK_DEBIAN_${component}_PACKAGE_NAME oriel-${host})
   set(CPACK_DEBIAN_${component}_PACKAGE_SECTION libs)
   set(CPACK_DEBIAN_${component}_PACKAGE_DEPENDS "oriel (= ${ORIEL_VERSION})")
   set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "${launcher_${host}}, libucx0")
-  set(CPACK_COMPONENT_${component}_DESCRIPTION "One-sided communication in front of ${title_${host}}
-The libraries that serve and check the windows of ${title_${host}} programs,
+  set(CPACK_COMPONENT_${component}_DESCRIPTION "One-sided communication in front of ${ORIEL_HOST_${host}_TITLE}
+The libraries that serve and check the windows of ${ORIEL_HOST_${host}_TITLE} programs,
 and the benchmark's program.")
 endforeach()
 

@@ -62,7 +62,7 @@ static error_t check_option_parse(int key, char *argument, struct argp_state *st
 static void check_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
+        {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich, openmpi or abi", 0},
         {"no-fail", OPTION_NO_FAIL, NULL, 0,
          "Keep the program's exit status when there are findings", 0},
         {"json", OPTION_JSON, "FILE", 0, "Also write the findings to FILE as JSON", 0},

@@ -50,7 +50,7 @@ static error_t demo_option_parse(int key, char *argument, struct argp_state *sta
     switch (key) {
     case OPTION_HOST:
         request->host = oriel_host_named(argument);
-        if (request->host == NULL)
+        if (request->host == NULL || request->host->variables[0] == NULL)
             oriel_die("unknown host \"%s\"; the hosts are mpich and openmpi", argument);
         return 0;
     case OPTION_RANKS:
@@ -379,7 +379,8 @@ int oriel_command_demo(int argc, char **argv)
     demo_request_parse(argc, argv, &request);
     for (size_t i = 0; i < oriel_hosts_count; i++) {
         struct stage stage;
-        if (request.host != NULL && request.host != &oriel_hosts[i])
+        const bool has_launcher = oriel_hosts[i].variables[0] != NULL;
+        if (!has_launcher || (request.host != NULL && request.host != &oriel_hosts[i]))
             continue;
         char *reason = stage_find(&oriel_hosts[i], &stage);
         if (reason[0] != '\0') {

@@ -13,6 +13,8 @@
 #include "cli/option_parser.h"
 #include "cli/info/installed.h"
 #include "cli/json.h"
+#include "cli/program_host.h"
+#include "cli/run/program.h"
 #include "cli/trace_text.h"
 #include "memory/agent_area.h"
 #include "memory/net_probe.h"
@@ -196,18 +198,75 @@ static void options_print(const json_t *options)
     }
 }
 
+/* --- the program on the command line --- */
+
+static json_t *program_gather(const char *name)
+{
+    struct oriel_program program;
+    struct oriel_program_host found;
+    char liboriel[PATH_MAX] = "";
+    bool is_served = false;
+    oriel_program_find(name, "ORIEL_BYPASS=1 runs the program without Oriel", &program);
+    oriel_program_inspect(&program);
+    oriel_program_host_find(&program, &found);
+    if (found.host != NULL)
+        is_served = oriel_host_library(found.host, "liboriel.so", liboriel);
+    const char *library = found.library == NULL ? "" : found.library->soname;
+    const char *path =
+        found.library == NULL || found.library->path == NULL ? "" : found.library->path;
+    json_t *value = oriel_json_checked(json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "path", json_clean_text(program.path),
+        "host", json_clean_text_or_null(found.host == NULL ? "" : found.host->name), "title",
+        json_clean_text_or_null(found.title == NULL ? "" : found.title), "soname",
+        json_clean_text_or_null(library), "library", json_clean_text_or_null(path), "tested",
+        found.is_tested, "served", is_served && found.problem == NULL, "liboriel",
+        json_clean_text_or_null(liboriel), "reason",
+        json_clean_text_or_null(found.problem == NULL ? "" : found.problem)));
+    free(found.problem);
+    return value;
+}
+
+static void program_print(const json_t *program)
+{
+    printf("\nProgram %s\n", member_text(program, "path"));
+    if (member_text(program, "soname")[0] != '\0')
+        printf("  %-12s %s (%s): %s%s\n", "uses", member_text(program, "soname"),
+               member_text(program, "library")[0] == '\0' ? "not found by the loader"
+                                                          : member_text(program, "library"),
+               member_text(program, "title"),
+               member_is_true(program, "tested") ? "" : "; expected to work, not tested");
+    if (member_text(program, "reason")[0] != '\0')
+        printf("  %-12s %s\n", "not served:", member_text(program, "reason"));
+    else if (member_is_true(program, "served"))
+        printf("  %-12s %s\n", "served by", member_text(program, "liboriel"));
+    else if (member_text(program, "soname")[0] != '\0')
+        printf("  %-12s Oriel is not built for it: cannot find %s\n",
+               "not served:", member_text(program, "liboriel"));
+    else
+        printf("  %-12s its libraries name no MPI; oriel run then takes the launcher's\n",
+               "unknown:");
+}
+
 enum { OPTION_JSON = 256 };
+
+struct request {
+    bool as_json;
+    const char *program; /* NULL: none */
+};
 
 static error_t info_option_parse(int key, char *argument, struct argp_state *state)
 {
-    (void)argument;
+    struct request *request = state->input;
     if (key == OPTION_JSON) {
-        *(bool *)state->input = true;
+        request->as_json = true;
         return 0;
     }
-    if (key == ARGP_KEY_ARG)
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    if (request->program != NULL)
         argp_usage(state);
-    return ARGP_ERR_UNKNOWN;
+    request->program = argument;
+    return 0;
 }
 
 int oriel_command_info(int argc, char **argv)
@@ -219,21 +278,27 @@ int oriel_command_info(int argc, char **argv)
     static const struct argp argp = {
         .options = options,
         .parser = info_option_parse,
+        .args_doc = "[PROGRAM]",
         .doc = "Show Oriel's version, the hosts found, the result of each mechanism's probe, and "
-               "all options.",
+               "all options. With a program, show which MPI it uses and which library of Oriel "
+               "serves it, or why none does.",
     };
-    bool as_json = false;
-    oriel_arguments_parse(&argp, argc, argv, false, &as_json);
+    struct request request = {.as_json = false};
+    oriel_arguments_parse(&argp, argc, argv, false, &request);
 
     json_t *info =
         oriel_json_checked(json_pack("{s:s, s:o, s:o, s:o, s:o}", "version", ORIEL_VERSION, "hosts",
                                      hosts_gather(), "mechanisms", mechanisms_gather(), "settings",
                                      settings_gather(), "options", options_gather()));
-    if (as_json) {
+    if (request.program != NULL)
+        oriel_json_set(info, "program", program_gather(request.program));
+    if (request.as_json) {
         json_dumpf(info, stdout, JSON_INDENT(2));
         printf("\n");
     } else {
         printf("Oriel %s\n", ORIEL_VERSION);
+        if (request.program != NULL)
+            program_print(json_object_get(info, "program"));
         hosts_print(json_object_get(info, "hosts"));
         mechanisms_print(json_object_get(info, "mechanisms"));
         settings_print(json_object_get(info, "settings"));

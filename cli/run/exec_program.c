@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/hosts.h"
+#include "cli/program_host.h"
 #include "cli/run/launcher.h"
 #include "cli/run/preload.h"
 #include "cli/run/program.h"
@@ -25,7 +26,7 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
 {
     const struct oriel_host *chosen = wanted == NULL ? NULL : oriel_host_named(wanted);
     if (wanted != NULL && chosen == NULL)
-        oriel_die("unknown host MPI \"%s\"; Oriel supports mpich and openmpi", wanted);
+        oriel_die("unknown host MPI \"%s\"; Oriel supports mpich, openmpi and abi", wanted);
 
     const struct oriel_host *linked = oriel_host_of_program(program);
     if (chosen != NULL && linked != NULL && chosen != linked)
@@ -38,8 +39,8 @@ static const struct oriel_host *host_choose(const char *wanted, const struct ori
     if (chosen == NULL)
         chosen = oriel_host_only_built();
     if (chosen == NULL)
-        oriel_die("cannot determine which MPI %s uses: %s; choose with --host mpich or --host "
-                  "openmpi [O3]",
+        oriel_die("cannot determine which MPI %s uses: %s; choose with --host mpich, openmpi "
+                  "or abi [O3]",
                   program->path,
                   access(program->path, R_OK) == 0
                       ? "neither its libraries nor a launcher's variables identify it"
@@ -58,11 +59,11 @@ static void launcher_check(const struct oriel_exec_plan *plan, const struct orie
     static const char line[] = "%s uses %s, but %s's launcher started it: each process %s a "
                                "separate job; use %s's mpiexec (on Debian mpiexec.%s) [O5]";
     if (plan->checked)
-        oriel_die(line, program->path, host->title, launcher.host->title, "would be", host->title,
-                  host->name);
+        oriel_die(line, program->path, host->title, launcher.host->title, "would be",
+                  launcher.needed->title, launcher.needed->name);
     if (launcher.rank == 0)
         oriel_warning_print(line, program->path, host->title, launcher.host->title, "is",
-                            host->title, host->name);
+                            launcher.needed->title, launcher.needed->name);
 }
 
 /* True when the program is this command, as in `oriel run oriel run app`: the inner one then does

@@ -92,9 +92,20 @@ static bool environment_may_connect(const struct oriel_host *host,
                         oriel_host_of_program(program) == NULL || program_has(program, "libpmix."));
 }
 
+/* A program of the standard ABI connects as the MPI that implements the ABI for it. Open MPI's
+ * implementation is in a library of its own. */
+static const struct oriel_host *implementation_of(const struct oriel_host *host,
+                                                  const struct oriel_program *program)
+{
+    if (host->variables[0] != NULL)
+        return host;
+    return oriel_host_named(program_has(program, "libopen_mpi.") ? "openmpi" : "mpich");
+}
+
 bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel_program *program,
                                struct oriel_launcher *out)
 {
+    host = implementation_of(host, program);
     if (environment_may_connect(host, program))
         return false;
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
@@ -103,6 +114,7 @@ bool oriel_launcher_is_foreign(const struct oriel_host *host, const struct oriel
             variable_read_number(launchers[i].size, &out->size) && out->size > 1 &&
             launchers[i].is_parent()) {
             out->host = oriel_host_named(launchers[i].host);
+            out->needed = host;
             return true;
         }
     return false;

@@ -7,10 +7,12 @@
 #include <stdbool.h>
 
 #include "cli/hosts.h"
+#include "cli/program_host.h"
 #include "cli/run/program.h"
 
 struct oriel_launcher {
-    const struct oriel_host *host; /* the launcher's host */
+    const struct oriel_host *host;   /* the launcher's host */
+    const struct oriel_host *needed; /* the one whose launcher the program needs */
     long rank, size;               /* from the launcher's variables; size is more than 1 */
 };
 

@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/elf_file.h"
-#include "cli/hosts.h"
+#include "cli/program_host.h"
 
 /* Oriel writes colons between entries; the loader also accepts spaces. */
 static const char separators[] = ": ";

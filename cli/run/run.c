@@ -46,7 +46,7 @@ static error_t run_option_parse(int key, char *argument, struct argp_state *stat
 static void run_request_parse(int argc, char **argv, struct request *out)
 {
     static const struct argp_option options[] = {
-        {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich or openmpi", 0},
+        {"host", OPTION_HOST, "HOST", 0, "The MPI that the program uses: mpich, openmpi or abi", 0},
         {"stats", OPTION_STATS, "FILE.json", OPTION_ARG_OPTIONAL,
          "Print statistics of each window at the end, or write them to FILE.json", 0},
         {"counters", OPTION_COUNTERS, NULL, 0, "List the counters of --stats with their meanings",

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/hosts.h"
 #include "cli/json.h"
 
 static const char *host_title(const char *name)
 {
-    return strcmp(name, "mpich") == 0 ? "MPICH" : strcmp(name, "openmpi") == 0 ? "Open MPI" : name;
+    const struct oriel_host *host = oriel_host_named(name);
+    return host != NULL ? host->title : name;
 }
 
 void oriel_rate_print(double rate, const char *unit, FILE *out)

@@ -1,7 +1,10 @@
 /* Distinguishes hosts by a symbol that each host's libraries, and those with its ABI, must define
- * for programs compiled with its mpi.h. Both hosts may be loaded, because this library loads its
+ * for programs compiled with its mpi.h. Two hosts may be loaded, because this library loads its
  * own. The symbol is therefore looked up in the object that the program's calls reach, or in the
- * calling object. If both symbols or neither are found, the program continues. */
+ * calling object. If both symbols or neither are found, the program continues.
+ *
+ * A library of MPI's standard ABI has no such symbol; it returns the version of the ABI. Where a
+ * native library has that function, it returns a negative version (MPI-5.0, 20.2). */
 #include "host/confirm.h"
 
 #include "base/code_address.h"
@@ -15,15 +18,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_REFUSED = 2 }; /* the same as `oriel run` */
+enum {
+    STATUS_REFUSED = 2, /* the same as `oriel run` */
+    ABI_VERSION = 1     /* with which this library was written */
+};
 
 /* MPI_COMM_WORLD of Open MPI, and MPI_DUP_FN of MPICH. */
 static const struct interface {
     const char *name, *title, *mark;
-} interfaces[] = {
-    {"mpich", "MPICH", "MPIR_Dup_fn"},
-    {"openmpi", "Open MPI", "ompi_mpi_comm_world"},
-};
+} interfaces[] =
+    {
+        {"mpich", "MPICH", "MPIR_Dup_fn"},
+        {"openmpi", "Open MPI", "ompi_mpi_comm_world"},
+        {"abi", "MPI's standard ABI", NULL},
+},
+  unknown_abi = {"", "another version of MPI's standard ABI", NULL};
+
+typedef int abi_version_fn(int *major, int *minor);
+
+/* The interface of an object that reports a version of the standard ABI; NULL if it does not. */
+static const struct interface *abi_of_object(void *object, Dl_info *where)
+{
+    int major = 0, minor = 0;
+    abi_version_fn *version = (abi_version_fn *)dlsym(object, "PMPI_Abi_get_version");
+    if (version == NULL || dladdr((void *)version, where) == 0 || version(&major, &minor) != 0 ||
+        major <= 0)
+        return NULL;
+    return major == ABI_VERSION ? &interfaces[2] : &unknown_abi;
+}
 
 static bool is_own_interface(const struct interface *interface)
 {
@@ -34,10 +56,12 @@ static bool is_own_interface(const struct interface *interface)
  * several. */
 static const struct interface *interface_in_object(void *object, Dl_info *where)
 {
-    const struct interface *found = NULL;
+    const struct interface *found = abi_of_object(object, where);
     int count = 0;
+    if (found != NULL)
+        return found;
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++) {
-        void *mark = dlsym(object, interfaces[i].mark);
+        void *mark = interfaces[i].mark != NULL ? dlsym(object, interfaces[i].mark) : NULL;
         if (mark != NULL && dladdr(mark, where) != 0) {
             found = &interfaces[i];
             count++;
@@ -93,13 +117,16 @@ void oriel_host_confirm(const void *caller)
     if (interface == NULL || is_own_interface(interface))
         return;
     char reason[ORIEL_LOG_REFUSAL_BYTES] = "";
+    char advice[80] = "ORIEL_BYPASS=1 runs the program without Oriel";
+    if (interface != &unknown_abi)
+        snprintf(advice, sizeof advice, "start it with oriel run --host %s, or link it to oriel-%s",
+                 interface->name, interface->name);
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
         if (is_own_interface(&interfaces[i]) && is_known)
             snprintf(reason, sizeof reason,
-                     "this is Oriel for %s (%s), but the program uses %s (%s): start it with "
-                     "oriel run --host %s, or link it to oriel-%s [O6]",
+                     "this is Oriel for %s (%s), but the program uses %s (%s): %s [O6]",
                      interfaces[i].title, self.dli_fname, interface->title, where.dli_fname,
-                     interface->name, interface->name);
+                     advice);
     oriel_log_refusal(reason);
     exit(STATUS_REFUSED);
 }

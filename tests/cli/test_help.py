@@ -93,7 +93,7 @@ class Refusal(Case):
         self.refused(start(ORIEL, "info", "--json=1"), "--json=1: --json takes no value; oriel info --help")
 
     def test_wrong_use_has_status_2(self):
-        for arguments in ([], ["run"], ["run", "--watch"], ["check"], ["check", "--stacks"], ["info", "word"], ["report"],
+        for arguments in ([], ["run"], ["run", "--watch"], ["check"], ["check", "--stacks"], ["info", "two", "words"], ["report"],
                           ["report", "a", "b", "c"], ["top", "a", "b"], ["help", "run", "check"], ["version", "word"],
                           ["bench", "word"], ["bench", "--runs"], ["demo", "word"]):
             result = start(ORIEL, *arguments)

@@ -28,7 +28,7 @@ class Info(Case):
         value, result = info()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(set(value), {"version", "hosts", "mechanisms", "settings", "options"})
-        self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi"])
+        self.assertEqual([host["name"] for host in value["hosts"]], ["mpich", "openmpi", "abi"])
         self.assertEqual([mechanism["name"] for mechanism in value["mechanisms"]],
                          ["memfd", "cma", "userfaultfd", "xpmem", "ucx", "promotion", "agent", "network"])
 
@@ -65,12 +65,12 @@ class Info(Case):
 
     def test_host_without_liboriel_is_not_served(self):
         value, _ = info(self.tree())
-        self.assertEqual([host["served"] for host in value["hosts"]], [False, False])
+        self.assertEqual([host["served"] for host in value["hosts"]], [False, False, False])
         text = start(self.path("tree/bin/oriel"), "info").stdout
         self.assertIn("not served: cannot find " + self.path("tree/lib/oriel/mpich/liboriel.so"), text)
 
     def test_host_that_does_not_load_gives_the_reason(self):
-        for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40"):
+        for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
             self.write(name, "no library")
         value, result = info(LD_LIBRARY_PATH=self.folder)
         self.assertEqual(result.returncode, 0)
@@ -83,7 +83,7 @@ class Info(Case):
         for body, words in (("kill(getpid(), SIGKILL)", "Killed"), ("_exit(0)", "it ended the process")):
             source = ("#include <signal.h>\n#include <unistd.h>\n"
                       f"int MPI_Get_library_version(char *t, int *l) {{ {body}; return *t + *l; }}")
-            for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40"):
+            for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
                 self.compile(name, source, "-shared", "-fPIC")
             value, result = info(LD_LIBRARY_PATH=self.folder)
             self.assertEqual(result.returncode, 0)

@@ -1,6 +1,8 @@
 """`oriel run`: host detection, the order of its preload, and its refusals."""
 
+import json
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -99,11 +101,29 @@ class Host(RunCase):
             result = start(oriel, "run", self.using(between))
             self.assertEqual((result.returncode, result.stdout), (7, self.stood_in(host)), result.stderr)
 
-    def test_derivative_of_mpich_is_known_by_its_soname(self):
+    def relative(self, soname, without=()):
+        """A library of that name with the functions that Oriel calls, but for some."""
+        text = "".join(pathlib.Path(HERE, "../../src/host", name).read_text(encoding="utf-8") for name in ("functions.def", "calls.def"))
+        names = set(re.findall(r"(?m)^(?:FUNCTION|FORWARD|CALL)\((\w+)", text)) - set(without)
+        return self.library(soname, "".join(f"void PMPI_{name}(void) {{}}\n" for name in sorted(names)))
+
+    def test_relatives_of_mpich_are_served_if_they_have_what_oriel_calls(self):
         if "mpich" not in HOSTS:
             self.skipTest("needs MPICH")
-        result = start(self.stand_in(), "run", self.using(self.library("libmpi.so.12")))
-        self.assertEqual(result.stdout, self.stood_in("mpich"), result.stderr)
+        oriel = self.stand_in()
+        for soname in ("libmpi.so.12", "libmpi_cray.so.12"):
+            program = self.using(self.relative(soname))
+            result = start(oriel, "run", program)
+            self.assertEqual(result.stdout, self.stood_in("mpich"), result.stderr)
+            shown = start(oriel, "info", program).stdout
+            self.assertRegex(shown, rf"(?m)^  uses +{re.escape(soname)} \(.*\): .*MPICH.*; expected to work, not tested$")
+            self.assertRegex(shown, r"(?m)^  served by +/.*/mpich/liboriel\.so$")
+            program = self.using(self.relative(soname, ("Win_flush_local",)))
+            self.refused(start(oriel, "run", program), soname, "lacks functions that Oriel calls: PMPI_Win_flush_local;", "[O1]")
+            shown = start(oriel, "info", program)
+            self.assertRegex(shown.stdout, r"(?m)^  not served: .* lacks functions that Oriel calls: PMPI_Win_flush_local; .* \[O1\]$")
+            facts = json.loads(start(oriel, "info", "--json", program).stdout)["program"]
+            self.assertEqual((facts["host"], facts["soname"], facts["tested"], facts["served"]), ("mpich", soname, False, False))
 
     def test_found_from_each_variable_of_the_launcher(self):
         for host in HOSTS:
@@ -649,7 +669,7 @@ class Sanitised(RunCase):
 
 class Refusal(RunCase):
     def test_unknown_host_name(self):
-        self.refused(start(ORIEL, "run", "--host", "mpi", "true"), 'unknown host MPI "mpi"', "mpich and openmpi")
+        self.refused(start(ORIEL, "run", "--host", "mpi", "true"), 'unknown host MPI "mpi"', "mpich, openmpi and abi")
 
     def test_option_against_the_libraries(self):
         for host in HOSTS:
@@ -659,7 +679,7 @@ class Refusal(RunCase):
     def test_no_host_to_be_found(self):
         if len(HOSTS) < 2:
             self.skipTest("needs both hosts")
-        self.refused(start(ORIEL, "run", "true"), "cannot determine which MPI", "--host mpich or --host openmpi")
+        self.refused(start(ORIEL, "run", "true"), "cannot determine which MPI", "--host mpich, openmpi or abi")
         self.refused(start(self.tree(), "run", "true"), "cannot determine which MPI")
 
     def test_file_of_statistics_that_is_none(self):
@@ -671,7 +691,7 @@ class Refusal(RunCase):
 
     def test_two_hosts_in_one_program(self):
         libraries = [self.library(soname) for soname in SONAMES.values()]
-        self.refused(start(ORIEL, "run", self.using(*libraries)), "two host MPIs, through", *SONAMES.values())
+        self.refused(start(ORIEL, "run", self.using(*libraries)), "two host MPIs, through", *SONAMES.values(), "[O7]")
 
     def test_host_that_oriel_is_not_built_for(self):
         oriel = self.tree()
@@ -693,7 +713,7 @@ class Refusal(RunCase):
                                                       lines[0]), job.stderr)
 
     def test_unknown_soname_of_a_host(self):
-        for soname in ("libmpi.so.20", "libmpi.so.0", "libmpich.so.10", "libmpi.so"):
+        for soname in ("libmpi.so.20", "libmpi.so.0", "libmpich.so.10", "libmpi.so", "libmpi_abi.so.0", "libmpi_abi.so.2"):
             self.refused(start(ORIEL, "run", self.using(self.library(soname))), soname, "does not support")
 
     def test_absent_program(self):

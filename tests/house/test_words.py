@@ -26,7 +26,7 @@ CALLERS = re.compile(r"\bsays who\b|\bmay call\b|(?:^|[.;:]\s)[^.;:]*\bcalls?(?:
 # type.
 INNER = re.compile(r"(?:[=(?|&+<*/-]|\b(?:int|bool|void \*))$")
 # The build selects one of these for each host.
-VARIANTS = {"mpich", "openmpi"}
+VARIANTS = {"mpich", "openmpi", "abi"}
 
 
 def sources(*folders, suffixes):

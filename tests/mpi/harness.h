@@ -10,6 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* MPI's standard ABI has integers in place of Fortran handles (MPI-5.0, 20.3.4). */
+#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION)
+typedef int MPI_Fint;
+#define MPI_Win_c2f MPI_Win_toint
+#define MPI_Win_f2c MPI_Win_fromint
+#endif
+
 /* The source of a window's memory. A case that takes kinds runs once for each of them. */
 enum window_kind {
     KIND_ANY = 0,       /* the case makes its own windows */

@@ -132,7 +132,12 @@ ATTRIBUTES(Win, MPI_Win, Win_create_keyval, MPI_WIN_NULL_COPY_FN, MPI_WIN_DUP_FN
 ATTRIBUTES(Type, MPI_Datatype, Type_create_keyval, MPI_TYPE_NULL_COPY_FN, MPI_TYPE_DUP_FN,
            MPI_TYPE_NULL_DELETE_FN)
 
-/* Of MPI-1 (MPI-4.1, 16.1): hosts still have it. */
+/* Of MPI-1 (MPI-4.1, 16.1): hosts still have it, but not every header of the standard ABI. */
+#ifndef MPI_DUP_FN
+#define MPI_NULL_COPY_FN   MPI_COMM_NULL_COPY_FN
+#define MPI_DUP_FN         MPI_COMM_DUP_FN
+#define MPI_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
+#endif
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 ATTRIBUTES(Comm, MPI_Comm, Keyval_create, MPI_NULL_COPY_FN, MPI_DUP_FN, MPI_NULL_DELETE_FN)

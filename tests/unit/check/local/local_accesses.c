@@ -61,7 +61,7 @@ static void count_order(void *closure, int64_t offset, bool gives)
     ++*(gives ? &given : &taken);
 }
 
-static int start(void **state)
+static int memory_start(void **state)
 {
     (void)state;
     one_long = (struct oriel_type){.kind = ORIEL_KIND_INT64,
@@ -83,7 +83,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int memory_stop(void **state)
 {
     (void)state;
     oriel_local_region_remove(memory, history);
@@ -465,7 +465,7 @@ static void extents_are_the_bytes_that_move(void **state)
     assert_true(shortened > 100);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, memory_start, memory_stop)
 
 int main(void)
 {

@@ -1,0 +1,166 @@
+/* Judges by names, as the dynamic linker does. The table's first match counts. */
+#include "cli/program_host.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/elf_file.h"
+
+/* The sonames of MPI libraries. Those of MPICH's interface agreed on libmpi.so.12 (the MPICH ABI
+ * initiative); Cray's has one for each compiler. */
+static const struct {
+    const char *pattern;
+    const char *host;
+    const char *title;
+    bool is_tested;
+} interfaces[] = {
+    {"libmpich.so.12", "mpich", "MPICH", true},
+    {"libmpi.so.12", "mpich", "MPICH, or an MPI with its interface (Intel MPI, MVAPICH)", false},
+    {"libmpi_cray.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_gnu*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_intel*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_amd*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_aocc*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_nvidia*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_pgi*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi.so.40", "openmpi", "Open MPI", true},
+    {"libmpi_abi.so.1", "abi", "MPI's standard ABI", true},
+};
+
+const struct oriel_host *oriel_interface_of(const char *soname, const char **title, bool *is_tested)
+{
+    for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
+        if (fnmatch(interfaces[i].pattern, soname, 0) == 0) {
+            *title = interfaces[i].title;
+            *is_tested = interfaces[i].is_tested;
+            return oriel_host_named(interfaces[i].host);
+        }
+    return NULL;
+}
+
+/* True for a library with an MPI's name and a version number that is not in the table. */
+static bool is_unknown_interface(const char *soname)
+{
+    static const char *const patterns[] = {"libmpich.so*", "libmpi.so*", "libmpi_abi.so*",
+                                           "libmpi_cray.so*"};
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        if (fnmatch(patterns[i], soname, 0) == 0)
+            return true;
+    return false;
+}
+
+bool oriel_host_owns(const char *soname)
+{
+    /* Exact stems, because tools often have names such as libmpi-something. */
+    static const char *const stems[] = {
+        "libmpi",           "libmpich",     "libmpichcxx",   "libmpichfort",
+        "libmpichf90",      "libmpicxx",    "libmpifort",    "libmpi_cxx",
+        "libmpi_java",      "libmpi_mpifh", "libmpi_usempi", "libmpi_usempi_ignore_tkr",
+        "libmpi_usempif08", "libmpi_abi",
+    };
+    const char *title;
+    bool is_tested;
+    const char *end = strstr(soname, ".so");
+    for (size_t i = 0; end != NULL && i < sizeof stems / sizeof stems[0]; i++)
+        if (strlen(stems[i]) == (size_t)(end - soname) &&
+            strncmp(soname, stems[i], strlen(stems[i])) == 0)
+            return true;
+    return oriel_interface_of(soname, &title, &is_tested) != NULL;
+}
+
+/* Functions that every host has (MPI-3.1). */
+static const char *const called[] = {
+#define FUNCTION(name, parameters, arguments) "PMPI_" #name,
+#define FORWARD                               FUNCTION
+#define LARGE(name, parameters, arguments)
+#define CALL(name) "PMPI_" #name,
+#include "host/functions.def"
+#include "host/calls.def"
+#undef FUNCTION
+#undef FORWARD
+#undef LARGE
+#undef CALL
+};
+
+enum { CALLED = sizeof called / sizeof called[0], NAMED = 3 };
+
+static bool export_note(const char *name, const GElf_Sym *symbol, void *context)
+{
+    bool *found = context;
+    (void)symbol;
+    if (strncmp(name, "PMPI_", strlen("PMPI_")) == 0)
+        for (size_t i = 0; i < CALLED; i++)
+            found[i] = found[i] || strcmp(called[i], name) == 0;
+    return true;
+}
+
+/* Writes what the library lacks of the functions that Oriel calls: up to three names, and how many
+ * more; "" if nothing. A library that cannot be read is trusted. */
+static void library_lacks(const struct oriel_library *library, char *out, size_t room)
+{
+    struct oriel_elf_file file;
+    bool found[CALLED] = {false};
+    size_t used = 0;
+    int count = 0;
+    out[0] = '\0';
+    if (library->path == NULL || !oriel_elf_open(library->path, &file))
+        return;
+    oriel_elf_exports_visit(&file, export_note, found);
+    oriel_elf_close(&file);
+    for (size_t i = 0; i < CALLED; i++)
+        if (!found[i] && count++ < NAMED && used < room)
+            used +=
+                (size_t)snprintf(out + used, room - used, "%s%s", used == 0 ? "" : ", ", called[i]);
+    if (count > NAMED && used < room)
+        snprintf(out + used, room - used, " and %d more", count - NAMED);
+}
+
+void oriel_program_host_find(const struct oriel_program *program, struct oriel_program_host *out)
+{
+    char lacks[256];
+    *out = (struct oriel_program_host){.host = NULL};
+    for (size_t i = 0; i < program->libraries_count; i++) {
+        const struct oriel_library *library = &program->libraries[i];
+        const char *title = NULL;
+        bool is_tested = false;
+        const struct oriel_host *host = oriel_interface_of(library->soname, &title, &is_tested);
+        if (host == NULL && is_unknown_interface(library->soname)) {
+            out->problem = oriel_format(
+                "%s uses %s, a host MPI that Oriel does not support (supported: MPICH from version "
+                "4 on, Open MPI from version 4 on, version 1 of MPI's standard ABI); %s [O1]",
+                program->path, library->soname, program->advice);
+            return;
+        }
+        if (host == NULL || (host == out->host && out->is_tested))
+            continue;
+        if (out->host != NULL && out->host != host) {
+            out->problem =
+                oriel_format("%s uses two host MPIs, through %s and %s; %s [O7]", program->path,
+                             out->library->soname, library->soname, program->advice);
+            return;
+        }
+        out->host = host;
+        out->library = library;
+        out->title = title;
+        out->is_tested = is_tested;
+    }
+    if (out->host == NULL || out->is_tested)
+        return;
+    library_lacks(out->library, lacks, sizeof lacks);
+    if (lacks[0] != '\0')
+        out->problem =
+            oriel_format("%s uses %s, which lacks functions that Oriel calls: %s; %s [O1]",
+                         program->path, out->library->path, lacks, program->advice);
+}
+
+const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)
+{
+    struct oriel_program_host found;
+    oriel_program_host_find(program, &found);
+    if (found.problem != NULL)
+        oriel_die("%s", found.problem);
+    return found.host;
+}

@@ -1,0 +1,98 @@
+/* cli/program_host.c: which host's interface a library of each name has. */
+#include "cli/program_host.h"
+
+#include "cmocka_all.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    const char *soname;
+    const char *host; /* NULL: none */
+    bool is_tested;
+};
+
+static void libraries_name_the_interface(void **state)
+{
+    static const struct row rows[] = {
+        {"libmpich.so.12", "mpich", true},
+        {"libmpi.so.12", "mpich", false}, /* MPICH's own name, too, in its releases */
+        {"libmpi_cray.so.12", "mpich", false},
+        {"libmpi_gnu_123.so.12", "mpich", false},
+        {"libmpi_gnu.so.12", "mpich", false},
+        {"libmpi_intel.so.12", "mpich", false},
+        {"libmpi_amd.so.12", "mpich", false},
+        {"libmpi_aocc.so.12", "mpich", false},
+        {"libmpi_nvidia.so.12", "mpich", false},
+        {"libmpi_pgi.so.12", "mpich", false},
+        {"libmpi.so.40", "openmpi", true},
+        {"libmpi_abi.so.1", "abi", true},
+        {"libmpi_abi.so.0", NULL, false}, /* from before the standard */
+        {"libmpi_abi.so.2", NULL, false},
+        {"libmpi.so.1", NULL, false},
+        {"libmpi.so.20", NULL, false},
+        {"libmpi.so.0", NULL, false},
+        {"libmpi_mt.so.4", NULL, false},
+        {"libmpi_cray.so.3", NULL, false},
+        {"libmpi_cxx.so.40", NULL, false}, /* beside libmpi.so.40 */
+        {"libmpifort.so.12", NULL, false},
+        {"libmpip.so.12", NULL, false},
+        {"libc.so.6", NULL, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *title = NULL;
+        bool is_tested = false;
+        const struct oriel_host *host = oriel_interface_of(rows[i].soname, &title, &is_tested);
+        assert_true((host != NULL) == (rows[i].host != NULL));
+        assert_true(is_tested == rows[i].is_tested);
+        if (host != NULL) {
+            assert_string_equal(host->name, rows[i].host);
+            assert_non_null(title);
+        }
+    }
+}
+
+static void program_of(const char *const *sonames, struct oriel_program_host *out)
+{
+    struct oriel_library libraries[4];
+    struct oriel_program program = {.path = "./app", .advice = "x", .libraries = libraries};
+    for (; *sonames != NULL; sonames++)
+        libraries[program.libraries_count++] = (struct oriel_library){*sonames, NULL};
+    oriel_program_host_find(&program, out);
+}
+
+static void several_libraries_decide_together(void **state)
+{
+    struct oriel_program_host found;
+    (void)state;
+    program_of((const char *[]){"libc.so.6", NULL}, &found);
+    assert_null(found.host);
+    assert_null(found.problem);
+    /* two of Cray's are one MPI, and so are two names of MPICH */
+    program_of((const char *[]){"libmpi_cray.so.12", "libmpi_gnu.so.12", NULL}, &found);
+    assert_string_equal(found.host->name, "mpich");
+    assert_null(found.problem);
+    program_of((const char *[]){"libmpi.so.12", "libmpich.so.12", NULL}, &found);
+    assert_true(found.is_tested);
+    assert_null(found.problem);
+    program_of((const char *[]){"libmpi_abi.so.1", "libopen_mpi.so.40", NULL}, &found);
+    assert_string_equal(found.host->name, "abi");
+    assert_null(found.problem);
+    program_of((const char *[]){"libmpi_abi.so.1", "libmpi.so.40", NULL}, &found);
+    assert_non_null(strstr(found.problem, "libmpi_abi.so.1 and libmpi.so.40;"));
+    free(found.problem);
+    program_of((const char *[]){"libmpi_abi.so.2", NULL}, &found);
+    assert_non_null(strstr(found.problem, "libmpi_abi.so.2"));
+    assert_non_null(strstr(found.problem, "[O1]"));
+    free(found.problem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(libraries_name_the_interface),
+        cmocka_unit_test(several_libraries_decide_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
