@@ -6,6 +6,8 @@
 #include "window/handle.h"
 #include "window/host_objects.h"
 
+#include <string.h>
+
 bool oriel_win_attributes_mark(MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
@@ -26,6 +28,17 @@ int oriel_entry_Win_set_name(MPI_Win win, const char *win_name)
 {
     return oriel_win_attributes_mark(win) ? oriel_host()->Win_set_name(win, win_name)
                                           : oriel_error_not_a_window("MPI_Win_set_name");
+}
+
+/* MPI_WIN_NULL has a name from MPI-4.1 on (7.8), which older hosts do not know. */
+int oriel_entry_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
+{
+    static const char null_name[] = "MPI_WIN_NULL";
+    if (win != MPI_WIN_NULL)
+        return oriel_host()->Win_get_name(win, win_name, resultlen);
+    memcpy(win_name, null_name, sizeof null_name);
+    *resultlen = (int)sizeof null_name - 1;
+    return MPI_SUCCESS;
 }
 
 int oriel_entry_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)

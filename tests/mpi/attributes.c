@@ -80,6 +80,8 @@ static void names_belong_to_one_window(enum window_kind kind)
     CHECK(strcmp(name, "first") == 0 && length == 5, "the name is \"%s\"", name);
     CHECK_OK(MPI_Win_get_name(two.win, name, &length));
     CHECK(strcmp(name, "second") == 0, "the name is \"%s\"", name);
+    CHECK_OK(MPI_Win_get_name(MPI_WIN_NULL, name, &length));
+    CHECK(strcmp(name, "MPI_WIN_NULL") == 0 && length == 12, "the name is \"%s\"", name);
     window_free(&one);
     window_free(&two);
 }
