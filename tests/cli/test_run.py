@@ -172,13 +172,13 @@ class Start(RunCase):
         self.assertEqual((result.returncode, result.stdout), (9, "<--host>\n<x y>\n<-->\n<>\n<-V>\n"))
 
     def test_closed_descriptors_are_closed_for_the_program(self):
-        script = self.write("script", "#!/bin/sh\nfor fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] || echo $fd >>\"$1\"; done\n")
+        # without writing: some shells cannot redirect a closed descriptor
+        script = self.write("script", "#!/bin/sh\nfor fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] || : >\"$1-$fd\"; done\n")
         for closed in (0, 1, 2):
             printed = self.path(f"closed-{closed}")
             subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, printed], timeout=60, check=True,
                            preexec_fn=lambda fd=closed: os.close(fd))
-            with open(printed, encoding="utf-8") as file:
-                self.assertEqual(file.read(), f"{closed}\n")
+            self.assertEqual([fd for fd in (0, 1, 2) if os.path.exists(f"{printed}-{fd}")], [closed])
 
     def test_program_has_the_name_it_was_called_by(self):
         folder, name = os.path.split(program(HOSTS[0], "environment"))
@@ -267,7 +267,7 @@ class Launcher(RunCase):
     """Under the other host's launcher, each process is a job of its own."""
 
     ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_btl_tcp_if_include": "lo"}
 
     def setUp(self):
         super().setUp()
@@ -306,7 +306,8 @@ class Launcher(RunCase):
     def test_mpich_that_has_pmix_may_join_the_other_launchers_job(self):
         fake = self.using(self.library(SONAMES["mpich"]), self.library("libpmix.so.2"))
         job = self.job("openmpi", 2, self.stand_in(), "run", fake)
-        self.assertEqual(job.stdout, self.stood_in("mpich") * 2)
+        # the program has status 7, for which Open MPI 5 ends the other rank, perhaps before its output
+        self.assertIn(job.stdout, [self.stood_in("mpich"), self.stood_in("mpich") * 2])
         self.assertNotIn("launcher has started", job.stderr)
 
     # The checker's runtime would replace ThreadSanitizer's.

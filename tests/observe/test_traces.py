@@ -136,8 +136,7 @@ class Traces(Case):
     # --- ends ---
 
     def test_killed_job_is_readable_to_its_last_flush(self):
-        result = self.launch(2, "kill")
-        self.assertNotEqual(result.returncode, 0)
+        result = self.launch(2, "kill")  # the launcher of MPICH 4.2 may return 0
         self.assertEqual(len(re.findall(r"is there$", result.stdout, re.M)), 2, result.stdout + result.stderr)
         files = self.check(2, free=0)
         self.assertEqual([file.end for file in files], [None, None])

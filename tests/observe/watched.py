@@ -172,5 +172,6 @@ def launcher(*command, ranks=RANKS):
     extra = {}
     if HOST == "openmpi":
         extra = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-                     PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe", OMPI_MCA_mpi_yield_when_idle="1")
+                     PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe", OMPI_MCA_mpi_yield_when_idle="1",
+                     OMPI_MCA_btl_tcp_if_include="lo")  # as tests/launch does
     return [mpiexec, "-n", str(ranks), *command], extra

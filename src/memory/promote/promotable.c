@@ -97,6 +97,7 @@ static enum oriel_status check_flags(const struct oriel_mapping *mapping)
         {"um", "watched by another userfaultfd"},
         {"uw", "watched by another userfaultfd"},
         {"ex", "executable"},
+        {"gu", "with guard pages (MADV_GUARD_INSTALL), as stacks of threads have"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (has_flag(mapping, reasons[i].flag))

@@ -192,7 +192,8 @@ static void stacks_of_threads_are_refused(void **state)
     const struct oriel_promote_options *how = means_of(state);
     struct sleeper sleeper = {.blocks_all = false};
     sleeper_start(&sleeper, NULL);
-    assert_refused(atomic_load(&sleeper.stack), 4 * PAGE, how, "may be the stack of thread");
+    assert_refused(atomic_load(&sleeper.stack), 4 * PAGE, how,
+                   "may be the stack of thread|as stacks of threads have");
     sleeper_stop(&sleeper);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, refuse_own_stack, state), 0);
