@@ -24,10 +24,10 @@ SETTINGS = {
     "openmpi": {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # from version 5 on
     },
 }
+# The option that every version of Open MPI knows: the names of its settings differ.
+OPTIONS = {"mpich": [], "openmpi": ["--oversubscribe"]}
 
 
 def build_folder():
@@ -208,7 +208,7 @@ def command(host, ranks, program, oriel=None, net=None, mark=""):
         return program
     program = ([oriel, "run"] if oriel else []) + program
     if net is None:
-        return [launcher(host) or "mpiexec." + host, "-n", str(ranks)] + program
+        return [launcher(host) or "mpiexec." + host, *OPTIONS[host], "-n", str(ranks)] + program
     return [*net, "run", "--host", host, "-n", str(ranks), "--env", mark, "--"] + program
 
 

@@ -137,7 +137,8 @@ static char *stage_find(const struct oriel_host *host, struct stage *out)
     free(prefix);
     if (!oriel_host_library(host, "liboriel.so", library))
         return oriel_format("this oriel is built without %s; in its source: scripts/install-deps "
-                            "build %s, then make", host->title, host->name);
+                            "build %s, then make",
+                            host->title, host->name);
     if (out->launcher == NULL)
         return oriel_format("%s has no mpiexec in PATH; on Debian: apt-get install %s", host->title,
                             strcmp(host->name, "openmpi") == 0 ? "openmpi-bin" : "mpich");
@@ -170,24 +171,22 @@ static void job_run(const struct stage *stage, bool through_oriel, int ranks,
 {
     static char as_root[] = "OMPI_ALLOW_RUN_AS_ROOT=1";
     static char as_root_confirmed[] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
-    static char oversubscribe[] = "OMPI_MCA_rmaps_base_oversubscribe=1";
-    static char oversubscribe_5[] = "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe";
     static char yield[] = "OMPI_MCA_mpi_yield_when_idle=1";
-    /* Open MPI refuses both without these; other hosts do not read them. */
-    char *settings[] = {as_root,
-                        as_root_confirmed,
-                        oversubscribe,
-                        oversubscribe_5,
-                        ranks > cores_count() ? yield : NULL,
-                        NULL};
+    /* Open MPI refuses root without these; other hosts do not read them. */
+    char *settings[] = {as_root, as_root_confirmed, ranks > cores_count() ? yield : NULL, NULL};
     char option_n[] = "-n";
     char run[] = "run";
     char top[] = "--top=1";
     char repeat[] = "--repeat=" PASSES;
     char number[16];
     snprintf(number, sizeof number, "%d", ranks);
-    char *command[10] = {stage->launcher, option_n, number};
-    char **end = command + 3;
+    char oversubscribe[] = "--oversubscribe"; /* the settings' names differ between versions */
+    char *command[11] = {stage->launcher};
+    char **end = command + 1;
+    if (strcmp(stage->host->name, "openmpi") == 0)
+        *end++ = oversubscribe;
+    *end++ = option_n;
+    *end++ = number;
     if (through_oriel) {
         *end++ = (char *)oriel_executable_path();
         *end++ = run;

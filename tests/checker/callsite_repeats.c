@@ -1,6 +1,7 @@
 /* The same operations from the same call sites in a loop, which the checker handles on faster paths
  * than the first. It must still find the error in the last operation. */
 #include "offenders.h"
+#include "../mpi/one_node.h"
 
 enum { TIMES = 5, LAST = TIMES - 1, TURNS = 300, LOOP = 16, ENDS = 2 * LOOP };
 
@@ -477,9 +478,8 @@ CASE(C1, repeated_puts_flushed_after_a_read_through_shared_memory, 2)
 {
     int *memory, *flag, unit;
     MPI_Aint len_bytes;
-    MPI_Comm together;
+    MPI_Comm together = one_node_comm(MPI_COMM_WORLD);
     MPI_Win flags, win = ints_window(2);
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together);
     MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, together, &memory, &flags);
     *memory = 0;
     MPI_Win_shared_query(flags, 1, &len_bytes, &unit, &flag);

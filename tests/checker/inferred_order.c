@@ -1,6 +1,7 @@
 /* Order that the checker must derive from locks, words and memory, whichever rank arrives first;
  * and completion that it must derive from requests and local flushes. */
 #include "offenders.h"
+#include "../mpi/one_node.h"
 
 #include <stdlib.h>
 
@@ -105,9 +106,8 @@ CASE(C1, flag_in_shared_memory, 2)
     int *memory, *flag;
     MPI_Aint len_bytes;
     int unit;
-    MPI_Comm together;
+    MPI_Comm together = one_node_comm(MPI_COMM_WORLD);
     MPI_Win win;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together);
     MPI_Win_allocate_shared(16, sizeof(int), MPI_INFO_NULL, together, &memory, &win);
     MPI_Comm_free(&together);
     named(win);

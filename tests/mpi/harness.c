@@ -2,6 +2,7 @@
  * one line for each case. The verdict is a collective call, so no rank is still in the previous
  * case; an alarm ends a case that hangs. */
 #include "harness.h"
+#include "one_node.h"
 #include "skip_finalize.h"
 
 #include <errno.h>
@@ -109,8 +110,7 @@ MPI_Comm node_comm(void)
 {
     const char *text = getenv("ORIEL_NODE_SIZE");
     int node_size = text ? atoi(text) : 0;
-    MPI_Comm host_node, node;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host_node);
+    MPI_Comm host_node = one_node_comm(MPI_COMM_WORLD), node;
     MPI_Comm_split(host_node, node_size > 0 ? world_rank / node_size : 0, 0, &node);
     MPI_Comm_free(&host_node);
     return node;

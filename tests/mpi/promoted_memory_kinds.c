@@ -352,8 +352,9 @@ static void stacks_and_variables_of_threads(enum window_kind kind)
     pthread_barrier_init(&sleeper.done, NULL, 2);
     pthread_create(&thread, NULL, pass_memory, &sleeper);
     pthread_barrier_wait(&sleeper.ready);
-    whole_check(sleeper.stack, sizeof array, COPIED, "stack of thread");
-    whole_check(sleeper.variables, sizeof own_variables, COPIED, "stack of thread");
+    whole_check(sleeper.stack, sizeof array, COPIED, "stack of thread|stacks of threads");
+    whole_check(sleeper.variables, sizeof own_variables, COPIED,
+                "stack of thread|stacks of threads");
     pthread_barrier_wait(&sleeper.done);
     pthread_join(thread, NULL);
 }

@@ -169,9 +169,9 @@ class Terminal:
 def launcher(*command, ranks=RANKS):
     """Command and environment of the host's own launcher, for use on a terminal."""
     mpiexec = shutil.which(f"mpiexec.{HOST}") or shutil.which("mpiexec")
-    extra = {}
+    options, extra = [], {}
     if HOST == "openmpi":
-        extra = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-                     PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe", OMPI_MCA_mpi_yield_when_idle="1",
+        options = ["--oversubscribe"]
+        extra = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
                      OMPI_MCA_btl_tcp_if_include="lo")  # as tests/launch does
-    return [mpiexec, "-n", str(ranks), *command], extra
+    return [mpiexec, *options, "-n", str(ranks), *command], extra
