@@ -99,14 +99,20 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
     return status;
 }
 
+/* A modified carrier may have callbacks and an error handler of the program, which may call MPI or
+ * never return. It is freed without the mutex. Otherwise the mutex is held, as in the creation:
+ * MPICH from 4.2 on may crash when threads create and free windows at once. */
 bool oriel_host_carrier_free(MPI_Win *carrier, bool is_unmodified)
 {
+    if (!is_unmodified)
+        return oriel_host()->Win_free(carrier) == MPI_SUCCESS;
     pthread_mutex_lock(&mutex);
-    const bool is_cached = is_unmodified && spare_count < SPARES;
+    const bool is_cached = spare_count < SPARES;
     if (is_cached)
         spares[spare_count++] = *carrier;
+    const bool is_done = is_cached || oriel_host()->Win_free(carrier) == MPI_SUCCESS;
     pthread_mutex_unlock(&mutex);
-    return is_cached || oriel_host()->Win_free(carrier) == MPI_SUCCESS;
+    return is_done;
 }
 
 MPI_Comm oriel_host_singleton(void)

@@ -17,7 +17,7 @@ struct wide {
 };
 
 typedef __typeof__(PMPI_Type_get_envelope_c) envelope;
-typedef __typeof__(PMPI_Type_get_contents_c) contents;
+typedef __typeof__(PMPI_Type_get_contents_c) contents_fn;
 
 static enum oriel_status envelope_read(MPI_Datatype datatype, struct wide *out, int *combiner)
 {
@@ -66,6 +66,50 @@ static int64_t *numbers_join(const struct wide *wide, int combiner, const int *i
     return numbers;
 }
 
+#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION)
+/* Through the standard ABI, Open MPI 6.0 returns its native values of these constants. None of them
+ * is a value of the ABI. */
+static const struct native {
+    int64_t value, abi;
+} orders[] = {{0, MPI_ORDER_C}, {1, MPI_ORDER_FORTRAN}},
+  distributions[] = {{0, MPI_DISTRIBUTE_BLOCK},
+                     {1, MPI_DISTRIBUTE_CYCLIC},
+                     {2, MPI_DISTRIBUTE_NONE}},
+  arguments[] = {{-1, MPI_DISTRIBUTE_DFLT_DARG}};
+
+static void numbers_translate(struct oriel_contents *contents, int64_t first, int64_t count,
+                              const struct native *natives, size_t natives_count)
+{
+    for (int64_t which = first; which < first + count; which++)
+        for (size_t i = 0; i < natives_count; i++)
+            if (oriel_contents_number(contents, which) == natives[i].value) {
+                if (which < contents->integer_count)
+                    contents->integers[which] = (int)natives[i].abi;
+                else
+                    contents->wide[which - contents->integer_count] = natives[i].abi;
+                break;
+            }
+}
+
+static void constants_translate(struct oriel_contents *contents)
+{
+    const bool is_darray = contents->combiner == MPI_COMBINER_DARRAY;
+    if (!is_darray && contents->combiner != MPI_COMBINER_SUBARRAY)
+        return;
+    const int64_t n = oriel_contents_number(contents, is_darray ? 2 : 0);
+    numbers_translate(contents, is_darray ? 3 + 4 * n : 1 + 3 * n, 1, orders, 2);
+    if (is_darray) {
+        numbers_translate(contents, 3 + n, n, distributions, 3);
+        numbers_translate(contents, 3 + 2 * n, n, arguments, 1);
+    }
+}
+#else
+static void constants_translate(struct oriel_contents *contents)
+{
+    (void)contents;
+}
+#endif
+
 enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_contents *out)
 {
     struct wide wide;
@@ -76,7 +120,7 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
     out->wide = malloc(((size_t)wide.address_count + 1) * sizeof *out->wide);
     out->types = calloc((size_t)wide.type_count + 1, sizeof *out->types);
     MPI_Count *large = malloc(((size_t)wide.large_count + 1) * sizeof *large);
-    contents *query = (contents *)oriel_host_symbol("PMPI_Type_get_contents_c");
+    contents_fn *query = (contents_fn *)oriel_host_symbol("PMPI_Type_get_contents_c");
     if (out->integers == NULL || out->wide == NULL || out->types == NULL || large == NULL ||
         query == NULL)
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a datatype's contents");
@@ -96,6 +140,8 @@ enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_conte
         out->integer_count = wide.integer_count;
     }
     free(large);
+    if (status == ORIEL_OK)
+        constants_translate(out);
     return status;
 }
 #endif

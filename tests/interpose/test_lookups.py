@@ -3,6 +3,7 @@ the checker and with statistics. One line reports calls that bypass Oriel."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -77,8 +78,9 @@ class Lookups(Case):
         for host in HOSTS:
             copy = shutil.copy(self.host_library(host), self.path(f"libmpi_{host}.so"))
             for more in (["deepbind"], ["namespace"], ["copy", copy]):
-                if host == "openmpi" and more[0] == "namespace":
-                    continue  # Open MPI crashes in a separate namespace, without Oriel too
+                bare = self.job(host, *lookups(host, *more), options=["--plain"]) if more[0] == "namespace" else None
+                if bare is not None and re.search(r"(?i)segmentation fault|signal (?:11|6)\b", bare.stdout + bare.stderr):
+                    continue  # Open MPI, and MPICH from 4.2 on, crash in a separate namespace, without Oriel too
                 result = self.job(host, *lookups(host, *more))
                 lines = [line for line in result.stderr.splitlines() if line.startswith("oriel: ")]
                 self.assertEqual(len(lines), 1, result.stdout + result.stderr)
