@@ -322,7 +322,7 @@ static void creation_undo(struct create_state *state, bool others_may_have_it)
     struct oriel_window *window = state->window;
     if (state->has_carrier) {
         MPI_Win handle = window->host->handle;
-        oriel_host_carrier_free(&window->host->handle, true);
+        oriel_host_carrier_free(&window->host->handle, 0);
         oriel_handle_remove(handle, window);
     }
     if (others_may_have_it) {

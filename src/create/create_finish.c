@@ -207,7 +207,7 @@ static enum oriel_status host_handles_create(struct create_state *state)
     if (status == ORIEL_OK)
         state->has_carrier = true;
     else
-        oriel_host_carrier_free(&window->host->handle, true);
+        oriel_host_carrier_free(&window->host->handle, 0);
     return status;
 }
 

@@ -76,9 +76,8 @@ static enum oriel_status window_handle_free(struct oriel_window *window, bool *g
     *gone = false;
     if (window->user_memory != NULL || window->attached != NULL)
         oriel_path_info_save_label(window);
-    const bool is_unmodified =
-        !atomic_load_explicit(&window->host->is_marked, memory_order_acquire);
-    if (!oriel_host_carrier_free(&window->host->handle, is_unmodified))
+    const uint32_t changes = atomic_load_explicit(&window->host->changes, memory_order_acquire);
+    if (!oriel_host_carrier_free(&window->host->handle, changes))
         return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window is not freed");
     *gone = true;
     oriel_handle_remove(handle, window);

@@ -99,15 +99,15 @@ enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_W
     return status;
 }
 
-/* A modified carrier may have callbacks and an error handler of the program, which may call MPI or
- * never return. It is freed without the mutex. Otherwise the mutex is held, as in the creation:
- * MPICH from 4.2 on may crash when threads create and free windows at once. */
-bool oriel_host_carrier_free(MPI_Win *carrier, bool is_unmodified)
+/* Callbacks of the program may call MPI or never return, so they run without the mutex. Otherwise
+ * the mutex is held, as in the creation: MPICH from 4.2 on may crash when threads create and free
+ * windows at once. */
+bool oriel_host_carrier_free(MPI_Win *carrier, uint32_t changes)
 {
-    if (!is_unmodified)
+    if ((changes & ORIEL_CARRIER_ATTRIBUTED) != 0)
         return oriel_host()->Win_free(carrier) == MPI_SUCCESS;
     pthread_mutex_lock(&mutex);
-    const bool is_cached = spare_count < SPARES;
+    const bool is_cached = changes == 0 && spare_count < SPARES;
     if (is_cached)
         spares[spare_count++] = *carrier;
     const bool is_done = is_cached || oriel_host()->Win_free(carrier) == MPI_SUCCESS;

@@ -82,10 +82,14 @@ bool oriel_host_shares_memory(MPI_Comm comm);
  * host has no handle left. comm is the user's communicator. */
 enum oriel_status oriel_host_carrier(MPI_Comm comm, uint32_t live_windows, MPI_Win *out);
 
-/* Frees a carrier. is_unmodified: the program has set no attribute, name or error handler on it, so
- * another window may reuse it. Returns false if a delete callback failed; the carrier then still
- * exists. */
-bool oriel_host_carrier_free(MPI_Win *carrier, bool is_unmodified);
+/* What the program has set on a carrier, as bits. */
+enum oriel_carrier_change {
+    ORIEL_CARRIER_NAMED = 1,     /* a name or an error handler: no other window may reuse it */
+    ORIEL_CARRIER_ATTRIBUTED = 2 /* an attribute, whose callback runs when it is freed */
+};
+
+/* Frees a carrier. Returns false if a delete callback failed; the carrier then still exists. */
+bool oriel_host_carrier_free(MPI_Win *carrier, uint32_t changes);
 
 /* Creates the carriers' communicator for a caller that needs it without a carrier (the checker).
  * comm is the user's communicator. */

@@ -13,8 +13,7 @@ enum { ORIEL_WINDOW_LABEL_BYTES = MPI_MAX_OBJECT_NAME + 64 };
 
 struct oriel_window_host {
     MPI_Win handle; /* the carrier: the host's window that provides the handle */
-    /* the program has set an attribute, a name or an error handler on the handle */
-    _Atomic bool is_marked;
+    _Atomic uint32_t changes; /* enum oriel_carrier_change, by the program */
     MPI_Group group;
     struct oriel_hints hints;
     char label[ORIEL_WINDOW_LABEL_BYTES]; /* saved when freeing the window begins */

@@ -49,7 +49,7 @@ ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kin
 
 ORIEL_EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int kind)
 {
-    return oriel_win_attributes_mark(win)
+    return oriel_win_attributes_mark(win, ORIEL_CARRIER_ATTRIBUTED)
                ? ((setter *)oriel_host_symbol("MPII_Win_set_attr"))(win, keyval, value, kind)
                : oriel_error_not_a_window("MPI_Win_set_attr");
 }

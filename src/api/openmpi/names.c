@@ -54,7 +54,7 @@ ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyva
 ORIEL_EXPORT void ompi_win_set_attr_f(const MPI_Fint *win, const MPI_Fint *keyval,
                                       const MPI_Aint *value, MPI_Fint *code)
 {
-    int refused = oriel_win_attributes_mark(PMPI_Win_f2c(*win))
+    int refused = oriel_win_attributes_mark(PMPI_Win_f2c(*win), ORIEL_CARRIER_ATTRIBUTED)
                       ? MPI_SUCCESS
                       : oriel_error_not_a_window("MPI_Win_set_attr");
     if (refused == MPI_SUCCESS)
