@@ -1,5 +1,5 @@
-/* Error handlers with an extra state, an extension of MPICH 5: its C++ and Fortran bindings register
- * the program's handlers by it. The state leads to the program's own. */
+/* Error handlers with an extra state, an extension of MPICH 5: its C++ and Fortran bindings
+ * register the program's handlers by it. The state leads to the program's own. */
 #include <mpi.h>
 
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000
