@@ -204,7 +204,7 @@ static void run_thread(void *(*function)(void *))
 static void *reduce(void *nothing)
 {
     int sum;
-    MPI_Allreduce(&rank, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, comm);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_OP_NULL, comm);
     return nothing;
 }
 

@@ -116,13 +116,23 @@ MPI_Comm node_comm(void)
     return node;
 }
 
-static void find_nodes(void)
+/* Takes over the communicator of this rank's node. */
+static bool has_all_ranks(MPI_Comm node)
 {
     int ranks_here;
-    MPI_Comm node = node_comm();
     MPI_Comm_size(node, &ranks_here);
     MPI_Comm_free(&node);
-    harness.shares_memory = ranks_here == world_size;
+    return ranks_here == world_size;
+}
+
+/* The host may know better: containers have process namespaces of their own, too. */
+static void find_nodes(void)
+{
+    MPI_Comm host_node;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host_node);
+    const bool host_has_all = has_all_ranks(host_node);
+    harness.shares_memory =
+        has_all_ranks(node_comm()) || (host_has_all && getenv("ORIEL_NODE_SIZE") == NULL);
 }
 
 static void note_window_error(MPI_Win *win, int *code, ...)

@@ -2,6 +2,7 @@
  * MPI_Win_shared_query, loads and stores between ranks. Every other rank sees a rank's direct store
  * after a synchronisation, and by gets. A plain MPI program, run by the test rows. */
 #include "harness.h"
+#include "one_node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +254,7 @@ static void ranks_that_share_no_memory_get_the_error(enum window_kind kind)
     int size;
     char *base = NULL;
     (void)kind;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    node = one_node_comm(MPI_COMM_WORLD);
     MPI_Comm_size(node, &size);
     MPI_Comm_free(&node);
     if (size == world_size) {
