@@ -116,7 +116,9 @@ class Unchecked(Case):
         for host in HOSTS:
             self.write("bypass", f'#!/bin/sh\nORIEL_BYPASS=1 exec {program(host, "mistaken")} right\n')
             result = start(ORIEL, "check", "--host", host, self.path("bypass"))
-            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            # what Open MPI 6 says of its own windows
+            errors = re.sub(r"(?m)^\[\S+\] \S+/osc_ucx_component\.c:.*\n(?: *\n)?", "", result.stderr)
+            self.assertEqual((result.returncode, errors), (0, ""))
             self.assertIn("unfinished line=1", result.stdout)
 
     def test_a_checker_that_gets_no_memory(self):

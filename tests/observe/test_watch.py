@@ -18,7 +18,7 @@ def watchers(token):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/comm", encoding="utf-8") as name, open(f"/proc/{pid}/environ", "rb") as environ:
+            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as name, open(f"/proc/{pid}/environ", "rb") as environ:
                 if name.read().strip() == "oriel-watch" and token.encode() in environ.read():
                     found.append(int(pid))
         except OSError:
