@@ -427,6 +427,25 @@ int main(int argc, char **argv)
             self.assertIn("Oriel", result.stdout)
 
     @unittest.skipUnless(callers_are_known(), "this build does not report callers")
+    def test_program_of_the_standard_abi(self):
+        """Whatever its library is called, the version that it returns decides."""
+        source = """
+int PMPI_Init(int *argc, char ***argv) { return argc == 0 && argv == 0; }
+int MPI_Init(int *argc, char ***argv) { return PMPI_Init(argc, argv); }
+int PMPI_Abi_get_version(int *major, int *minor) { *major = %d; *minor = 0; return 0; }
+"""
+        caller = "int MPI_Init(int *, char ***); int main(int argc, char **argv) { return MPI_Init(&argc, &argv); }"
+        for version, title, advice in (
+                (1, "MPI's standard ABI", "start it with oriel run --host abi, or link it to oriel-abi"),
+                (2, "another version of MPI's standard ABI", "ORIEL_BYPASS=1 runs the program without Oriel")):
+            library = self.library("libsome.so", source % version)
+            program_of_it = self.compile("caller", caller, "-Wl,--no-as-needed", f"-Wl,-rpath,{self.folder}", library)
+            for host in HOSTS:
+                result = start(ORIEL, "run", "--host", host, program_of_it)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertRegex(result.stderr, rf"\Aoriel: this is Oriel for .*, but the program uses {title} "
+                                                rf"\({re.escape(library)}\): {re.escape(advice)} \[O6\]\n\Z")
+
     def test_module_of_the_other_host(self):
         for host in HOSTS:
             self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)

@@ -82,7 +82,8 @@ class Lookups(Case):
                 if bare is not None and re.search(r"(?i)segmentation fault|signal (?:11|6)\b", bare.stdout + bare.stderr):
                     continue  # Open MPI, and MPICH from 4.2 on, crash in a separate namespace, without Oriel too
                 result = self.job(host, *lookups(host, *more))
-                lines = [line for line in result.stderr.splitlines() if line.startswith("oriel: ")]
+                # the put that bypasses Oriel is an error to Open MPI 6, which ends one rank, then the other
+                lines = [line for line in result.stderr.splitlines() if line.startswith("oriel: ") and "has died" not in line]
                 self.assertEqual(len(lines), 1, result.stdout + result.stderr)
                 self.assertIn(f"{built(host, 'plugin.so')} calls MPI_Put of " if more[0] == "deepbind" else
                               "the program used the MPI in " + (copy if more[0] == "copy" else ""), lines[0])
