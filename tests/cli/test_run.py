@@ -220,6 +220,8 @@ class Start(RunCase):
                               os.path.join(BUILD, "tests", "mpi", "mpich", "shared"), "--only",
                               "direct_stores_are_seen_by_others"],
                              env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
+        if job.returncode == 77:
+            self.skipTest("to MPICH 5.0 of Debian, no two ranks share memory")
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("ok direct_stores_are_seen_by_others/shared\n", job.stdout)
         self.assertRegex(job.stderr, r"(?m)^oriel: rank [01]: MPI_Win_allocate_shared at \w+\.[ch]:\d+: the host creates the window: "
@@ -645,13 +647,14 @@ class Sanitised(RunCase):
     it."""
 
     def build(self, host, compiler, *flags):
-        """one_put, or None where it does not compile with these flags."""
+        """one_put, or None where it does not compile with these flags, or dies of a signal without Oriel."""
         if shutil.which(f"mpicc.{host}") is None or shutil.which(compiler) is None:
             return None
         path = self.path(f"{host}-{compiler}")
         compiled = start(f"mpicc.{host}", "-fsanitize=address", *flags, os.path.join(HERE, "one_put.c"), "-o", path,
                          MPICH_CC=compiler, OMPI_CC=compiler)
-        return path if compiled.returncode == 0 else None
+        works = compiled.returncode == 0 and start(path, ASAN_OPTIONS="detect_leaks=0").returncode >= 0
+        return path if works else None
 
     @unittest.skipIf(SANITIZE, "the library has a runtime of its own")
     def test_program_runs_with_its_runtime_shared_or_static(self):

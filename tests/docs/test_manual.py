@@ -30,8 +30,8 @@ def man(page, *options, width="200"):
 
 
 def shown(name):
-    """A page's rendered text, on one line."""
-    return " ".join(man(next(page for page in PAGES if page.endswith("/" + name))).stdout.split())
+    """A page's rendered text, on one line, without hyphenation."""
+    return " ".join(man(next(page for page in PAGES if page.endswith("/" + name))).stdout.split()).replace("\u2010 ", "")
 
 
 @unittest.skipUnless(shutil.which("man"), "no man")
