@@ -220,8 +220,9 @@ static void finish_operation(enum operation operation, int form, enum completion
     CHECK_EQUAL(now, operation == OPERATION_PUT ? 30 : operation == OPERATION_GET ? 500 : 530);
 }
 
-/* Open MPI from version 5 on refuses MPI_Request_free for operations on its own windows. */
-static bool host_frees_requests(MPI_Win win)
+/* On its own windows, Open MPI from version 5 on refuses MPI_Request_free for operations, and local
+ * flushes do not complete them. */
+static bool requests_conform(MPI_Win win)
 {
 #if defined(MPICH_VERSION) || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5)
     (void)win;
@@ -245,7 +246,7 @@ static void every_completion_function_ends_every_operation(enum window_kind kind
     for (int operation = 0; operation < OPERATIONS; operation++)
         for (int form = 0; form < forms; form += FORM_LARGE)
             for (int completion = 0; completion < WAYS; completion++)
-                if (completion != FREE || host_frees_requests(window.win))
+                if (completion != FREE || requests_conform(window.win))
                     finish_operation((enum operation)operation, form, (enum completion)completion,
                                      window.win);
     MPI_Win_unlock_all(window.win);
@@ -359,7 +360,8 @@ static void requests_outlive_flush_unlock_and_window(enum window_kind kind)
     MPI_Win_flush(target, window.win);
     MPI_Rget(&seen[0], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win, &requests[1]);
     MPI_Win_flush_local_all(window.win);
-    CHECK_EQUAL(seen[0], value);
+    if (requests_conform(window.win))
+        CHECK_EQUAL(seen[0], value);
     CHECK_OK(MPI_Waitall(2, requests, statuses));
     MPI_Rget(&seen[1], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, window.win, &requests[2]);
     MPI_Raccumulate(&value, 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, MPI_SUM, window.win,
