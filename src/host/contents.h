@@ -39,8 +39,8 @@ void oriel_contents_close(struct oriel_contents *contents);
  * freed. */
 bool oriel_contents_is_leaf(int combiner);
 
-/* The host's own queries (contents_large.c or contents_small.c): only the combiner, and the contents
- * of a datatype that is not named. */
+/* The host's own queries (contents_large.c or contents_small.c): only the combiner, and the
+ * contents of a datatype that is not named. */
 enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner);
 enum oriel_status oriel_contents_query(MPI_Datatype datatype, struct oriel_contents *out);
 

@@ -83,8 +83,8 @@ void sides_free(struct sides *sides)
     random_type_free(&sides->target.type);
 }
 
-/* The host's packing checks the map that the tests compute. Open MPI 6.0.0rc2 packs and unpacks some
- * types wrongly, mostly through the standard ABI; there the map decides. */
+/* The host's packing checks the map that the tests compute. Open MPI 6.0.0rc2 packs and unpacks
+ * some types wrongly, mostly through the standard ABI; there the map decides. */
 static void host_compare(const char *what, const unsigned char *host, const unsigned char *wanted,
                          size_t len_bytes, const struct side *side)
 {
