@@ -51,10 +51,10 @@ def _bind(source, target):
     _mount(source, target, None, MS_BIND | MS_REC)
 
 
-def _ip(lines, what):
+def _ip(lines, what, files=()):
     try:
         result = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True,
-                                check=False)
+                                check=False, pass_fds=files)
     except FileNotFoundError:
         raise Refused("no ip (package iproute2)") from None
     if result.returncode:
@@ -117,7 +117,9 @@ def _node(name, net, wire):
     try:
         _close_all_but(wire.fileno())
         _isolate_node(name, net)
-        wire.sendall(b"isolated")
+        net_file = os.open("/proc/self/ns/net", os.O_RDONLY)
+        socket.send_fds(wire, [b"isolated"], [net_file])
+        os.close(net_file)
         if not wire.recv(16):
             os._exit(1)
         address = f"{SUBNET}.{NAMES.index(name) + 1}/24"
@@ -158,9 +160,11 @@ class Net:
 
 
 def _expect(wire, word):
-    received = wire.recv(65536).decode()
-    if received != word:
-        raise Refused(received.partition("refused: ")[2] or "a node's first process has died")
+    """Returns the descriptors that come with the word."""
+    received, files, _, _ = socket.recv_fds(wire, 65536, 1)
+    if received.decode() != word:
+        raise Refused(received.decode().partition("refused: ")[2] or "a node's first process has died")
+    return files
 
 
 def _build(net):
@@ -177,12 +181,17 @@ def _build(net):
         theirs.close()
         _call("setns", libc.setns, own, NEWPID)
         wires.append(wire)
-        cables += [f"link add {port(name)} type veth peer name eth0 netns {pid}",
-                   f"link set {port(name)} master {bridge} up"]
     os.close(own)
-    for wire in wires:
-        _expect(wire, "isolated")
-    _ip(cables, "the bridge")
+    files = []
+    for name, wire in zip(net.names, wires):
+        file, = _expect(wire, "isolated")
+        files.append(file)
+        # by a file: /proc here is not that of this process's own numbers
+        cables += [f"link add {port(name)} type veth peer name eth0 netns /proc/self/fd/{file}",
+                   f"link set {port(name)} master {bridge} up"]
+    _ip(cables, "the bridge", files)
+    for file in files:
+        os.close(file)
     for wire in wires:
         wire.sendall(b"go")
     for wire in wires:
