@@ -142,6 +142,16 @@ static enum oriel_status net_start(void)
     return oriel_net_address_open(&service);
 }
 
+/* Keeps the reason for the note about the window. A program that runs on several nodes may never
+ * ask for notes, so the first rank warns, once, unless the user turned the net off. */
+static void net_failure_keep(struct create_state *state)
+{
+    snprintf(state->node_map->reason, sizeof state->node_map->reason, "%s", oriel_fail_message());
+    if (state->window->rank == 0 && oriel_options()->net != ORIEL_NET_OFF)
+        oriel_warn("the host creates windows over several nodes: %s [O12]",
+                   state->node_map->reason);
+}
+
 /* Exchanges the addresses of all leaders. */
 static enum oriel_status leader_addresses_exchange(struct create_state *state)
 {
@@ -195,8 +205,7 @@ enum oriel_status oriel_node_map_exchange(struct create_state *state)
         return status;
     state->node_map->status = net_start();
     if (state->node_map->status != ORIEL_OK)
-        snprintf(state->node_map->reason, sizeof state->node_map->reason, "%s",
-                 oriel_fail_message());
+        net_failure_keep(state);
     state->window->here = state->node_map->node_ranks;
     state->window->leader = state->node_map->leader_by_node[state->node_map->own];
     return leader_addresses_exchange(state);

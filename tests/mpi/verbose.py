@@ -91,6 +91,16 @@ def left_to_host(args, ranks):
         r"ORIEL_NET=off \[O12\]"], "ORIEL_NET=off", "ORIEL_NODE_SIZE=1")
 
 
+def without_device(args, ranks):
+    """The first rank warns, too: a program on several nodes may never ask for notes."""
+    reason = r"(no UCX: it has no network device|built without UCX).*\[O12\]"
+    return check(args, "handled", ranks, [
+        banner(args, ranks, " ORIEL_NODE_SIZE=1"),
+        rf"rank 0: the host creates windows over several nodes: {reason}",
+        rf"rank [0-{ranks - 1}]: MPI_Win_allocate at {call('window')}: the host creates the window: the ranks are on "
+        rf"{ranks} nodes: {reason}"], "UCX_TLS=sm", "ORIEL_NODE_SIZE=1")
+
+
 def main():
     args = job_output.arguments()
     good = True
@@ -100,6 +110,7 @@ def main():
         good = dynamic(args, ranks) and good
         good = handled(args, ranks) and good
     good = left_to_host(args, 2) and good
+    good = without_device(args, 2) and good
     good = paths(args) and good
     return 0 if good else 1
 
