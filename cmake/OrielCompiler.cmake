@@ -8,6 +8,13 @@ set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+include(CheckSymbolExists)
+check_symbol_exists(__GLIBC__ features.h ORIEL_HAS_GLIBC)
+if(NOT ORIEL_HAS_GLIBC)
+  message(FATAL_ERROR "Oriel needs glibc, and ${CMAKE_C_COMPILER} compiles for another C library, "
+                      "such as musl: the interposition of madvise and dlsym is glibc's")
+endif()
+
 # C++ and Fortran serve the tests only (headers as C++, the Fortran bindings): both are optional.
 include(CheckLanguage)
 foreach(language CXX Fortran)

@@ -65,9 +65,9 @@ int main(int argc, char **argv)
 SERVED = "by Oriel, 1, arrived"
 
 
-def run(*words, **changes):
+def run(*words, limit_s=240, **changes):
     return subprocess.run([str(word) for word in words], env=command.environment(**changes), capture_output=True, text=True,
-                          timeout=240, stdin=subprocess.DEVNULL, check=False)
+                          timeout=limit_s, stdin=subprocess.DEVNULL, check=False)
 
 
 def launch(host, ranks, *words, user=False, through=None, **changes):
@@ -75,6 +75,14 @@ def launch(host, ranks, *words, user=False, through=None, **changes):
     options = (["--build", through] if through else ["--plain"]) + (["--user"] if user else [])
     return run(os.path.join(ROOT, "tests", "launch"), "--host", host, "-n", ranks, *options, "--timeout", 60, "--", *words,
                **changes)
+
+
+def wrapper(host, name="mpicc"):
+    """A host's compiler wrapper: by Debian's suffix, elsewhere the first in PATH."""
+    found = shutil.which(f"{name}.{host}") or shutil.which(name)
+    if not found:
+        raise unittest.SkipTest(f"no {name} of {host}")
+    return found
 
 
 class Case(unittest.TestCase):

@@ -1,7 +1,7 @@
 """The configuration of a build. Targets: `all` is the product, `tests/all` the tests. MPIs: per
 host, the installation whose mpicc is first in PATH, or only those in ORIEL_MPICC. UCX: where it
-is installed, unless ORIEL_UCX selects otherwise. The installation of these tests is a wrapper
-and a header."""
+is installed, unless ORIEL_UCX selects otherwise. The C library: glibc. The installation of these
+tests is a wrapper and a header; test_dist.py builds for whole ones."""
 
 import os
 import re
@@ -14,6 +14,7 @@ WRAPPER = """#!/bin/sh
 [ "$1" = -show ] && echo cc "-I{folder}" -lmpi
 """
 HEADER = '#define MPICH_VERSION "4.9.9"\n'
+ABI_HEADER = "#define MPI_ABI_VERSION 1\n#define MPI_ABI_SUBVERSION 2\n"
 
 
 class Targets(Case):
@@ -69,6 +70,33 @@ class Hosts(Case):
     def test_those_that_are_named_are_all(self):
         versions, hosts = self.found(f"-DORIEL_MPICC={self.wrapper}")
         self.assertEqual((versions, hosts), ({"mpich": "4.9.9"}, ["mpich"]))
+
+    def test_a_wrapper_of_the_standard_abi_is_known_by_its_header(self):
+        os.makedirs(self.path("abi"))
+        self.write("abi/mpi.h", ABI_HEADER)
+        wrapper = self.write("mpicc_abi", WRAPPER.format(folder=self.path("abi")))
+        os.chmod(wrapper, 0o755)
+        versions, hosts = self.found(f"-DORIEL_MPICC={self.wrapper};{wrapper}")
+        self.assertEqual((versions, hosts), ({"mpich": "4.9.9", "abi": "1.2"}, ["abi", "mpich"]))
+
+    def test_what_is_named_but_is_no_mpi_is_refused(self):
+        self.write("empty", "#!/bin/sh\n")
+        os.chmod(self.path("empty"), 0o755)
+        for name, words in ((self.path("nothing"), "there is no program {}: give the wrapper's whole path"),
+                            (self.path("empty"), "{} adds no MPI: what it prints for -show or -showme does not lead"),
+                            (self.wrapper, "{} adds no MPI: .* or an earlier wrapper is for the same one")):
+            result = self.configure(f"-DORIEL_MPICC={self.wrapper};{name}")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertRegex(" ".join(result.stderr.split()), "ORIEL_MPICC: " + words.format(re.escape(name)))
+
+    def test_another_c_library_is_refused(self):
+        compiler = shutil.which("musl-gcc")
+        if not compiler:
+            self.skipTest("no musl-gcc")
+        result = self.configure(f"-DORIEL_MPICC={self.wrapper}", f"-DCMAKE_C_COMPILER={compiler}")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(f"Oriel needs glibc, and {compiler} compiles for another C library, such as musl: the "
+                      "interposition of madvise and dlsym is glibc's", " ".join(result.stderr.split()))
 
     def built(self):
         """The sources of the internode transport."""

@@ -6,7 +6,7 @@ import re
 import shutil
 import unittest
 
-from installation import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run
+from installation import HOSTS, PROGRAM, RANKS, ROOT, SANITIZE, VERSION, Case, launch, run, wrapper
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
@@ -47,13 +47,6 @@ target_link_libraries(app PRIVATE oriel::{host} MPI::MPI_Fortran)
 add_executable(by_list app.f90)
 target_link_libraries(by_list PRIVATE PkgConfig::listed MPI::MPI_Fortran)
 """
-
-
-def wrapper(host, name="mpicc"):
-    found = shutil.which(f"{name}.{host}") or shutil.which(name)
-    if not found:
-        raise unittest.SkipTest(f"no {name} of {host}")
-    return found
 
 
 @unittest.skipIf(SANITIZE, "a sanitised library needs a sanitised program")
