@@ -29,8 +29,8 @@ class Oriel(CMakePackage):
 
     generator("ninja")
 
-    conflicts("^mpich@:3,5:", msg="Oriel has been tested with MPICH 4 only")
-    conflicts("^openmpi@:3,5:", msg="Oriel has been tested with Open MPI 4 only")
+    conflicts("^mpich@:3", msg="Oriel needs MPICH 4 or later")
+    conflicts("^openmpi@:3", msg="Oriel needs Open MPI 4 or later")
     conflicts("platform=darwin")
     conflicts("platform=windows")
 
