@@ -39,7 +39,7 @@ def one_line(args, case, message, ranks, call):
     job = job_output.run(args, ranks, case)
     lines = job_output.own_lines(job)
     # the launcher of MPICH 4.2 may return 0 when two ranks abort at once
-    ended = job.returncode != 0 or "Abort(" in job.stderr
+    ended = job.returncode != 0 or "Abort(" in job.stdout
     good = ended and len(lines) == 1 and re.fullmatch(wanted, lines[0]) is not None
     return job_output.report(f"an_unhandled_error_ends_the_job_with_one_line/{case}/{ranks}", good, job, wanted)
 
