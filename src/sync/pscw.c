@@ -28,8 +28,8 @@
  * sets ORIEL_EPOCH_START to when it sets accessing. The complete that clears ORIEL_EPOCH_START
  * reads started until it clears accessing, and no start proceeds before that: it clears
  * ORIEL_EPOCH_START by a release and the start sets it by an acquire, so the start sees accessing.
- * So concurrent calls of these, which break the rules, get ORIEL_E_SYNC. exposed protects posted in the same way; waits
- * and tests only read it.
+ * So concurrent calls of these, which break the rules, get ORIEL_E_SYNC. exposed protects posted in
+ * the same way; waits and tests only read it.
  *
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of a
  * dead rank stay unchanged. */
