@@ -216,10 +216,14 @@ void oriel_jobs_find(struct oriel_jobs *jobs)
 
 enum { TRIES = 100, RECORDS_MOST = 64 * ORIEL_RECORDS_MOST };
 
+/* The kernel's loads for one call are not ordered with those of another by the calls alone. */
 static bool state_sequence_read(int fd, uint32_t *out)
 {
     const off_t at = (off_t)(ORIEL_FILE_STATE_OFFSET + offsetof(struct oriel_state, changed));
-    return pread(fd, out, sizeof *out, at) == (ssize_t)sizeof *out;
+    atomic_thread_fence(memory_order_acquire);
+    const bool is_read = pread(fd, out, sizeof *out, at) == (ssize_t)sizeof *out;
+    atomic_thread_fence(memory_order_acquire);
+    return is_read;
 }
 
 /* Reads a consistent copy of the state page; false while the process keeps changing it. */

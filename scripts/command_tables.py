@@ -41,7 +41,8 @@ def rows_of(path, macro):
 
 
 def help_of(oriel, *command):
-    asked = subprocess.run([oriel, *command, "--help"], capture_output=True, text=True, check=False,
+    emulator = os.environ.get("ORIEL_EMULATOR", "").split()  # of a build for another processor
+    asked = subprocess.run([*emulator, oriel, *command, "--help"], capture_output=True, text=True, check=False,
                            env={**os.environ, "COLUMNS": "80", "LC_ALL": "C"})
     if asked.returncode:
         fail(f"oriel {' '.join(command)} --help: {asked.stderr.strip()}")

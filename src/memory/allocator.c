@@ -70,7 +70,7 @@ bool oriel_allocator_file_is_open(const struct oriel_allocator *allocator)
 uint64_t oriel_allocator_max_file_bytes(const struct oriel_allocator *allocator)
 {
     uint64_t most = oriel_file_limit();
-    return most < allocator->reserve_bytes ? most & ~(ORIEL_PAGE_BYTES - 1)
+    return most < allocator->reserve_bytes ? most & ~(oriel_pages_bytes() - 1)
                                            : allocator->reserve_bytes;
 }
 
@@ -78,7 +78,7 @@ static bool grow_file(struct oriel_allocator *allocator, uint64_t least_bytes)
 {
     uint64_t usual_bytes = oriel_is_under_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
     uint64_t growth =
-        least_bytes > usual_bytes ? round_up(least_bytes, ORIEL_PAGE_BYTES) : usual_bytes;
+        least_bytes > usual_bytes ? round_up(least_bytes, oriel_pages_bytes()) : usual_bytes;
     uint64_t most = oriel_allocator_max_file_bytes(allocator);
     uint64_t room = most > allocator->size_bytes ? most - allocator->size_bytes : 0;
     if (least_bytes > room)
@@ -204,7 +204,8 @@ static bool cache_alloc(struct oriel_allocator *allocator, struct oriel_alloc_re
     struct oriel_page_cache *cache = &allocator->cache;
     if (cache->bytes < request->len_bytes ||
         !oriel_free_extents_remove_fit(&cache->pages, request->len_bytes,
-                                       max_bytes(request->align_bytes, ORIEL_PAGE_BYTES), offset))
+                                       max_bytes(request->align_bytes, oriel_pages_bytes()),
+                                       offset))
         return false;
     cache->bytes -= request->len_bytes;
     cache->is_used = true;
@@ -226,7 +227,7 @@ static int reserve_parts(struct oriel_allocator *allocator,
     for (size_t i = 0; i < request->part_count && error == 0; i++) {
         struct oriel_pages_policy before;
         end += request->parts[i].len_bytes;
-        uint64_t pages_end = round_up(end, ORIEL_PAGE_BYTES);
+        uint64_t pages_end = round_up(end, oriel_pages_bytes());
         if (pages_end <= done)
             continue;
         oriel_pages_prefer(request->parts[i].node, &before);
@@ -255,7 +256,7 @@ static enum oriel_status pages_alloc_fresh(struct oriel_allocator *allocator,
                                            struct oriel_alloc_request *request, uint64_t *offset)
 {
     uint64_t len_bytes = request->len_bytes;
-    uint64_t align_bytes = max_bytes(request->align_bytes, ORIEL_PAGE_BYTES);
+    uint64_t align_bytes = max_bytes(request->align_bytes, oriel_pages_bytes());
     bool is_sparse = request->reserved_bytes == 0;
     enum oriel_room room = ORIEL_ROOM_RESERVED;
     if (!oriel_allocator_file_is_open(allocator))
@@ -368,7 +369,8 @@ enum oriel_status oriel_allocator_alloc(struct oriel_allocator *allocator,
         request->align_bytes = 64;
     uint64_t len_bytes = round_up(request->len_bytes > 0 ? request->len_bytes : 1, 64);
     if (!is_small(len_bytes) || request->align_bytes > SMALL_BYTES)
-        len_bytes = round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, ORIEL_PAGE_BYTES);
+        len_bytes =
+            round_up(len_bytes < SMALL_BYTES ? SMALL_BYTES : len_bytes, oriel_pages_bytes());
     request->len_bytes = len_bytes;
     enum oriel_status status = is_small(len_bytes) ? small_alloc(allocator, request, offset)
                                                    : pages_alloc(allocator, request, offset);

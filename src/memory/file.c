@@ -73,7 +73,7 @@ static enum oriel_status memory_file_map(void)
                           "too little address space is left for a memory file (ulimit -v)");
     for (allocator.reserve_bytes = wanted; allocator.reserve_bytes >= least;
          allocator.reserve_bytes /= 2) {
-        allocator.reserve_bytes = round_up(allocator.reserve_bytes, ORIEL_PAGE_BYTES);
+        allocator.reserve_bytes = round_up(allocator.reserve_bytes, oriel_pages_bytes());
         void *base = oriel_file_map(allocator.fd, allocator.reserve_bytes);
         if (base != MAP_FAILED) {
             allocator.base = base;

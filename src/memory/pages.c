@@ -21,6 +21,12 @@
 #define STEP_BYTES  (UINT64_C(16) << 20)
 #define HUGE_FOLDER "/sys/kernel/mm/transparent_hugepage/"
 
+uint64_t oriel_pages_bytes(void)
+{
+    const long bytes = sysconf(_SC_PAGESIZE);
+    return bytes > (long)ORIEL_PAGE_BYTES ? (uint64_t)bytes : ORIEL_PAGE_BYTES;
+}
+
 /* --- huge pages --- */
 
 /* The word in brackets, or "" if there is none. */

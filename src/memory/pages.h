@@ -13,6 +13,10 @@
 #define ORIEL_PAGE_PRESENT (UINT64_C(1) << 63)
 #define ORIEL_PAGE_SWAPPED (UINT64_C(1) << 62)
 
+/* The size of the kernel's pages, a multiple of ORIEL_PAGE_BYTES: 16 or 64 KiB on some processors.
+ * The kernel maps, isolates and populates memory in these units. */
+uint64_t oriel_pages_bytes(void);
+
 enum oriel_huge {
     ORIEL_HUGE_NONE,
     /* the kernel uses huge pages for aligned ranges of any memfd (always, within_size) */

@@ -59,11 +59,13 @@ void oriel_atomic_mode_claim_slow(void)
         slot_free(slot);
         return;
     }
-    uint32_t known = atomic_load_explicit(&header->singles, memory_order_relaxed);
+    /* Before the slot's first S1, in the one order of seq_cst operations, whichever thread's claim
+     * has counted the slot. */
+    uint32_t known = atomic_load_explicit(&header->singles, memory_order_seq_cst);
     while (known <= number &&
            !atomic_compare_exchange_weak_explicit(&header->singles, &known, number + 1,
-                                                  memory_order_seq_cst, memory_order_relaxed))
-        continue; /* before the slot's first S1 */
+                                                  memory_order_seq_cst, memory_order_seq_cst))
+        continue;
     oriel_tls_cache.single = slot;
 }
 

@@ -26,9 +26,10 @@
  * Members. The window keeps this process's entries for the last group of starts (started) and of
  * posts (posted), for the next epoch of the same group. A start may change started from when it
  * sets ORIEL_EPOCH_START to when it sets accessing. The complete that clears ORIEL_EPOCH_START
- * reads started until it clears accessing, and no start proceeds before that. So concurrent calls
- * of these, which break the rules, get ORIEL_E_SYNC. exposed protects posted in the same way; waits
- * and tests only read it.
+ * reads started until it clears accessing, and no start proceeds before that: it clears
+ * ORIEL_EPOCH_START by a release and the start sets it by an acquire, so the start sees accessing.
+ * So concurrent calls of these, which break the rules, get ORIEL_E_SYNC. exposed protects posted in
+ * the same way; waits and tests only read it.
  *
  * Death: O waits for T alone at C2, T for O alone at C4, and each watches the other; counters of a
  * dead rank stay unchanged. */
@@ -118,7 +119,7 @@ static void give_up_start(struct oriel_window *window)
 static enum oriel_status claim_start(struct oriel_window *window)
 {
     uint32_t epoch =
-        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_relaxed);
+        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_START, memory_order_acquire);
     if (epoch & ORIEL_EPOCH_START)
         return oriel_fail(ORIEL_E_SYNC, "a start inside the access epoch of another start");
     const bool locks = (epoch & ORIEL_EPOCH_LOCK_ALL) || oriel_locks_held(window);
@@ -200,7 +201,7 @@ enum oriel_status oriel_complete(struct oriel_window *window)
 {
     if (!oriel_load_acquire(&window->accessing) ||
         !(atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_START,
-                                    memory_order_relaxed) &
+                                    memory_order_release) &
           ORIEL_EPOCH_START))
         return oriel_fail(ORIEL_E_SYNC, "complete without start");
     enum oriel_status status = ORIEL_OK;

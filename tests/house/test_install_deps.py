@@ -52,7 +52,8 @@ class InstallDeps(unittest.TestCase):
         self.tool("node", "")
         self.tool("busybox", "")
         self.npm()
-        self.tool("tree/scripts/testrdma", f'echo "testrdma $*" >> {self.folder}/kernels; exit 77')
+        for name in ("testrdma", "herd7"):
+            self.tool(f"tree/scripts/{name}", f'echo "{name} $*" >> {self.folder}/fetched; exit 77')
         self.tool("env", '[ "$1" = DEBIAN_FRONTEND=noninteractive ] && shift; "$@"')
 
     def npm(self, status=0):
@@ -186,11 +187,11 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual(self.run_script("pages").returncode, 0)
         self.assertEqual(self.calls(), ["update -qq", "install -y -qq --no-install-recommends npm"])
 
-    def test_the_kernel_of_guests_is_for_tests_and_may_be_refused(self):
+    def test_what_is_fetched_is_for_tests_and_may_be_refused(self):
         self.apt(user=1000)
         for tier in ("build", "pages", "test"):
             self.assertEqual(self.run_script(tier).returncode, 0)
-        self.assertEqual(self.lines("kernels"), ["testrdma fetch"])
+        self.assertEqual(self.lines("fetched"), ["testrdma fetch", "herd7 fetch"])
 
     def test_other_distribution_is_told_what_is_needed(self):
         result = self.run_script("build", "mpich")

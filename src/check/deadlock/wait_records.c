@@ -64,8 +64,10 @@ void oriel_wait_begin(void)
 void oriel_wait_end(void)
 {
     if (waiting) {
-        /* even, before the record is written again */
+        /* Even, before the record is written again: the fence orders later stores after this one,
+         * which a read-modify-write alone does not. */
         atomic_fetch_add_explicit(&own->serial, 1, memory_order_seq_cst);
+        atomic_thread_fence(memory_order_release);
         waiting = false;
     }
     noting = false;

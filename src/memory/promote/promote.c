@@ -346,6 +346,10 @@ static enum oriel_status promote_locked(struct request *request)
     if (oriel_file_find((void *)request->base, 1, &offset))
         return oriel_fail(ORIEL_E_OTHER, "the memory at %#lx is already in the memory file",
                           (unsigned long)request->base);
+    if (oriel_pages_bytes() != ORIEL_PAGE_BYTES)
+        return oriel_fail(ORIEL_E_OTHER,
+                          "the kernel's pages have %lu bytes; only pages of %lu move",
+                          (unsigned long)oriel_pages_bytes(), (unsigned long)ORIEL_PAGE_BYTES);
     if (request->len_bytes > UINTPTR_MAX - ORIEL_PAGE_BYTES - request->base)
         return oriel_fail(ORIEL_E_OTHER, "the range passes the end of the address space");
     /* checked before the mappings, because their inspection is slow for large ranges */

@@ -121,6 +121,15 @@ static bool is_in_shared_code(uint64_t next)
             is_preceded_by(end - 1, "\x48\x8b\x44\x24", 4));
 }
 
+#elif defined(__aarch64__)
+
+/* Likewise, for threads whose cancellation is enabled: mov x4, x6; mov x5, x7; svc #0. */
+static bool is_in_shared_code(uint64_t next)
+{
+    static const uint32_t code[] = {0xaa0603e4, 0xaa0703e5, 0xd4000001};
+    return __builtin_memcmp((const void *)(uintptr_t)(next - sizeof code), code, sizeof code) == 0;
+}
+
 #else
 
 static bool is_in_shared_code(uint64_t next)
@@ -318,6 +327,23 @@ static void call_restart(const struct oriel_syscall *call, ucontext_t *context)
         now->regs[i] = call->arguments[i];
     now->regs[8] = (uint64_t)call->number;
     now->pc -= 4;
+}
+
+#else
+
+/* Calls are left to the program. */
+static struct oriel_syscall interrupted_call(const struct oriel_syscall *seen,
+                                             const ucontext_t *context)
+{
+    (void)seen;
+    (void)context;
+    return (struct oriel_syscall){.number = -1};
+}
+
+static void call_restart(const struct oriel_syscall *call, ucontext_t *context)
+{
+    (void)call;
+    (void)context;
 }
 
 #endif

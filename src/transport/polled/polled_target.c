@@ -82,13 +82,13 @@ static void page_cache_insert(struct page_cache *cache, uint64_t number, bool wr
     first[0] = (struct cached_page){number, cache->generation << 1 | writes};
 }
 
-/* The raw system call: Oriel interposes libc's madvise. */
+/* The raw system call: Oriel interposes libc's madvise. The kernel's pages may be larger. */
 static bool pages_populate(uint64_t first, uint64_t last, bool writes)
 {
     const int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    const uint64_t start = first * PAGE_BYTES & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
     int error = errno;
-    bool is_there =
-        syscall(SYS_madvise, first * PAGE_BYTES, (last - first + 1) * PAGE_BYTES, advice) == 0;
+    bool is_there = syscall(SYS_madvise, start, (last + 1) * PAGE_BYTES - start, advice) == 0;
     errno = error;
     return is_there;
 }
