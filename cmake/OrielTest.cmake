@@ -68,6 +68,9 @@ endforeach()
 # Enables tests under `oriel check`, which needs the preload position of ThreadSanitizer's runtime.
 set(ORIEL_TEST_CHECK TRUE)
 set(ORIEL_TEST_SLOWER 1) # factor on the time limit of every row
+if(CMAKE_CROSSCOMPILING)
+  set(ORIEL_TEST_SLOWER 10) # the processor is emulated
+endif()
 if(SANITIZE MATCHES "address")
   # The sanitised library is preloaded into programs without the sanitiser, so its runtime starts
   # too late. Leak detection is off because the hosts leak.

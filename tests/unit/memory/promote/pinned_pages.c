@@ -96,6 +96,7 @@ static void pages_that_may_have_been_pinned_meanwhile_stay_shared(void **state)
     static const char path[] = "pins-meanwhile";
     struct oriel_promoted promoted;
     (void)state;
+    close(open_or_skip(path, O_CREAT | O_RDWR | O_DIRECT)); /* before the page is promoted */
     memset(page, 'a', ORIEL_PAGE_BYTES);
     assert_int_equal(oriel_promote((uintptr_t)page, ORIEL_PAGE_BYTES, NULL, &promoted), ORIEL_OK);
     int fd = open_or_skip(path, O_CREAT | O_RDWR | O_DIRECT);
