@@ -67,15 +67,11 @@ struct hindrance_now {
     bool has_thread;
 };
 
-static void *wait_for_signal(void *unused)
+/* The thread inherits the blocked signal, which must not come before it is blocked. */
+static void *wait_for_signal(void *set)
 {
-    (void)unused;
     int got;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR2);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    sigwait(&set, &got);
+    sigwait(set, &got);
     return NULL;
 }
 
@@ -113,7 +109,13 @@ static struct hindrance_now hinder(enum hindrance what)
         CHECK(pipe(pipe_ends) == 0, "pipe: %s", strerror(errno));
     if (what == HINDRANCE_WAITER || what == HINDRANCE_BLOCKER) {
         void *(*body)(void *) = what == HINDRANCE_WAITER ? wait_for_signal : block_signals;
-        now.has_thread = CHECK(pthread_create(&now.thread, NULL, body, NULL) == 0, "no thread");
+        static sigset_t set;
+        sigset_t before;
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR2);
+        pthread_sigmask(SIG_BLOCK, &set, &before);
+        now.has_thread = CHECK(pthread_create(&now.thread, NULL, body, &set) == 0, "no thread");
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
         usleep(10000);
     }
     return now;
