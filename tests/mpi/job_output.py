@@ -19,9 +19,11 @@ def arguments():
 
 def run(args, ranks, *words, options=()):
     """Runs one job of the program with these arguments; options go to the launcher."""
-    return subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", str(ranks), *options,
-                           args.program, *words],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    job = subprocess.run([args.launch, "--build", args.build, "--host", args.host, "-n", str(ranks), *options,
+                          args.program, *words],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    job.stdout = job.stdout.replace("\0", "")  # which Open MPI 5's launcher now and then puts before a line
+    return job
 
 
 def marked_line(source, mark):
