@@ -34,8 +34,9 @@ def main():
     if subprocess.run(namespace(["true"]), stderr=subprocess.DEVNULL).returncode != 0:
         print("skipped: no mount namespace may be made here")
         return 77
-    # From version 5 on Open MPI touches its own memory there late, and dies where there is no room.
-    own = ["--env", "OMPI_MCA_btl_sm_backing_directory=/tmp"] if args.host == "openmpi" else []
+    # Open MPI touches its own memory there late, and dies where there is no room. The component's
+    # name is vader before version 5.
+    own = [f"--env=OMPI_MCA_btl_{name}_backing_directory=/tmp" for name in ("sm", "vader") if args.host == "openmpi"]
     status = 0
     for case in CASES:
         job = subprocess.run(namespace([args.launch, "--build", args.build, "--host", args.host, "-n", "2", "--timeout", "60",
