@@ -598,7 +598,14 @@ CASE_APART(E1, requests_that_a_waits_handler_completes, 2)
     MPI_Win win = ints_window(4);
     MPI_Comm comm = comm_handled_everywhere(complete_the_other);
     MPI_Win_lock_all(0, win);
-    for (int variant = 0; variant < 2 && calls_back(); variant++) {
+    /* Hosts of the standard ABI write a converted copy of the requests back over what the handler
+     * has started. */
+#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION)
+    enum { STARTS = 1 };
+#else
+    enum { STARTS = 2 };
+#endif
+    for (int variant = 0; variant < STARTS && calls_back(); variant++) {
         waited.starts = variant != 0;
         if (rank == 0)
             wait_and_put(comm, win);
