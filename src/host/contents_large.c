@@ -66,7 +66,7 @@ static int64_t *numbers_join(const struct wide *wide, int combiner, const int *i
     return numbers;
 }
 
-#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION)
+#if ORIEL_HOST_IS_ABI
 /* Through the standard ABI, Open MPI 6.0 returns its native values of these constants. None of them
  * is a value of the ABI. */
 static const struct native {

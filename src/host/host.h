@@ -13,6 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether this is compiled with the mpi.h of MPI's standard ABI. The host is then any MPI that
+ * offers the ABI. */
+#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION)
+#define ORIEL_HOST_IS_ABI 1
+#else
+#define ORIEL_HOST_IS_ABI 0
+#endif
+
 struct oriel_host_calls {
 #define FUNCTION(name, parameters, arguments) __typeof__(PMPI_##name) *name;
 #define FORWARD                               FUNCTION

@@ -80,7 +80,7 @@ void oriel_receive_half_posted(struct oriel_receive_half *half)
  * MPICH's own codes are beyond it, too; MPICH raises none. */
 static bool is_code_of_program(int code)
 {
-#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION)
+#if ORIEL_HOST_IS_ABI
     static _Atomic(void *) of_open_mpi;
     if (oriel_next_function(&of_open_mpi, "opal_progress_register") == NULL)
         return code < 0;
