@@ -85,12 +85,27 @@ static void updates_across_the_end_of_the_file_are_not_lost(enum window_kind kin
         munmap(end, PAGE);
 }
 
+/* To MPICH 5.0 of Debian no two ranks share memory, and it makes the window nevertheless. */
+static bool host_shares_memory(void)
+{
+    MPI_Comm node;
+    int ranks;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &ranks);
+    MPI_Comm_free(&node);
+    return ranks == world_size;
+}
+
 static void windows_that_do_not_fit_are_made_by_the_host(enum window_kind kind)
 {
     MPI_Aint size_bytes = (MPI_Aint)64 << 20;
     char *base = NULL, mark = 7;
     MPI_Win win;
     MPI_Errhandler before;
+    if (kind == KIND_SHARED && ranks_share_memory() && !host_shares_memory()) {
+        harness_skip("the host shares no memory");
+        return;
+    }
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int error =
