@@ -323,9 +323,7 @@ ORIEL_EXPORT int PMPI_Finalize(void)
     finalize_site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Finalize);
     if (!stops_with_self)
         checker_stop(&finalize_site);
-#ifdef OPEN_MPI
     oriel_callback_failed_at_end = stop_at_end;
-#endif
     int code = next();
     oriel_check_leave();
     return code;
