@@ -21,9 +21,9 @@
 
 #include <stdbool.h>
 
-/* NULL except while MPI_Finalize runs. After a delete function of MPI_COMM_SELF has failed, Open MPI
- * deletes no more of its attributes, directly and through the standard ABI. The checker of every
- * host therefore ends at that failure. */
+/* NULL except while MPI_Finalize runs. After a delete function of MPI_COMM_SELF has failed, Open
+ * MPI deletes no more of its attributes, directly and through the standard ABI. The checker of
+ * every host therefore ends at that failure. */
 extern void (*oriel_callback_failed_at_end)(void);
 
 /* Whether a function is registered by a Fortran call, or the registering call is not checked.
