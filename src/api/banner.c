@@ -25,12 +25,12 @@ static void host_format(char *out, size_t room)
     if (oriel_host()->Get_library_version(text, &len) != MPI_SUCCESS)
         snprintf(text, sizeof text, "%s", oriel_host_name());
     text[strcspn(text, ",\n")] = '\0';
-    const char *at = strstr(text, word);
-    if (at != NULL)
-        snprintf(out, room, "%.*s %s", (int)(at - text), text,
-                 at + strlen(word) + strspn(at + strlen(word), " \t"));
-    else
-        snprintf(out, room, "%s", text);
+    char *at = strstr(text, word);
+    if (at != NULL) {
+        const char *number = at + strlen(word) + strspn(at + strlen(word), " \t");
+        memmove(at + 1, number, strlen(number) + 1);
+    }
+    snprintf(out, room, "%.*s", (int)room - 1, text);
 }
 
 /* The hosts that Oriel is tested with. Derivatives have names of their own: their versions say
