@@ -2,6 +2,7 @@
  * an error with a message; the command never guesses. */
 #include "cli/hosts.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +14,44 @@ const struct oriel_host oriel_hosts[] = {
     {
         .name = "mpich",
         .title = "MPICH",
-        .sonames = {"libmpich.so.12", "libmpi.so.12"},
         .variables = {"PMI_RANK", "PMI_FD", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"},
     },
     {
         .name = "openmpi",
         .title = "Open MPI",
-        .sonames = {"libmpi.so.40"},
         .variables = {"OMPI_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"},
     },
     {
         .name = "abi",
         .title = "MPI's standard ABI",
-        .sonames = {"libmpi_abi.so.1"},
     },
 };
 const size_t oriel_hosts_count = sizeof oriel_hosts / sizeof oriel_hosts[0];
+
+/* A host's own library comes before those of its relatives. Those with MPICH's interface agreed on
+ * libmpi.so.12 (the MPICH ABI initiative); Cray's has one for each compiler. */
+const struct oriel_interface oriel_interfaces[] = {
+    {"libmpich.so.12", "mpich", "MPICH", true},
+    {"libmpi.so.12", "mpich", "MPICH, or an MPI with its interface (Intel MPI, MVAPICH)", false},
+    {"libmpi_cray.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_gnu*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_intel*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_amd*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_aocc*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_nvidia*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi_pgi*.so.12", "mpich", "Cray MPICH", false},
+    {"libmpi.so.40", "openmpi", "Open MPI", true},
+    {"libmpi_abi.so.1", "abi", "MPI's standard ABI", true},
+};
+const size_t oriel_interfaces_count = sizeof oriel_interfaces / sizeof oriel_interfaces[0];
+
+const struct oriel_interface *oriel_interface_of(const char *soname)
+{
+    for (size_t i = 0; i < oriel_interfaces_count; i++)
+        if (fnmatch(oriel_interfaces[i].soname, soname, 0) == 0)
+            return &oriel_interfaces[i];
+    return NULL;
+}
 
 const struct oriel_host *oriel_host_named(const char *name)
 {

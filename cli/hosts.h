@@ -11,11 +11,23 @@
 struct oriel_host {
     const char *name;  /* "mpich" */
     const char *title; /* "MPICH" */
-    /* Names of its C library, including those of derivatives; NULL-terminated, like the next
-     * list. */
-    const char *sonames[4];
-    const char *variables[6]; /* its launcher sets at least one of these, if it has one */
+    /* Its launcher, if it has one, sets at least one of these; NULL-terminated. */
+    const char *variables[6];
 };
+
+/* An MPI with the interface of a host. */
+struct oriel_interface {
+    const char *soname; /* of its C library; a pattern of fnmatch */
+    const char *host;
+    const char *title; /* of the MPI: "Cray MPICH" */
+    bool is_tested;    /* false: expected to work, not tested */
+};
+
+extern const struct oriel_interface oriel_interfaces[];
+extern const size_t oriel_interfaces_count;
+
+/* Returns the interface that a C library of this name has, or NULL. */
+const struct oriel_interface *oriel_interface_of(const char *soname);
 
 extern const struct oriel_host oriel_hosts[];
 extern const size_t oriel_hosts_count;

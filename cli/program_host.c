@@ -9,38 +9,6 @@
 #include "cli/cli.h"
 #include "cli/elf_file.h"
 
-/* The sonames of MPI libraries. Those of MPICH's interface agreed on libmpi.so.12 (the MPICH ABI
- * initiative); Cray's has one for each compiler. */
-static const struct {
-    const char *pattern;
-    const char *host;
-    const char *title;
-    bool is_tested;
-} interfaces[] = {
-    {"libmpich.so.12", "mpich", "MPICH", true},
-    {"libmpi.so.12", "mpich", "MPICH, or an MPI with its interface (Intel MPI, MVAPICH)", false},
-    {"libmpi_cray.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi_gnu*.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi_intel*.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi_amd*.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi_aocc*.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi_nvidia*.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi_pgi*.so.12", "mpich", "Cray MPICH", false},
-    {"libmpi.so.40", "openmpi", "Open MPI", true},
-    {"libmpi_abi.so.1", "abi", "MPI's standard ABI", true},
-};
-
-const struct oriel_host *oriel_interface_of(const char *soname, const char **title, bool *is_tested)
-{
-    for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
-        if (fnmatch(interfaces[i].pattern, soname, 0) == 0) {
-            *title = interfaces[i].title;
-            *is_tested = interfaces[i].is_tested;
-            return oriel_host_named(interfaces[i].host);
-        }
-    return NULL;
-}
-
 /* True for a library with an MPI's name and a version number that is not in the table. */
 static bool is_unknown_interface(const char *soname)
 {
@@ -61,14 +29,12 @@ bool oriel_host_owns(const char *soname)
         "libmpi_java",      "libmpi_mpifh", "libmpi_usempi", "libmpi_usempi_ignore_tkr",
         "libmpi_usempif08", "libmpi_abi",
     };
-    const char *title;
-    bool is_tested;
     const char *end = strstr(soname, ".so");
     for (size_t i = 0; end != NULL && i < sizeof stems / sizeof stems[0]; i++)
         if (strlen(stems[i]) == (size_t)(end - soname) &&
             strncmp(soname, stems[i], strlen(stems[i])) == 0)
             return true;
-    return oriel_interface_of(soname, &title, &is_tested) != NULL;
+    return oriel_interface_of(soname) != NULL;
 }
 
 /* Functions that every host has (MPI-3.1). */
@@ -124,17 +90,18 @@ void oriel_program_host_find(const struct oriel_program *program, struct oriel_p
     *out = (struct oriel_program_host){.host = NULL};
     for (size_t i = 0; i < program->libraries_count; i++) {
         const struct oriel_library *library = &program->libraries[i];
-        const char *title = NULL;
-        bool is_tested = false;
-        const struct oriel_host *host = oriel_interface_of(library->soname, &title, &is_tested);
-        if (host == NULL && is_unknown_interface(library->soname)) {
+        const struct oriel_interface *interface = oriel_interface_of(library->soname);
+        if (interface == NULL && is_unknown_interface(library->soname)) {
             out->problem = oriel_format(
                 "%s uses %s, a host MPI that Oriel does not support (supported: MPICH from version "
                 "4 on, Open MPI from version 4 on, version 1 of MPI's standard ABI); %s [O1]",
                 program->path, library->soname, program->advice);
             return;
         }
-        if (host == NULL || (host == out->host && out->is_tested))
+        if (interface == NULL)
+            continue;
+        const struct oriel_host *host = oriel_host_named(interface->host);
+        if (host == out->host && out->interface->is_tested)
             continue;
         if (out->host != NULL && out->host != host) {
             out->problem =
@@ -144,10 +111,9 @@ void oriel_program_host_find(const struct oriel_program *program, struct oriel_p
         }
         out->host = host;
         out->library = library;
-        out->title = title;
-        out->is_tested = is_tested;
+        out->interface = interface;
     }
-    if (out->host == NULL || out->is_tested)
+    if (out->host == NULL || out->interface->is_tested)
         return;
     library_lacks(out->library, lacks, sizeof lacks);
     if (lacks[0] != '\0')

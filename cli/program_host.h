@@ -12,15 +12,9 @@
 struct oriel_program_host {
     const struct oriel_host *host;       /* NULL: no library names one */
     const struct oriel_library *library; /* the one that does */
-    const char *title;                   /* of the MPI: "Cray MPICH" */
-    bool is_tested;                      /* false: expected to work, not tested */
-    char *problem;                       /* NULL, or why Oriel cannot serve it; to be freed */
+    const struct oriel_interface *interface;
+    char *problem; /* NULL, or why Oriel cannot serve it; to be freed */
 };
-
-/* Returns the interface that a library of this name has, or NULL; the MPI's title and whether Oriel
- * is tested with it. */
-const struct oriel_host *oriel_interface_of(const char *soname, const char **title,
-                                            bool *is_tested);
 
 /* Finds the program's host. For an MPI that Oriel is not tested with, it looks up in the library
  * what Oriel calls. */

@@ -217,9 +217,9 @@ static json_t *program_gather(const char *name)
     json_t *value = oriel_json_checked(json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "path", json_clean_text(program.path),
         "host", json_clean_text_or_null(found.host == NULL ? "" : found.host->name), "title",
-        json_clean_text_or_null(found.title == NULL ? "" : found.title), "soname",
+        json_clean_text_or_null(found.interface == NULL ? "" : found.interface->title), "soname",
         json_clean_text_or_null(library), "library", json_clean_text_or_null(path), "tested",
-        found.is_tested, "served", is_served && found.problem == NULL, "liboriel",
+        found.interface != NULL && found.interface->is_tested, "served", is_served && found.problem == NULL, "liboriel",
         json_clean_text_or_null(liboriel), "reason",
         json_clean_text_or_null(found.problem == NULL ? "" : found.problem)));
     free(found.problem);

@@ -101,9 +101,13 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
 {
     memset(out, 0, sizeof *out);
     struct record record = {.found = false};
-    for (const char *const *soname = host->sonames; *soname != NULL && !record.found; soname++) {
-        child_version_read(*soname, &record);
-        /* The first soname is the host's own; the others belong to derivatives. */
+    for (size_t i = 0; i < oriel_interfaces_count && !record.found; i++) {
+        const struct oriel_interface *interface = &oriel_interfaces[i];
+        const bool is_name = strpbrk(interface->soname, "*?[") == NULL;
+        if (!is_name || strcmp(interface->host, host->name) != 0)
+            continue;
+        child_version_read(interface->soname, &record);
+        /* The first is the host's own library; the others belong to relatives. */
         if (out->refused[0] == '\0')
             snprintf(out->refused, sizeof out->refused, "%s", record.text);
     }

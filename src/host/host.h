@@ -136,6 +136,10 @@ void oriel_host_fill_status(MPI_Status *status);
 /* True if the host accepts this datatype for communication. A carrier must exist. */
 bool oriel_host_type_is_committed(MPI_Datatype datatype);
 
+/* False for error codes that may be the program's own and unknown to the host: with some hosts
+ * MPI_Error_class of these is an error. */
+bool oriel_host_has_code(int code);
+
 /* True if this number of live windows (above a thousand) requires a check of the host's remaining
  * handles. */
 bool oriel_host_windows_scarce(uint32_t live_windows);

@@ -25,6 +25,24 @@ bool oriel_host_windows_scarce(uint32_t live_windows)
            live_windows >= oriel_host_properties.scarce_windows;
 }
 
+/* Open MPI's function that registers progress functions; NULL with another host, for a program of
+ * the standard ABI too. */
+static int (*progress_register(void))(int (*)(void))
+{
+    int (*function)(int (*)(void)) = NULL;
+    *(void **)&function = oriel_host_symbol("opal_progress_register");
+    return function;
+}
+
+/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have returned one
+ * that the host does not know, and Open MPI raises an error for those. Through the standard ABI,
+ * MPICH's own codes are beyond it, too; MPICH raises none. */
+bool oriel_host_has_code(int code)
+{
+    const bool may_exceed = ORIEL_HOST_IS_ABI && progress_register() == NULL;
+    return code >= 0 && (may_exceed || code <= MPI_ERR_LASTCODE);
+}
+
 /* Open MPI calls registered functions in each turn of its progress. MPICH has no such hook:
  * api/progress_hook.c interposes a function that MPICH calls in each turn. */
 void oriel_host_progress_register(int (*turn)(void))
@@ -33,7 +51,7 @@ void oriel_host_progress_register(int (*turn)(void))
     int (*add)(int (*)(void)) = NULL;
     if (atomic_flag_test_and_set(&is_done))
         return;
-    *(void **)&add = oriel_host_symbol("opal_progress_register");
+    add = progress_register();
     if (add != NULL)
         (void)add(turn);
 }

@@ -1,5 +1,5 @@
 /* The wrappers of collectives as macros for the rows of messages.def, over the types Count and
- * Displ of the includer: messages_collective.c makes those of int, a host's folder makes those of
+ * Displ of the includer: messages_collective.c makes those of int, messages_large.c makes those of
  * MPI_Count. */
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_COLLECTIVE_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_COLLECTIVE_H

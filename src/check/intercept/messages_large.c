@@ -37,28 +37,10 @@ ORIEL_POINT_TO_POINT(_c, MPI_Count)
 /* The call writes what it receives into the buffer that it sends, so that buffer has no other use
  * meanwhile. */
 #define BOTH_REQUEST(name, base, parameters, arguments, sent_buffer, received_buffer)              \
-    ORIEL_CHECK_WRAP(name, parameters)                                                             \
-    {                                                                                              \
-        int code;                                                                                  \
-        if (!oriel_check_looks())                                                                  \
-            return NEXT(name) arguments;                                                           \
-        struct oriel_message description = {.comm = comm,                                          \
-                                            .called = "MPI_" #name,                                \
-                                            .sends = true,                                         \
-                                            .receives = true,                                      \
-                                            .destination = dest,                                   \
-                                            .send_tag = sendtag,                                   \
-                                            .source = source,                                      \
-                                            .receive_tag = recvtag,                                \
-                                            .sent = sent_buffer,                                   \
-                                            .received = received_buffer,                           \
-                                            .address = __builtin_return_address(0),                \
-                                            .call = ORIEL_CALL_##base};                            \
-        struct oriel_message *message = oriel_message_begin(&description);                         \
-        ORIEL_CHECK_PASS(code, name, arguments);                                                   \
-        oriel_message_started(message, code != MPI_SUCCESS, *request);                             \
-        return code;                                                                               \
-    }
+    ORIEL_MESSAGE_REQUEST(name, base, parameters, arguments, .comm = comm, .sends = true,          \
+                          .receives = true, .destination = dest, .send_tag = sendtag,              \
+                          .source = source, .receive_tag = recvtag, .sent = sent_buffer,           \
+                          .received = received_buffer)
 #define BOTH(suffix, Count)                                                                        \
     BOTH_REQUEST(Isendrecv##suffix, Isendrecv, BOTH_PARAMETERS(Count), BOTH_ARGUMENTS,             \
                  BUFFER(sendbuf, sendcount, sendtype), BUFFER(recvbuf, recvcount, recvtype))       \

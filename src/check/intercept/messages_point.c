@@ -75,24 +75,11 @@ void oriel_receive_half_posted(struct oriel_receive_half *half)
         oriel_receive_posted(&half->comm->matching, half->receiving);
 }
 
-/* Codes beyond MPI_ERR_LASTCODE are the program's (MPI-4.1, 9.5): a callback may have returned one
- * that the host does not know, and Open MPI raises an error for those. Through the standard ABI,
- * MPICH's own codes are beyond it, too; MPICH raises none. */
-static bool is_code_of_program(int code)
-{
-#if ORIEL_HOST_IS_ABI
-    static _Atomic(void *) of_open_mpi;
-    if (oriel_next_function(&of_open_mpi, "opal_progress_register") == NULL)
-        return code < 0;
-#endif
-    return code < 0 || code > MPI_ERR_LASTCODE;
-}
-
 int oriel_class_of(int code)
 {
     static _Atomic(void *) slot;
     int class = code;
-    if (is_code_of_program(code))
+    if (!oriel_host_has_code(code))
         return code;
     ((__typeof__(&PMPI_Error_class))oriel_next_function(&slot, "PMPI_Error_class"))(code, &class);
     return class;

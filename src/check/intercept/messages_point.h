@@ -1,5 +1,6 @@
 /* The wrappers of point-to-point functions as macros over the type of their counts.
- * messages_point.c makes those of int; a host's folder makes those of MPI_Count. */
+ * messages_point.c makes those of int; messages_large.c makes those of
+ * MPI_Count. */
 #ifndef ORIEL_CHECK_INTERCEPT_MESSAGES_POINT_H
 #define ORIEL_CHECK_INTERCEPT_MESSAGES_POINT_H
 
@@ -83,6 +84,7 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
 /* After the call. */
 void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request);
 
+#define BUFFER(...) ((struct oriel_message_buffer){__VA_ARGS__})
 #define SEND_PARAMETERS(Count)                                                                     \
     const void *buf, Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm
 #define RECV_PARAMETERS(Count)                                                                     \
@@ -108,27 +110,30 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
         return code;                                                                               \
     }
 
-#define ORIEL_SEND_REQUEST(name, base, Count, is_sync, is_persistent)                              \
-    ORIEL_CHECK_WRAP(name, (SEND_PARAMETERS(Count), MPI_Request * request))                        \
+/* A call with a request: its name, parameters and arguments, then the fields of the struct
+ * oriel_message that describes it. */
+#define ORIEL_MESSAGE_REQUEST(name, base, parameters, arguments, ...)                              \
+    ORIEL_CHECK_WRAP(name, parameters)                                                             \
     {                                                                                              \
         int code;                                                                                  \
         if (!oriel_check_looks())                                                                  \
-            return NEXT(name)(buf, count, datatype, dest, tag, comm, request);                     \
-        struct oriel_message description = {.comm = comm,                                          \
-                                            .called = "MPI_" #base,                                \
-                                            .sends = true,                                         \
-                                            .synchronous = is_sync,                                \
-                                            .persists = is_persistent,                             \
-                                            .destination = dest,                                   \
-                                            .send_tag = tag,                                       \
-                                            .sent = {buf, count, datatype},                        \
+            return NEXT(name) arguments;                                                           \
+        struct oriel_message description = {.called = "MPI_" #base,                                \
                                             .address = __builtin_return_address(0),                \
-                                            .call = ORIEL_CALL_##base};                            \
+                                            .call = ORIEL_CALL_##base,                             \
+                                            __VA_ARGS__};                                          \
         struct oriel_message *message = oriel_message_begin(&description);                         \
-        ORIEL_CHECK_PASS(code, name, (buf, count, datatype, dest, tag, comm, request));            \
+        ORIEL_CHECK_PASS(code, name, arguments);                                                   \
         oriel_message_started(message, code != MPI_SUCCESS, *request);                             \
         return code;                                                                               \
     }
+
+#define ORIEL_SEND_REQUEST(name, base, Count, is_sync, is_persistent)                              \
+    ORIEL_MESSAGE_REQUEST(name, base, (SEND_PARAMETERS(Count), MPI_Request * request),             \
+                          (buf, count, datatype, dest, tag, comm, request), .comm = comm,          \
+                          .sends = true, .synchronous = is_sync, .persists = is_persistent,        \
+                          .destination = dest, .send_tag = tag,                                    \
+                          .sent = BUFFER(buf, count, datatype))
 
 #define ORIEL_RECV(name, base, Count)                                                              \
     ORIEL_CHECK_WRAP(name, (RECV_PARAMETERS(Count), MPI_Status * status))                          \
@@ -154,25 +159,10 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     }
 
 #define ORIEL_RECV_REQUEST(name, base, Count, is_persistent)                                       \
-    ORIEL_CHECK_WRAP(name, (RECV_PARAMETERS(Count), MPI_Request * request))                        \
-    {                                                                                              \
-        int code;                                                                                  \
-        if (!oriel_check_looks())                                                                  \
-            return NEXT(name)(buf, count, datatype, source, tag, comm, request);                   \
-        struct oriel_message description = {.comm = comm,                                          \
-                                            .called = "MPI_" #base,                                \
-                                            .receives = true,                                      \
-                                            .persists = is_persistent,                             \
-                                            .source = source,                                      \
-                                            .receive_tag = tag,                                    \
-                                            .received = {buf, count, datatype},                    \
-                                            .address = __builtin_return_address(0),                \
-                                            .call = ORIEL_CALL_##base};                            \
-        struct oriel_message *message = oriel_message_begin(&description);                         \
-        ORIEL_CHECK_PASS(code, name, (buf, count, datatype, source, tag, comm, request));          \
-        oriel_message_started(message, code != MPI_SUCCESS, *request);                             \
-        return code;                                                                               \
-    }
+    ORIEL_MESSAGE_REQUEST(name, base, (RECV_PARAMETERS(Count), MPI_Request * request),             \
+                          (buf, count, datatype, source, tag, comm, request), .comm = comm,        \
+                          .receives = true, .persists = is_persistent, .source = source,           \
+                          .receive_tag = tag, .received = BUFFER(buf, count, datatype))
 
 /* Both halves in one call: buffers for what it sends and receives, then the call with its own
  * arguments. */
@@ -206,8 +196,6 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
                       received.datatype);                                                          \
         return code;                                                                               \
     }
-
-#define BUFFER(...) ((struct oriel_message_buffer){__VA_ARGS__})
 
 #define ORIEL_SENDRECV(name, Count)                                                                \
     ORIEL_BOTH(name, Sendrecv,                                                                     \
@@ -245,22 +233,11 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     }
 
 #define ORIEL_IMRECV(name, Count)                                                                  \
-    ORIEL_CHECK_WRAP(name, (void *buf, Count count, MPI_Datatype datatype, MPI_Message *handle,    \
-                            MPI_Request *request))                                                 \
-    {                                                                                              \
-        int code;                                                                                  \
-        if (!oriel_check_looks())                                                                  \
-            return NEXT(name)(buf, count, datatype, handle, request);                              \
-        struct oriel_message description = {.comm = MPI_COMM_NULL,                                 \
-                                            .called = "MPI_Imrecv",                                \
-                                            .received = {buf, count, datatype},                    \
-                                            .address = __builtin_return_address(0),                \
-                                            .call = ORIEL_CALL_Imrecv};                            \
-        struct oriel_message *message = oriel_message_begin(&description);                         \
-        ORIEL_CHECK_PASS(code, name, (buf, count, datatype, handle, request));                     \
-        oriel_message_started(message, code != MPI_SUCCESS, *request);                             \
-        return code;                                                                               \
-    }
+    ORIEL_MESSAGE_REQUEST(name, Imrecv,                                                            \
+                          (void *buf, Count count, MPI_Datatype datatype, MPI_Message *handle,     \
+                           MPI_Request *request),                                                  \
+                          (buf, count, datatype, handle, request), .comm = MPI_COMM_NULL,          \
+                          .received = BUFFER(buf, count, datatype))
 
 /* All functions of one type of counts; suffix: of their names. */
 #define ORIEL_POINT_TO_POINT(suffix, Count)                                                        \

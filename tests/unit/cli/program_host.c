@@ -41,14 +41,12 @@ static void libraries_name_the_interface(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *title = NULL;
-        bool is_tested = false;
-        const struct oriel_host *host = oriel_interface_of(rows[i].soname, &title, &is_tested);
-        assert_true((host != NULL) == (rows[i].host != NULL));
-        assert_true(is_tested == rows[i].is_tested);
-        if (host != NULL) {
-            assert_string_equal(host->name, rows[i].host);
-            assert_non_null(title);
+        const struct oriel_interface *interface = oriel_interface_of(rows[i].soname);
+        assert_true((interface != NULL) == (rows[i].host != NULL));
+        if (interface != NULL) {
+            assert_string_equal(interface->host, rows[i].host);
+            assert_non_null(oriel_host_named(interface->host));
+            assert_true(interface->is_tested == rows[i].is_tested);
         }
     }
 }
@@ -74,7 +72,7 @@ static void several_libraries_decide_together(void **state)
     assert_string_equal(found.host->name, "mpich");
     assert_null(found.problem);
     program_of((const char *[]){"libmpi.so.12", "libmpich.so.12", NULL}, &found);
-    assert_true(found.is_tested);
+    assert_true(found.interface->is_tested);
     assert_null(found.problem);
     program_of((const char *[]){"libmpi_abi.so.1", "libopen_mpi.so.40", NULL}, &found);
     assert_string_equal(found.host->name, "abi");
