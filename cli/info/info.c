@@ -219,8 +219,8 @@ static json_t *program_gather(const char *name)
         "host", json_clean_text_or_null(found.host == NULL ? "" : found.host->name), "title",
         json_clean_text_or_null(found.interface == NULL ? "" : found.interface->title), "soname",
         json_clean_text_or_null(library), "library", json_clean_text_or_null(path), "tested",
-        found.interface != NULL && found.interface->is_tested, "served", is_served && found.problem == NULL, "liboriel",
-        json_clean_text_or_null(liboriel), "reason",
+        found.interface != NULL && found.interface->is_tested, "served",
+        is_served && found.problem == NULL, "liboriel", json_clean_text_or_null(liboriel), "reason",
         json_clean_text_or_null(found.problem == NULL ? "" : found.problem)));
     free(found.problem);
     return value;

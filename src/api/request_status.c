@@ -12,13 +12,12 @@
     ORIEL_EXPORT int look_##name parameters __asm__("PMPI_" #name);                                \
     int look_##name parameters                                                                     \
     {                                                                                              \
-        static _Atomic(void *) known;                                                              \
+        static _Atomic(void *) next;                                                               \
         const bool are_open = oriel_requests_are_open();                                           \
-        if (known == NULL)                                                                         \
-            known = oriel_host_symbol("PMPI_" #name);                                              \
         if (are_open)                                                                              \
             oriel_requests_progress();                                                             \
-        int code = ((__typeof__(&look_##name))known)arguments;                                     \
+        int code =                                                                                 \
+            ((__typeof__(&look_##name))oriel_host_symbol_kept(&next, "PMPI_" #name))arguments;     \
         if (are_open)                                                                              \
             oriel_requests_ignore_failed();                                                        \
         return code;                                                                               \

@@ -9,6 +9,7 @@
 #include "oriel/mpi_rma.h"
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,17 @@ extern struct oriel_host_calls oriel_host_calls __attribute__((visibility("hidde
 
 /* The host's function of that name, after Oriel, or NULL. */
 void *oriel_host_symbol(const char *name);
+
+/* The same; slot, NULL at first, keeps it. */
+static inline void *oriel_host_symbol_kept(_Atomic(void *) *slot, const char *name)
+{
+    void *function = atomic_load_explicit(slot, memory_order_acquire);
+    if (function == NULL) {
+        function = oriel_host_symbol(name);
+        atomic_store_explicit(slot, function, memory_order_release);
+    }
+    return function;
+}
 
 /* True if several threads of the program may call MPI concurrently (MPI_THREAD_MULTIPLE). The host
  * must be initialised. */

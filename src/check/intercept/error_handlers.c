@@ -105,7 +105,7 @@ ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *func
     static _Atomic(void *) next;
     oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM,
                                                    __builtin_return_address(0));
-    return ((create_fn *)oriel_next_function(&next, "PMPI_Errhandler_create"))(
+    return ((create_fn *)oriel_host_symbol_kept(&next, "PMPI_Errhandler_create"))(
         (MPI_Comm_errhandler_function *)own, errhandler);
 }
 ORIEL_CHECK_EXPORT int MPI_Errhandler_create(MPI_Comm_errhandler_function *function,

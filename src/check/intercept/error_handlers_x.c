@@ -45,7 +45,7 @@ static void handler_drop(void *state)
         const bool is_others = oriel_callback_is_others(__builtin_return_address(0));              \
         struct handler *handler = is_others ? NULL : malloc(sizeof *handler);                      \
         __typeof__(&PMPIX_##Kind##_create_errhandler_x) create =                                   \
-            (__typeof__(&PMPIX_##Kind##_create_errhandler_x))oriel_next_function(                  \
+            (__typeof__(&PMPIX_##Kind##_create_errhandler_x))oriel_host_symbol_kept(               \
                 &next, "PMPIX_" #Kind "_create_errhandler_x");                                     \
         if (handler == NULL)                                                                       \
             return create(function, destructor, extra, errhandler);                                \

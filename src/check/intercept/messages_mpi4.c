@@ -152,7 +152,7 @@ ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
     static atomic_flag warned = ATOMIC_FLAG_INIT;
     const char *number = getenv("PMI_RANK");
     int is_initialized = 1;
-    if (((__typeof__(&PMPI_Initialized))oriel_next_function(&initialized, "PMPI_Initialized"))(
+    if (((__typeof__(&PMPI_Initialized))oriel_host_symbol_kept(&initialized, "PMPI_Initialized"))(
             &is_initialized) == MPI_SUCCESS &&
         !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
         !atomic_flag_test_and_set(&warned))

@@ -81,7 +81,8 @@ int oriel_class_of(int code)
     int class = code;
     if (!oriel_host_has_code(code))
         return code;
-    ((__typeof__(&PMPI_Error_class))oriel_next_function(&slot, "PMPI_Error_class"))(code, &class);
+    ((__typeof__(&PMPI_Error_class))oriel_host_symbol_kept(&slot, "PMPI_Error_class"))(code,
+                                                                                       &class);
     return class;
 }
 
@@ -118,8 +119,8 @@ static bool status_is_cancelled(const MPI_Status *status)
 {
     static _Atomic(void *) slot;
     int flag = 0;
-    ((__typeof__(&PMPI_Test_cancelled))oriel_next_function(&slot, "PMPI_Test_cancelled"))(status,
-                                                                                          &flag);
+    ((__typeof__(&PMPI_Test_cancelled))oriel_host_symbol_kept(&slot, "PMPI_Test_cancelled"))(status,
+                                                                                             &flag);
     return flag != 0;
 }
 
@@ -170,7 +171,7 @@ MPI_Status *oriel_status_prepare(MPI_Status *status, MPI_Status *own)
     if (status == MPI_STATUS_IGNORE)
         status = own;
     status->MPI_SOURCE = MPI_UNDEFINED;
-    ((__typeof__(&PMPI_Status_set_cancelled))oriel_next_function(
+    ((__typeof__(&PMPI_Status_set_cancelled))oriel_host_symbol_kept(
         &slot, "PMPI_Status_set_cancelled"))(status, 0);
     return status;
 }
@@ -182,7 +183,7 @@ MPI_Count oriel_received_count(int code, const MPI_Status *status, MPI_Count cou
     int elements = 0;
     if (code != MPI_SUCCESS)
         return 0;
-    if (((__typeof__(&PMPI_Get_count))oriel_next_function(&slot, "PMPI_Get_count"))(
+    if (((__typeof__(&PMPI_Get_count))oriel_host_symbol_kept(&slot, "PMPI_Get_count"))(
             status, datatype, &elements) != MPI_SUCCESS ||
         elements == MPI_UNDEFINED)
         return count;
@@ -337,7 +338,7 @@ static void message_receive_cancelled(struct oriel_message *message, MPI_Request
     static _Atomic(void *) slot;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_next_function(
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_host_symbol_kept(
         &slot, "PMPI_Request_get_status"))(request, &flag, &status);
     if (code == MPI_SUCCESS && flag && status_is_cancelled(&status))
         oriel_receive_half_none(&message->receive);

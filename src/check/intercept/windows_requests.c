@@ -79,7 +79,7 @@ static bool request_is_complete(MPI_Request request)
     static _Atomic(void *) next;
     MPI_Status status;
     int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_next_function(
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_host_symbol_kept(
         &next, "PMPI_Request_get_status"))(request, &flag, &status);
     return code == MPI_SUCCESS && flag;
 }

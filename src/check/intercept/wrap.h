@@ -6,19 +6,7 @@
 #include "check/common/reentrancy.h"
 #include "host/host.h"
 
-#include <stdatomic.h>
-
 #define ORIEL_CHECK_EXPORT __attribute__((visibility("default")))
-
-static inline void *oriel_next_function(_Atomic(void *) *slot, const char *name)
-{
-    void *function = atomic_load_explicit(slot, memory_order_acquire);
-    if (function == NULL) {
-        function = oriel_host_symbol(name);
-        atomic_store_explicit(slot, function, memory_order_release);
-    }
-    return function;
-}
 
 /* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. */
 #define ORIEL_CHECK_WRAP(name, parameters)                                                         \
@@ -27,7 +15,7 @@ static inline void *oriel_next_function(_Atomic(void *) *slot, const char *name)
     static _Atomic(void *) next_##name;                                                            \
     int PMPI_##name parameters
 
-#define NEXT(name) ((__typeof__(&PMPI_##name))oriel_next_function(&next_##name, "PMPI_" #name))
+#define NEXT(name) ((__typeof__(&PMPI_##name))oriel_host_symbol_kept(&next_##name, "PMPI_" #name))
 
 static inline int oriel_check_back(int code)
 {
