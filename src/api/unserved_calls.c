@@ -176,20 +176,53 @@ void oriel_unserved_calls_check(void)
 
 /* --- MPI libraries --- */
 
+/* The function of that name that a library defines, or NULL, from its GNU hash table. dlsym needs a
+ * handle, and dlopen would run the library's constructors again: at exit, glibc takes a library for
+ * new once it has called its destructors. */
+static const void *function_find(const struct link_map *object, const char *name)
+{
+    enum { WORDS_OF_HEADER = 4, LAST = 1 };
+    const ElfW(Sym) *symbols = NULL;
+    const char *strings = NULL;
+    const uint32_t *table = NULL;
+    uint32_t hash = 5381;
+    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
+        switch (entry->d_tag) {
+        case DT_SYMTAB: symbols = (const void *)entry->d_un.d_ptr; break;
+        case DT_STRTAB: strings = (const void *)entry->d_un.d_ptr; break;
+        case DT_GNU_HASH: table = (const void *)entry->d_un.d_ptr; break;
+        default: break;
+        }
+    if (table == NULL || table[0] == 0)
+        return NULL;
+    for (const char *at = name; *at != '\0'; at++)
+        hash = hash * 33 + (unsigned char)*at;
+    /* The numbers of buckets, of the first symbol and of the filter's words; then the filter, the
+     * buckets, and the hashes of all symbols from the first on. */
+    const uint32_t *buckets =
+        table + WORDS_OF_HEADER + table[2] * (sizeof(ElfW(Addr)) / sizeof *table);
+    const uint32_t *hashes = buckets + table[0];
+    uint32_t i = buckets[hash % table[0]];
+    if (i < table[1])
+        return NULL;
+    for (bool is_last = false; !is_last; i++) {
+        const uint32_t found = hashes[i - table[1]];
+        is_last = (found & LAST) != 0;
+        if ((found | LAST) == (hash | LAST) && symbols[i].st_shndx != SHN_UNDEF &&
+            strcmp(strings + symbols[i].st_name, name) == 0)
+            return (const void *)(object->l_addr + symbols[i].st_value);
+    }
+    return NULL;
+}
+
 /* Whether this library is an MPI that has been started. */
 static bool is_started(const struct link_map *object)
 {
     int flag = 0;
-    Lmid_t space = LM_ID_BASE;
-    if (strstr(object->l_name, "mpi") == NULL ||
-        dlinfo((void *)(uintptr_t)object, RTLD_DI_LMID, &space) != 0)
-        return false;
-    void *handle = dlmopen(space, object->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    void *function = handle == NULL ? NULL : dlsym(handle, "PMPI_Initialized");
-    if (function != NULL && object_at(function) == object)
+    const void *function =
+        strstr(object->l_name, "mpi") == NULL ? NULL : function_find(object, "PMPI_Initialized");
+    if (function != NULL)
         ((__typeof__(PMPI_Initialized) *)(uintptr_t)function)(&flag);
-    if (handle != NULL)
-        dlclose(handle);
     return flag != 0;
 }
 

@@ -174,7 +174,7 @@ def innocent_judge(status, findings, cases):
         yield f"status {status}, not 0"
 
 
-def guilty_judge(status, findings, ran, cases):
+def guilty_judge(host, status, text, findings, ran, cases):
     if findings is None:
         yield f"no findings were written; status {status}"
         return
@@ -184,16 +184,18 @@ def guilty_judge(status, findings, ran, cases):
                    for finding in own):
             yield (f"{case.name}: {case.rule} at {sorted(case.marks)} was not found; "
                    f"found: {'; '.join(map(brief, own)) or 'nothing'}")
-        for wanted, text in case.says:
-            if any(text in words_of(finding) for finding in own) != wanted:
-                yield f"{case.name}: '{text}' is {'not ' if wanted else ''}said: {'; '.join(map(words_of, own))}"
+        for wanted, words in case.says:
+            if any(words in words_of(finding) for finding in own) != wanted:
+                yield f"{case.name}: '{words}' is {'not ' if wanted else ''}said: {'; '.join(map(words_of, own))}"
         for finding in own:
             if finding["rule"] != case.rule:
                 yield f"{case.name}: found besides: {brief(finding)}"
     for finding in findings:
         if case_of(finding, cases) not in ran:
             yield f"a finding of no case that ran: {brief(finding)}"
-    if status != STATUS and ran:
+    # MPICH 5's mpiexec returns 0 after MPI_Finalize has failed, whatever the ranks return.
+    is_lost = status == 0 and "mpich" in host and "MPI_Finalize failed" in text
+    if status != STATUS and ran and not is_lost:
         yield f"status {status}, not {STATUS}"
 
 
@@ -219,7 +221,8 @@ def jobs_of(args, chosen):
 def run(args, seed, ranks, threads, job, cases):
     """Runs one job; returns whether it behaved as expected."""
     status, text, findings = job_run(args, ranks, seed, threads, [case.name for case in job])
-    judge = innocent_judge(status, findings, cases) if job[0].innocent else guilty_judge(status, findings, job, cases)
+    judge = innocent_judge(status, findings, cases) if job[0].innocent else \
+        guilty_judge(args.host, status, text, findings, job, cases)
     complaints = [f"seed {seed}, {ranks} ranks{', threads' if threads else ''}: {complaint}" for complaint in judge]
     if complaints:
         print("\n".join([*complaints, text[-6000:]]), flush=True)

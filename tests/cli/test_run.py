@@ -247,6 +247,14 @@ class Start(RunCase):
                                  env=environment(), capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
 
+    def test_libraries_are_constructed_once(self):
+        # At the end Oriel looks for another MPI in the libraries with mpi in their names.
+        says = "#include <unistd.h>\n__attribute__((constructor)) static void made(void) { write(2, \"made\\n\", 5); }"
+        library = self.library("libparmpi.so", says)
+        for host in HOSTS:
+            result = start(self.using(), LD_PRELOAD=f"{library}:{liboriel(host)}")
+            self.assertEqual((result.returncode, result.stderr), (7, "made\n"))
+
     def test_an_earlier_jobs_statistics_are_removed_when_this_one_dies(self):
         os.symlink("statistics.json", self.path("link.json"))
         for host in HOSTS:
