@@ -39,7 +39,7 @@
 #   oriel_protocol_test(...)                              the same with its own processes and delays
 #   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL] [QUICK_HOST h HOST g])
 #                            any command. FULL: not in `make test`. QUICK_HOST: there only where the
-#                            row's HOST is that one, or that one is not installed.
+#                            row's HOST is that one or the ABI on it, or that one is not installed.
 #
 # Status 77 is a skip; its reason is in the output.
 
@@ -220,7 +220,7 @@ endfunction()
 function(oriel_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "FULL" "NAME;TIMEOUT;PROCESSORS;QUICK_HOST;HOST" "COMMAND")
   set(quick TRUE)
-  if(arg_FULL OR (arg_QUICK_HOST IN_LIST ORIEL_MPIS AND NOT arg_HOST STREQUAL arg_QUICK_HOST))
+  if(arg_FULL OR (arg_QUICK_HOST IN_LIST ORIEL_MPIS AND NOT arg_HOST MATCHES "${arg_QUICK_HOST}$"))
     set(quick FALSE)
   endif()
   if(NOT arg_TIMEOUT)

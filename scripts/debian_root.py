@@ -46,7 +46,7 @@ def mirror():
                            capture_output=True, text=True, check=False)
     for line in asked.stdout.splitlines():
         site, name = line.split()
-        if name == release():
+        if name in (release(), "sid"):  # sid calls itself by the next release's name
             return site
     skip("apt does not say where this system's packages come from")
 

@@ -135,6 +135,8 @@ def fetch():
         _tool(work, "dpkg-deb", "-x", glob.glob(os.path.join(work, "*.deb"))[0], whole)
         if not os.path.exists(os.path.join(whole, "lib")):  # from Debian 13 on
             os.symlink("usr/lib", os.path.join(whole, "lib"))
+        if not os.path.exists(os.path.join(whole, "lib", "modules")):
+            raise Refused(f"{package[1]} has no modules: they are in other packages from Linux 7 on")
         version = os.listdir(os.path.join(whole, "lib", "modules"))[0]
         _tool(work, "depmod", "-b", whole, version)
         kernel, copy = Kernel(whole, version).check(), Kernel(kept, version)

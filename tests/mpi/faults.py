@@ -154,11 +154,11 @@ def judge_checker(args, scenario, checker_output):
 
 def job_command(args, *program, time_=None):
     command = ["--host", args.host, "-n", str(args.ranks)]
-    command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host]]
+    command += [f"--launcher={word}" for word in KEEP_ALIVE[args.host.removeprefix("abi-")]]
     settings = {"TEST_VICTIM": str(args.victim), "TEST_FAULT": args.fault}
     if time_:
         settings["TEST_DEATH_TIME"] = time_
-    if args.host == "mpich":  # its launcher ends the job if a rank prints after a death
+    if args.host.endswith("mpich"):  # its launcher ends the job if a rank prints after a death
         settings["UCX_LOG_LEVEL"] = "fatal"
     if args.fault != "kill":
         settings["ORIEL_TIMEOUT"] = str(SILENT_SECONDS)
@@ -400,7 +400,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--launch", required=True)
     parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True, choices=sorted(KEEP_ALIVE))
+    parser.add_argument("--host", required=True, choices=[*KEEP_ALIVE, *("abi-" + mpi for mpi in KEEP_ALIVE)])
     parser.add_argument("-n", dest="ranks", type=int, default=3)
     parser.add_argument("--victim", type=int, default=1)
     parser.add_argument("--node-size", type=int, default=0)

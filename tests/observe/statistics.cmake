@@ -2,7 +2,7 @@
 oriel_mpi_program(NAME counted SOURCES counted.c)
 set(counted /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_statistics.py"
     --build "${CMAKE_BINARY_DIR}")
-foreach(host IN LISTS ORIEL_MPIS)
+foreach(host IN LISTS ORIEL_TEST_HOSTS)
   oriel_program_target(counted ${host} target)
   target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines
   target_link_libraries(${target} PRIVATE Threads::Threads)

@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             job = json.load(file)
         self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["missing_ranks"]),
-                         ("oriel-statistics", 2, options.host, ranks, []))
+                         ("oriel-statistics", 2, options.library, ranks, []))
         return job["windows"]
 
 
@@ -284,7 +284,7 @@ class Nodes(Case):
                              ["rank 1 cannot be reached from other nodes", "the ranks are on 2 nodes: ORIEL_NET=off"])
 
     def test_nodes_without_a_common_file_system(self):
-        if not options.net or options.host == "mpich":
+        if not options.net or options.mpi == "mpich":
             self.skipTest("with --net; not MPICH, whose MPI_Finalize hangs between emulated nodes")
         self.check(self.launch("counts", 4, "--net", "2").stderr)
 
@@ -292,7 +292,7 @@ class Nodes(Case):
 class End(Case):
     def test_the_table_is_printed_once(self):
         job = self.launch("counts", 2)
-        self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks on " + options.host), 1)
+        self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks on " + options.library), 1)
         self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in counts at ')
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
@@ -343,10 +343,12 @@ class End(Case):
 
     def test_a_rank_without_statistics_delays_no_other(self):
         oriel = os.path.join(options.build, "bin", "oriel")
-        env = dict(os.environ, **jobs.SETTINGS[options.host])
+        env = dict(os.environ, **jobs.SETTINGS[options.mpi])
+        if options.library == "abi":
+            env["LD_LIBRARY_PATH"] = os.path.join(options.build, "tests/abi", options.mpi)
         with_it = ["-n", "2", oriel, "run", "--stats", options.program, "counts"]
         without = ["-n", "1", oriel, "run", options.program, "counts"]
-        job = subprocess.run([jobs.launcher(options.host), *with_it, ":", *without], capture_output=True, text=True, env=env,
+        job = subprocess.run([jobs.launcher(options.mpi), *with_it, ":", *without], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertIn("oriel: no statistics from rank 2: ", job.stderr)
@@ -354,7 +356,7 @@ class End(Case):
         self.assertIn("within 10 s: statistics so far of rank 1\n", job.stderr)
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
         self.assertIn("statistics of 1 of its ranks are missing", job.stderr)
-        job = subprocess.run([jobs.launcher(options.host), *without, ":", *with_it], capture_output=True, text=True, env=env,
+        job = subprocess.run([jobs.launcher(options.mpi), *without, ":", *with_it], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertNotIn("oriel: statistics", job.stderr)
@@ -364,12 +366,13 @@ def main():
     global options
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True)
+    parser.add_argument("--host", required=True, help="as tests/launch has it: mpich, abi-mpich, ...")
     parser.add_argument("--program", required=True)
     parser.add_argument("--ranks", required=True, type=lambda text: [int(word) for word in text.split(",")])
     parser.add_argument("--net", action="store_true")
     options, rest = parser.parse_known_args()
     options.build, options.program = os.path.abspath(options.build), os.path.abspath(options.program)
+    options.library, options.mpi = options.host.partition("-")[0], options.host.rpartition("-")[2]
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

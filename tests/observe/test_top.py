@@ -5,7 +5,7 @@ import signal
 import time
 import unittest
 
-from watched import HOST, RANKS, Case, top, until
+from watched import LIBRARY, RANKS, Case, top, until
 
 LAST = RANKS - 1
 WAITERS = range(LAST)  # all ranks except the last
@@ -56,7 +56,7 @@ class Hangs(Case):
         until(lambda: job.snapshot()["missing"] == missing)
         seen = job.snapshot()
         self.assertEqual(seen["missing"], missing)
-        self.assertEqual((seen["program"], seen["host"], seen["size"]), ("hang", HOST, RANKS))
+        self.assertEqual((seen["program"], seen["host"], seen["size"]), ("hang", LIBRARY, RANKS))
 
     def test_rank_that_never_posts(self):
         self.check("post")

@@ -1,7 +1,7 @@
 """oriel run --trace on real jobs: the contents of the files, for any end of the job, disk or
 folder, and for any number of nodes.  The program is traced.c, whose actions are known.
 
-TESTS_HOST selects the host's launcher."""
+TESTS_HOST selects the host, as tests/launch has it."""
 
 import os
 import re
@@ -17,8 +17,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from command import BUILD, Case, ORIEL, environment  # noqa: E402
 
 HOST = os.environ["TESTS_HOST"]
+LIBRARY = HOST.partition("-")[0]  # abi of abi-mpich
 LAUNCH = os.path.join(trace_files.ROOT, "tests", "launch")
-TRACED = os.path.join(BUILD, "tests", "observe", HOST, "traced")
+TRACED = os.path.join(BUILD, "tests", "observe", LIBRARY, "traced")
 ROUNDS = 20
 TRIES = 5
 NOT_THERE = "/proc/nothing/here"
@@ -104,12 +105,12 @@ class Traces(Case):
         self.assertEqual([event.cause_rank for event in waits if event.waiting_ns > 100_000_000], [1])
 
     def test_run_trace_is_the_variable(self):
-        result = run(ORIEL, "run", "--host", HOST, "--trace", "traces", "--", "/usr/bin/env", cwd=self.folder)
+        result = run(ORIEL, "run", "--host", LIBRARY, "--trace", "traces", "--", "/usr/bin/env", cwd=self.folder)
         self.assertIn(f"ORIEL_TRACE={self.traces}\n", result.stdout)
         self.assertTrue(os.path.isdir(self.traces))
-        result = run(ORIEL, "run", "--host", HOST, "--trace=", "--", "/bin/true", cwd=self.folder)
+        result = run(ORIEL, "run", "--host", LIBRARY, "--trace=", "--", "/bin/true", cwd=self.folder)
         self.assertEqual((result.returncode, result.stderr), (2, "oriel: --trace: the folder's name is empty\n"))
-        result = run(ORIEL, "run", "--host", HOST, "--trace", NOT_THERE, "--", "/bin/true")
+        result = run(ORIEL, "run", "--host", LIBRARY, "--trace", NOT_THERE, "--", "/bin/true")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_no_trace_unless_wanted(self):

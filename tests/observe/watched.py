@@ -20,6 +20,7 @@ import unittest
 
 BUILD = os.environ["TESTS_BUILD"]
 HOST = os.environ.get("TESTS_HOST", "mpich")
+LIBRARY = HOST.partition("-")[0]  # abi of abi-mpich
 RANKS = int(os.environ.get("TESTS_RANKS", "4"))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORIEL = os.path.join(BUILD, "bin", "oriel")
@@ -34,7 +35,7 @@ def environment(**changes):
 
 
 def program(name):
-    return os.path.join(BUILD, "tests", "observe", HOST, name)
+    return os.path.join(BUILD, "tests", "observe", LIBRARY, name)
 
 
 def top(*arguments, before=()):

@@ -12,7 +12,7 @@ endfunction()
 # These take up to half a minute each, most of it waiting. The quick rows run `top` on one host and
 # `--watch` on the other.
 list(GET ORIEL_MPIS 0 seen)
-foreach(host IN LISTS ORIEL_MPIS)
+foreach(host IN LISTS ORIEL_TEST_HOSTS)
   foreach(ranks 2 4 8)
     set(full FULL)
     if(ranks EQUAL 2)
