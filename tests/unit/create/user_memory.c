@@ -22,6 +22,18 @@ static struct oriel_user_memory *take(const void *base, uint64_t size_bytes)
     return memory;
 }
 
+/* The same, once the budget that others have spent has recovered with time. */
+static struct oriel_user_memory *take_in_time(const void *base, uint64_t size_bytes)
+{
+    struct oriel_user_memory *memory = take(base, size_bytes);
+    while (strstr(memory->reason, "too much of the run time") != NULL) {
+        oriel_user_memory_close(memory);
+        usleep(PATIENCE_US);
+        memory = take(base, size_bytes);
+    }
+    return memory;
+}
+
 static void expect_stretch(const struct oriel_memory_range *stretch, const char *start,
                            const char *end, enum oriel_sharing sharing)
 {
@@ -75,7 +87,7 @@ static void ordinary_memory_is_promoted_while_in_use(void **state)
 {
     (void)state;
     char *pages = make_pages(2);
-    struct oriel_user_memory *memory = take(pages, 2 * PAGE);
+    struct oriel_user_memory *memory = take_in_time(pages, 2 * PAGE);
     assert_int_equal(memory->range_count, 1);
     expect_stretch(memory->ranges, pages, pages + 2 * PAGE, ORIEL_SHARING_PROMOTED);
     assert_int_equal(oriel_user_memory_paths(memory), ORIEL_PATH_PROMOTED);
@@ -89,8 +101,8 @@ static void overlapping_ranges_are_described_in_parts(void **state)
 {
     (void)state;
     char *pages = make_pages(6);
-    struct oriel_user_memory *low = take(pages, 4 * PAGE);
-    struct oriel_user_memory *high = take(pages + 2 * PAGE, 4 * PAGE);
+    struct oriel_user_memory *low = take_in_time(pages, 4 * PAGE);
+    struct oriel_user_memory *high = take_in_time(pages + 2 * PAGE, 4 * PAGE);
     assert_int_equal(high->range_count, 2); /* two blocks of the file */
     expect_stretch(&high->ranges[0], pages + 2 * PAGE, pages + 4 * PAGE, ORIEL_SHARING_PROMOTED);
     expect_stretch(&high->ranges[1], pages + 4 * PAGE, pages + 6 * PAGE, ORIEL_SHARING_PROMOTED);
@@ -107,13 +119,7 @@ static void memory_that_cannot_be_promoted_is_described_with_the_reason(void **s
     (void)state;
     char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
-    struct oriel_user_memory *memory = take(shared, PAGE);
-    while (strstr(memory->reason, "too much of the run time") !=
-           NULL) { /* the budget that earlier tests have spent recovers with time */
-        oriel_user_memory_close(memory);
-        usleep(PATIENCE_US);
-        memory = take(shared, PAGE);
-    }
+    struct oriel_user_memory *memory = take_in_time(shared, PAGE);
     assert_int_equal(memory->range_count, 1);
     expect_stretch(memory->ranges, shared, shared + PAGE, ORIEL_SHARING_PRIVATE);
     assert_non_null(strstr(memory->reason, "already shared"));
