@@ -277,8 +277,9 @@ class Nodes(Case):
                          {"the ranks are on 2 nodes: ORIEL_NET=off"})
 
     def test_an_unreachable_node_is_named(self):
-        closed = ("sh", "-c", 'test "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 && export ORIEL_NET=off; exec "$@"', "sh")
-        for window in self.statistics("sorts", 2, "--node-size", "1", before=closed):
+        closed = ("sh", "-c", 'test "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 && export ORIEL_NET=off; exec "$@"', "sh",
+                  os.path.join(options.build, "bin", "oriel"), "run")
+        for window in self.statistics("sorts", 2, "--plain", "--node-size", "1", before=closed):
             self.assertEqual(window["paths"]["host"]["count"], 4)
             self.assertEqual([rank["reason"] for rank in window["ranks"]],
                              ["rank 1 cannot be reached from other nodes", "the ranks are on 2 nodes: ORIEL_NET=off"])
@@ -346,9 +347,10 @@ class End(Case):
         env = dict(os.environ, **jobs.SETTINGS[options.mpi])
         if options.library == "abi":
             env["LD_LIBRARY_PATH"] = os.path.join(options.build, "tests/abi", options.mpi)
+        launcher = [jobs.launcher(options.mpi), *jobs.OPTIONS[options.mpi]]
         with_it = ["-n", "2", oriel, "run", "--stats", options.program, "counts"]
         without = ["-n", "1", oriel, "run", options.program, "counts"]
-        job = subprocess.run([jobs.launcher(options.mpi), *with_it, ":", *without], capture_output=True, text=True, env=env,
+        job = subprocess.run([*launcher, *with_it, ":", *without], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertIn("oriel: no statistics from rank 2: ", job.stderr)
@@ -356,7 +358,7 @@ class End(Case):
         self.assertIn("within 10 s: statistics so far of rank 1\n", job.stderr)
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
         self.assertIn("statistics of 1 of its ranks are missing", job.stderr)
-        job = subprocess.run([jobs.launcher(options.mpi), *without, ":", *with_it], capture_output=True, text=True, env=env,
+        job = subprocess.run([*launcher, *without, ":", *with_it], capture_output=True, text=True, env=env,
                              timeout=60)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertNotIn("oriel: statistics", job.stderr)

@@ -169,10 +169,13 @@ class Terminal:
 
 def launcher(*command, ranks=RANKS):
     """Command and environment of the host's own launcher, for use on a terminal."""
-    mpiexec = shutil.which(f"mpiexec.{HOST}") or shutil.which("mpiexec")
+    mpi = HOST.rpartition("-")[2]
+    mpiexec = shutil.which(f"mpiexec.{mpi}") or shutil.which("mpiexec")
     options, extra = [], {}
-    if HOST == "openmpi":
+    if LIBRARY == "abi":
+        extra = {"LD_LIBRARY_PATH": os.path.join(BUILD, "tests/abi", mpi)}
+    if mpi == "openmpi":
         options = ["--oversubscribe"]
-        extra = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
+        extra |= dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
                      OMPI_MCA_btl_tcp_if_include="lo")  # as tests/launch does
     return [mpiexec, *options, "-n", str(ranks), *command], extra
