@@ -1,6 +1,10 @@
 /* Valid uses at the end: memory of MPI_Alloc_mem still exists after MPI_Finalize. A library can
  * free a window in its own attribute callback of MPI_COMM_SELF. A window whose delete callback
- * failed once can be freed. */
+ * failed once can be freed.
+ *
+ * With the name of a library, late_destructor.c: MPI_Finalize fails where Oriel ends its thread for
+ * other nodes. It then ends before the destructors of libraries that it uses. */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +26,36 @@ static int fail_once(MPI_Win win, int keyval, void *value, void *extra)
     return (*calls)++ == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
+static int fail(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    return MPI_ERR_OTHER;
+}
+
+static int finalise_with_failure(const char *library)
+{
+    int *base, key;
+    if (dlopen(library, RTLD_NOW) == NULL)
+        return 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &late);
+    MPI_Win_fence(0, late);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, late);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, fail, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    MPI_Finalize();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int rank, comm_key, win_key, calls = 0, failures = 0;
     char *memory, *base;
     MPI_Win win;
     MPI_Init(&argc, &argv);
+    if (argc > 1)
+        return finalise_with_failure(argv[1]);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_late, &comm_key, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, comm_key, NULL);

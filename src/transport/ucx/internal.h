@@ -134,6 +134,7 @@ struct oriel_net {
     _Atomic bool looks;     /* the service wants another look; changed by the serving thread */
     _Atomic bool is_minded; /* the agent's thread completes the sends of the origin's worker (N3) */
     _Atomic bool is_ending;
+    bool has_joined; /* the thread has ended */
     pthread_t thread;
 };
 extern struct oriel_net oriel_net;

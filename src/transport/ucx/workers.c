@@ -20,7 +20,9 @@
 
 #define STACK_BYTES (UINT64_C(1) << 20)
 
-enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000 };
+enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000, EXIT_NS = 1000000000 };
+
+#define FOREVER_NS (UINT64_C(1) << 60)
 
 /* The mutexes exist before the first start and persist between starts, so late threads can lock
  * them. */
@@ -187,6 +189,30 @@ static enum oriel_status net_thread_start(void)
                           strerror(error));
     pthread_setname_np(oriel_net.thread, "oriel-net");
     return ORIEL_OK;
+}
+
+/* False if the thread has not ended in that time. */
+static bool net_thread_end(uint64_t limit_ns)
+{
+    const uint64_t end_ns = oriel_now_ns() + limit_ns;
+    const struct timespec end = {.tv_sec = (time_t)(end_ns / UINT64_C(1000000000)),
+                                 .tv_nsec = (long)(end_ns % UINT64_C(1000000000))};
+    atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
+    oriel_net_wake_agent();
+    if (!oriel_net.has_joined)
+        oriel_net.has_joined =
+            pthread_clockjoin_np(oriel_net.thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+    return oriel_net.has_joined;
+}
+
+/* A process that exits without MPI_Finalize, or with one that failed. UCX's destructors, which must
+ * not run while the thread uses UCX, follow this one: UCX is what the host needs, or was loaded
+ * later. The limit is for an exit in a signal handler, which may have interrupted a call that holds
+ * a mutex. */
+__attribute__((destructor)) static void net_end_at_exit(void)
+{
+    if (oriel_net_is_started())
+        (void)net_thread_end(EXIT_NS);
 }
 
 static void devices_close(void)
@@ -506,9 +532,7 @@ void oriel_net_stop(void)
     if (!oriel_net_is_started())
         return;
     bye_send_all();
-    atomic_store_explicit(&oriel_net.is_ending, true, memory_order_release);
-    oriel_net_wake_agent();
-    pthread_join(oriel_net.thread, NULL);
+    (void)net_thread_end(FOREVER_NS);
     net_exclude_threads();
     oriel_net_threads_forget();
     flush_remaining();
