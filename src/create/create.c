@@ -143,6 +143,12 @@ void oriel_window_release_memory(struct oriel_window *window)
     oriel_path_info_warn_lost(window, "MPI_Win_free", lost_bytes);
 }
 
+void oriel_window_release_host_group(struct oriel_window *window)
+{
+    if (window->host->group != MPI_GROUP_NULL)
+        oriel_host()->Group_free(&window->host->group);
+}
+
 /* Frees everything except the carrier. */
 static void window_release(struct oriel_window *window)
 {
@@ -158,8 +164,7 @@ static void window_release(struct oriel_window *window)
     oriel_create_state_free_block(window->control_offset);
     if (window->group != NULL)
         oriel_group_release(window->group);
-    if (window->host->group != MPI_GROUP_NULL)
-        oriel_host()->Group_free(&window->host->group);
+    oriel_window_release_host_group(window);
     free(window->memory_base_array);
     free(window->started.partners);
     free(window->posted.partners);

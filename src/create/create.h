@@ -36,6 +36,9 @@ void oriel_window_destroy(struct oriel_window *window);
 /* Call at the start of MPI_Win_free, before its barrier. */
 void oriel_window_free_begin(struct oriel_window *window);
 
+/* Frees the host's group, if the window has one: it belongs to the communicator's session. */
+void oriel_window_release_host_group(struct oriel_window *window);
+
 /* Returns this rank's memory of MPI_Win_create and MPI_Win_attach to the program alone. Call after
  * the barrier of MPI_Win_free. */
 void oriel_window_release_memory(struct oriel_window *window);

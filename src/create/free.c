@@ -81,6 +81,8 @@ static enum oriel_status window_handle_free(struct oriel_window *window, bool *g
         return oriel_fail(ORIEL_E_OTHER, "a delete callback failed: the window is not freed");
     *gone = true;
     oriel_handle_remove(handle, window);
+    /* now, as the leader may destroy the window after the end of its session */
+    oriel_window_release_host_group(window);
     return ORIEL_OK;
 }
 

@@ -29,6 +29,7 @@ static void stop_locked(void)
         return;
     started = false;
     oriel_type_stop();
+    oriel_host_progress_unregister();
     oriel_host_carrier_stop();
     oriel_polled_close();
     oriel_agent_close();

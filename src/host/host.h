@@ -122,10 +122,11 @@ MPI_Comm oriel_host_singleton(void);
  * call. */
 void oriel_host_progress(void);
 
-/* Registers turn with hosts that call it repeatedly while a thread waits in them, until the process
- * ends; turn returns the number of events that it handled. Only the first call has an effect, and
- * with other hosts none. */
+/* Registers turn with hosts that call it repeatedly while a thread waits in them; turn returns the
+ * number of events that it handled. Only one function is registered at a time: later
+ * calls have no effect until it is unregistered. */
 void oriel_host_progress_register(int (*turn)(void));
+void oriel_host_progress_unregister(void);
 
 /* Removes the progress hook of waits, and frees the spare carriers and the carriers' communicator.
  * No window may have a carrier any more. */

@@ -45,13 +45,23 @@ bool oriel_host_has_code(int code)
 
 /* Open MPI calls registered functions in each turn of its progress. MPICH has no such hook:
  * api/progress_hook.c interposes a function that MPICH calls in each turn. */
+static int (*_Atomic registered)(void);
+
 void oriel_host_progress_register(int (*turn)(void))
 {
-    static atomic_flag is_done = ATOMIC_FLAG_INIT;
-    int (*add)(int (*)(void)) = NULL;
-    if (atomic_flag_test_and_set(&is_done))
+    int (*nothing)(void) = NULL;
+    if (!atomic_compare_exchange_strong(&registered, &nothing, turn))
         return;
-    add = progress_register();
+    int (*add)(int (*)(void)) = progress_register();
     if (add != NULL)
         (void)add(turn);
+}
+
+void oriel_host_progress_unregister(void)
+{
+    int (*take)(int (*)(void)) = NULL;
+    int (*turn)(void) = atomic_exchange(&registered, NULL);
+    *(void **)&take = oriel_host_symbol("opal_progress_unregister");
+    if (take != NULL && turn != NULL)
+        (void)take(turn);
 }

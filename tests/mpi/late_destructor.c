@@ -1,5 +1,5 @@
-/* A library that is loaded late: its destructor runs after Oriel's, as those of UCX do. No thread of
- * Oriel may be left then. */
+/* A library that is loaded late: its destructor runs after Oriel's, as those of UCX do. No thread
+ * of Oriel may be left then. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
