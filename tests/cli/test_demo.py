@@ -88,6 +88,13 @@ class StandIns(Case):
         for call in calls:
             self.assertEqual(call[-2:] == ["1", "1"], int(call[1]) > CORES)  # as root, yielding
 
+    def test_each_host_that_has_a_launcher(self):
+        for host in HOSTS:
+            self.launcher(GOOD % "1", name=f"mpiexec.{host}")
+        result = self.demo("--ranks", "2")
+        self.assertEqual((result.returncode, result.stderr, len(self.rows(result))), (0, "", len(HOSTS)))
+        self.assertEqual(re.findall(r"(?m)^  +(\S.*) alone ", result.stdout), [TITLES[host] for host in HOSTS])
+
     def test_how_a_host_may_fail(self):
         for alone, cells in ((CRASH, ("crashed in MPI_Compare_and_swap", "0.500 s")),
                              ("kill -SEGV $$", ("crashed: Segmentation fault", "0.500 s")),
@@ -165,6 +172,8 @@ class StandIns(Case):
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn("oriel: the demo needs MPICH or Open MPI", result.stderr)
         self.launcher("exit 1")
+        os.remove(self.path("tree/share/oriel/examples/wordcount.c"))
+        self.refused(self.demo("--host", HOSTS[0]), "the demo's text is missing")
         os.remove(self.path(f"tree/lib/oriel/{HOSTS[0]}/examples/wordcount"))
         self.refused(self.demo("--host", HOSTS[0]), "the demo's program is missing")
         os.remove(liboriel(HOSTS[0], self.path("tree")))

@@ -45,6 +45,11 @@ class Help(Case):
                 else:
                     self.golden("help-" + command, *arguments)
 
+    def test_usage(self):
+        result = start(ORIEL, "info", "--usage")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"\AUsage: oriel info \[-hV\] \[--json\] [^\n]* \[PROGRAM\]\n\Z")
+
     def test_help_of_a_variable(self):
         result = start(ORIEL, "help", "ORIEL_CMA", ORIEL_CMA="never")
         self.assertEqual((result.returncode, result.stderr), (0, ""))

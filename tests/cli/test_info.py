@@ -69,6 +69,13 @@ class Info(Case):
         text = start(self.path("tree/bin/oriel"), "info").stdout
         self.assertIn("not served: cannot find " + self.path("tree/lib/oriel/mpich/liboriel.so"), text)
 
+    def test_program_without_liboriel_or_mpi_is_not_served(self):
+        oriel = self.tree()
+        for host in HOSTS:
+            self.assertIn("not served:  Oriel is not built for it: cannot find " + liboriel(host, self.path("tree")) + "\n",
+                          start(oriel, "info", program(host, "one_put")).stdout)
+        self.assertIn("unknown:     its libraries name no MPI;", start(oriel, "info", "/bin/true").stdout)
+
     def test_host_that_does_not_load_gives_the_reason(self):
         for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
             self.write(name, "no library")

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,11 +74,24 @@ static void warn_of_much(void)
     oriel_warn("%.*s", (int)sizeof words, words);
 }
 
+static void note_and_name_a_call(void)
+{
+    char words[2000];
+    memset(words, 'c', sizeof words);
+    words[sizeof words - 1] = '\0';
+    oriel_note("a note of rank %d", 0);
+    oriel_log_call(ORIEL_LOG_WARNING, "MPI_Put", words);
+}
+
 static void line_that_is_too_long_is_cut_visibly(void **state)
 {
     (void)state;
     write_into_full_pipe(warn_of_much);
     assert_non_null(memmem(text, text_bytes, "w...\n", 5));
+    write_into_full_pipe(note_and_name_a_call);
+    assert_non_null(memmem(text, text_bytes, "a note of rank 0\n", 17));
+    assert_non_null(memmem(text, text_bytes, "MPI_Put", 7));
+    assert_non_null(memmem(text, text_bytes, "c...\n", 5));
 }
 
 static char much[10 * PIPE_BYTES];
@@ -104,5 +118,6 @@ int main(void)
         cmocka_unit_test(line_that_is_too_long_is_cut_visibly),
         cmocka_unit_test(text_longer_than_the_pipe_arrives_whole),
     };
+    setenv("ORIEL_VERBOSE", "1", 1); /* for notes; read once */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

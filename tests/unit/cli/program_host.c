@@ -74,6 +74,9 @@ static void several_libraries_decide_together(void **state)
     program_of((const char *[]){"libmpi.so.12", "libmpich.so.12", NULL}, &found);
     assert_true(found.interface->is_tested);
     assert_null(found.problem);
+    program_of((const char *[]){"libmpich.so.12", "libmpi.so.12", NULL}, &found);
+    assert_true(found.interface->is_tested);
+    assert_null(found.problem);
     program_of((const char *[]){"libmpi_abi.so.1", "libopen_mpi.so.40", NULL}, &found);
     assert_string_equal(found.host->name, "abi");
     assert_null(found.problem);
@@ -86,11 +89,29 @@ static void several_libraries_decide_together(void **state)
     free(found.problem);
 }
 
+static void functions_that_a_library_lacks_are_named(void **state)
+{
+    struct oriel_library library = {"libmpi.so.12", "/proc/self/exe"}; /* with no MPI function */
+    const struct oriel_program program = {
+        .path = "./app", .advice = "x", .libraries = &library, .libraries_count = 1};
+    struct oriel_program_host found;
+    (void)state;
+    oriel_program_host_find(&program, &found);
+    const char *lacks = strstr(found.problem, "lacks functions that Oriel calls: PMPI_");
+    assert_non_null(lacks);
+    const char *more = strstr(lacks, " and ");
+    assert_non_null(more);
+    assert_true(strtol(more + strlen(" and "), NULL, 10) > 50); /* beyond three names */
+    assert_non_null(strstr(more, " more; x [O1]"));
+    free(found.problem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_name_the_interface),
         cmocka_unit_test(several_libraries_decide_together),
+        cmocka_unit_test(functions_that_a_library_lacks_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
