@@ -9,15 +9,27 @@
 #include "cli/cli.h"
 #include "cli/elf_file.h"
 
-/* True for a library with an MPI's name and a version number that is not in the table. */
-static bool is_unknown_interface(const char *soname)
+static bool defines(const struct oriel_library *library, const char *function)
+{
+    struct oriel_elf_file file;
+    if (library->path == NULL || !oriel_elf_open(library->path, &file))
+        return false;
+    const bool found = oriel_elf_defines(&file, function);
+    oriel_elf_close(&file);
+    return found;
+}
+
+/* True for a library with an MPI's name and a version number that is not in the table, and for one
+ * of any other name that defines MPI itself: tools define only names without the P. */
+static bool is_unknown_interface(const struct oriel_library *library)
 {
     static const char *const patterns[] = {"libmpich.so*", "libmpi.so*", "libmpi_abi.so*",
                                            "libmpi_cray.so*"};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
-        if (fnmatch(patterns[i], soname, 0) == 0)
+        if (fnmatch(patterns[i], library->soname, 0) == 0)
             return true;
-    return false;
+    return !oriel_host_owns(library->soname) && fnmatch("*mpi*", library->soname, 0) == 0 &&
+           defines(library, "PMPI_Init");
 }
 
 bool oriel_host_owns(const char *soname)
@@ -84,14 +96,63 @@ static void library_lacks(const struct oriel_library *library, char *out, size_t
         snprintf(out + used, room - used, " and %d more", count - NAMED);
 }
 
-void oriel_program_host_find(const struct oriel_program *program, struct oriel_program_host *out)
+/* Whether the loader finds what Oriel's library needs: the MPI that it was built with, next to the
+ * program's. */
+static bool liboriel_loads(const struct oriel_host *host)
+{
+    char liboriel[PATH_MAX], loader[PATH_MAX];
+    struct oriel_elf_file self;
+    if (!oriel_host_library(host, "liboriel.so", liboriel) ||
+        !oriel_elf_open(oriel_executable_path(), &self))
+        return true;
+    const bool has_loader = oriel_elf_interpreter(&self, loader);
+    oriel_elf_close(&self);
+    char *list = has_loader
+                     ? oriel_command_output((char *const[]){loader, "--list", liboriel, NULL})
+                     : NULL;
+    const bool loads = !has_loader || list != NULL;
+    free(list);
+    return loads;
+}
+
+/* A host that Oriel is not tested with must have what Oriel calls: one of its libraries, if the
+ * program has several. */
+static void untested_judge(const struct oriel_program *program, struct oriel_program_host *out)
 {
     char lacks[256];
+    library_lacks(out->library, lacks, sizeof lacks);
+    for (size_t i = 0; lacks[0] != '\0' && i < program->libraries_count; i++) {
+        const struct oriel_library *library = &program->libraries[i];
+        const struct oriel_interface *interface = oriel_interface_of(library->soname);
+        char others[256] = "";
+        if (interface == NULL || library == out->library)
+            continue;
+        library_lacks(library, others, sizeof others);
+        if (others[0] == '\0') {
+            out->library = library;
+            out->interface = interface;
+            lacks[0] = '\0';
+        }
+    }
+    if (lacks[0] != '\0')
+        out->problem =
+            oriel_format("%s uses %s, which lacks functions that Oriel calls: %s; %s [O1]",
+                         program->path, out->library->path, lacks, program->advice);
+    else if (!liboriel_loads(out->host))
+        out->problem = oriel_format("%s uses %s, and Oriel's library for %s needs another MPI "
+                                    "library that is not here: build Oriel with the compiler "
+                                    "wrapper of the program's MPI (-DORIEL_MPICC=); %s [O1]",
+                                    program->path, out->library->soname, out->host->title,
+                                    program->advice);
+}
+
+void oriel_program_host_find(const struct oriel_program *program, struct oriel_program_host *out)
+{
     *out = (struct oriel_program_host){.host = NULL};
     for (size_t i = 0; i < program->libraries_count; i++) {
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_interface *interface = oriel_interface_of(library->soname);
-        if (interface == NULL && is_unknown_interface(library->soname)) {
+        if (interface == NULL && is_unknown_interface(library)) {
             out->problem = oriel_format(
                 "%s uses %s, a host MPI that Oriel does not support (supported: MPICH from version "
                 "4 on, Open MPI from version 4 on, version 1 of MPI's standard ABI); %s [O1]",
@@ -113,13 +174,8 @@ void oriel_program_host_find(const struct oriel_program *program, struct oriel_p
         out->library = library;
         out->interface = interface;
     }
-    if (out->host == NULL || out->interface->is_tested)
-        return;
-    library_lacks(out->library, lacks, sizeof lacks);
-    if (lacks[0] != '\0')
-        out->problem =
-            oriel_format("%s uses %s, which lacks functions that Oriel calls: %s; %s [O1]",
-                         program->path, out->library->path, lacks, program->advice);
+    if (out->host != NULL && !out->interface->is_tested)
+        untested_judge(program, out);
 }
 
 const struct oriel_host *oriel_host_of_program(const struct oriel_program *program)

@@ -211,6 +211,10 @@ static json_t *program_gather(const char *name)
     oriel_program_host_find(&program, &found);
     if (found.host != NULL)
         is_served = oriel_host_library(found.host, "liboriel.so", liboriel);
+    if (!program.is_listed && found.problem == NULL)
+        found.problem = oriel_format("the loader does not list the libraries of %s (ldd %s says "
+                                     "why): its MPI is unknown",
+                                     program.path, program.path);
     const char *library = found.library == NULL ? "" : found.library->soname;
     const char *path =
         found.library == NULL || found.library->path == NULL ? "" : found.library->path;

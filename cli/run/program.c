@@ -158,8 +158,9 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
 {
     char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
     char *listing = oriel_command_output(listing_command);
+    program->is_listed = listing != NULL;
     if (listing == NULL)
-        return; /* The loader has no list mode; the host is then found by other means. */
+        return; /* a library is missing, for example; the host is then found by other means */
     size_t lines = 1;
     for (const char *at = listing; *at != '\0'; at++)
         lines += *at == '\n';
@@ -189,9 +190,11 @@ void oriel_program_inspect(struct oriel_program *program)
     oriel_elf_close(&file);
     if (!is_dynamic)
         oriel_die("%s is a static program and loads no libraries; %s [O8]", path, program->advice);
-    if (access(loader, F_OK) != 0)
-        oriel_die("%s: its loader %s does not exist here: the program is for another C library",
-                  path, loader);
+    const bool exists = access(loader, F_OK) == 0;
+    if (!exists || strstr(loader, "/ld-musl") != NULL)
+        oriel_die("%s: its loader %s %s: the program is for another C library, and Oriel is for "
+                  "glibc; %s [O8]",
+                  path, loader, exists ? "is musl's" : "does not exist here", program->advice);
     if (has_mpi)
         oriel_die("%s has MPI linked into it, where a preload has no effect; %s [O8]", path,
                   program->advice);

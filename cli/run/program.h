@@ -17,6 +17,7 @@ struct oriel_program {
     const char *advice;  /* last part of the error message for a program that Oriel cannot serve */
     struct oriel_library *libraries;
     size_t libraries_count;
+    bool is_listed; /* by the loader */
 };
 
 /* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message

@@ -75,6 +75,10 @@ class Info(Case):
             self.assertIn("not served:  Oriel is not built for it: cannot find " + liboriel(host, self.path("tree")) + "\n",
                           start(oriel, "info", program(host, "one_put")).stdout)
         self.assertIn("unknown:     its libraries name no MPI;", start(oriel, "info", "/bin/true").stdout)
+        gone = self.compile("libgone.so", "", "-shared", "-fPIC")
+        path = self.compile("missing", "int main(void) { return 0; }", "-Wl,--no-as-needed", gone)
+        os.remove(gone)
+        self.assertIn(f"not served:  the loader does not list the libraries of {path} ", start(oriel, "info", path).stdout)
 
     def test_host_that_does_not_load_gives_the_reason(self):
         for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):

@@ -124,6 +124,23 @@ class Host(RunCase):
             self.assertRegex(shown.stdout, r"(?m)^  not served: .* lacks functions that Oriel calls: PMPI_Win_flush_local; .* \[O1\]$")
             facts = json.loads(start(oriel, "info", "--json", program).stdout)["program"]
             self.assertEqual((facts["host"], facts["soname"], facts["tested"], facts["served"]), ("mpich", soname, False, False))
+        # Of two libraries in either order, the one that has it counts.
+        shim, whole = self.library("libmpi_gnu.so.12"), self.relative("libmpi.so.12")
+        for libraries in ((shim, whole), (whole, shim)):
+            self.assertEqual(start(oriel, "run", self.using(*libraries)).stdout, self.stood_in("mpich"))
+
+    def test_relative_without_the_mpi_of_oriels_library(self):
+        if "mpich" not in HOSTS:
+            self.skipTest("needs MPICH")
+        oriel = self.stand_in()
+        needed = self.library("libneeded.so.12")
+        self.compile("tree/lib/oriel/mpich/liboriel.so", "void MPI_Put(void) {} void PMPI_Put(void) {}", "-shared", "-fPIC",
+                     "-Wl,-soname,liboriel.so", "-Wl,--no-as-needed", f"-Wl,-rpath,{self.folder}", needed)
+        program = self.using(self.relative("libmpi.so.12"))
+        self.assertEqual(start(oriel, "run", program).returncode, 7)
+        os.remove(needed)
+        self.refused(start(oriel, "run", program), "needs another MPI library that is not here: ", "-DORIEL_MPICC=", "[O1]")
+        self.assertIn("not served:", start(oriel, "info", program).stdout)
 
     def test_found_from_each_variable_of_the_launcher(self):
         for host in HOSTS:
@@ -748,6 +765,9 @@ class Refusal(RunCase):
     def test_unknown_soname_of_a_host(self):
         for soname in ("libmpi.so.20", "libmpi.so.0", "libmpich.so.10", "libmpi.so", "libmpi_abi.so.0", "libmpi_abi.so.2"):
             self.refused(start(ORIEL, "run", self.using(self.library(soname))), soname, "does not support")
+        # of any name, if it defines MPI itself
+        for soname in ("libmpi_strange.so.4", "libmpi_intel.so.4"):
+            self.refused(start(ORIEL, "run", self.using(self.library(soname, "void PMPI_Init(void) {}"))), soname, "does not support")
 
     def test_absent_program(self):
         self.refused(start(ORIEL, "run"), "the program is missing: mpiexec -n 2 oriel run [--] PROGRAM [ARGUMENT...]; ")
@@ -773,7 +793,10 @@ class Refusal(RunCase):
 
     def test_program_of_another_c_library(self):
         path = self.compile("other", SHOW, "-Wl,--dynamic-linker=/lib/ld-none.so.1")
-        self.refused(start(ORIEL, "run", path), f"{path}: its loader /lib/ld-none.so.1 does not exist here")
+        self.refused(start(ORIEL, "run", path), f"{path}: its loader /lib/ld-none.so.1 does not exist here: ", "glibc", "[O8]")
+        os.symlink("/bin/true", self.path("ld-musl-here.so.1"))
+        path = self.compile("musl", SHOW, f"-Wl,--dynamic-linker={self.path('ld-musl-here.so.1')}")
+        self.refused(start(ORIEL, "run", path), "is musl's: ", "glibc", "[O8]")
 
     def test_program_that_cannot_be_read(self):
         path = self.compile("unreadable", SHOW)
