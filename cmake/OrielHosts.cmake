@@ -115,12 +115,13 @@ function(oriel_host_target target language flags)
 endfunction()
 
 # Adds one candidate by its C flags and their wrapper, which may be empty. The wrappers for other
-# languages are in the same folder. A host that is already known is unchanged. Returns the host that
-# was added, or "".
-function(oriel_host_add flags wrapper out)
-  set(${out} "" PARENT_SCOPE)
+# languages are in the same folder. A host that is already known is unchanged. Returns the host, or
+# "" for none, and whether it was added.
+function(oriel_host_add flags wrapper out added)
   oriel_flags_sort("${flags}" includes compile link)
   oriel_host_identify("${includes}" "${compile}" host version)
+  set(${out} "${host}" PARENT_SCOPE)
+  set(${added} FALSE PARENT_SCOPE)
   if(NOT host OR host IN_LIST ORIEL_HOSTS)
     return()
   endif()
@@ -148,7 +149,7 @@ function(oriel_host_add flags wrapper out)
   list(APPEND ORIEL_HOSTS ${host})
   set(ORIEL_HOSTS "${ORIEL_HOSTS}" PARENT_SCOPE)
   set(ORIEL_HOST_${host}_VERSION "${version}" PARENT_SCOPE)
-  set(${out} ${host} PARENT_SCOPE)
+  set(${added} TRUE PARENT_SCOPE)
 endfunction()
 
 set(oriel_names ${ORIEL_MPICC})
@@ -157,17 +158,21 @@ if(NOT oriel_names)
 endif()
 foreach(name IN LISTS oriel_names)
   find_program(oriel_wrapper NAMES "${name}" NO_CACHE)
-  set(oriel_added "")
+  set(oriel_found "")
   if(oriel_wrapper)
     oriel_wrapper_flags("${oriel_wrapper}" oriel_flags)
-    oriel_host_add("${oriel_flags}" "${oriel_wrapper}" oriel_added)
+    oriel_host_add("${oriel_flags}" "${oriel_wrapper}" oriel_found oriel_added)
   endif()
   if(ORIEL_MPICC AND NOT oriel_wrapper)
     message(FATAL_ERROR "ORIEL_MPICC: there is no program ${name}: give the wrapper's whole path")
+  elseif(ORIEL_MPICC AND NOT oriel_found)
+    message(FATAL_ERROR
+      "ORIEL_MPICC: ${name} is for no MPI that Oriel knows: what it prints for -show or -showme "
+      "does not lead to the mpi.h of MPICH, Open MPI or MPI's standard ABI")
   elseif(ORIEL_MPICC AND NOT oriel_added)
     message(FATAL_ERROR
-      "ORIEL_MPICC: ${name} adds no MPI: what it prints for -show or -showme does not lead to the "
-      "mpi.h of MPICH, Open MPI or MPI's standard ABI, or an earlier wrapper is for the same one")
+      "ORIEL_MPICC: ${name} is for the same interface (${oriel_found}) as an earlier wrapper: a "
+      "build has one MPI of each")
   endif()
   unset(oriel_wrapper)
 endforeach()
@@ -178,13 +183,17 @@ if(oriel_pkg_config AND NOT ORIEL_MPICC)
     execute_process(COMMAND "${oriel_pkg_config}" --cflags --libs ${package} ERROR_QUIET
                     OUTPUT_VARIABLE oriel_flags OUTPUT_STRIP_TRAILING_WHITESPACE)
     separate_arguments(oriel_flags UNIX_COMMAND "${oriel_flags}")
-    oriel_host_add("${oriel_flags}" "" oriel_added)
+    oriel_host_add("${oriel_flags}" "" oriel_found oriel_added)
   endforeach()
 endif()
 
 # The standard ABI where no mpicc_abi brings it: Open MPI's header is in a folder of its own,
 # MPICH's behind a macro. Both libraries have the same name.
-foreach(host IN LISTS ORIEL_HOSTS)
+set(oriel_with_abi ${ORIEL_HOSTS})
+if(ORIEL_MPICC)
+  set(oriel_with_abi "") # only the wrappers that it names
+endif()
+foreach(host IN LISTS oriel_with_abi)
   oriel_flags_sort("${ORIEL_HOST_${host}_LINK}" unused unused folders)
   list(FILTER folders INCLUDE REGEX "^-L")
   list(TRANSFORM folders REPLACE "^-L" "")
@@ -192,8 +201,9 @@ foreach(host IN LISTS ORIEL_HOSTS)
   if(oriel_abi_library)
     foreach(folder IN LISTS ORIEL_HOST_${host}_INCLUDES)
       get_filename_component(libraries "${oriel_abi_library}" DIRECTORY)
-      oriel_host_add("-I${folder}/standard_abi;-L${libraries};-lmpi_abi" "" oriel_added)
-      oriel_host_add("-I${folder};-DMPI_ABI;-L${libraries};-lmpi_abi" "" oriel_added)
+      oriel_host_add("-I${folder}/standard_abi;-L${libraries};-lmpi_abi" ""
+                     oriel_found oriel_added)
+      oriel_host_add("-I${folder};-DMPI_ABI;-L${libraries};-lmpi_abi" "" oriel_found oriel_added)
     endforeach()
   endif()
   unset(oriel_abi_library)
@@ -202,7 +212,10 @@ list(SORT ORIEL_HOSTS)
 set(ORIEL_MPIS ${ORIEL_HOSTS})
 list(REMOVE_ITEM ORIEL_MPIS abi)
 
-if(NOT ORIEL_MPIS)
+if(ORIEL_HOSTS AND NOT ORIEL_MPIS)
+  message(FATAL_ERROR
+    "ORIEL_MPICC: only the standard ABI is named: name the wrapper of MPICH or Open MPI, too")
+elseif(NOT ORIEL_MPIS)
   message(FATAL_ERROR
     "No MPI found: Oriel is built for MPICH and for Open MPI, and neither mpicc nor pkg-config "
     "leads to one of them.\nOn Debian: scripts/install-deps build, or "

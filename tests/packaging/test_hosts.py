@@ -83,8 +83,8 @@ class Hosts(Case):
         self.write("empty", "#!/bin/sh\n")
         os.chmod(self.path("empty"), 0o755)
         for name, words in ((self.path("nothing"), "there is no program {}: give the wrapper's whole path"),
-                            (self.path("empty"), "{} adds no MPI: what it prints for -show or -showme does not lead"),
-                            (self.wrapper, "{} adds no MPI: .* or an earlier wrapper is for the same one")):
+                            (self.path("empty"), "{} is for no MPI that Oriel knows: what it prints for -show or -showme does not lead"),
+                            (self.wrapper, "{} is for the same interface \\(\\w+\\) as an earlier wrapper")):
             result = self.configure(f"-DORIEL_MPICC={self.wrapper};{name}")
             self.assertNotEqual(result.returncode, 0)
             self.assertRegex(" ".join(result.stderr.split()), "ORIEL_MPICC: " + words.format(re.escape(name)))
