@@ -61,6 +61,12 @@ const struct oriel_host *oriel_host_named(const char *name)
     return NULL;
 }
 
+const char *oriel_host_title(const char *name)
+{
+    const struct oriel_host *host = oriel_host_named(name);
+    return host != NULL ? host->title : name;
+}
+
 const struct oriel_host *oriel_host_of_launcher(void)
 {
     const struct oriel_host *found = NULL;

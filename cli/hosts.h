@@ -35,6 +35,9 @@ extern const size_t oriel_hosts_count;
 /* Returns the host of that name, or NULL. */
 const struct oriel_host *oriel_host_named(const char *name);
 
+/* Returns the title of the host of that name; the name if there is none. */
+const char *oriel_host_title(const char *name);
+
 /* Returns the host whose launcher set this process's environment, or NULL for none. Exits with a
  * message when two launchers did. */
 const struct oriel_host *oriel_host_of_launcher(void);

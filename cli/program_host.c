@@ -19,8 +19,7 @@ static bool defines(const struct oriel_library *library, const char *function)
     return found;
 }
 
-/* True for a library with an MPI's name and a version number that is not in the table, and for one
- * of any other name that defines MPI itself: tools define only names without the P. */
+/* True for a library with an MPI's name and a version number that is not in the table. */
 static bool is_unknown_interface(const struct oriel_library *library)
 {
     static const char *const patterns[] = {"libmpich.so*", "libmpi.so*", "libmpi_abi.so*",
@@ -28,8 +27,24 @@ static bool is_unknown_interface(const struct oriel_library *library)
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
         if (fnmatch(patterns[i], library->soname, 0) == 0)
             return true;
+    return false;
+}
+
+/* True for a library of another name that defines MPI. Only where the program has no MPI of the
+ * table: beside one, it is a tool or Oriel itself. */
+static bool is_unknown_mpi(const struct oriel_library *library)
+{
     return !oriel_host_owns(library->soname) && fnmatch("*mpi*", library->soname, 0) == 0 &&
            defines(library, "PMPI_Init");
+}
+
+static void unsupported(const struct oriel_program *program, const struct oriel_library *library,
+                        struct oriel_program_host *out)
+{
+    out->problem = oriel_format(
+        "%s uses %s, a host MPI that Oriel does not support (supported: MPICH from version 4 on, "
+        "Open MPI from version 4 on, version 1 of MPI's standard ABI); %s [O1]",
+        program->path, library->soname, program->advice);
 }
 
 bool oriel_host_owns(const char *soname)
@@ -107,9 +122,8 @@ static bool liboriel_loads(const struct oriel_host *host)
         return true;
     const bool has_loader = oriel_elf_interpreter(&self, loader);
     oriel_elf_close(&self);
-    char *list = has_loader
-                     ? oriel_command_output((char *const[]){loader, "--list", liboriel, NULL})
-                     : NULL;
+    char *list =
+        has_loader ? oriel_command_output((char *const[]){loader, "--list", liboriel, NULL}) : NULL;
     const bool loads = !has_loader || list != NULL;
     free(list);
     return loads;
@@ -139,24 +153,21 @@ static void untested_judge(const struct oriel_program *program, struct oriel_pro
             oriel_format("%s uses %s, which lacks functions that Oriel calls: %s; %s [O1]",
                          program->path, out->library->path, lacks, program->advice);
     else if (!liboriel_loads(out->host))
-        out->problem = oriel_format("%s uses %s, and Oriel's library for %s needs another MPI "
-                                    "library that is not here: build Oriel with the compiler "
-                                    "wrapper of the program's MPI (-DORIEL_MPICC=); %s [O1]",
-                                    program->path, out->library->soname, out->host->title,
-                                    program->advice);
+        out->problem =
+            oriel_format("%s uses %s, and Oriel's library for %s needs another MPI "
+                         "library that is not here: build Oriel with the compiler "
+                         "wrapper of the program's MPI (-DORIEL_MPICC=); %s [O1]",
+                         program->path, out->library->soname, out->host->title, program->advice);
 }
 
-void oriel_program_host_find(const struct oriel_program *program, struct oriel_program_host *out)
+/* Finds the host by the names in the table. */
+static void named_host_find(const struct oriel_program *program, struct oriel_program_host *out)
 {
-    *out = (struct oriel_program_host){.host = NULL};
     for (size_t i = 0; i < program->libraries_count; i++) {
         const struct oriel_library *library = &program->libraries[i];
         const struct oriel_interface *interface = oriel_interface_of(library->soname);
         if (interface == NULL && is_unknown_interface(library)) {
-            out->problem = oriel_format(
-                "%s uses %s, a host MPI that Oriel does not support (supported: MPICH from version "
-                "4 on, Open MPI from version 4 on, version 1 of MPI's standard ABI); %s [O1]",
-                program->path, library->soname, program->advice);
+            unsupported(program, library, out);
             return;
         }
         if (interface == NULL)
@@ -174,7 +185,17 @@ void oriel_program_host_find(const struct oriel_program *program, struct oriel_p
         out->library = library;
         out->interface = interface;
     }
-    if (out->host != NULL && !out->interface->is_tested)
+}
+
+void oriel_program_host_find(const struct oriel_program *program, struct oriel_program_host *out)
+{
+    *out = (struct oriel_program_host){.host = NULL};
+    named_host_find(program, out);
+    for (size_t i = 0; out->host == NULL && out->problem == NULL && i < program->libraries_count;
+         i++)
+        if (is_unknown_mpi(&program->libraries[i]))
+            unsupported(program, &program->libraries[i], out);
+    if (out->problem == NULL && out->host != NULL && !out->interface->is_tested)
         untested_judge(program, out);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/counters.h"
+#include "cli/hosts.h"
 
 enum { TEXT = 32, WINDOWS_SHOWN = 50, RANKS_SHOWN = 5 };
 
@@ -232,7 +233,7 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     const char *slash = strrchr(job->head->program, '/');
     fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n",
             slash == NULL ? job->head->program : slash + 1, (int)job->head->ranks,
-            job->head->ranks == 1 ? "" : "s", job->head->host);
+            job->head->ranks == 1 ? "" : "s", oriel_host_title(job->head->host));
     print_ranks(out, job, ORIEL_REPORTED_NOTHING, "oriel: no statistics from rank ",
                 ": it has no ORIEL_STATS or no Oriel, or did not reach MPI_Finalize within 10 s\n");
     print_ranks(out, job, ORIEL_REPORTED_EARLY,

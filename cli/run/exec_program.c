@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,14 +57,18 @@ static void launcher_check(const struct oriel_exec_plan *plan, const struct orie
     struct oriel_launcher launcher;
     if (!oriel_launcher_is_foreign(host, program, &launcher))
         return;
+    char *title = host == launcher.needed
+                      ? oriel_format("%s", host->title)
+                      : oriel_format("%s, here of %s,", host->title, launcher.needed->title);
     static const char line[] = "%s uses %s, but %s's launcher started it: each process %s a "
                                "separate job; use %s's mpiexec (on Debian mpiexec.%s) [O5]";
     if (plan->checked)
-        oriel_die(line, program->path, host->title, launcher.host->title, "would be",
+        oriel_die(line, program->path, title, launcher.host->title, "would be",
                   launcher.needed->title, launcher.needed->name);
     if (launcher.rank == 0)
-        oriel_warning_print(line, program->path, host->title, launcher.host->title, "is",
+        oriel_warning_print(line, program->path, title, launcher.host->title, "is",
                             launcher.needed->title, launcher.needed->name);
+    free(title);
 }
 
 /* True when the program is this command, as in `oriel run oriel run app`: the inner one then does

@@ -10,12 +10,6 @@
 #include "cli/hosts.h"
 #include "cli/json.h"
 
-static const char *host_title(const char *name)
-{
-    const struct oriel_host *host = oriel_host_named(name);
-    return host != NULL ? host->title : name;
-}
-
 void oriel_rate_print(double rate, const char *unit, FILE *out)
 {
     static const char prefixes[] = " kMGTP";
@@ -122,7 +116,7 @@ void oriel_top_print(const struct oriel_waits *waits, FILE *out)
 {
     const struct oriel_process *first = &waits->processes[0];
     fprintf(out, "job %08" PRIx32 ": %s on %s, ", (uint32_t)(first->job >> 32), first->program,
-            host_title(first->host));
+            oriel_host_title(first->host));
     oriel_top_title(waits, out);
     fputc('\n', out);
     oriel_waits_rings(waits, deadlock_print, out);

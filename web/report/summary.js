@@ -3,6 +3,9 @@ import {make} from "./dom.js";
 import {added, calls, data, windows} from "./model.js";
 import * as units from "./units.js";
 
+const hostTitle = name =>
+    ({mpich: "MPICH", openmpi: "Open MPI", abi: "MPI's standard ABI"})[name] || name;
+
 const facts = () => {
     const run = data.run,
         check = data.check;
@@ -11,7 +14,7 @@ const facts = () => {
               ["Program", run.program],
               ["Ranks", units.count(run.ranks)],
               ["Nodes", run.nodes > 1 ? units.count(run.nodes) : null],
-              ["Host", {mpich: "MPICH", openmpi: "Open MPI"}[run.host] || run.host],
+              ["Host", hostTitle(run.host)],
               ["Began", run.began],
               ["Lasted", units.duration(run.last_ns)],
               [
@@ -25,7 +28,7 @@ const facts = () => {
         : [
               ["Program", check.program],
               ["Ranks", check.ranks],
-              ["Host", check.host],
+              ["Host", hostTitle(check.host)],
               ["Oriel", check.oriel],
           ];
     return make(

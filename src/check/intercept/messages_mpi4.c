@@ -5,12 +5,12 @@
 #ifdef MPI_SESSION_NULL
 #include "check/intercept/messages_other.h"
 
+#include "base/job.h"
 #include "base/log.h"
 #include "check/intercept/error_handlers.h"
 #include "check/intercept/request_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct unknown {
     struct oriel_startable startable;
@@ -150,12 +150,10 @@ ORIEL_CHECK_WRAP(Session_finalize, (MPI_Session * session))
 {
     static _Atomic(void *) initialized;
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    const char *number = getenv("PMI_RANK");
     int is_initialized = 1;
     if (((__typeof__(&PMPI_Initialized))oriel_host_symbol_kept(&initialized, "PMPI_Initialized"))(
             &is_initialized) == MPI_SUCCESS &&
-        !is_initialized && (number == NULL || strcmp(number, "0") == 0) &&
-        !atomic_flag_test_and_set(&warned))
+        !is_initialized && oriel_job_rank() <= 0 && !atomic_flag_test_and_set(&warned))
         oriel_warn_job("the program uses MPI by MPI_Session_init, without MPI_Init: nothing was "
                        "checked [O26]");
     return NEXT(Session_finalize)(session);
