@@ -190,6 +190,10 @@ static void named_host_find(const struct oriel_program *program, struct oriel_pr
 void oriel_program_host_find(const struct oriel_program *program, struct oriel_program_host *out)
 {
     *out = (struct oriel_program_host){.host = NULL};
+    if (program->problem != NULL) {
+        out->problem = oriel_format("%s", program->problem);
+        return;
+    }
     named_host_find(program, out);
     for (size_t i = 0; out->host == NULL && out->problem == NULL && i < program->libraries_count;
          i++)

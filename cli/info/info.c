@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host_version.h"
 #include "base/options.h"
 #include "cli/option_parser.h"
 #include "cli/info/installed.h"
@@ -215,29 +216,38 @@ static json_t *program_gather(const char *name)
         found.problem = oriel_format("the loader does not list the libraries of %s (ldd %s says "
                                      "why): its MPI is unknown",
                                      program.path, program.path);
-    const char *library = found.library == NULL ? "" : found.library->soname;
+    const char *soname = found.library == NULL ? "" : found.library->soname;
     const char *path =
         found.library == NULL || found.library->path == NULL ? "" : found.library->path;
+    char text[256] = "", version[256], tested[40];
+    if (path[0] != '\0')
+        oriel_library_version_find(path, text);
+    oriel_host_version_format(text, version, sizeof version);
+    const bool is_tested = found.interface != NULL && found.interface->is_tested &&
+                           oriel_host_version_is_tested(version, tested, sizeof tested);
     json_t *value = oriel_json_checked(json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "path", json_clean_text(program.path),
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "path", json_clean_text(program.path),
         "host", json_clean_text_or_null(found.host == NULL ? "" : found.host->name), "title",
-        json_clean_text_or_null(found.interface == NULL ? "" : found.interface->title), "soname",
-        json_clean_text_or_null(library), "library", json_clean_text_or_null(path), "tested",
-        found.interface != NULL && found.interface->is_tested, "served",
+        json_clean_text_or_null(found.interface == NULL ? "" : found.interface->title), "version",
+        json_clean_text_or_null(version), "soname", json_clean_text_or_null(soname), "library",
+        json_clean_text_or_null(path), "tested", is_tested, "served",
         is_served && found.problem == NULL, "liboriel", json_clean_text_or_null(liboriel), "reason",
         json_clean_text_or_null(found.problem == NULL ? "" : found.problem)));
     free(found.problem);
+    free(program.problem);
     return value;
 }
 
 static void program_print(const json_t *program)
 {
     printf("\nProgram %s\n", member_text(program, "path"));
+    const char *title = member_text(program, "title"), *version = member_text(program, "version");
+    const bool is_titled = strncmp(version, title, strlen(title)) == 0; /* "MPICH 4.0.2" */
     if (member_text(program, "soname")[0] != '\0')
-        printf("  %-12s %s (%s): %s%s\n", "uses", member_text(program, "soname"),
+        printf("  %-12s %s (%s): %s%s%s%s\n", "uses", member_text(program, "soname"),
                member_text(program, "library")[0] == '\0' ? "not found by the loader"
                                                           : member_text(program, "library"),
-               member_text(program, "title"),
+               is_titled ? "" : title, is_titled || version[0] == '\0' ? "" : ", ", version,
                member_is_true(program, "tested") ? "" : "; expected to work, not tested");
     if (member_text(program, "reason")[0] != '\0')
         printf("  %-12s %s\n", "not served:", member_text(program, "reason"));

@@ -119,3 +119,10 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
     }
     out->served = oriel_host_library(host, "liboriel.so", out->liboriel);
 }
+
+void oriel_library_version_find(const char *library, char out[256])
+{
+    struct record record = {.found = false};
+    child_version_read(library, &record);
+    snprintf(out, sizeof record.text, "%s", record.found ? record.text : "");
+}

@@ -19,4 +19,7 @@ struct oriel_installed {
 
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out);
 
+/* Writes the first line of what the library's MPI_Get_library_version returns; "" without one. */
+void oriel_library_version_find(const char *library, char out[256]);
+
 #endif

@@ -110,27 +110,41 @@ void oriel_program_find(const char *name, const char *advice, struct oriel_progr
     interpreters_check(out->path);
 }
 
-static void privileges_check(const char *path, const char *advice)
+/* The problem of a program with privileges of its own, or NULL. */
+static char *privileges_problem(const char *path, const char *advice)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
-        oriel_die("%s is a %s program: the loader ignores LD_PRELOAD for it; %s [O9]", path,
-                  (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
+        return oriel_format("%s is a %s program: the loader ignores LD_PRELOAD for it; %s [O9]",
+                            path, (status.st_mode & S_ISUID) != 0 ? "setuid" : "setgid", advice);
     if (getxattr(path, "security.capability", NULL, 0) > 0)
-        oriel_die("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s [O9]", path,
-                  advice);
+        return oriel_format("%s has file capabilities: the loader ignores LD_PRELOAD for it; %s "
+                            "[O9]",
+                            path, advice);
+    return NULL;
 }
 
-static void architecture_check(const char *path, const struct oriel_elf_file *file,
-                               const char *advice)
+/* The problem of a program without a loader (NULL), or with one that is not glibc's. */
+static char *loader_problem(const char *path, const char *loader, const char *advice)
+{
+    if (loader == NULL)
+        return oriel_format("%s is a static program and loads no libraries; %s [O8]", path, advice);
+    const bool exists = access(loader, F_OK) == 0;
+    if (exists && strstr(loader, "/ld-musl") == NULL)
+        return NULL;
+    return oriel_format("%s: its loader %s %s: the program is for another C library, and Oriel is "
+                        "for glibc; %s [O8]",
+                        path, loader, exists ? "is musl's" : "does not exist here", advice);
+}
+
+static bool is_this_architecture(const struct oriel_elf_file *file)
 {
     struct oriel_elf_file self;
     if (!oriel_elf_open(oriel_executable_path(), &self))
         oriel_die("%s cannot be read: %s", oriel_executable_path(), strerror(errno));
     bool same = oriel_elf_same_machine(file, &self);
     oriel_elf_close(&self);
-    if (!same)
-        oriel_die("%s is for another architecture than this oriel; %s [O10]", path, advice);
+    return same;
 }
 
 /* Adds the library of one line of the loader's list, "soname => path (address)" or "path
@@ -181,22 +195,23 @@ void oriel_program_inspect(struct oriel_program *program)
     struct oriel_elf_file file;
     if (!oriel_elf_open(path, &file))
         return; /* a script without an interpreter line, which execvp gives to the shell */
-    architecture_check(path, &file, program->advice);
-    privileges_check(path, program->advice);
     char loader[PATH_MAX];
-    bool is_dynamic = oriel_elf_interpreter(&file, loader);
+    const bool is_ours = is_this_architecture(&file);
+    const bool is_dynamic = oriel_elf_interpreter(&file, loader);
     /* Not MPI_Init, which a program may define as a wrapper. */
-    bool has_mpi = oriel_elf_defines(&file, "PMPI_Init");
+    const bool has_mpi = oriel_elf_defines(&file, "PMPI_Init");
     oriel_elf_close(&file);
-    if (!is_dynamic)
-        oriel_die("%s is a static program and loads no libraries; %s [O8]", path, program->advice);
-    const bool exists = access(loader, F_OK) == 0;
-    if (!exists || strstr(loader, "/ld-musl") != NULL)
-        oriel_die("%s: its loader %s %s: the program is for another C library, and Oriel is for "
-                  "glibc; %s [O8]",
-                  path, loader, exists ? "is musl's" : "does not exist here", program->advice);
-    if (has_mpi)
-        oriel_die("%s has MPI linked into it, where a preload has no effect; %s [O8]", path,
-                  program->advice);
-    libraries_list(program, loader, path);
+    const char *advice = program->advice;
+    if (!is_ours)
+        program->problem =
+            oriel_format("%s is for another architecture than this oriel; %s [O10]", path, advice);
+    else
+        program->problem = privileges_problem(path, advice);
+    if (program->problem == NULL)
+        program->problem = loader_problem(path, is_dynamic ? loader : NULL, advice);
+    if (program->problem == NULL && has_mpi)
+        program->problem = oriel_format(
+            "%s has MPI linked into it, where a preload has no effect; %s [O8]", path, advice);
+    if (program->problem == NULL)
+        libraries_list(program, loader, path);
 }

@@ -18,6 +18,7 @@ struct oriel_program {
     struct oriel_library *libraries;
     size_t libraries_count;
     bool is_listed; /* by the loader */
+    char *problem;  /* NULL, or why a preload cannot serve it; to be freed */
 };
 
 /* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message
@@ -30,9 +31,9 @@ bool oriel_program_exists(const char *name);
 /* True for an executable file. */
 bool oriel_file_is_program(const char *path);
 
-/* Exits with a message for a program that a preload does not affect: static, with MPI linked into
- * it, with privileges of its own, or for another architecture. Otherwise lists the libraries it
- * needs, directly and indirectly. For a script, these are its interpreter's. */
+/* Sets the problem of a program that a preload does not affect: static, with MPI linked into it,
+ * with privileges of its own, or for another architecture. Otherwise lists the libraries it needs,
+ * directly and indirectly. For a script, these are its interpreter's. */
 void oriel_program_inspect(struct oriel_program *program);
 
 #endif

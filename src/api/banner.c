@@ -4,6 +4,7 @@
  * MPI_COMM_WORLD: the launcher's environment has the rank. */
 #include "api/banner.h"
 
+#include "base/host_version.h"
 #include "base/job.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -12,47 +13,23 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* "MPICH 4.0.2" of "MPICH Version:\t4.0.2\n...", with a tab or spaces; "Open MPI v4.1.4" of "Open
- * MPI v4.1.4, ..." */
 static void host_format(char *out, size_t room)
 {
-    static const char word[] = " Version:";
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int len;
     if (oriel_host()->Get_library_version(text, &len) != MPI_SUCCESS)
         snprintf(text, sizeof text, "%s", oriel_host_name());
-    text[strcspn(text, ",\n")] = '\0';
-    char *at = strstr(text, word);
-    if (at != NULL) {
-        const char *number = at + strlen(word) + strspn(at + strlen(word), " \t");
-        memmove(at + 1, number, strlen(number) + 1);
-    }
-    snprintf(out, room, "%.*s", (int)room - 1, text);
+    oriel_host_version_format(text, out, room);
 }
-
-/* The hosts that Oriel is tested with. Derivatives have names of their own: their versions say
- * nothing. */
-static const struct {
-    const char *name; /* as host_format writes it, before the version */
-    long first_major, last_major;
-} tested_hosts[] = {{"MPICH ", 4, 5}, {"Open MPI v", 4, 6}};
 
 static void version_warn(const char *host)
 {
-    for (size_t i = 0; i < sizeof tested_hosts / sizeof tested_hosts[0]; i++) {
-        const size_t len = strlen(tested_hosts[i].name);
-        const long first = tested_hosts[i].first_major, last = tested_hosts[i].last_major;
-        if (strncmp(host, tested_hosts[i].name, len) != 0)
-            continue;
-        const long major = strtol(host + len, NULL, 10);
-        if (major < first || major > last)
-            oriel_warn_job("%s is a version that Oriel has not been tested with (tested: %s%ld to "
-                           "%ld); ORIEL_BYPASS=1 runs the program without Oriel [O2]",
-                           host, tested_hosts[i].name, first, last);
-    }
+    char tested[40];
+    if (!oriel_host_version_is_tested(host, tested, sizeof tested))
+        oriel_warn_job("%s is a version that Oriel has not been tested with (tested: %s); "
+                       "ORIEL_BYPASS=1 runs the program without Oriel [O2]",
+                       host, tested);
 }
 
 /* " of 4 ranks on 1 node"; nothing without MPI_COMM_WORLD. */

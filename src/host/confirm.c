@@ -32,19 +32,24 @@ static const struct interface {
         {"openmpi", "Open MPI", "ompi_mpi_comm_world"},
         {"abi", "MPI's standard ABI", NULL},
 },
-  unknown_abi = {"", "another version of MPI's standard ABI", NULL};
+  unknown_abi = {"", "", NULL};
+
+/* The library that defines an interface. */
+struct place {
+    Dl_info library;
+    int abi_major, abi_minor; /* of the standard ABI */
+};
 
 typedef int abi_version_fn(int *major, int *minor);
 
 /* The interface of an object that reports a version of the standard ABI; NULL if it does not. */
-static const struct interface *abi_of_object(void *object, Dl_info *where)
+static const struct interface *abi_of_object(void *object, struct place *where)
 {
-    int major = 0, minor = 0;
     abi_version_fn *version = (abi_version_fn *)dlsym(object, "PMPI_Abi_get_version");
-    if (version == NULL || dladdr((void *)version, where) == 0 || version(&major, &minor) != 0 ||
-        major <= 0)
+    if (version == NULL || dladdr((void *)version, &where->library) == 0 ||
+        version(&where->abi_major, &where->abi_minor) != 0 || where->abi_major < 0)
         return NULL;
-    return major == ABI_VERSION ? &interfaces[2] : &unknown_abi;
+    return where->abi_major == ABI_VERSION ? &interfaces[2] : &unknown_abi;
 }
 
 static bool is_own_interface(const struct interface *interface)
@@ -54,7 +59,7 @@ static bool is_own_interface(const struct interface *interface)
 
 /* The single interface that the object or its dependencies define, and where. NULL for none or
  * several. */
-static const struct interface *interface_in_object(void *object, Dl_info *where)
+static const struct interface *interface_in_object(void *object, struct place *where)
 {
     const struct interface *found = abi_of_object(object, where);
     int count = 0;
@@ -62,7 +67,7 @@ static const struct interface *interface_in_object(void *object, Dl_info *where)
         return found;
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++) {
         void *mark = interfaces[i].mark != NULL ? dlsym(object, interfaces[i].mark) : NULL;
-        if (mark != NULL && dladdr(mark, where) != 0) {
+        if (mark != NULL && dladdr(mark, &where->library) != 0) {
             found = &interfaces[i];
             count++;
         }
@@ -72,7 +77,7 @@ static const struct interface *interface_in_object(void *object, Dl_info *where)
 
 /* The same for the object at an address. The executable itself is skipped: its lookup scope
  * contains everything that it was started with. */
-static const struct interface *interface_at(const void *address, Dl_info *where)
+static const struct interface *interface_at(const void *address, struct place *where)
 {
     Dl_info info;
     struct link_map *map = NULL;
@@ -107,26 +112,41 @@ static const void *caller_outside(const void *caller, const Dl_info *self)
     return caller;
 }
 
+/* What the user can do. Without Oriel a process may use several MPIs. */
+static void advice_format(const struct interface *interface, char *out, size_t room)
+{
+    int is_started = 0;
+    oriel_host()->Initialized(&is_started);
+    if (is_started)
+        snprintf(out, room, "it uses two MPIs; ORIEL_BYPASS=1 runs it without Oriel");
+    else if (interface == &unknown_abi)
+        snprintf(out, room, "ORIEL_BYPASS=1 runs the program without Oriel");
+    else
+        snprintf(out, room, "start it with oriel run --host %s, or link it to oriel-%s",
+                 interface->name, interface->name);
+}
+
 void oriel_host_confirm(const void *caller)
 {
-    Dl_info where, self;
+    struct place where = {.abi_major = 0};
+    Dl_info self;
     const struct interface *interface = interface_at(oriel_host_symbol("PMPI_Init"), &where);
     bool is_known = dladdr((void *)(uintptr_t)oriel_host_confirm, &self) != 0;
     if (is_known && (interface == NULL || is_own_interface(interface)))
         interface = interface_at(caller_outside(caller, &self), &where);
     if (interface == NULL || is_own_interface(interface))
         return;
-    char reason[ORIEL_LOG_REFUSAL_BYTES] = "";
-    char advice[80] = "ORIEL_BYPASS=1 runs the program without Oriel";
-    if (interface != &unknown_abi)
-        snprintf(advice, sizeof advice, "start it with oriel run --host %s, or link it to oriel-%s",
-                 interface->name, interface->name);
+    char reason[ORIEL_LOG_REFUSAL_BYTES] = "", advice[80], title[60];
+    snprintf(title, sizeof title, "%s", interface->title);
+    if (interface == &unknown_abi)
+        snprintf(title, sizeof title, "version %d.%d of MPI's standard ABI", where.abi_major,
+                 where.abi_minor);
+    advice_format(interface, advice, sizeof advice);
     for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
         if (is_own_interface(&interfaces[i]) && is_known)
             snprintf(reason, sizeof reason,
                      "this is Oriel for %s (%s), but the program uses %s (%s): %s [O6]",
-                     interfaces[i].title, self.dli_fname, interface->title, where.dli_fname,
-                     advice);
+                     interfaces[i].title, self.dli_fname, title, where.library.dli_fname, advice);
     oriel_log_refusal(reason);
     exit(STATUS_REFUSED);
 }

@@ -39,8 +39,6 @@ enum oriel_status oriel_contents_combiner(MPI_Datatype datatype, int *combiner)
  * of a darray size, rank and ndims; of other constructors all. */
 static MPI_Count leading_integer_count(const struct wide *wide, int combiner)
 {
-    if (wide->large_count == 0)
-        return wide->integer_count;
     return combiner == MPI_COMBINER_SUBARRAY ? 1
            : combiner == MPI_COMBINER_DARRAY ? 3
                                              : wide->integer_count;

@@ -80,6 +80,28 @@ class Info(Case):
         os.remove(gone)
         self.assertIn(f"not served:  the loader does not list the libraries of {path} ", start(oriel, "info", path).stdout)
 
+    def test_program_that_a_preload_does_not_reach_is_described(self):
+        static = self.compile("static", "int main(void) { return 0; }", "-static")
+        result = start(ORIEL, "info", "--json", static)
+        value = json.loads(result.stdout)["program"]
+        self.assertEqual((result.returncode, value["served"], value["host"]), (0, False, None))
+        self.assertRegex(value["reason"], r"is a static program .* \[O8\]$")
+        self.assertIn("not served:  " + value["reason"], start(ORIEL, "info", static).stdout)
+
+    def test_version_of_the_programs_library_decides_what_is_tested(self):
+        names = {"mpich": ("libmpich.so.12", "MPICH Version:      3.4\\n", "MPICH 3.4"),
+                 "openmpi": ("libmpi.so.40", "Open MPI v3.1.6, package", "Open MPI v3.1.6")}
+        for host in HOSTS:
+            value = json.loads(start(ORIEL, "info", "--json", program(host, "one_put")).stdout)["program"]
+            self.assertTrue(value["tested"] and re.match(r"(MPICH |Open MPI v)\d", value["version"]), value)
+        for host, (soname, text, version) in names.items():
+            source = f'#include <string.h>\nint MPI_Get_library_version(char *t, int *l) {{ strcpy(t, "{text}"); return *l = 0; }}'
+            library = self.compile(soname, source, "-shared", "-fPIC", "-Wl,-soname," + soname)
+            path = self.compile("old", "int main(void) { return 0; }", "-Wl,--no-as-needed", "-Wl,-rpath," + self.folder, library)
+            value = json.loads(start(ORIEL, "info", "--json", path).stdout)["program"]
+            self.assertEqual((value["host"], value["version"], value["tested"]), (host, version, False))
+            self.assertIn(f": {version}; expected to work, not tested\n", start(ORIEL, "info", path).stdout)
+
     def test_host_that_does_not_load_gives_the_reason(self):
         for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
             self.write(name, "no library")

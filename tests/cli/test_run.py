@@ -464,7 +464,7 @@ int PMPI_Abi_get_version(int *major, int *minor) { *major = %d; *minor = 0; retu
         caller = "int MPI_Init(int *, char ***); int main(int argc, char **argv) { return MPI_Init(&argc, &argv); }"
         for version, title, advice in (
                 (1, "MPI's standard ABI", "start it with oriel run --host abi, or link it to oriel-abi"),
-                (2, "another version of MPI's standard ABI", "ORIEL_BYPASS=1 runs the program without Oriel")):
+                (2, "version 2.0 of MPI's standard ABI", "ORIEL_BYPASS=1 runs the program without Oriel")):
             library = self.library("libsome.so", source % version)
             program_of_it = self.compile("caller", caller, "-Wl,--no-as-needed", f"-Wl,-rpath,{self.folder}", library)
             for host in HOSTS:
@@ -476,6 +476,26 @@ int PMPI_Abi_get_version(int *major, int *minor) { *major = %d; *minor = 0; retu
     def test_module_of_the_other_host(self):
         for host in HOSTS:
             self.ended(start(ORIEL, "run", "--host", other(host), self.module(host)), host)
+
+    def test_second_mpi_of_a_process(self):
+        for host in HOSTS:
+            self.module(other(host))
+            source = self.write("second.c", f"""
+#include <dlfcn.h>
+#include <mpi.h>
+int main(int argc, char **argv)
+{{
+    MPI_Init(&argc, &argv);
+    void *library = dlopen("{self.path('module-' + other(host) + '.so')}", RTLD_NOW);
+    return ((int (*)(int, char **))dlsym(library, "module"))(argc, argv);
+}}
+""")
+            subprocess.run([f"mpicc.{host}", source, "-o", self.path("second")], check=True,
+                           capture_output=True, env=environment())
+            result = start(ORIEL, "run", self.path("second"))
+            self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+            self.assertRegex(result.stderr, r"\Aoriel: this is Oriel for .*: it uses two MPIs; ORIEL_BYPASS=1 runs it without Oriel "
+                                            r"\[O6\]\n\Z")
 
 
 class Order(RunCase):
