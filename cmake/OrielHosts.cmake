@@ -4,7 +4,7 @@
 #   oriel_host_<host>_Fortran  the same for Fortran, where the host has Fortran wrappers
 # ORIEL_HOSTS lists the hosts found (mpich, openmpi, abi), ORIEL_HOST_<host>_VERSION their versions.
 # ORIEL_MPIS lists those of them that start jobs: all but abi, MPI's standard ABI, which MPICH 5 and
-# Open MPI 6 offer beside their own interfaces.
+# Open MPI 6 offer in addition to their own interfaces.
 #
 # A host's compiler wrapper defines it: the wrapper prints the command that it would run, and
 # preprocessing its mpi.h identifies the MPI. If one host is installed several times, the first
@@ -144,6 +144,11 @@ function(oriel_host_add flags wrapper out added)
       endif()
     endif()
   endforeach()
+  # The standard ABI is an interface of C. Without wrappers, its C++ programs have the same flags.
+  if(host STREQUAL "abi" AND CMAKE_CXX_COMPILER AND NOT TARGET oriel_host_abi_CXX)
+    oriel_host_target(oriel_host_abi_CXX CXX "${flags}")
+    list(APPEND languages CXX)
+  endif()
   list(JOIN languages ", " languages)
   message(STATUS "Host MPI: ${host} ${version} (${languages})")
   list(APPEND ORIEL_HOSTS ${host})

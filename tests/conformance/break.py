@@ -33,7 +33,8 @@ def command_for(row, test, build, host, breaks, limit_s):
     command = list(row.command)
     parting = command.index("--")
     command[command.index("--timeout") + 1] = str(limit_s)
-    breaker = os.path.join(build, "tests", "conformance", host, "libbreaker.so")
+    interface = "abi" if host.startswith(proofs.ABI) else host
+    breaker = os.path.join(build, "tests", "conformance", interface, "libbreaker.so")
     return command[:parting] + ["--env", f"LD_PRELOAD={breaker}", "--env", f"CONFORMANCE_BREAK={breaks}"] + \
         command[parting:] + test.only()
 
@@ -92,13 +93,15 @@ def chosen_claims(part, host):
         claims += [claim for row in proofs.fortran_claims().values() for claim in row.values()]
     if part in ("semantics", "all"):
         claims += [claim for statement in proofs.statements() for claim in statement.claims]
-    return [claim for claim in claims if host in claim.test.hosts and claim.breaks.split()[0] not in ("mutant", "bare")]
+    mpi = proofs.mpi_of(host)
+    return [claim for claim in claims if mpi in claim.test.hosts and claim.breaks.split()[0] not in ("mutant", "bare")]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
-    parser.add_argument("--host", required=True, choices=proofs.HOSTS)
+    parser.add_argument("--host", required=True,
+                        choices=proofs.HOSTS + tuple(proofs.ABI + host for host in proofs.HOSTS))
     parser.add_argument("--part", default="all", choices=["functions", "fortran", "semantics", "all"])
     parser.add_argument("--only", default="", help="claims whose test or break contains this")
     arguments = parser.parse_args()
@@ -110,7 +113,7 @@ def main():
     left_out = 0
     for claim in claims:
         if not rows.of(claim.test, arguments.host):
-            left_out += 1  # no compiler for the language; scripts/conformance checks the rows
+            left_out += 1  # no compiler for the language, or not through the ABI; scripts/conformance checks the rows
             continue
         well, line = host.notices(claim)
         survived += not well

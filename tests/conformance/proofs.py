@@ -19,6 +19,7 @@ import tomllib
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 HOSTS = ("mpich", "openmpi")
+ABI = "abi-"  # the standard ABI in front of the MPI with that name
 # The kinds of faults. break.py applies them, except mutants (tests/protocol/mutants.py) and bare
 # hosts, which were tried once.
 BREAKS = ("function", "error", "fault", "mutant", "bare")
@@ -37,6 +38,10 @@ Statement = collections.namedtuple("Statement", "group clause text claims")
 
 class Broken(Exception):
     """A table does not fit the tree."""
+
+
+def mpi_of(host):
+    return host.removeprefix(ABI)
 
 
 def text_of(*path):
@@ -113,14 +118,14 @@ class Rows:
             words = test["name"].split(".")
             labels = next((p["value"] for p in test.get("properties", []) if p["name"] == "LABELS"), [])
             host, ranks, mode = (*words[2:], None, None, None)[:3]
-            if host is None or host in HOSTS:
+            if host is None or mpi_of(host) in HOSTS:
                 self.rows[words[0], words[1]].append(
                     Row(host, int(ranks) if ranks else 0, mode, "quick" in labels, test.get("command", [])))
 
     def of(self, test, host):
         """The rows that run the test on the host; tests without MPI belong to all hosts."""
         rows = self.rows[test.folder, test.row]
-        return [row for row in rows if row.host in (host, None) and host in test.hosts]
+        return [row for row in rows if row.host in (host, None) and mpi_of(host) in test.hosts]
 
 
 def mutants():
