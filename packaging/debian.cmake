@@ -25,12 +25,13 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 
 set(CPACK_DEBIAN_ORIEL_PACKAGE_NAME oriel)
 list(TRANSFORM ORIEL_HOSTS PREPEND "oriel-" OUTPUT_VARIABLE host_packages)
+string(REGEX REPLACE ";([^;]+)$" " and \\1" libraries "${host_packages}")
+string(REPLACE ";" ", " libraries "${libraries}")
 list(JOIN host_packages " | " host_packages)
 set(CPACK_DEBIAN_ORIEL_PACKAGE_RECOMMENDS "${host_packages}, python3")
 set(CPACK_COMPONENT_ORIEL_DESCRIPTION "One-sided communication for unmodified MPI programs
-The oriel command, headers and manual. The libraries in oriel-mpich and
-oriel-openmpi serve the windows of MPI programs, in front of the installed
-MPI.")
+The oriel command, headers and manual. The libraries in ${libraries}
+serve the windows of MPI programs, in front of the installed MPI.")
 
 set(launcher_mpich mpich)
 set(launcher_openmpi openmpi-bin)

@@ -88,6 +88,11 @@ def output_of(*command):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout.strip()
 
 
+def version():
+    """Slurm's, as (23, 11)."""
+    return tuple(map(int, re.search(r"(\d+)\.(\d+)", output_of("slurmd", "-V")).groups()))
+
+
 def processes():
     """The processes of the cluster as {pid: command}, without this one's children."""
     found = {}
@@ -114,6 +119,9 @@ class Cluster:
             os.mkdir(os.path.join(FOLDER, name))
         with open(CONFIGURATION, "w", encoding="ascii") as file:
             file.write(SETTINGS)
+        with open(f"{FOLDER}/cgroup.conf", "w", encoding="ascii") as file:
+            if version() >= (23, 11):  # from here on slurmd refuses to start without cgroups otherwise
+                file.write("CgroupPlugin=disabled\n")
         with open(os.open(f"{FOLDER}/munge.key", os.O_WRONLY | os.O_CREAT, 0o400), "wb") as file:
             file.write(os.urandom(128))
         os.environ["SLURM_CONF"] = CONFIGURATION
