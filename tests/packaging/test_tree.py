@@ -61,10 +61,10 @@ class Tree(Case):
             self.good(oriel, "report", "-o", f"{traces}/page.html", f"{traces}/traces")
 
     def test_all_files_are_installed(self):
-        self.install()
-        files = files_of(self.prefix)
         has_abi = os.path.exists(os.path.join(BUILD, "lib", "oriel", "abi", "liboriel.so"))
         hosts = [*HOSTS, "abi"] if has_abi else HOSTS
+        self.install("oriel", *hosts)
+        files = files_of(self.prefix)
         for name in WANTED + [name.format(host) for host in hosts for name in WANTED_OF_HOST]:
             self.assertIn(name, files)
         self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a")], [])
