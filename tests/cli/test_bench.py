@@ -81,7 +81,7 @@ class Misbehaviour(BenchCase):
         self.assertEqual(result.returncode, 1)
         self.assertEqual(found["put", HOSTS[0]]["status"], "ok")
         self.assertEqual(found["put", "oriel-" + HOSTS[0]]["status"], "refused")
-        self.assertIn("does not say that it is Oriel", found["put", "oriel-" + HOSTS[0]]["reason"])
+        self.assertIn("the job's MPI library is not Oriel's: ", found["put", "oriel-" + HOSTS[0]]["reason"])
 
     def test_interrupted_run_preserves_its_results(self):
         for number in (signal.SIGINT, signal.SIGTERM):

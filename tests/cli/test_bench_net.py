@@ -48,10 +48,11 @@ class Nodes(BenchCase):
                 entry = found[pattern, "oriel-" + host]
                 self.assertEqual((entry["status"], entry["reason"]), ("ok", ""), entry)
                 self.assertIn("ucx", entry["path"])
-        if "openmpi" in HOSTS:
+        if "openmpi" in HOSTS:  # up to version 5 it has no windows over TCP
             alone = found["put", "openmpi"]
-            self.assertEqual(alone["status"], "crash")
-            self.assertIn("MPI_Win_allocate", alone["reason"])
+            self.assertIn(alone["status"], ("ok", "crash"))
+            if alone["status"] == "crash":
+                self.assertIn("MPI_Win_allocate", alone["reason"])
         if "mpich" in HOSTS:
             self.assertEqual(found["put", "mpich"]["status"], "ok")
         self.assertEqual(nets(), before)
