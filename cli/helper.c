@@ -68,11 +68,17 @@ static int request_serve(int from, int to, const char *what)
         oriel_dwarf_lookup(request, head.len_bytes / sizeof(struct oriel_code_address));
         done = reply_write(to, request, head.len_bytes);
     } else {
-        char *text = strcmp(what, ORIEL_HELPER_STATISTICS) == 0
-                         ? oriel_statistics_write(request, head.len_bytes)
-                         : oriel_findings_write(request, head.len_bytes);
-        done = reply_write(to, text, strlen(text));
-        free(text);
+        size_t len_bytes = 0;
+        void *answer;
+        if (strcmp(what, ORIEL_HELPER_STATISTICS) == 0) {
+            answer = oriel_statistics_write(request, head.len_bytes);
+            len_bytes = strlen(answer);
+        } else if (strcmp(what, ORIEL_HELPER_FINDING) == 0)
+            answer = oriel_findings_answer_one(request, head.len_bytes, &len_bytes);
+        else
+            answer = oriel_findings_answer_all(request, head.len_bytes, &len_bytes);
+        done = answer != NULL && reply_write(to, answer, len_bytes);
+        free(answer);
     }
     free(request);
     return done ? 0 : 1;
@@ -131,8 +137,9 @@ static void connections_serve(const char *what)
 
 int oriel_helper_serve(const char *what)
 {
-    bool known = strcmp(what, ORIEL_HELPER_PLACES) == 0 ||
-                 strcmp(what, ORIEL_HELPER_STATISTICS) == 0 || strcmp(what, ORIEL_HELPER_JSON) == 0;
+    bool known =
+        strcmp(what, ORIEL_HELPER_PLACES) == 0 || strcmp(what, ORIEL_HELPER_STATISTICS) == 0 ||
+        strcmp(what, ORIEL_HELPER_FINDING) == 0 || strcmp(what, ORIEL_HELPER_FINDINGS) == 0;
     if (!known)
         oriel_die("only the library and the checker start the helper");
     /* a write beyond the file size limit fails with an error, as on a full disk */

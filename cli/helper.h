@@ -13,7 +13,9 @@ int oriel_helper_serve(const char *what);
 /* Fills in file, line and function of each code address from debug information. */
 void oriel_dwarf_lookup(struct oriel_code_address *codes, size_t count);
 
-/* Writes the findings of a request as JSON. Returns "" or the reason for failure, to be freed. */
-char *oriel_findings_write(const void *request, size_t len_bytes);
+/* The answers to requests about one finding and about all of a job (base/helper_process.h), to be
+ * freed; NULL if the request is invalid. */
+void *oriel_findings_answer_one(const void *request, size_t len_bytes, size_t *answer_bytes);
+void *oriel_findings_answer_all(const void *request, size_t len_bytes, size_t *answer_bytes);
 
 #endif

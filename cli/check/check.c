@@ -7,20 +7,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/helper_process.h"
+#include "cli/check/check_rules.h"
 #include "cli/check/explain.h"
+#include "cli/check/job_terminal.h"
+#include "cli/check/standing.h"
 #include "cli/helper.h"
 #include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
 
 struct request {
     const char *host;
-    const char *json;
+    const char *json, *sarif, *junit;
+    const char *suppress, *baseline, *only, *ignore;
+    const char *color;
     const char *explain;
     bool no_fail, stacks, rules, page;
     char **program;
@@ -30,6 +36,13 @@ enum {
     OPTION_HOST = 256,
     OPTION_NO_FAIL,
     OPTION_JSON,
+    OPTION_SARIF,
+    OPTION_JUNIT,
+    OPTION_SUPPRESS,
+    OPTION_BASELINE,
+    OPTION_ONLY,
+    OPTION_IGNORE,
+    OPTION_COLOR,
     OPTION_STACKS,
     OPTION_EXPLAIN,
     OPTION_RULES,
@@ -43,6 +56,13 @@ static error_t check_option_parse(int key, char *argument, struct argp_state *st
     case OPTION_HOST: request->host = argument; return 0;
     case OPTION_NO_FAIL: request->no_fail = true; return 0;
     case OPTION_JSON: request->json = argument; return 0;
+    case OPTION_SARIF: request->sarif = argument; return 0;
+    case OPTION_JUNIT: request->junit = argument; return 0;
+    case OPTION_SUPPRESS: request->suppress = argument; return 0;
+    case OPTION_BASELINE: request->baseline = argument; return 0;
+    case OPTION_ONLY: request->only = argument; return 0;
+    case OPTION_IGNORE: request->ignore = argument; return 0;
+    case OPTION_COLOR: request->color = argument; return 0;
     case OPTION_STACKS: request->stacks = true; return 0;
     case OPTION_EXPLAIN: request->explain = argument; return 0;
     case OPTION_RULES: request->rules = true; return 0;
@@ -66,6 +86,15 @@ static void check_request_parse(int argc, char **argv, struct request *out)
         {"no-fail", OPTION_NO_FAIL, NULL, 0,
          "Keep the program's exit status when there are findings", 0},
         {"json", OPTION_JSON, "FILE", 0, "Also write the findings to FILE as JSON", 0},
+        {"sarif", OPTION_SARIF, "FILE", 0, "The same as SARIF 2.1, for code scanners", 0},
+        {"junit", OPTION_JUNIT, "FILE", 0, "The same as JUnit test cases", 0},
+        {"suppress", OPTION_SUPPRESS, "FILE", 0, "Read from FILE which findings do not count", 0},
+        {"baseline", OPTION_BASELINE, "FILE", 0,
+         "Count only findings that FILE, written by --json, does not have", 0},
+        {"only", OPTION_ONLY, "RULES", 0, "Report only these rules, for example C*,E13", 0},
+        {"ignore", OPTION_IGNORE, "RULES", 0, "Do not report these rules", 0},
+        {"color", OPTION_COLOR, "WHEN", 0,
+         "Whether findings have colours: auto (on a terminal), always or never", 0},
         {"stacks", OPTION_STACKS, NULL, 0, "Show the call stack of each finding", 0},
         {"explain", OPTION_EXPLAIN, "RULE", 0, "Explain a rule, for example C1", 0},
         {"rules", OPTION_RULES, NULL, 0, "List the rules", 0},
@@ -94,7 +123,9 @@ static bool options_conflict(const struct request *request)
 {
     int questions = (request->explain != NULL) + request->rules + request->page;
     bool runs = request->program != NULL || request->host != NULL || request->json != NULL ||
-                request->no_fail || request->stacks;
+                request->sarif != NULL || request->junit != NULL || request->suppress != NULL ||
+                request->baseline != NULL || request->only != NULL || request->ignore != NULL ||
+                request->color != NULL || request->no_fail || request->stacks;
     return questions > 1 || (questions == 1 && runs);
 }
 
@@ -113,36 +144,101 @@ static bool is_standard_stream(int fd)
 
 /* Checks the file by opening it. A FIFO is not opened: its reader would see an end of file when
  * this process closes it. */
-static void json_file_check(const char *file)
+static void output_file_check(const char *option, const char *file)
 {
     struct stat status;
     if (stat(file, &status) == 0 && S_ISFIFO(status.st_mode)) {
         if (access(file, W_OK) != 0)
-            oriel_die("--json: %s: %s", file, strerror(errno));
+            oriel_die("%s: %s: %s", option, file, strerror(errno));
         return;
     }
     int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
-        oriel_die("--json: %s: %s", file, strerror(errno));
+        oriel_die("%s: %s: %s", option, file, strerror(errno));
     if (is_standard_stream(fd))
-        oriel_die("--json: %s also receives the program's output; choose another file", file);
+        oriel_die("%s: %s also receives the program's output; choose another file", option, file);
     close(fd);
 }
 
 /* The file is written at the end of the job, when the current folder may be another one. Errors are
  * better reported now. Findings of an earlier job are removed only once nothing else can refuse
  * this one (exec_program.c). */
-static void json_file_set(const char *file)
+static void output_file_set(const char *option, const char *variable, const char *file)
 {
+    if (file == NULL)
+        return;
     if (file[0] == '\0')
-        oriel_die("--json: the file's name is empty");
-    json_file_check(file);
+        oriel_die("%s: the file's name is empty", option);
+    output_file_check(option, file);
     char *path = realpath(file, NULL);
     if (path == NULL) /* A pipe of the shell, or a deleted file, has only a descriptor. */
-        oriel_die("--json: %s has no path that is valid at the end of the job; choose a file",
+        oriel_die("%s: %s has no path that is valid at the end of the job; choose a file", option,
                   file);
-    oriel_env_set("ORIEL_CHECK_JSON", path);
+    oriel_env_set(variable, path);
     free(path);
+}
+
+/* Refuses a file with errors, before the program runs. problems: NULL for none. */
+static void input_file_set(const char *option, const char *variable, const char *file,
+                           char *problems)
+{
+    if (problems != NULL) {
+        char *rest = strchr(problems, '\n');
+        int more = 0;
+        for (char *at = rest; at != NULL; at = strchr(at + 1, '\n'))
+            more++;
+        for (char *at = rest; at != NULL && more < 20; at = strchr(at, '\n'))
+            *at = ';';
+        oriel_die("%s: %s", option, problems);
+    }
+    char *path = realpath(file, NULL);
+    if (path == NULL)
+        oriel_die("%s: %s: %s", option, file, strerror(errno));
+    oriel_env_set(variable, path);
+    free(path);
+}
+
+static void counting_set(const struct request *request)
+{
+    struct oriel_suppressions read;
+    if (request->suppress != NULL)
+        input_file_set("--suppress", "ORIEL_CHECK_SUPPRESS", request->suppress,
+                       oriel_suppressions_read(request->suppress, &read));
+    if (request->baseline != NULL)
+        input_file_set("--baseline", "ORIEL_CHECK_BASELINE", request->baseline,
+                       oriel_baseline_read(request->baseline));
+    if (request->only != NULL) {
+        oriel_check_rule_list_check("--only", request->only);
+        oriel_env_set("ORIEL_CHECK_ONLY", request->only);
+    }
+    if (request->ignore != NULL) {
+        oriel_check_rule_list_check("--ignore", request->ignore);
+        oriel_env_set("ORIEL_CHECK_IGNORE", request->ignore);
+    }
+}
+
+/* Colour and width of the findings, which the ranks cannot know: their standard error is a pipe of
+ * the launcher. */
+static void style_set(const char *color)
+{
+    char columns_text[16];
+    int columns = 0;
+    bool is_terminal = oriel_job_terminal(&columns);
+    const char *text = getenv("COLUMNS");
+    const char *no_color = getenv("NO_COLOR");
+    bool wants = is_terminal && (no_color == NULL || no_color[0] == '\0');
+    if (color != NULL && strcmp(color, "auto") != 0) {
+        if (strcmp(color, "always") != 0 && strcmp(color, "never") != 0)
+            oriel_die("--color: \"%s\" is neither auto, always nor never", color);
+        wants = strcmp(color, "always") == 0;
+    }
+    if (text != NULL && atoi(text) > 0)
+        columns = atoi(text);
+    oriel_env_set("ORIEL_CHECK_COLOR", wants ? "always" : "never");
+    if (columns > 0) {
+        snprintf(columns_text, sizeof columns_text, "%d", columns < 20 ? 20 : columns);
+        oriel_env_set("ORIEL_CHECK_WIDTH", columns_text);
+    }
 }
 
 int oriel_command_check(int argc, char **argv)
@@ -159,8 +255,11 @@ int oriel_command_check(int argc, char **argv)
     if (request.rules || request.page)
         return request.page ? oriel_explain_page() : oriel_explain_list();
 
-    if (request.json != NULL)
-        json_file_set(request.json);
+    output_file_set("--json", "ORIEL_CHECK_JSON", request.json);
+    output_file_set("--sarif", "ORIEL_CHECK_SARIF", request.sarif);
+    output_file_set("--junit", "ORIEL_CHECK_JUNIT", request.junit);
+    counting_set(&request);
+    style_set(request.color);
     /* A lock call then returns only when the lock is acquired. So the checker can order it after
      * the previous holder's release. */
     oriel_env_set("ORIEL_LOCK", "eager");

@@ -6,20 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/check/check_rules.h"
 #include "cli/cli.h"
 
-struct rule {
-    const char *number, *title, *text, *example, *remedy;
-};
-
-static const struct rule rules[] = {
-#define RULE(name, number_, title_, text_, example_, remedy_)                                      \
-    {.number = number_, .title = title_, .text = text_, .example = example_, .remedy = remedy_},
-#include "check/report/rules.def"
-#undef RULE
-};
-
-enum { RULES = sizeof rules / sizeof rules[0], WIDTH = 100 };
+enum { WIDTH = 100 };
 
 /* Rule groups by the letter of their numbers, in the order of docs/reference/findings.md. */
 static const struct {
@@ -63,15 +53,15 @@ static void indented_print(const char *lines)
 
 int oriel_explain_rule(const char *number)
 {
-    for (size_t i = 0; i < RULES; i++) {
-        if (strcasecmp(rules[i].number, number) != 0)
+    for (size_t i = 0; i < ORIEL_CHECK_RULES; i++) {
+        if (strcasecmp(oriel_check_rules[i].number, number) != 0)
             continue;
-        printf("%s: %s\n\n", rules[i].number, rules[i].title);
-        wrapped_print(rules[i].text);
+        printf("%s: %s\n\n", oriel_check_rules[i].number, oriel_check_rules[i].title);
+        wrapped_print(oriel_check_rules[i].text);
         printf("\nFor example:\n\n");
-        indented_print(rules[i].example);
+        indented_print(oriel_check_rules[i].example);
         printf("\nInstead:\n\n");
-        wrapped_print(rules[i].remedy);
+        wrapped_print(oriel_check_rules[i].remedy);
         return 0;
     }
     oriel_die("unknown rule \"%s\"; oriel check --rules lists the rules", number);
@@ -80,13 +70,13 @@ int oriel_explain_rule(const char *number)
 int oriel_explain_list(void)
 {
     for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++)
-        for (size_t i = 0; i < RULES; i++)
-            if (rules[i].number[0] == groups[group].letter)
-                printf("%-4s %s\n", rules[i].number, rules[i].title);
+        for (size_t i = 0; i < ORIEL_CHECK_RULES; i++)
+            if (oriel_check_rules[i].number[0] == groups[group].letter)
+                printf("%-4s %s\n", oriel_check_rules[i].number, oriel_check_rules[i].title);
     return 0;
 }
 
-static void rule_page_print(const struct rule *rule)
+static void rule_page_print(const struct oriel_check_rule *rule)
 {
     printf("\n### %s: %s\n\n", rule->number, rule->title);
     wrapped_print(rule->text);
@@ -106,13 +96,13 @@ int oriel_explain_page(void)
         "describes how to use the checker and what it cannot detect.\n");
     for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++) {
         bool titled = false;
-        for (size_t i = 0; i < RULES; i++) {
-            if (rules[i].number[0] != groups[group].letter)
+        for (size_t i = 0; i < ORIEL_CHECK_RULES; i++) {
+            if (oriel_check_rules[i].number[0] != groups[group].letter)
                 continue;
             if (!titled)
                 printf("\n## %s\n", groups[group].title);
             titled = true;
-            rule_page_print(&rules[i]);
+            rule_page_print(&oriel_check_rules[i]);
         }
     }
     return 0;

@@ -1,5 +1,5 @@
 /* Reads the output of `oriel check --json` and prints it with the checker's own wording
- * (src/check/report/report_text.c). A missing key, or one with another type than
+ * (cli/check/finding_text.c). A missing key, or one with another type than
  * docs/reference/file-formats.md describes, is omitted. Only a file that does not come from the
  * checker is refused. */
 #include "cli/report/findings_reader.h"
@@ -32,7 +32,7 @@ static const char *format_error(const json_t *job)
     const char *format = member_text(job, "format");
     if (format == NULL || strcmp(format, "oriel-check") != 0)
         return "not a findings file of oriel check";
-    if (!member_number(job, "version", &version) || version != 2)
+    if (!member_number(job, "version", &version) || version != 3)
         return "findings of another version of oriel check";
     if (!json_is_array(json_object_get(job, "findings")))
         return "it has no list of findings";
@@ -177,7 +177,9 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
     json_array_foreach(findings, i, finding)
     {
         size_t depth;
-        fprintf(out, "\n%s: %s\n", member_text(finding, "rule"), member_text(finding, "title"));
+        const char *headline = member_text(finding, "headline");
+        fprintf(out, "\n%s: %s\n", member_text(finding, "rule"),
+                headline != NULL ? headline : member_text(finding, "title"));
         window_print(finding, out);
         json_t *call = json_object_get(finding, "call");
         site_print(call, "", "", out);
@@ -185,9 +187,9 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
                    out);
         site_print(json_object_get(finding, "opening"), "epoch opened by ", "", out);
         line_print(finding, "detail", "", out);
-        line_print(finding, "missing", "missing: ", out);
-        line_print(finding, "remedy", "remedy: ", out);
+        line_print(finding, "help", "help: ", out);
         count_print(finding, out);
+        line_print(finding, "reason", "does not count: ", out);
         json_array_foreach(json_object_get(finding, "stack"), depth,
                            frame) if (json_is_string(frame))
             fprintf(out, "    %s %s\n", depth == 0 ? "stack:" : "      ", json_string_value(frame));

@@ -128,7 +128,7 @@ static const char *asan_runtime_find(const struct oriel_program *program)
     return library == NULL ? NULL : library->path;
 }
 
-/* Empties the findings file, so that findings of an earlier job are not mistaken for this job's if
+/* Empties a file of findings, so that findings of an earlier job are not mistaken for this job's if
  * it dies. Every rank does this, and none writes before all have reached MPI_Init. Devices and
  * pipes hold nothing from earlier. */
 static void findings_file_truncate(const char *path)
@@ -138,7 +138,7 @@ static void findings_file_truncate(const char *path)
         return;
     int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd, 0) != 0)
-        oriel_die("--json: %s: %s", path, strerror(errno));
+        oriel_die("%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
@@ -194,7 +194,10 @@ _Noreturn void oriel_exec_program(const struct oriel_exec_plan *plan, char **com
         preload.tsan_runtime = tsan_replacement_find(&program, host, sanitizer) ? sanitizer : NULL;
     }
     oriel_preload_set(&program, &preload);
-    if (plan->checked)
+    if (plan->checked) {
         findings_file_truncate(options.check_json);
+        findings_file_truncate(options.check_sarif);
+        findings_file_truncate(options.check_junit);
+    }
     program_exec(&program, command);
 }

@@ -17,9 +17,13 @@
 /* request: struct oriel_statistics_head and the records after it (observe/stats/merged_records.h);
  * answer: a text */
 #define ORIEL_HELPER_STATISTICS "statistics"
-/* request: struct oriel_helper_json, findings, counts; answer: "" or the reason why the file could
- * not be written */
-#define ORIEL_HELPER_JSON "json"
+/* request: struct oriel_helper_check, one struct oriel_record_finding, the struct
+ * oriel_code_address of its stack; answer: the finding with lines and standing, then its text, which
+ * is empty if it does not count */
+#define ORIEL_HELPER_FINDING "finding"
+/* request: struct oriel_helper_check, findings, counts; answer: struct oriel_helper_summary, and the
+ * text of the summary. Writes the files. */
+#define ORIEL_HELPER_FINDINGS "findings"
 
 enum {
     ORIEL_HELPER_MAGIC = 0x4f724831,
@@ -33,8 +37,10 @@ struct oriel_helper_head {
     uint32_t len_bytes;
 };
 
-struct oriel_helper_json {
-    char file[4096];
+/* A checked job, for the forms of its findings. Files: their paths; "" for none. */
+struct oriel_helper_check {
+    char json[4096], sarif[4096], junit[4096]; /* written */
+    char suppress[4096], baseline[4096];       /* read */
     char program[4096];
     char version[32];
     char host[16];
@@ -44,6 +50,13 @@ struct oriel_helper_json {
     uint32_t local_watched;
     uint64_t lost;     /* findings that were dropped because the table was full */
     uint32_t complete; /* written in MPI_Finalize, by all ranks */
+    uint32_t color;    /* 1: texts have colours */
+    uint32_t width;    /* columns of texts */
+    uint32_t only;     /* 1: --only or --ignore leave out rules */
+};
+
+struct oriel_helper_summary {
+    uint32_t counting; /* findings that count */
     uint32_t reserved;
 };
 

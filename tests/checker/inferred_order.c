@@ -229,7 +229,7 @@ CASE(C4, origin_of_a_request_that_is_open, 2)
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here, saying 'first call, or' */
+        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here, saying 'or MPI_Win_flush_local' */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Get(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
@@ -246,7 +246,7 @@ CASE(C4, receive_into_the_buffer_of_a_send, 2)
     int value = rank;
     if (rank == 0) {
         MPI_Request request;
-        MPI_Isend(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request); /* FINDS C4 here, saying 'first call, between' */
+        MPI_Isend(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request); /* FINDS C4 here, saying 'call MPI_Wait for the request' */
         delay();
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -111,7 +111,7 @@ def brief(finding):
 
 def words_of(finding):
     where = "" if finding["offset"] is None else f"bytes {finding['offset']} to {finding['offset'] + finding['bytes'] - 1}"
-    return f"window {finding['window']}, {where}: {finding['detail']}; missing: {finding['missing']}"
+    return f"window {finding['window']}, {where}: {finding['detail']}; help: {finding['help']}"
 
 
 def findings_in(path):

@@ -12,8 +12,8 @@ import unittest
 
 from command import BUILD, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel, program, start
 
-SUMMARY = "oriel: check: "
-RIGHT = r"\Aoriel: check: no findings on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
+SUMMARY = "oriel check: "
+RIGHT = r"\Aoriel check: no problems on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
 
 SESSION = """#include <mpi.h>
 int main(void)
@@ -153,16 +153,19 @@ class Findings(Case):
     def test_finding_names_window_line_and_remedy(self):
         for host in HOSTS:
             text = self.check(host).stderr
-            self.assertIn("oriel: E1: operation outside an access epoch\n", text)
-            self.assertIn('window "halo" (allocate), target rank 0', text)
-            self.assertRegex(text, rf"rank 0: MPI_Put at \S*mistaken.c:{line_of('/* the mistake */')} in mistake")
-            self.assertIn("remedy: ", text)
-            self.assertIn(SUMMARY + "1 finding, 1 in all on 1 rank\n", text)
+            self.assertIn("error[E1]: operation outside an access epoch\n", text)
+            self.assertIn('window "halo" (made at ', text)
+            line = line_of("/* the mistake */")
+            self.assertRegex(text, rf"(?m)^ +--> \S*mistaken.c:{line} in mistake \(rank 0\)$")
+            self.assertRegex(text, rf"(?m)^ *{line} \|     MPI_Put\(&value.*\n +\|     \^{{7}}\n? +\|? ?window \"halo\" \(made at .*, rank 0, "
+                             r"element 0 \(bytes 0 to 3\)$")
+            self.assertRegex(text, rf"= help: call MPI_Win_lock\(MPI_LOCK_SHARED, 0, 0, win\).* before\n? +\S*mistaken.c:{line}\n")
+            self.assertTrue(text.endswith(SUMMARY + "1 problem (1 occurrence) on 1 rank\n"), text)
 
     def test_a_name_of_a_window_steers_no_terminal(self):
         for host in HOSTS:
             text = self.check(host, "wrong", "named").stderr
-            self.assertIn('window "ha?lo?[31m??H" (allocate)', text)
+            self.assertIn('window "ha?lo?[31m??H" (made at ', text)
 
     def test_a_program_of_sessions_alone_is_reported_as_not_checked(self):
         if "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
@@ -200,7 +203,7 @@ class Findings(Case):
                                stdout=subprocess.DEVNULL, stderr=output, timeout=60, check=False)
                 output.seek(0)
                 text = output.read()
-            self.assertIn(SUMMARY + "1 finding, 1 in all on this node; the program ended without MPI_Finalize", text)
+            self.assertIn(SUMMARY + "1 problem (1 occurrence) on this node; the program ended without MPI_Finalize", text)
             self.assertIn("local accesses were not watched", text.partition(SUMMARY)[2])
 
     def test_ranks_that_all_abort_write_one_summary(self):
@@ -210,7 +213,7 @@ class Findings(Case):
                                 "check", program(host, "mistaken"), "abort")
                 self.assertEqual(aborted.returncode, 3)
                 self.assertEqual(aborted.stderr.count("ended without MPI_Finalize"), 1, aborted.stderr)
-                self.assertIn(SUMMARY + "1 finding", aborted.stderr)
+                self.assertIn(SUMMARY + "1 problem", aborted.stderr)
 
     def test_clang_program_has_lines(self):
         if shutil.which("clang") is None or "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
@@ -219,7 +222,7 @@ class Findings(Case):
             compiled = start("mpicc.mpich", "-cc=clang", *flags, os.path.join(HERE, "mistaken.c"), "-o", self.path("clanged"))
             self.assertEqual(compiled.returncode, 0, compiled.stderr)
             self.assertRegex(start(ORIEL, "check", "--host", "mpich", self.path("clanged")).stderr,
-                             rf"rank 0: MPI_Put at \S*mistaken.c:{line_of('/* the mistake */')} in mistake")
+                             rf"--> \S*mistaken.c:{line_of('/* the mistake */')} in mistake \(rank 0\)")
 
     def test_loads_and_stores_are_watched_where_clangs_runtime_is_shared(self):
         folder = os.path.join(start("clang", "-print-resource-dir").stdout.strip(), "lib/linux") if shutil.which("clang") else ""
@@ -256,7 +259,7 @@ class Findings(Case):
                 self.skipTest("no Fortran")
             line = line_of("! the mistake", "mistaken_fortran.f90")
             self.assertRegex(self.check(host, name="mistaken_fortran").stderr,
-                             rf"rank 0: MPI_Put at \S*mistaken_fortran.f90:{line} in mistaken_fortran")
+                             rf"--> \S*mistaken_fortran.f90:{line} in mistaken_fortran\b")
 
     def test_without_a_helper_that_answers_places_are_offsets(self):
         for host in HOSTS:
@@ -272,7 +275,7 @@ class Findings(Case):
                 self.write("script", f'#!/bin/sh\ncd {self.folder}\n{helper} tree/bin/oriel\nexec {program(host, "mistaken")}\n')
                 result = start(oriel, "check", "--host", host, self.path("script"))
                 self.assertEqual(result.returncode, 86, f"{number}: {result.stderr}")
-                self.assertRegex(result.stderr, r"rank 0: MPI_Put at offset 0x[0-9a-f]+ of mistaken\n")
+                self.assertRegex(result.stderr, r"--> offset 0x[0-9a-f]+ of mistaken \(rank 0\): MPI_Put\n")
             shutil.rmtree(self.path("tree"))
 
     def helped(self, host, helper, findings, ranks=1):
@@ -294,7 +297,7 @@ class Findings(Case):
             started = file.read().split()
         os.remove(self.path("started"))
         shutil.rmtree(self.path("tree"))
-        return started.count("places")
+        return started.count("finding")
 
     def test_many_findings_have_one_helper(self):
         helper = '#!/bin/sh\necho $3 >> FOLDER/started\nexec FOLDER/tree/bin/real "$@"\n'
@@ -313,7 +316,7 @@ import signal, socket, subprocess, sys
 signal.alarm(20)  # the last one is asked no more
 print(sys.argv[3], file=open("FOLDER/started", "a"))
 subprocess.run(["FOLDER/tree/bin/real", *sys.argv[1:]], check=True)
-if sys.argv[3] == "places":
+if sys.argv[3] == "finding":
     socket.socket(fileno=3).accept()[0].recv(4)
 """
         for host in HOSTS:
@@ -326,7 +329,7 @@ if sys.argv[3] == "places":
             shutil.copy(program(host, "mistaken"), bare)
             os.system(f"strip --strip-debug {bare}")
             result = start(ORIEL, "check", bare)
-            self.assertIn("rank 0: MPI_Put in mistake+0x", result.stderr)
+            self.assertIn("--> mistake+0x", result.stderr)
             self.assertIn("compile with -g", result.stderr)
 
 
@@ -336,7 +339,7 @@ class Passed(Case):
             for words in ("callback", "none", "large"):
                 result = start(ORIEL, "check", program(host, "forwarded_calls"), words)
                 self.assertEqual((result.returncode, result.stdout.replace("none\n", "")), (0, ""), result.stderr)
-                self.assertRegex(result.stderr, r"\Aoriel: check: no findings on 1 rank;")
+                self.assertRegex(result.stderr, r"\Aoriel check: no problems on 1 rank;")
 
     def test_counted_calls_are_forwarded_too(self):
         for host in HOSTS:
@@ -357,7 +360,7 @@ class Json(Case):
         for host in HOSTS:
             job = self.found(host)
             self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["complete"]),
-                             ("oriel-check", 2, host, 1, True))
+                             ("oriel-check", 3, host, 1, True))
             self.assertEqual(job["program"], os.path.realpath(program(host, "mistaken")))
             self.assertFalse(job["local_accesses_watched"])
             [finding] = job["findings"]
@@ -411,14 +414,14 @@ class Json(Case):
                                 program(host, "jumps"), mode)
                     self.assertEqual((job.returncode, job.stdout.count("end")), (86, 3), job.stderr)
                     self.assertEqual(re.findall(line, job.stderr), [] if call is None else [("0", call)], job.stderr)
-                    self.assertEqual(re.findall(r"oriel: ([A-Z]\d+): ", job.stderr), ["E1"], job.stderr)
+                    self.assertEqual(re.findall(r"(?m)^error\[([A-Z]\d+)\]: ", job.stderr), ["E1"], job.stderr)
 
     def test_other_nodes_know_of_a_rank_that_jumped_out_of_a_call(self):
         for host in HOSTS:
             job = start(LAUNCH, "--build", BUILD, "--host", host, "-n", 3, "--plain", "--node-size", 1, "--timeout", 50, "--", ORIEL,
                         "check", program(host, "jumps"), "send")
             self.assertEqual((job.returncode, job.stdout.count("end")), (86, 3), job.stderr)
-            self.assertEqual(re.findall(r"oriel: ([A-Z]\d+): ", job.stderr), ["E1"], job.stderr)
+            self.assertEqual(re.findall(r"(?m)^error\[([A-Z]\d+)\]: ", job.stderr), ["E1"], job.stderr)
             self.assertEqual(job.stderr.count("this rank is no longer checked"), 1, job.stderr)
 
     def test_unchecked_accesses_of_several_nodes_are_added(self):
@@ -475,7 +478,7 @@ class Json(Case):
         # a waiting reader continues
         os.close(os.open(self.path("pipe"), os.O_RDWR | os.O_NONBLOCK))
         self.assertEqual(result.returncode, 86, result.stderr)
-        self.assertIn(f"oriel: check: {self.path('pipe')} was not written: the oriel command does not answer\n",
+        self.assertIn(f"oriel check: {self.path('pipe')} was not written: the oriel command does not answer\n",
                       result.stderr)
 
     def test_program_may_change_its_folder(self):

@@ -44,7 +44,7 @@ class Jobs(Case):
         self.assertEqual(result.returncode, 0, f"{script}\n{result.stdout}\n{result.stderr}")
         self.assertEqual(result.stdout.count("confirmed by a sequential count"), 3)
         said = result.stdout + result.stderr
-        for word in ("compare_and_swap", "no findings on 2 ranks"):
+        for word in ("compare_and_swap", "no problems on 2 ranks"):
             self.assertIn(word, said)
         subprocess.run(["rm", "-r", self.path("oriel-demo")], check=True)
 

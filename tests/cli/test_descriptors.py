@@ -50,7 +50,7 @@ class Few(Case):
                         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
                         self.assertEqual(job.stdout.count(" is done\n"), 2, job.stdout + job.stderr)
                         if command != "run":
-                            self.assertIn("oriel: check: 1 finding, 38 in all on 2 ranks\n", job.stderr)
+                            self.assertIn("oriel check: 1 problem (38 occurrences) on 2 ranks\n", job.stderr)
                         self.check_report(job, variables.get("ORIEL_STATS"))
 
     def check_report(self, job, path):

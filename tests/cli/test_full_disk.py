@@ -173,8 +173,8 @@ class Findings(Disk):
         job = self.run_words(ORIEL, "check", "--host", host, "--json", path, program(host, "mistaken"), **more)
         self.assertEqual(job.returncode, 86, job.stdout + job.stderr)
         self.assertIn("unfinished line=1", job.stdout)
-        self.assertIn("oriel: E1: operation outside an access epoch\n", job.stderr)
-        self.assertEqual(len(re.findall(f"(?m)^oriel: check: {path} was not written: {words}$", job.stderr)), 1, job.stderr)
+        self.assertIn("error[E1]: operation outside an access epoch\n", job.stderr)
+        self.assertEqual(len(re.findall(f"(?m)^oriel check: {path} was not written: {words}$", job.stderr)), 1, job.stderr)
         self.assertEqual(self.left_in(folder), [])
 
     def test_findings_are_printed_all_the_same(self):

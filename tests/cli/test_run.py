@@ -318,7 +318,7 @@ class Launcher(RunCase):
             job = self.job(other(host), 2, ORIEL, "check", program(host, "one_put"))
             self.assertEqual((job.returncode, job.stdout), (2, ""), job.stderr)
             self.assertIn(self.line(host, "would be"), job.stderr)
-            self.assertNotIn("no findings", job.stderr)
+            self.assertNotIn("no problems", job.stderr)
 
     def test_run_warns_once_and_runs(self):
         for host in HOSTS:
@@ -364,7 +364,7 @@ class Launcher(RunCase):
             for job in (self.job(other(host), 1, *check), self.job(other(host), 2, "sh", "-c", '"$@"; exit $?', "sh", *check),
                         start(*check, **left[host])):
                 self.assertEqual(job.returncode, 0, job.stderr)
-                self.assertIn("no findings", job.stderr)
+                self.assertIn("no problems", job.stderr)
                 self.assertNotIn("launcher", job.stderr)
 
 

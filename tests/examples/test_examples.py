@@ -70,7 +70,7 @@ def fault_of(how, host, ranks, program):
         watched = "were watched"
         if program.endswith(".py") or not INSTRUMENTED:
             watched = "were not watched"
-        summary = f"oriel: check: no findings on {ranks} ranks; local accesses {watched}"
+        summary = f"oriel check: no problems on {ranks} ranks; local accesses {watched}"
         good = good and result.stderr.startswith(summary) and result.stderr.count("\n") == 1
     return None if good else report(f"{program}, {ranks} ranks", result)
 

@@ -95,7 +95,7 @@ class Checked(unittest.TestCase):
         result, rows = self.measured("--hosts", HOSTS[0], LD_PRELOAD=self.library(NOT_FLUSHING))
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertEqual({row[1] for row in rows}, {"WRONG"}, result.stdout)
-        self.assertIn("oriel: check: ", result.stderr)
+        self.assertIn("oriel check: ", result.stderr)
 
     def test_operations_that_do_nothing_are_noticed(self):
         self.assertEqual(self.wrong(LOSING % "1"), {name for name in CHECKED.OPERATIONS if not name.startswith("get-")})
@@ -109,7 +109,7 @@ class Checked(unittest.TestCase):
     def test_a_checked_job_is_clean_with_one_summary_of_nothing(self):
         def clean(errors, status=0, checked=True, lines=()):
             return CHECKED.is_clean(types.SimpleNamespace(status=status, errors=errors, lines=lines), 2, checked)
-        nothing = "oriel: check: no findings on 2 ranks; local accesses were not watched\n"
+        nothing = "oriel check: no problems on 2 ranks; local accesses were not watched\n"
         self.assertTrue(clean(nothing))
         self.assertTrue(clean("the host's own words\n", checked=False))
         self.assertFalse(clean(""))
@@ -118,8 +118,8 @@ class Checked(unittest.TestCase):
         self.assertFalse(clean(nothing, checked=False))
         self.assertFalse(clean(nothing, lines=["put-8-same 1.00 1.00", "put-8-next WRONG"]))
         self.assertFalse(clean(nothing.replace("on 2", "on 1")))
-        self.assertFalse(clean("oriel: check: no findings on this node; the program ended without MPI_Finalize; \n"))
-        self.assertFalse(clean("oriel: check: 1 finding, 3 in all on 2 ranks\n"))
+        self.assertFalse(clean("oriel check: no problems on this node; the program ended without MPI_Finalize; \n"))
+        self.assertFalse(clean("oriel check: 1 problem (3 occurrences) on 2 ranks\n"))
 
     def test_the_best_pair_decides_about_the_promise(self):
         def kept(pairs, times, more_ns):

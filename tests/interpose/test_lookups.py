@@ -50,7 +50,7 @@ class Lookups(Case):
             result = self.job(host, ORIEL, "check", "--host", host, *lookups(host, "conflict"), options=["--plain"])
             self.assertIn("all arrived\n", result.stdout)
             # The plugin's own call is a second place where the compiler does not make it a jump.
-            self.assertRegex(result.stderr, rf"check: (?:1 finding|2 findings), ({2 * PUTS[0]}|{2 * PUTS[1]}) in all on 2 ranks\n")
+            self.assertRegex(result.stderr, rf"check: (?:1 problem|2 problems) \(({2 * PUTS[0]}|{2 * PUTS[1]}) occurrences\) on 2 ranks\n")
 
     def test_tool_ahead_of_oriel(self):
         """Default lookups find the tool, which calls Oriel; lookups by handle skip it."""

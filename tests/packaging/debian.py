@@ -41,7 +41,7 @@ def check_jobs(root, hosts, user):
             job = f"timeout 60 mpiexec.{host} {oversubscribe}-n {ranks} oriel"
             output = root.must(f"{job} run /srv/{host}/one_put", "windows by Oriel", user=user)
             assert output.count("memory=42") == ranks, output
-        root.must(f"{job} check /srv/{host}/one_put", "no findings on 8 ranks", user=user)
+        root.must(f"{job} check /srv/{host}/one_put", "no problems on 8 ranks", user=user)
         output = root.run(f"{job} check /srv/{host}/mistaken", user=user)
         assert output.returncode != 0 and "mistaken.c:" in output.stdout, output.stdout
         print(f"ok mistakes of {host} are reported with their lines", flush=True)

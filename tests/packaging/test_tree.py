@@ -48,7 +48,7 @@ class Tree(Case):
             result = launch(host, 2, oriel, "check", program)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("windows by Oriel", result.stdout)
-            self.assertIn("oriel: check: no findings on 2 ranks", result.stderr)
+            self.assertIn("oriel check: no problems on 2 ranks", result.stderr)
             mistaken = launch(host, 2, oriel, "check", os.path.join(BUILD, "tests", "cli", host, "mistaken"))
             # the checker has found the command, which resolves lines
             self.assertIn("mistaken.c:", mistaken.stderr)

@@ -65,19 +65,20 @@ TOOLS = """
 SITE = {"call": "MPI_Put", "rank": 1, "file": "halo.c", "line": 42, "function": "exchange", "inlined": None,
         "module": "/opt/app/ring", "offset": 4660}
 FINDINGS = {
-    "format": "oriel-check", "version": 2, "oriel": "0.1.0", "host": "mpich", "ranks": 4, "program": "/opt/app/ring",
+    "format": "oriel-check", "version": 3, "oriel": "0.1.0", "host": "mpich", "ranks": 4, "program": "/opt/app/ring",
     "complete": True, "local_accesses_watched": False, "findings_lost": 0,
     "not_checked": [{"what": "calls of MPI_Test", "count": 3}],
     "findings": [
-        {"rule": "C1", "title": "conflicting operations without order", "remedy": "Give each rank memory of its own.",
+        {"rule": "C1", "title": "conflicting operations without order",
+         "headline": "unordered MPI_Get and MPI_Put of the same bytes",
          "window": "halo", "flavour": "allocate", "target": 2, "offset": 16, "bytes": 8, "element": 2, "elements": 1,
          "call": SITE, "other": dict(SITE, call="MPI_Get", rank=0, line=57, function="sum"),
          "opening": dict(SITE, call="MPI_Win_lock_all", line=30, function="main"),
-         "missing": "MPI_Win_flush(2, win) between them",
+         "help": "call MPI_Win_flush(2, win) after halo.c:57",
          "detail": None, "count": 12, "ranks": [0, 1], "stack": ["exchange at halo.c:42", "main at halo.c:99"]},
-        {"rule": "E1", "title": "operation in no epoch", "remedy": "Open one.", "window": None, "flavour": "create",
+        {"rule": "E1", "title": "operation in no epoch", "help": "Open one.", "reason": "old.supp:3: checked by hand", "window": None, "flavour": "create",
          "target": None, "offset": None, "bytes": None, "element": None, "elements": None,
-         "call": dict(SITE, file=None, line=None), "other": None, "opening": None, "missing": None,
+         "call": dict(SITE, file=None, line=None), "other": None, "opening": None,
          "detail": "there was none", "count": 1, "ranks": [3], "stack": []}]}
 
 

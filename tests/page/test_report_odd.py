@@ -163,7 +163,7 @@ class Found(report_page.Reports):
 
     def test_findings_with_nothing_but_a_rule_are_shown(self):
         odd = {"rule": "C1", "title": "odd", "ranks": 7, "call": "text", "stack": {}, "count": "x"}
-        self.report(self.findings({"format": "oriel-check", "version": 2, "findings": [odd]}))
+        self.report(self.findings({"format": "oriel-check", "version": 3, "findings": [odd]}))
         self.assertIn("C1 odd", self.open().shown())
 
 

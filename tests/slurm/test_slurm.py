@@ -197,14 +197,14 @@ class Check(Case):
     def test_a_right_program_has_no_findings(self):
         result = self.srun(4, ORIEL, "check", RING)
         self.right(result, 4)
-        self.assertIn("oriel: check: no findings on 4 ranks", result.stderr)
+        self.assertIn("oriel check: no problems on 4 ranks", result.stderr)
 
     def test_an_offender_is_found_once_with_its_line_and_status(self):
         path = self.path("found.json")
         result = self.srun(4, ORIEL, "check", "--json", path, RING, "conflict")
         self.assertEqual((result.returncode, result.stdout), (FINDINGS, "right: 4 ranks\n"), result.stderr)
-        self.assertEqual(len(re.findall(r"(?m)^oriel: check: [1-9]\d* findings?, .* on 4 ranks$", result.stderr)), 1, result.stderr)
-        self.assertRegex(result.stderr, rf"(?m)^oriel: +rank \d: MPI_Put at \S*ring\.c:{conflict_line()} in main$")
+        self.assertEqual(len(re.findall(r"(?m)^oriel check: [1-9]\d* problems? \(.* on 4 ranks$", result.stderr)), 1, result.stderr)
+        self.assertRegex(result.stderr, rf"(?m)^ +--> .*\S*ring\.c:{conflict_line()} in main \(rank \d\)")
         self.assertEqual(os.listdir(self.folder), ["found.json"])
         self.assertEqual({finding["rule"] for finding in json.loads(read(path))["findings"]}, {"C1"})
 

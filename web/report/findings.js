@@ -1,4 +1,4 @@
-/* The checker's findings: error, call sites and remedy. */
+/* The checker's findings: error, call sites and help. */
 import {make, section} from "./dom.js";
 import {data} from "./model.js";
 import * as units from "./units.js";
@@ -62,7 +62,7 @@ const card = finding =>
     make(
         "article",
         {class: "finding"},
-        make("h3", {}, make("span", {class: "rule"}, finding.rule), " ", finding.title),
+        make("h3", {}, make("span", {class: "rule"}, finding.rule), " ", finding.headline || finding.title),
         make(
             "dl",
             {},
@@ -71,8 +71,8 @@ const card = finding =>
             call(finding.call ? "Before it" : "Call", finding.other),
             call("Epoch opened", finding.opening),
             words("Detail", finding.detail),
-            words("Missing", finding.missing),
-            words("Remedy", finding.remedy),
+            words("Help", finding.help),
+            words("Does not count", finding.reason),
             words("Seen", `${units.plural(finding.count || 1, "time")}${ranks(finding.ranks)}`),
         ),
         Array.isArray(finding.stack) && finding.stack.length

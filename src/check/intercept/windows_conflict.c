@@ -2,6 +2,7 @@
  * access was pending although its origin had done something that looks like completion, the finding
  * names that mistake. Histories call these functions under their lock. */
 #include "check/remote/remote.h"
+#include "check/report/conflict_help.h"
 #include "check/window/window_steps.h"
 
 #include <inttypes.h>
@@ -49,19 +50,35 @@ static enum oriel_rule rule_for_mistake(const struct oriel_access *access)
     return access->flags & ORIEL_ACCESS_FLUSHED_OTHER ? ORIEL_RULE_FLUSHED_OTHER : ORIEL_RULE_COUNT;
 }
 
+static enum oriel_effect effect_of(const struct oriel_access *access)
+{
+    switch (access->kind) {
+    case ORIEL_ACCESS_LOAD:
+    case ORIEL_ACCESS_GET: return ORIEL_EFFECT_READS;
+    case ORIEL_ACCESS_ACCUMULATE: return ORIEL_EFFECT_UPDATES;
+    default: return ORIEL_EFFECT_WRITES;
+    }
+}
+
 static void finding_describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
 {
-    finding->here = conflict->later.site;
-    finding->other = conflict->earlier.site;
-    if (conflict->later.site.epoch != 0)
-        finding->opening =
-            oriel_site_numbered(conflict->later.site.epoch, conflict->later.site.world_rank);
+    const struct oriel_site *here = &conflict->later.site;
+    const struct oriel_site *other = &conflict->earlier.site;
+    finding->here = *here;
+    finding->other = *other;
+    finding->here_effect = effect_of(&conflict->later);
+    finding->other_effect = effect_of(&conflict->earlier);
+    if (here->epoch != 0)
+        finding->opening = oriel_site_numbered(here->epoch, here->world_rank);
+    if (other->epoch != 0)
+        finding->other_opening = oriel_site_numbered(other->epoch, other->world_rank);
 }
 
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     const struct oriel_conflict_place *place = closure;
     struct oriel_finding finding = ORIEL_FINDING_NONE;
+    char help[ORIEL_RECORD_LONG];
     const struct oriel_access *earlier = &conflict->earlier;
     if (oriel_check_remote_is_lost())
         return;
@@ -70,49 +87,31 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     finding.rule = mistake != ORIEL_RULE_COUNT
                        ? mistake
                        : rule_for_kinds(place->window, earlier, &conflict->later);
-    finding.missing =
-        is_early
-            ? oriel_text_format("MPI_Win_flush(%d, win), or the end of the epoch, after the first "
-                                "call and before the two are ordered",
-                                place->target)
-            : "a synchronisation between the two calls";
     if (conflict->alias)
         snprintf(finding.detail, sizeof finding.detail,
                  "The other call used another window over the same memory.");
     oriel_window_place(place->window, &finding, place->target, conflict->offset,
                        conflict->len_bytes);
     finding_describe(&finding, conflict);
+    oriel_conflict_help(conflict, &finding, is_early, help);
+    finding.help = help;
     oriel_window_report(place->window, &finding, NULL);
-}
-
-/* The call that completes the earlier of two uses of a buffer. */
-static const char *missing_completion(const struct oriel_access *access)
-{
-    if (access->flags & ORIEL_ACCESS_MESSAGE)
-        return "MPI_Wait, for the request of the first call, between the two calls";
-    switch (access->site.call) {
-    case ORIEL_CALL_Rput:
-    case ORIEL_CALL_Rget:
-    case ORIEL_CALL_Raccumulate:
-    case ORIEL_CALL_Rget_accumulate:
-        return "MPI_Wait, for the request of the first call, or MPI_Win_flush_local, between the "
-               "two calls";
-    default: return "MPI_Win_flush_local, or the end of the epoch, between the two calls";
-    }
 }
 
 void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
+    char help[ORIEL_RECORD_LONG];
     (void)closure;
     if (oriel_check_left)
         return;
     finding.rule = rule_for_kinds(NULL, &conflict->earlier, &conflict->later);
-    finding.missing = missing_completion(&conflict->earlier);
     snprintf(finding.detail, sizeof finding.detail,
              "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
     finding_describe(&finding, conflict);
+    oriel_buffer_help(&conflict->earlier, &finding, help);
+    finding.help = help;
     finding.window = "";
     finding.flavour = "";
     oriel_finding_report(&finding);

@@ -271,7 +271,7 @@ static void unfreed_window_report(void *closure, void *context)
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     if (oriel_epochs_end(&window->epochs, true, &finding) == ORIEL_VERDICT_RIGHT) {
         finding.rule = ORIEL_RULE_NOT_FREED;
-        finding.missing = "MPI_Win_free(&win) before it";
+        finding.help = "call MPI_Win_free(&win) before @here";
     }
     finding.other = window->members[window->rank].site;
     oriel_window_report(window, &finding, site);

@@ -342,9 +342,22 @@ static int window_sync(struct oriel_checked *window)
 
 /* --- exported --- */
 
+static struct oriel_site shared_lock_site(const void *address, enum oriel_call call)
+{
+    (void)call;
+    return oriel_site_opening(address, ORIEL_CALL_lock_shared);
+}
+
+static struct oriel_site exclusive_lock_site(const void *address, enum oriel_call call)
+{
+    (void)call;
+    return oriel_site_opening(address, ORIEL_CALL_lock_exclusive);
+}
+
 SYNCHRONISE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win),
             (lock_type, rank, assert, win), rank == MPI_PROC_NULL,
-            window_lock(window, lock_type, rank, assert, &site), oriel_site_opening)
+            window_lock(window, lock_type, rank, assert, &site),
+            (lock_type == MPI_LOCK_EXCLUSIVE ? exclusive_lock_site : shared_lock_site))
 SYNCHRONISE(Win_unlock, (int rank, MPI_Win win), (rank, win), rank == MPI_PROC_NULL,
             window_unlock(window, rank, &site), oriel_site_make)
 SYNCHRONISE(Win_lock_all, (int assert, MPI_Win win), (assert, win), false,

@@ -1,5 +1,5 @@
 /* Findings as they are made. Each is stored once in the checker's shared memory, reported by the
- * first process that finds it, and counted by all others. An entry is found by a hash of its rule,
+ * first process that finds it, and counted by all others. The helper writes its text (cli/check). An entry is found by a hash of its rule,
  * its window's name and its two sites. Sites are codes, so equal findings of several ranks of a
  * node are one. */
 #include "check/report/finding_internal.h"
@@ -7,10 +7,12 @@
 #include "base/atomic.h"
 #include "base/code_address.h"
 #include "base/helper_process.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "check/report/call_sites.h"
 
 #include <execinfo.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ static const struct oriel_key findings_key = {
 static struct oriel_findings *findings;
 /* may be set before findings exist: programs report their accesses from their first line on */
 static _Atomic bool watched;
+static bool left_out[ORIEL_RULE_COUNT]; /* rules that --only or --ignore leave out */
 
 struct oriel_findings *oriel_findings(void)
 {
@@ -32,13 +35,13 @@ struct oriel_findings *oriel_findings(void)
 const struct oriel_rule_text *oriel_rule_text(uint32_t rule)
 {
     static const struct oriel_rule_text texts[] = {
-#define RULE(name, number_, title_, text, example, remedy_)                                        \
-    {.number = number_, .title = title_, .remedy = remedy_},
+#define RULE(name, number_, severity_, title_, text, example, remedy)                              \
+    {.number = number_, .severity = severity_, .title = title_},
 #include "check/report/rules.def"
 #undef RULE
     };
     static const struct oriel_rule_text unknown = {
-        .number = "?", .title = "unknown rule", .remedy = ""};
+        .number = "?", .severity = "error", .title = "unknown rule"};
     return rule < ORIEL_RULE_COUNT ? &texts[rule] : &unknown;
 }
 
@@ -48,8 +51,35 @@ static void findings_init(void *at)
     oriel_shm_lock_init(&fresh->lock);
 }
 
+/* Whether a list such as "C*,E13" has a pattern for the rule. */
+static bool list_has_rule(const char *list, const char *number)
+{
+    char pattern[16];
+    for (size_t len = strcspn(list, ","); *list != '\0'; len = strcspn(list, ",")) {
+        snprintf(pattern, sizeof pattern, "%.*s", (int)len, list);
+        if (fnmatch(pattern, number, FNM_CASEFOLD) == 0)
+            return true;
+        list += len + (list[len] == ',');
+    }
+    return false;
+}
+
+static void rules_choose(void)
+{
+    const struct oriel_options *options = oriel_options();
+    for (uint32_t rule = 0; rule < ORIEL_RULE_COUNT; rule++) {
+        const char *number = oriel_rule_text(rule)->number;
+        left_out[rule] = rule != ORIEL_RULE_DEADLOCK &&
+                         ((options->check_only != NULL &&
+                           !list_has_rule(options->check_only, number)) ||
+                          (options->check_ignore != NULL &&
+                           list_has_rule(options->check_ignore, number)));
+    }
+}
+
 enum oriel_status oriel_finding_start(void)
 {
+    rules_choose();
     findings = oriel_shm_at(oriel_shm_find(&findings_key, sizeof *findings, findings_init));
     if (findings == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "the checker has no memory for findings");
@@ -60,6 +90,21 @@ enum oriel_status oriel_finding_start(void)
     if (oriel_options()->check_stacks)
         backtrace(&frame, 1); /* loads its libraries now, not in the middle of a finding */
     return ORIEL_OK;
+}
+
+void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record)
+{
+    const struct oriel_rule_text *rule = oriel_rule_text(record->rule);
+    const struct oriel_record_site *sites[] = {&record->here, &record->other};
+    oriel_text_add(text, "%s[%s]: %s\n", rule->severity, rule->number, rule->title);
+    for (size_t i = 0; i < sizeof sites / sizeof sites[0]; i++) {
+        if (sites[i]->call[0] == '\0')
+            continue;
+        oriel_text_add(text, "  --> ");
+        oriel_text_place(text, &sites[i]->place);
+        oriel_text_add(text, " (rank %" PRId32 "): %s\n", sites[i]->rank, sites[i]->call);
+    }
+    oriel_text_add(text, "   = note: the oriel command does not answer: no lines are known\n");
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -145,6 +190,27 @@ static void site_describe(struct oriel_site site, uint32_t here_rank, struct ori
     oriel_site_describe(&site, out);
 }
 
+/* The kind of epoch that a call opens, in words. */
+static const char *epoch_name(uint16_t call)
+{
+    switch (call) {
+    case ORIEL_CALL_lock_shared: return "a shared lock";
+    case ORIEL_CALL_lock_exclusive: return "an exclusive lock";
+    case ORIEL_CALL_Win_lock_all: return "MPI_Win_lock_all";
+    case ORIEL_CALL_Win_fence: return "MPI_Win_fence";
+    case ORIEL_CALL_Win_start: return "MPI_Win_start";
+    case ORIEL_CALL_Win_post: return "MPI_Win_post";
+    default: return "";
+    }
+}
+
+static void opening_describe(struct oriel_site site, uint32_t here_rank,
+                             struct oriel_record_site *out)
+{
+    site_describe(site, here_rank, out);
+    snprintf(out->epoch, sizeof out->epoch, "%s", epoch_name(site.call));
+}
+
 static void record_fill(const struct oriel_finding *finding, struct oriel_record_finding *out)
 {
     memset(out, 0, sizeof *out);
@@ -156,85 +222,94 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
     out->elements = finding->elements;
     copy_text(out->window, sizeof out->window, finding->window);
     copy_text(out->flavour, sizeof out->flavour, finding->flavour);
-    copy_text(out->missing, sizeof out->missing, finding->missing);
+    copy_text(out->help, sizeof out->help, finding->help);
     copy_text(out->detail, sizeof out->detail, finding->detail);
     site_describe(finding->here, finding->here.world_rank, &out->here);
     site_describe(finding->other, finding->here.world_rank, &out->other);
-    site_describe(finding->opening, finding->here.world_rank, &out->opening);
+    opening_describe(finding->opening, finding->here.world_rank, &out->opening);
+    opening_describe(finding->other_opening, finding->here.world_rank, &out->other_opening);
+    site_describe(finding->made, finding->here.world_rank, &out->made);
+    out->here.effect = finding->here_effect;
+    out->other.effect = finding->other_effect;
 }
 
-/* Whether it is the C library's caller of main, or a frame before it. */
-static bool is_start_frame(const struct oriel_code_address *place)
-{
-    return strncmp(place->function, "__libc_start", 12) == 0 ||
-           strncmp(place->function, "_start", 6) == 0;
-}
-
-/* Formats the frames above this library, from main on. */
-static void stack_fill(const struct oriel_code_address *frames, int count, const char *own,
-                       char *out, size_t room)
-{
-    struct oriel_text text = {.bytes = out, .room = room};
-    for (int i = 0; i < count; i++) {
-        if (frames[i].offset == 0 || strcmp(frames[i].module, own) == 0 ||
-            is_start_frame(&frames[i]))
-            continue;
-        oriel_text_place(&text, &frames[i]);
-        oriel_text_add(&text, "\n");
-    }
-}
-
-static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_LONG])
+/* The frames above this library. Returns their number. */
+static int frames_find(struct oriel_code_address *places)
 {
     void *addresses[FRAMES];
     struct oriel_record_site described;
+    struct oriel_code_address own;
     struct oriel_site site = {.address =
                                   oriel_site_code((const void *)(uintptr_t)oriel_finding_report),
                               .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
-    memcpy(own, described.place.module, ORIEL_RECORD_LONG);
+    own = described.place;
     int count = oriel_code_address_stack(addresses, FRAMES);
+    int used = 0;
     for (int i = 0; i < count; i++) {
         site.address = oriel_site_code(addresses[i]);
         oriel_site_describe(&site, &described);
-        places[i] = described.place;
+        if (described.place.offset != 0 && strcmp(described.place.module, own.module) != 0)
+            places[used++] = described.place;
     }
-    return count;
+    return used;
 }
 
-/* Finds lines for the sites, and the stack if requested. Without a helper, module and offset
- * remain. */
-static void places_find(struct oriel_record_finding *record)
+/* Has the helper complete the record. Returns its text, to be freed, or NULL without an answer. */
+static char *finding_complete(struct oriel_record_finding *record)
 {
-    enum { SITES = 3 };
-    struct oriel_code_address *sites[SITES] = {&record->here.place, &record->other.place,
-                                               &record->opening.place};
-    struct oriel_code_address *places = calloc(SITES + FRAMES, sizeof *places);
-    char own[ORIEL_RECORD_LONG];
+    struct {
+        struct oriel_helper_check check;
+        struct oriel_record_finding record;
+        struct oriel_code_address frames[FRAMES];
+    } *request = calloc(1, sizeof *request);
     void *answer = NULL;
     size_t answer_bytes = 0;
-    if (places == NULL)
+    if (request == NULL)
+        return NULL;
+    oriel_summary_check(&request->check);
+    request->record = *record;
+    int frames = oriel_options()->check_stacks ? frames_find(request->frames) : 0;
+    size_t len_bytes =
+        sizeof *request - (FRAMES - (size_t)frames) * sizeof request->frames[0];
+    bool done = oriel_helper_request_persistent(&findings->helper, ORIEL_HELPER_FINDING, request,
+                                                len_bytes, &answer, &answer_bytes) &&
+                answer_bytes >= sizeof *record;
+    free(request);
+    if (!done) {
+        free(answer);
+        return NULL;
+    }
+    memcpy(record, answer, sizeof *record);
+    size_t text_bytes = answer_bytes - sizeof *record;
+    memmove(answer, (char *)answer + sizeof *record, text_bytes);
+    ((char *)answer)[text_bytes] = '\0';
+    return answer;
+}
+
+/* Prints the text, or one line in its place when there are too many. */
+static void finding_print(const char *text)
+{
+    uint32_t before;
+    if (text[0] == '\0')
         return;
-    int frames = oriel_options()->check_stacks ? frames_find(places + SITES, own) : 0;
-    size_t len_bytes = (size_t)(SITES + frames) * sizeof *places;
-    for (int i = 0; i < SITES; i++)
-        places[i] = *sites[i];
-    if (oriel_helper_request_persistent(&findings->helper, ORIEL_HELPER_PLACES, places, len_bytes,
-                                        &answer, &answer_bytes) &&
-        answer_bytes == len_bytes)
-        memcpy(places, answer, len_bytes);
-    for (int i = 0; i < SITES; i++)
-        *sites[i] = places[i];
-    if (frames > 0)
-        stack_fill(places + SITES, frames, own, record->stack, sizeof record->stack);
-    free(answer);
-    free(places);
+    before = atomic_fetch_add_explicit(&findings->printed, 1, memory_order_relaxed);
+    if (before < ORIEL_FINDINGS_PRINTED)
+        oriel_log_write(text, strlen(text));
+    else if (before == ORIEL_FINDINGS_PRINTED) {
+        char line[160];
+        int len = snprintf(line, sizeof line,
+                           "oriel check: more than %d problems on this node: the others are in the "
+                           "files of --json and --sarif only\n",
+                           ORIEL_FINDINGS_PRINTED);
+        oriel_log_write(line, (size_t)len);
+    }
 }
 
 void oriel_finding_report(const struct oriel_finding *finding)
 {
     bool fresh;
-    if (findings == NULL)
+    if (findings == NULL || left_out[finding->rule])
         return;
     struct oriel_finding_entry *entry = entry_find(finding_hash(finding), &fresh);
     if (entry == NULL) {
@@ -244,30 +319,42 @@ void oriel_finding_report(const struct oriel_finding *finding)
     entry_count(entry, finding->here.world_rank);
     if (!fresh)
         return;
-    char bytes[TEXT_BYTES];
-    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
     record_fill(finding, &entry->record);
-    places_find(&entry->record);
-    oriel_text_finding(&text, &entry->record);
-    oriel_text_write(&text);
+    char *answer = finding_complete(&entry->record);
+    if (answer == NULL) {
+        char bytes[TEXT_BYTES];
+        struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
+        oriel_text_finding(&text, &entry->record);
+        finding_print(bytes);
+    } else
+        finding_print(answer);
+    free(answer);
+}
+
+/* Finds the line of one location. Without an answer, module and offset remain. */
+static void place_find(struct oriel_code_address *place)
+{
+    void *answer = NULL;
+    size_t answer_bytes = 0;
+    if (oriel_helper_request(ORIEL_HELPER_PLACES, place, sizeof *place, &answer, &answer_bytes) &&
+        answer_bytes == sizeof *place)
+        memcpy(place, answer, sizeof *place);
+    free(answer);
 }
 
 void oriel_finding_left(const char *name, const struct oriel_site *site)
 {
     char bytes[TEXT_BYTES];
     struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
-    struct oriel_record_finding *record = calloc(1, sizeof *record);
-    oriel_text_add(&text, "oriel: rank %" PRIu32 ": %s ", site->world_rank,
+    struct oriel_record_site where;
+    site_describe(*site, site->world_rank, &where);
+    place_find(&where.place);
+    oriel_text_add(&text, "oriel: rank %" PRIu32 ": %s at ", site->world_rank,
                    name == NULL ? "a call" : name);
-    if (record != NULL) {
-        site_describe(*site, site->world_rank, &record->here);
-        places_find(record);
-        oriel_text_place(&text, &record->here.place);
-    }
+    oriel_text_place(&text, &where.place);
     oriel_text_add(&text, " was left by a jump; this rank is no longer checked, and no conflicts "
                           "are reported from now on [O27]\n");
     oriel_text_write(&text);
-    free(record);
     oriel_finding_count(
         "a call was left by a jump: its rank is no longer checked, and no conflicts "
         "are reported");

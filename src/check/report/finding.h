@@ -5,9 +5,10 @@
 #define ORIEL_CHECK_REPORT_FINDING_H
 
 #include "check/common/access_types.h"
+#include "check/report/finding_record.h"
 
 enum oriel_rule {
-#define RULE(name, number, title, text, example, remedy) ORIEL_RULE_##name,
+#define RULE(name, number, severity, title, text, example, remedy) ORIEL_RULE_##name,
 #include "check/report/rules.def"
 #undef RULE
     ORIEL_RULE_COUNT
@@ -23,11 +24,16 @@ struct oriel_finding {
     uint64_t len_bytes;
     int64_t element; /* first element, in displacement units; -1 */
     uint64_t elements;
-    struct oriel_site here;    /* the wrong call, or the later one of two */
-    struct oriel_site other;   /* the other one; call 0: none */
-    struct oriel_site opening; /* the call that opened the epoch; call 0: none */
-    /* the missing call in the program's terms: "MPI_Win_flush(3, win) between them"; NULL */
-    const char *missing;
+    struct oriel_site here;  /* the wrong call, or the later one of two */
+    struct oriel_site other; /* the other one; call 0: none */
+    /* the calls that opened the epochs of the two; call 0: none, or unknown */
+    struct oriel_site opening;
+    struct oriel_site other_opening;
+    struct oriel_site made; /* the call that made the window; call 0: none */
+    enum oriel_effect here_effect, other_effect;
+    /* The fix for this case, as a sentence without a period: "call MPI_Win_flush(3, win) after
+     * @other". @here, @other and @opening become lines. NULL: the rule's remedy. */
+    const char *help;
     char detail[256]; /* a further sentence; "" */
 };
 static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = -1, .element = -1};
@@ -52,8 +58,8 @@ void oriel_finding_local_watched(void);
  * ORIEL_CHECK_* set the outputs. */
 enum oriel_status oriel_finding_start(void);
 
-/* Collective, in MPI_Finalize: merges all findings at rank 0, which writes the summary and the JSON
- * file. Every process then knows the number of findings. If there are any, the last process of each
+/* Collective, in MPI_Finalize: merges all findings at rank 0, which writes the summary and the
+ * files. Every process then knows the number of findings that count. If there are any, the last process of each
  * node exits with status 86. An option turns this off, and a nonzero status of its own stays.
  * Earlier processes keep their status, because launchers kill all others when a process ends with
  * an error. */

@@ -3,14 +3,16 @@
 #ifndef ORIEL_CHECK_REPORT_FINDING_INTERNAL_H
 #define ORIEL_CHECK_REPORT_FINDING_INTERNAL_H
 
+#include "base/helper_process.h"
 #include "check/report/finding.h"
-#include "check/report/finding_record.h"
+#include "check/report/report_text.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
 enum {
-    ORIEL_FINDINGS = 256,           /* distinct findings on one node */
+    ORIEL_FINDINGS = 1024,          /* distinct findings on one node */
+    ORIEL_FINDINGS_PRINTED = 100,   /* texts of findings on one node */
     ORIEL_FINDING_COUNTS = 64,      /* texts of oriel_finding_count */
     ORIEL_FINDING_PROCESSES = 1024, /* processes of one node whose ends are awaited */
     ORIEL_FINDINGS_STATUS = 86,     /* exit status of a job with findings */
@@ -31,7 +33,8 @@ struct oriel_findings {
     _Atomic uint32_t counted; /* counts */
     _Atomic uint32_t processes_used;
     _Atomic uint32_t local_watched;
-    _Atomic uint64_t lost;  /* findings that found no free entry */
+    _Atomic uint64_t lost;    /* findings that found no free entry */
+    _Atomic uint32_t printed; /* texts of findings so far */
     _Atomic uint32_t taken; /* 1: a process has sent all this to rank 0, or has written it */
     /* findings of the job, once merged at rank 0, or of this node, once written */
     _Atomic uint32_t total;
@@ -51,33 +54,17 @@ struct oriel_findings {
 /* The findings of this node; NULL before the checker starts. */
 struct oriel_findings *oriel_findings(void);
 
-/* The number, title and remedy of a rule. */
+/* The number, severity and title of a rule. */
 struct oriel_rule_text {
-    const char *number, *title, *remedy;
+    const char *number, *severity, *title;
 };
 const struct oriel_rule_text *oriel_rule_text(uint32_t rule);
 
 /* Reads the current state of an entry. */
 void oriel_record_read(const struct oriel_finding_entry *entry, struct oriel_record_finding *out);
 
-/* A text in a buffer of fixed size; an excess is cut off. Every line for the user begins with
- * "oriel:". */
-struct oriel_text {
-    char *bytes;
-    size_t room, used;
-};
-void oriel_text_add(struct oriel_text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Adds a whole finding, or its single line in the summary. */
+/* Adds what is known of a finding without the `oriel` command. */
 void oriel_text_finding(struct oriel_text *text, const struct oriel_record_finding *record);
-void oriel_text_finding_brief(struct oriel_text *text, const struct oriel_record_finding *record);
-
-/* Adds a location: "at app.c:12 in main". */
-void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *place);
-
-/* Writes the text to standard error in one write. */
-void oriel_text_write(const struct oriel_text *text);
 
 /* Summary of the job, or of this node alone; records are merged in place. */
 struct oriel_summary {
@@ -91,8 +78,11 @@ struct oriel_summary {
     int complete; /* all ranks have called MPI_Finalize */
 };
 
-/* Writes the summary, and the JSON file. */
-void oriel_summary_write(struct oriel_summary *summary);
+/* Has the helper write the summary and the files. Returns the number of findings that count. */
+uint32_t oriel_summary_write(struct oriel_summary *summary);
+
+/* Fills in what the options and this process know of the job. */
+void oriel_summary_check(struct oriel_helper_check *out);
 
 /* Collects this node's part in memory from malloc. Records and counts are 0 when memory is
  * exhausted. */

@@ -132,17 +132,16 @@ static bool parcels_meet(const struct collectives *all, int rank, int size, char
     return true;
 }
 
-/* At rank 0: returns a lower bound of the number of findings. */
+/* At rank 0: returns the number of findings that count. */
 static uint32_t merged_findings_write(const char *bytes, const int *lens_bytes, int size,
                                       size_t all_bytes, bool *done)
 {
     struct oriel_summary summary;
     *done = summary_make(bytes, lens_bytes, lens_bytes + size, size, all_bytes, &summary);
-    if (*done)
-        oriel_summary_write(&summary);
+    uint32_t counting = *done ? oriel_summary_write(&summary) : 0;
     free(summary.records);
     free(summary.counts);
-    return summary.records_count == 0 && summary.lost > 0 ? 1 : summary.records_count;
+    return counting;
 }
 
 void oriel_finding_end(void)

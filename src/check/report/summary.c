@@ -1,8 +1,9 @@
-/* The summary and the JSON file at the end of a job. One process of each node sends the node's
- * findings to rank 0 once; equal findings of several nodes are one. */
+/* The summary and the files at the end of a job, which the helper writes. One process of each node
+ * sends the node's findings to rank 0 once; equal findings of several nodes are one. */
 #include "check/report/finding_internal.h"
 
 #include "base/helper_process.h"
+#include "base/log.h"
 #include "host/host.h"
 #include "oriel/oriel.h"
 
@@ -42,8 +43,12 @@ void oriel_summary_collect(struct oriel_summary *out)
     }
 }
 
+/* Two calls in one line are one place, where lines are known. */
 static bool same_place(const struct oriel_record_site *a, const struct oriel_record_site *b)
 {
+    if (a->place.line != 0 || b->place.line != 0)
+        return a->place.line == b->place.line && strcmp(a->place.file, b->place.file) == 0 &&
+               strcmp(a->call, b->call) == 0;
     static const uint8_t unknown[sizeof a->place.build_id];
     bool same_module = memcmp(a->place.build_id, unknown, sizeof unknown) != 0
                            ? memcmp(a->place.build_id, b->place.build_id, sizeof unknown) == 0
@@ -92,132 +97,93 @@ static void counts_merge(struct oriel_summary *summary)
     summary->counts_count = kept;
 }
 
-/* Length of the label up to and including the colon. Counts with the same label are printed after
- * it together. */
-static size_t label_bytes(const char *what)
+void oriel_summary_check(struct oriel_helper_check *out)
 {
-    const char *colon = strstr(what, ": ");
-    return colon == NULL ? strlen(what) : (size_t)(colon - what) + 2;
+    const struct oriel_options *options = oriel_options();
+    const struct {
+        const char *value;
+        char *field;
+    } files[] = {{options->check_json, out->json},
+                 {options->check_sarif, out->sarif},
+                 {options->check_junit, out->junit},
+                 {options->check_suppress, out->suppress},
+                 {options->check_baseline, out->baseline}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        snprintf(files[i].field, sizeof out->json, "%s",
+                 files[i].value == NULL ? "" : files[i].value);
+    snprintf(out->version, sizeof out->version, "%s", ORIEL_VERSION);
+    snprintf(out->host, sizeof out->host, "%s", oriel_host_name());
+    ssize_t len = readlink("/proc/self/exe", out->program, sizeof out->program - 1);
+    out->program[len < 0 ? 0 : len] = '\0';
+    out->ranks = (uint32_t)oriel_shm_world_size();
+    out->color = (uint32_t)options->check_color;
+    out->width = (uint32_t)options->check_width;
+    out->only = options->check_only != NULL || options->check_ignore != NULL;
 }
 
-static bool same_label(const struct oriel_record_count *a, const struct oriel_record_count *b)
+/* Returns the helper's answer, or NULL. */
+static struct oriel_helper_summary *helper_ask(const struct oriel_summary *summary,
+                                               size_t *answer_bytes)
 {
-    size_t len_bytes = label_bytes(a->what);
-    return label_bytes(b->what) == len_bytes && memcmp(a->what, b->what, len_bytes) == 0;
-}
-
-static void counts_add(struct oriel_text *text, const struct oriel_summary *summary)
-{
-    for (uint32_t i = 0; i < summary->counts_count; i++) {
-        const struct oriel_record_count *first = &summary->counts[i];
-        uint32_t before = 0;
-        while (before < i && !same_label(&summary->counts[before], first))
-            before++;
-        if (before < i)
-            continue;
-        oriel_text_add(text, "; %s (%" PRIu64 ")", first->what, first->count);
-        for (uint32_t k = i + 1; k < summary->counts_count; k++)
-            if (same_label(&summary->counts[k], first))
-                oriel_text_add(text, ", %s (%" PRIu64 ")",
-                               summary->counts[k].what + label_bytes(first->what),
-                               summary->counts[k].count);
-    }
-}
-
-static void not_checked_add(struct oriel_text *text, const struct oriel_summary *summary)
-{
-    oriel_text_add(text, "local accesses were %s",
-                   summary->local_watched ? "watched"
-                                          : "not watched (compile with -fsanitize=thread)");
-    if (summary->lost > 0)
-        oriel_text_add(text, "; no room for %" PRIu64 " more findings", summary->lost);
-    counts_add(text, summary);
-}
-
-static void text_write(const struct oriel_summary *summary)
-{
-    char bytes[LINE_BYTES];
-    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
-    uint64_t occurrences = 0;
-    for (uint32_t i = 0; i < summary->records_count; i++)
-        occurrences += summary->records[i].count;
-    oriel_text_add(&text, "oriel: check: ");
-    if (summary->records_count == 0)
-        oriel_text_add(&text, "no findings");
-    else
-        oriel_text_add(&text, "%" PRIu32 " finding%s, %" PRIu64 " in all", summary->records_count,
-                       summary->records_count == 1 ? "" : "s", occurrences);
-    if (summary->complete)
-        oriel_text_add(&text, " on %d rank%s", summary->ranks, summary->ranks == 1 ? "" : "s");
-    else
-        oriel_text_add(&text, " on this node; the program ended without MPI_Finalize");
-    if (summary->records_count == 0) {
-        oriel_text_add(&text, "; ");
-        not_checked_add(&text, summary);
-        oriel_text_add(&text, "\n");
-        oriel_text_write(&text);
-        return;
-    }
-    oriel_text_add(&text, "\n");
-    oriel_text_write(&text);
-    for (uint32_t i = 0; i < summary->records_count; i++) {
-        text.used = 0;
-        oriel_text_finding_brief(&text, &summary->records[i]);
-        oriel_text_write(&text);
-    }
-    text.used = 0;
-    oriel_text_add(&text, "oriel:     ");
-    not_checked_add(&text, summary);
-    oriel_text_add(&text, "\n");
-    oriel_text_write(&text);
-}
-
-static void json_write(const struct oriel_summary *summary)
-{
-    const char *file = oriel_options()->check_json;
-    if (file == NULL)
-        return;
     size_t records_bytes = summary->records_count * sizeof *summary->records;
     size_t counts_bytes = summary->counts_count * sizeof *summary->counts;
-    size_t len_bytes = sizeof(struct oriel_helper_json) + records_bytes + counts_bytes;
-    struct oriel_helper_json *request = calloc(1, len_bytes);
+    size_t len_bytes = sizeof(struct oriel_helper_check) + records_bytes + counts_bytes;
+    struct oriel_helper_check *request = calloc(1, len_bytes);
     void *answer = NULL;
-    size_t answer_bytes = 0;
-    char line[LINE_BYTES];
-    struct oriel_text text = {.bytes = line, .room = sizeof line};
-    if (request != NULL) {
-        snprintf(request->file, sizeof request->file, "%s", file);
-        snprintf(request->version, sizeof request->version, "%s", ORIEL_VERSION);
-        snprintf(request->host, sizeof request->host, "%s", oriel_host_name());
-        ssize_t len = readlink("/proc/self/exe", request->program, sizeof request->program - 1);
-        request->program[len < 0 ? 0 : len] = '\0';
-        request->ranks = (uint32_t)summary->ranks;
-        request->findings = summary->records_count;
-        request->counts = summary->counts_count;
-        request->local_watched = (uint32_t)summary->local_watched;
-        request->lost = summary->lost;
-        request->complete = (uint32_t)summary->complete;
-        memcpy(request + 1, summary->records, records_bytes);
-        memcpy((char *)(request + 1) + records_bytes, summary->counts, counts_bytes);
-    }
-    bool asked = request != NULL && oriel_helper_request(ORIEL_HELPER_JSON, request, len_bytes,
-                                                         &answer, &answer_bytes);
-    if (!asked || answer_bytes > 0) {
-        oriel_text_add(&text, "oriel: check: %s was not written: %.*s\n", file,
-                       asked ? (int)answer_bytes : 64,
-                       asked ? (const char *)answer : "the oriel command does not answer");
-        oriel_text_write(&text);
-    }
-    free(answer);
+    if (request == NULL)
+        return NULL;
+    oriel_summary_check(request);
+    request->ranks = (uint32_t)summary->ranks;
+    request->findings = summary->records_count;
+    request->counts = summary->counts_count;
+    request->local_watched = (uint32_t)summary->local_watched;
+    request->lost = summary->lost;
+    request->complete = (uint32_t)summary->complete;
+    memcpy(request + 1, summary->records, records_bytes);
+    memcpy((char *)(request + 1) + records_bytes, summary->counts, counts_bytes);
+    bool done = oriel_helper_request(ORIEL_HELPER_FINDINGS, request, len_bytes, &answer,
+                                     answer_bytes) &&
+                *answer_bytes >= sizeof(struct oriel_helper_summary);
     free(request);
+    if (!done) {
+        free(answer);
+        return NULL;
+    }
+    return answer;
 }
 
-void oriel_summary_write(struct oriel_summary *summary)
+/* What is known without the helper. */
+static void summary_write_alone(const struct oriel_summary *summary)
 {
+    const struct oriel_options *options = oriel_options();
+    const char *files[] = {options->check_json, options->check_sarif, options->check_junit};
+    char bytes[LINE_BYTES];
+    struct oriel_text text = {.bytes = bytes, .room = sizeof bytes};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i] != NULL)
+            oriel_text_add(&text,
+                           "oriel check: %s was not written: the oriel command does not answer\n",
+                           files[i]);
+    oriel_text_add(&text, "oriel check: %" PRIu32 " problem%s on %d rank%s\n",
+                   summary->records_count, summary->records_count == 1 ? "" : "s", summary->ranks,
+                   summary->ranks == 1 ? "" : "s");
+    oriel_text_write(&text);
+}
+
+uint32_t oriel_summary_write(struct oriel_summary *summary)
+{
+    size_t answer_bytes;
     records_merge(summary);
     counts_merge(summary);
-    text_write(summary);
-    json_write(summary);
+    struct oriel_helper_summary *answer = helper_ask(summary, &answer_bytes);
+    if (answer == NULL) {
+        summary_write_alone(summary);
+        return summary->records_count;
+    }
+    uint32_t counting = answer->counting;
+    oriel_log_write((const char *)(answer + 1), answer_bytes - sizeof *answer);
+    free(answer);
+    return counting;
 }
 
 static bool is_within_patience(uint64_t begin_ns)
@@ -261,8 +227,7 @@ void oriel_finding_end_alone(void)
     struct oriel_summary summary;
     oriel_summary_collect(&summary);
     summary.ranks = oriel_shm_world_size();
-    findings->total = summary.records_count;
-    oriel_summary_write(&summary);
+    findings->total = oriel_summary_write(&summary);
     wait_for_reader();
     findings->written = 1;
     free(summary.records);

@@ -89,6 +89,7 @@ void oriel_window_report(const struct oriel_checked *window, struct oriel_findin
     window_name(window, name);
     finding->window = name;
     finding->flavour = flavour_name(window->flavour);
+    finding->made = window->members[window->rank].site;
     if (here != NULL)
         finding->here = *here;
     oriel_finding_report(finding);

@@ -1,6 +1,6 @@
 /* Writes the findings of a job as one JSON object; docs/reference/file-formats.md describes it. In
  * strings that are not UTF-8, bytes above 0x7f become '?'. This runs in the helper process. */
-#include "cli/helper.h"
+#include "cli/check/findings.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -8,20 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/helper_process.h"
+#include "cli/check/check_rules.h"
+#include "cli/check/finding_text.h"
 #include "cli/cli.h"
 #include "cli/json.h"
-
-static const struct {
-    const char *number, *title, *remedy;
-} rules[] = {
-#define RULE(name, number_, title_, text, example, remedy_)                                        \
-    {.number = number_, .title = title_, .remedy = remedy_},
-#include "check/report/rules.def"
-#undef RULE
-};
-
-enum { RULES = sizeof rules / sizeof rules[0] };
 
 #define TEXT(field) oriel_json_text(field, sizeof(field))
 
@@ -43,10 +33,10 @@ static json_t *site_json(const struct oriel_record_site *site)
     const struct oriel_code_address *place = &site->place;
     json_t *line = oriel_json_checked(place->line == 0 ? json_null() : json_integer(place->line));
     return oriel_json_checked(
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "call", TEXT(site->call), "rank",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "call", TEXT(site->call), "rank",
                   number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
                   TEXT(place->function), "inlined", TEXT(place->inlined), "module",
-                  TEXT(place->module), "offset", (json_int_t)place->offset));
+                  TEXT(place->module), "offset", (json_int_t)place->offset, "epoch", TEXT(site->epoch)));
 }
 
 static json_t *ranks_json(const struct oriel_record_finding *record)
@@ -75,51 +65,53 @@ static json_t *stack_json(const struct oriel_record_finding *record)
 
 static json_t *finding_json(const struct oriel_record_finding *record)
 {
-    uint32_t rule = record->rule < RULES ? record->rule : 0;
-    return oriel_json_checked(json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:o, "
-        "s:o}",
-        "rule", rules[rule].number, "title", rules[rule].title, "window", TEXT(record->window),
-        "flavour", TEXT(record->flavour), "target", number_or_null(record->target), "offset",
+    const struct oriel_check_rule *rule = oriel_check_rule(record->rule);
+    char *headline = oriel_finding_headline(record);
+    char *help = oriel_finding_help(record);
+    json_t *value = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:I, s:o, s:o, s:o, s:o}",
+        "rule", rule->number, "severity", rule->severity, "title", rule->title, "headline",
+        oriel_json_text(headline, strlen(headline)), "window", TEXT(record->window), "flavour",
+        TEXT(record->flavour), "target", number_or_null(record->target), "offset",
         number_or_null(record->offset), "bytes", count_or_null(record->offset, record->len_bytes),
         "element", number_or_null(record->element), "elements",
         count_or_null(record->element, record->elements), "call", site_json(&record->here), "other",
-        site_json(&record->other), "opening", site_json(&record->opening), "missing",
-        TEXT(record->missing), "detail", TEXT(record->detail), "remedy", rules[rule].remedy,
-        "count", (json_int_t)record->count, "ranks", ranks_json(record), "stack",
-        stack_json(record)));
+        site_json(&record->other), "opening", site_json(&record->opening), "other_opening",
+        site_json(&record->other_opening), "made", site_json(&record->made), "detail",
+        TEXT(record->detail), "help", oriel_json_text(help, strlen(help)), "count",
+        (json_int_t)record->count, "ranks", ranks_json(record), "stack", stack_json(record),
+        "excused", oriel_json_text(oriel_standing_name(record), sizeof "suppressed"), "reason",
+        TEXT(record->reason));
+    free(headline);
+    free(help);
+    return oriel_json_checked(value);
 }
 
-/* The complete object; the request's size has been checked. */
-static json_t *job_json(const struct oriel_helper_json *head)
+/* The complete object. */
+static json_t *job_json(const struct oriel_checked_job *job)
 {
-    const struct oriel_record_finding *records = (const void *)(head + 1);
-    const struct oriel_record_count *counts = (const void *)(records + head->findings);
+    const struct oriel_helper_check *head = job->head;
     json_t *findings = oriel_json_checked(json_array());
     json_t *unseen = oriel_json_checked(json_array());
     for (uint32_t i = 0; i < head->findings; i++)
-        json_array_append_new(findings, finding_json(&records[i]));
+        json_array_append_new(findings, finding_json(&job->records[i]));
     for (uint32_t i = 0; i < head->counts; i++)
         json_array_append_new(
-            unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(counts[i].what),
-                                                 "count", (json_int_t)counts[i].count)));
+            unseen, oriel_json_checked(json_pack("{s:o, s:I}", "what", TEXT(job->counts[i].what),
+                                                 "count", (json_int_t)job->counts[i].count)));
     return oriel_json_checked(json_pack(
         "{s:s, s:i, s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check",
-        "version", 2, "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks,
+        "version", 3, "oriel", TEXT(head->version), "host", head->host, "ranks", (int)head->ranks,
         "program", TEXT(head->program), "complete", (int)head->complete, "local_accesses_watched",
         (int)head->local_watched, "findings", findings, "findings_lost", (json_int_t)head->lost,
         "not_checked", unseen));
 }
 
-char *oriel_findings_write(const void *request, size_t len_bytes)
+char *oriel_findings_write_json(const struct oriel_checked_job *job, const char *path)
 {
-    const struct oriel_helper_json *head = request;
-    if (len_bytes < sizeof *head ||
-        len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
-                         head->counts * sizeof(struct oriel_record_count))
-        return oriel_format("%s", "the request is invalid");
-    json_t *value = job_json(head);
-    char *refusal = oriel_json_write(head->file, value);
+    json_t *value = job_json(job);
+    char *refusal = oriel_json_write(path, value);
     json_decref(value);
     return refusal;
 }

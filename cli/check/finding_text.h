@@ -1,0 +1,36 @@
+/* Findings for people: source lines with marks, colours, lines of the terminal's width. */
+#ifndef ORIEL_CLI_CHECK_FINDING_TEXT_H
+#define ORIEL_CLI_CHECK_FINDING_TEXT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "check/report/finding_record.h"
+
+struct oriel_text_style {
+    bool color;
+    int width; /* columns */
+};
+
+/* What the finding is, in one line: "unordered MPI_Put and MPI_Get of the same bytes". The text is
+ * to be freed. */
+char *oriel_finding_headline(const struct oriel_record_finding *record);
+
+/* The fix for this case, or the rule's remedy, with lines for its placeholders; to be freed. */
+char *oriel_finding_help(const struct oriel_record_finding *record);
+
+/* "element 3 (bytes 24 to 31)"; "" if no bytes are known. To be freed. */
+char *oriel_finding_bytes(const struct oriel_record_finding *record);
+
+/* "app.c:12 in main"; to be freed. */
+char *oriel_finding_place(const struct oriel_code_address *place);
+
+/* Prints the whole finding. */
+void oriel_finding_print(FILE *out, const struct oriel_record_finding *record,
+                         const struct oriel_text_style *style);
+
+/* Prints the text in lines of at most width columns, of which the first begins at column used, and
+ * the others after indent. */
+void oriel_text_wrap(FILE *out, const char *text, int used, int indent, int width);
+
+#endif

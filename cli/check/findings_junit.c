@@ -1,0 +1,114 @@
+/* Writes the findings as JUnit test cases, which most systems for continuous integration show: one
+ * case for each finding, failed if it counts, else skipped. A job without findings is one case that
+ * has passed. */
+#include "cli/check/findings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/report/report_text.h"
+#include "cli/check/check_rules.h"
+#include "cli/check/finding_text.h"
+#include "cli/cli.h"
+
+/* XML allows no control characters. */
+static void xml_print(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        case '\n': fputs("\n", out); break;
+        default: fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        }
+}
+
+static void attribute_print(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, " %s=\"", name);
+    xml_print(out, value);
+    fputs("\"", out);
+}
+
+static void case_print(FILE *out, const struct oriel_record_finding *record)
+{
+    const struct oriel_check_rule *rule = oriel_check_rule(record->rule);
+    const struct oriel_code_address *place =
+        record->here.place.line != 0 ? &record->here.place : &record->other.place;
+    char *headline = oriel_finding_headline(record);
+    char *where = oriel_finding_place(place);
+    char *name = oriel_format("%s at %s", headline, where);
+    char *line = oriel_format("%" PRIu32, place->line);
+    char *text = NULL;
+    size_t text_bytes;
+    FILE *lines = oriel_alloc_checked(open_memstream(&text, &text_bytes));
+    oriel_finding_print(lines, record, &(struct oriel_text_style){.width = 100});
+    fclose(lines);
+    fputs("    <testcase", out);
+    attribute_print(out, "classname", rule->number);
+    attribute_print(out, "name", name);
+    if (place->line != 0) {
+        attribute_print(out, "file", oriel_text_path(place->file));
+        attribute_print(out, "line", line);
+    }
+    fputs(" time=\"0\">\n", out);
+    if (record->standing == ORIEL_STANDING_COUNTS) {
+        fputs("      <failure", out);
+        attribute_print(out, "type", rule->severity);
+        attribute_print(out, "message", headline);
+        fputs(">", out);
+        xml_print(out, text);
+        fputs("</failure>\n", out);
+    } else {
+        fputs("      <skipped", out);
+        attribute_print(out, "message", record->reason);
+        fputs("/>\n", out);
+    }
+    fputs("    </testcase>\n", out);
+    free(headline);
+    free(where);
+    free(name);
+    free(line);
+    free(text);
+}
+
+static void suite_print(FILE *out, const struct oriel_checked_job *job)
+{
+    uint32_t failures = 0;
+    uint32_t tests = job->head->findings > 0 ? job->head->findings : 1;
+    for (uint32_t i = 0; i < job->head->findings; i++)
+        failures += job->records[i].standing == ORIEL_STANDING_COUNTS;
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+            "  <testsuite name=\"oriel check\" tests=\"%" PRIu32 "\" failures=\"%" PRIu32
+            "\" errors=\"0\" skipped=\"%" PRIu32 "\" time=\"0\">\n",
+            tests, failures, job->head->findings - failures);
+    if (job->head->findings == 0)
+        fputs("    <testcase classname=\"oriel check\" name=\"no findings\" time=\"0\"/>\n", out);
+    for (uint32_t i = 0; i < job->head->findings; i++)
+        case_print(out, &job->records[i]);
+    fputs("  </testsuite>\n</testsuites>\n", out);
+}
+
+char *oriel_findings_write_junit(const struct oriel_checked_job *job, const char *path)
+{
+    errno = 0;
+    FILE *out = fopen(path, "we");
+    if (out != NULL)
+        suite_print(out, job);
+    bool fine = out != NULL && !ferror(out);
+    if (out != NULL)
+        fine = fclose(out) == 0 && fine;
+    if (fine)
+        return oriel_format("%s", "");
+    char *problem = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
+    if (out != NULL)
+        oriel_file_discard(path);
+    return problem;
+}

@@ -1,0 +1,210 @@
+/* Chooses the fix for a conflict. Each epoch has its own way to order: fences and post-start on all
+ * ranks, locks by their type, MPI_Win_lock_all by a flush. Accumulates need no order. */
+#include "check/report/conflict_help.h"
+
+#include "check/report/call_sites.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum epoch_kind { UNKNOWN_EPOCH, FENCE, START, SHARED, EXCLUSIVE, LOCK_ALL };
+
+static enum epoch_kind epoch_kind(const struct oriel_site *opening)
+{
+    switch (opening->call) {
+    case ORIEL_CALL_Win_fence: return FENCE;
+    case ORIEL_CALL_Win_start: return START;
+    case ORIEL_CALL_lock_shared: return SHARED;
+    case ORIEL_CALL_lock_exclusive: return EXCLUSIVE;
+    case ORIEL_CALL_Win_lock_all: return LOCK_ALL;
+    default: return UNKNOWN_EPOCH;
+    }
+}
+
+static void help_write(char out[ORIEL_RECORD_LONG], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void help_write(char out[ORIEL_RECORD_LONG], const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out, ORIEL_RECORD_LONG, format, arguments);
+    va_end(arguments);
+}
+
+/* The operations that need no order, instead of these two: ", or ..."; "" if there are none. */
+static const char *atomic_instead(const struct oriel_conflict *conflict)
+{
+    const struct oriel_access *a = &conflict->earlier;
+    const struct oriel_access *b = &conflict->later;
+    bool first = a->kind == ORIEL_ACCESS_ACCUMULATE;
+    bool second = b->kind == ORIEL_ACCESS_ACCUMULATE;
+    bool gets = a->kind == ORIEL_ACCESS_GET || b->kind == ORIEL_ACCESS_GET;
+    if (conflict->alias) /* accumulates through two windows are not atomic */
+        return "";
+    if (first && second)
+        return ", or the same operator and datatype in both";
+    if (first || second)
+        return gets ? ", or MPI_Get_accumulate with MPI_NO_OP instead of the get"
+                    : ", or MPI_Accumulate with MPI_REPLACE instead of the put";
+    return gets ? ", or MPI_Get_accumulate with MPI_NO_OP and MPI_Accumulate with MPI_REPLACE"
+                : ", or MPI_Accumulate with MPI_REPLACE in both";
+}
+
+/* The earlier access was known, and not complete: its origin has to complete it first. */
+static void help_complete_first(const struct oriel_access *earlier, enum epoch_kind kind,
+                                int32_t target, char out[ORIEL_RECORD_LONG])
+{
+    switch (kind) {
+    case FENCE:
+        help_write(out,
+                   "the put or get is complete after the next MPI_Win_fence only: call it between "
+                   "@other and @here, on all ranks of the window");
+        break;
+    case START:
+        help_write(out,
+                   "call MPI_Win_complete(win) on rank %d after @other, and MPI_Win_wait(win) on "
+                   "the target, before the two are ordered",
+                   earlier->origin);
+        break;
+    default:
+        help_write(out,
+                   "call MPI_Win_flush(%d, win) on rank %d after @other, before the message or "
+                   "barrier that lets @here run",
+                   target, earlier->origin);
+    }
+}
+
+/* Two operations of one rank. */
+static void help_same_origin(enum epoch_kind kind, int32_t target, char out[ORIEL_RECORD_LONG])
+{
+    if (kind == FENCE)
+        help_write(out, "call MPI_Win_fence(0, win) between @other and @here, on all ranks of the "
+                        "window");
+    else if (kind == START)
+        help_write(out,
+                   "call MPI_Win_complete(win) and MPI_Win_start between @other and @here, with "
+                   "MPI_Win_wait and MPI_Win_post on rank %d of the window",
+                   target);
+    else
+        help_write(out, "call MPI_Win_flush(%d, win) between @other and @here", target);
+}
+
+/* An operation, and an access of the target's own processor. */
+static void help_local(const struct oriel_conflict *conflict, const struct oriel_finding *finding,
+                       char out[ORIEL_RECORD_LONG])
+{
+    bool is_later_local = oriel_access_is_local(&conflict->later);
+    const struct oriel_access *operation = is_later_local ? &conflict->earlier : &conflict->later;
+    const struct oriel_access *local = is_later_local ? &conflict->later : &conflict->earlier;
+    const char *at_local = is_later_local ? "@here" : "@other";
+    int32_t target = finding->target;
+    switch (epoch_kind(is_later_local ? &finding->other_opening : &finding->opening)) {
+    case FENCE:
+        help_write(out, "call MPI_Win_fence(0, win) on all ranks of the window between @other and "
+                        "@here");
+        break;
+    case START:
+        if (is_later_local)
+            help_write(out, "call MPI_Win_wait(win) on rank %d before %s", local->origin, at_local);
+        else
+            help_write(out, "call MPI_Win_post on rank %d after %s only", local->origin, at_local);
+        break;
+    case SHARED:
+    case EXCLUSIVE:
+        help_write(out,
+                   "on rank %d, put %s between MPI_Win_lock(MPI_LOCK_EXCLUSIVE, %d, 0, win) and "
+                   "MPI_Win_unlock(%d, win)",
+                   local->origin, at_local, target, target);
+        break;
+    default:
+        if (is_later_local)
+            help_write(out,
+                       "call MPI_Win_flush(%d, win) on rank %d after @other, then send rank %d a "
+                       "message, and let it call MPI_Win_sync(win) before @here",
+                       target, operation->origin, local->origin);
+        else
+            help_write(out,
+                       "let rank %d call MPI_Win_sync(win) after @other and then send rank %d a "
+                       "message that it receives before @here",
+                       local->origin, operation->origin);
+    }
+}
+
+/* Operations of two ranks. */
+static void help_two_origins(const struct oriel_conflict *conflict,
+                             const struct oriel_finding *finding, char out[ORIEL_RECORD_LONG])
+{
+    enum epoch_kind here = epoch_kind(&finding->opening);
+    enum epoch_kind other = epoch_kind(&finding->other_opening);
+    const char *instead = atomic_instead(conflict);
+    int32_t target = finding->target;
+    if (here == SHARED && other == SHARED)
+        help_write(out, "both ranks hold a shared lock: use MPI_LOCK_EXCLUSIVE at %s%s",
+                   finding->opening.address == finding->other_opening.address
+                       ? "@opening"
+                       : "@opening and @other_opening",
+                   instead);
+    else if ((here == LOCK_ALL || here == SHARED || here == EXCLUSIVE) &&
+             (other == LOCK_ALL || other == SHARED || other == EXCLUSIVE))
+        help_write(out,
+                   "MPI_Win_lock_all and MPI_LOCK_SHARED exclude no one: use "
+                   "MPI_Win_lock(MPI_LOCK_EXCLUSIVE, %d, 0, win) for both%s",
+                   target, instead);
+    else if (here == FENCE && other == FENCE)
+        help_write(out,
+                   "both are in one epoch: call MPI_Win_fence(0, win) between them on all ranks of "
+                   "the window%s",
+                   instead);
+    else if (here == START && other == START)
+        help_write(out,
+                   "rank %d of the window exposes it to both: let it call MPI_Win_wait and "
+                   "MPI_Win_post between them%s",
+                   target, instead);
+    else
+        help_write(out,
+                   "complete @other with MPI_Win_flush(%d, win) or the end of its epoch, and send "
+                   "rank %d a message before @here%s",
+                   target, conflict->later.origin, instead);
+}
+
+void oriel_conflict_help(const struct oriel_conflict *conflict, const struct oriel_finding *finding,
+                         bool is_early, char out[ORIEL_RECORD_LONG])
+{
+    const struct oriel_access *earlier = &conflict->earlier;
+    const struct oriel_access *later = &conflict->later;
+    if (is_early)
+        help_complete_first(earlier, epoch_kind(&finding->other_opening), finding->target, out);
+    else if (oriel_access_is_local(earlier) != oriel_access_is_local(later))
+        help_local(conflict, finding, out);
+    else if (earlier->origin == later->origin)
+        help_same_origin(epoch_kind(&finding->opening), finding->target, out);
+    else
+        help_two_origins(conflict, finding, out);
+}
+
+void oriel_buffer_help(const struct oriel_access *earlier, const struct oriel_finding *finding,
+                       char out[ORIEL_RECORD_LONG])
+{
+    if (earlier->flags & ORIEL_ACCESS_MESSAGE) {
+        help_write(out, "call MPI_Wait for the request of @other before @here");
+        return;
+    }
+    switch (earlier->site.call) {
+    case ORIEL_CALL_Rput:
+    case ORIEL_CALL_Rget:
+    case ORIEL_CALL_Raccumulate:
+    case ORIEL_CALL_Rget_accumulate:
+        help_write(out, "call MPI_Wait for the request of @other, or MPI_Win_flush_local, before "
+                        "@here");
+        return;
+    default: break;
+    }
+    switch (epoch_kind(&finding->other_opening)) {
+    case FENCE:
+        help_write(out, "call MPI_Win_fence between @other and @here: it ends the operation");
+        break;
+    case START: help_write(out, "call MPI_Win_complete(win) between @other and @here"); break;
+    default:
+        help_write(out, "call MPI_Win_flush_local, or unlock the window, between @other and @here");
+    }
+}
