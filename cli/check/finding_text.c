@@ -79,8 +79,8 @@ char *oriel_finding_headline(const struct oriel_record_finding *record)
     case ORIEL_CHECK_RULE_BESIDE_ACCUMULATE:
     case ORIEL_CHECK_RULE_ACCUMULATE_MIX:
     case ORIEL_CHECK_RULE_LOCAL_ACCESS: {
-        bool reads = record->here.effect == ORIEL_EFFECT_READS ||
-                     record->other.effect == ORIEL_EFFECT_READS;
+        bool reads =
+            record->here.effect == ORIEL_EFFECT_READS || record->other.effect == ORIEL_EFFECT_READS;
         return oriel_format("unordered %s and %s %s the same bytes", record->other.call,
                             record->here.call, reads ? "of" : "to");
     }
@@ -108,9 +108,20 @@ static const struct oriel_record_site *placeholder_find(const struct oriel_recor
     return NULL;
 }
 
+/* A remedy as a part of a line: "call MPI_Win_flush", not "Call MPI_Win_flush." */
+static char *remedy_inline(const char *remedy)
+{
+    size_t len = strlen(remedy);
+    char *text = oriel_format("%.*s", (int)(len - (len > 0 && remedy[len - 1] == '.')), remedy);
+    if (isupper((unsigned char)text[0]) && islower((unsigned char)text[1]))
+        text[0] = (char)tolower((unsigned char)text[0]);
+    return text;
+}
+
 char *oriel_finding_help(const struct oriel_record_finding *record)
 {
-    const char *at = record->help[0] != '\0' ? record->help : oriel_check_rule(record->rule)->remedy;
+    char *remedy = remedy_inline(oriel_check_rule(record->rule)->remedy);
+    const char *at = record->help[0] != '\0' ? record->help : remedy;
     char *text = NULL;
     size_t text_bytes;
     FILE *out = oriel_alloc_checked(open_memstream(&text, &text_bytes));
@@ -127,6 +138,7 @@ char *oriel_finding_help(const struct oriel_record_finding *record)
         at += len;
     }
     fclose(out);
+    free(remedy);
     return oriel_alloc_checked(text);
 }
 
@@ -144,11 +156,10 @@ char *oriel_finding_bytes(const struct oriel_record_finding *record)
         bytes = oriel_format("bytes %" PRId64 " to %" PRId64, record->offset, last);
     if (record->element < 0)
         return bytes;
-    char *both =
-        record->elements <= 1
-            ? oriel_format("element %" PRId64 " (%s)", record->element, bytes)
-            : oriel_format("elements %" PRId64 " to %" PRId64 " (%s)", record->element,
-                           record->element + (int64_t)record->elements - 1, bytes);
+    char *both = record->elements <= 1
+                     ? oriel_format("element %" PRId64 " (%s)", record->element, bytes)
+                     : oriel_format("elements %" PRId64 " to %" PRId64 " (%s)", record->element,
+                                    record->element + (int64_t)record->elements - 1, bytes);
     free(bytes);
     return both;
 }
@@ -199,8 +210,10 @@ static void accesses_mark(struct drawing *drawing, const struct oriel_record_fin
     if (here->call[0] != '\0') {
         const char *does = effect_name(here->effect);
         mark_add(drawing, here,
-                 window[0] != '\0' ? oriel_format("%s%s%s", does, does[0] == '\0' ? "" : " ", window)
-                                   : oriel_format("%s", does),
+                 window[0] != '\0'
+                     ? oriel_format("%s%s%s", does, does[0] == '\0' ? "" : " ", window)
+                 : does[0] != '\0' ? oriel_format("%s the buffer", does)
+                                   : oriel_format("%s", ""),
                  true);
     }
     if (other->call[0] != '\0' && here->call[0] == '\0')
@@ -224,7 +237,9 @@ static void epochs_mark(struct drawing *drawing, const struct oriel_record_findi
     if (!is_conflict(record)) {
         if (a->call[0] != '\0')
             mark_add(drawing, a,
-                     oriel_format("opens the epoch%s%s", a->epoch[0] == '\0' ? "" : ": ", a->epoch),
+                     strncmp(a->epoch, "MPI_", 4) == 0 || a->epoch[0] == '\0'
+                         ? oriel_format("opens the epoch")
+                         : oriel_format("opens the epoch: %s", a->epoch),
                      false);
         return;
     }
@@ -308,7 +323,7 @@ static int column_of(const struct mark *mark, size_t at)
 {
     int column = 0;
     for (size_t i = 0; i < at && i < mark->len_bytes; i++)
-        column += mark->line[i] == '\t'                          ? TAB - column % TAB
+        column += mark->line[i] == '\t'                           ? TAB - column % TAB
                   : ((unsigned char)mark->line[i] & 0xc0) == 0x80 ? 0
                                                                   : 1;
     return column;
@@ -403,8 +418,7 @@ static int line_draw(const struct drawing *drawing, int at, const char *color)
     bool is_beside = !mark->underlines;
     for (; next < drawing->count && is_same_line(mark->site, drawing->marks[next].site); next++) {
         const struct mark *one = &drawing->marks[next];
-        if (next == at && is_beside &&
-            column + 6 + (int)strlen(one->note) <= room) {
+        if (next == at && is_beside && column + 6 + (int)strlen(one->note) <= room) {
             fprintf(drawing->out, "      ");
             colored(drawing, blue, one->note);
             fputs("\n", drawing->out);
@@ -467,10 +481,10 @@ static void marks_draw(struct drawing *drawing, const struct oriel_record_findin
     }
     for (int i = 0; i < unread_count; i++) {
         char *where = place_brief(&unread[i].site->place);
-        char *note = oriel_format("%s%s%s%s%s", unread[i].site->call,
-                                  unread[i].underlines ? "" : " at ",
-                                  unread[i].underlines ? "" : where,
-                                  unread[i].note[0] == '\0' ? "" : ": ", unread[i].note);
+        char *note =
+            oriel_format("%s%s%s%s%s", unread[i].site->call, unread[i].underlines ? "" : " at ",
+                         unread[i].underlines ? "" : where, unread[i].note[0] == '\0' ? "" : ": ",
+                         unread[i].note);
         if (unread[i].note[0] != '\0')
             equals_print(drawing, "note:", bold, note);
         free(where);
@@ -481,7 +495,8 @@ static void marks_draw(struct drawing *drawing, const struct oriel_record_findin
         free(drawing->marks[i].note);
 }
 
-static void locations_print(const struct drawing *drawing, const struct oriel_record_finding *record)
+static void locations_print(const struct drawing *drawing,
+                            const struct oriel_record_finding *record)
 {
     const struct oriel_record_site *here = &record->here, *other = &record->other;
     char *a = here->call[0] == '\0' ? NULL : oriel_finding_place(&here->place);
@@ -583,8 +598,9 @@ void oriel_finding_print(FILE *out, const struct oriel_record_finding *record,
     lines_explain(&drawing, record);
     const struct oriel_code_address *allowed = oriel_standing_no_reason(record);
     if (allowed != NULL) {
-        char *note = oriel_format("the comment at %s:%" PRIu32 " has no reason, so it allows nothing",
-                                  oriel_text_path(allowed->file), allowed->line);
+        char *note =
+            oriel_format("the comment at %s:%" PRIu32 " has no reason, so it allows nothing",
+                         oriel_text_path(allowed->file), allowed->line);
         equals_print(&drawing, "note:", bold, note);
         free(note);
     }

@@ -328,8 +328,7 @@ void *oriel_findings_answer_all(const void *request, size_t len_bytes, size_t *a
         len_bytes != sizeof *head + head->findings * sizeof(struct oriel_record_finding) +
                          head->counts * sizeof(struct oriel_record_count))
         return NULL;
-    struct oriel_record_finding *records =
-        (struct oriel_record_finding *)(uintptr_t)(head + 1);
+    struct oriel_record_finding *records = (struct oriel_record_finding *)(uintptr_t)(head + 1);
     struct oriel_checked_job job = {
         .head = head, .records = records, .counts = (const void *)(records + head->findings)};
     for (uint32_t i = 0; i < head->findings; i++) {
@@ -344,8 +343,8 @@ void *oriel_findings_answer_all(const void *request, size_t len_bytes, size_t *a
     files_write(out, &job);
     summary_print(out, &job, &totals);
     fclose(out);
-    struct oriel_helper_summary summary = {
-        .counting = totals.by_standing[ORIEL_STANDING_COUNTS] + (head->lost > 0)};
+    struct oriel_helper_summary summary = {.counting = totals.by_standing[ORIEL_STANDING_COUNTS] +
+                                                       (head->lost > 0)};
     char *answer = oriel_alloc(sizeof summary + text_bytes);
     memcpy(answer, &summary, sizeof summary);
     memcpy(answer + sizeof summary, text, text_bytes);

@@ -32,11 +32,11 @@ static json_t *site_json(const struct oriel_record_site *site)
         return oriel_json_checked(json_null());
     const struct oriel_code_address *place = &site->place;
     json_t *line = oriel_json_checked(place->line == 0 ? json_null() : json_integer(place->line));
-    return oriel_json_checked(
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "call", TEXT(site->call), "rank",
-                  number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
-                  TEXT(place->function), "inlined", TEXT(place->inlined), "module",
-                  TEXT(place->module), "offset", (json_int_t)place->offset, "epoch", TEXT(site->epoch)));
+    return oriel_json_checked(json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "call", TEXT(site->call), "rank",
+        number_or_null(site->rank), "file", TEXT(place->file), "line", line, "function",
+        TEXT(place->function), "inlined", TEXT(place->inlined), "module", TEXT(place->module),
+        "offset", (json_int_t)place->offset, "epoch", TEXT(site->epoch)));
 }
 
 static json_t *ranks_json(const struct oriel_record_finding *record)

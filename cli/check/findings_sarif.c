@@ -99,9 +99,10 @@ static json_t *suppressions_json(const struct oriel_record_finding *record)
     json_t *list = oriel_json_checked(json_array());
     if (record->standing == ORIEL_STANDING_ALLOWED || record->standing == ORIEL_STANDING_SUPPRESSED)
         oriel_json_append(
-            list, json_pack("{s:s, s:o}", "kind",
-                            record->standing == ORIEL_STANDING_ALLOWED ? "inSource" : "external",
-                            "justification", oriel_json_text(record->reason, sizeof record->reason)));
+            list,
+            json_pack("{s:s, s:o}", "kind",
+                      record->standing == ORIEL_STANDING_ALLOWED ? "inSource" : "external",
+                      "justification", oriel_json_text(record->reason, sizeof record->reason)));
     return list;
 }
 
@@ -112,11 +113,10 @@ static json_t *result_json(const struct oriel_checked_job *job,
     char *headline = oriel_finding_headline(record);
     char *help = oriel_finding_help(record);
     char *bytes = oriel_finding_bytes(record);
-    char *message =
-        oriel_format("%s%s%s%s%s%s%s. Help: %s.", headline, record->window[0] == '\0' ? "" : ", window \"",
-                     record->window, record->window[0] == '\0' ? "" : "\"",
-                     bytes[0] == '\0' ? "" : ", ", bytes, record->detail[0] == '\0' ? "" : ".",
-                     help);
+    char *message = oriel_format(
+        "%s%s%s%s%s%s%s. Help: %s.", headline, record->window[0] == '\0' ? "" : ", window \"",
+        record->window, record->window[0] == '\0' ? "" : "\"", bytes[0] == '\0' ? "" : ", ", bytes,
+        record->detail[0] == '\0' ? "" : ".", help);
     json_t *value = oriel_json_checked(json_object());
     oriel_json_set(value, "ruleId", json_string(rule->number));
     oriel_json_set(value, "ruleIndex", json_integer(rule - oriel_check_rules));
@@ -166,17 +166,17 @@ static json_t *run_json(const struct oriel_checked_job *job)
     oriel_json_set(driver, "version",
                    oriel_json_text(job->head->version, sizeof job->head->version));
     oriel_json_set(driver, "rules", rules);
-    return oriel_json_checked(json_pack(
-        "{s:{s:o}, s:[{s:b}], s:s, s:o}", "tool", "driver", driver, "invocations",
-        "executionSuccessful", (int)job->head->complete, "columnKind", "unicodeCodePoints",
-        "results", results));
+    return oriel_json_checked(json_pack("{s:{s:o}, s:[{s:b}], s:s, s:o}", "tool", "driver", driver,
+                                        "invocations", "executionSuccessful",
+                                        (int)job->head->complete, "columnKind", "unicodeCodePoints",
+                                        "results", results));
 }
 
 char *oriel_findings_write_sarif(const struct oriel_checked_job *job, const char *path)
 {
-    json_t *log = oriel_json_checked(json_pack(
-        "{s:s, s:s, s:[o]}", "$schema", "https://json.schemastore.org/sarif-2.1.0.json", "version",
-        "2.1.0", "runs", run_json(job)));
+    json_t *log = oriel_json_checked(json_pack("{s:s, s:s, s:[o]}", "$schema",
+                                               "https://json.schemastore.org/sarif-2.1.0.json",
+                                               "version", "2.1.0", "runs", run_json(job)));
     char *refusal = oriel_json_write(path, log);
     json_decref(log);
     return refusal;

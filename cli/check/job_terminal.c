@@ -35,9 +35,8 @@ static bool process_read(int pid, int *parent, char name[32])
 
 static bool is_launcher(const char *name)
 {
-    static const char *const names[] = {
-        "mpiexec", "mpirun", "orterun", "prterun", "orted", "prted", "prte", "srun",
-        "hydra_pmi_proxy"};
+    static const char *const names[] = {"mpiexec", "mpirun", "orterun", "prterun",        "orted",
+                                        "prted",   "prte",   "srun",    "hydra_pmi_proxy"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

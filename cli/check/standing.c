@@ -45,9 +45,10 @@ static const char *allow_find(const char *line, size_t len_bytes, size_t *rest_b
     const char *before = at;
     while (before > line && (before[-1] == ' ' || before[-1] == '\t'))
         before--;
-    bool is_comment = before > line && (before[-1] == '#' || before[-1] == '!' ||
-                                        (before - line > 1 && before[-2] == '/' &&
-                                         (before[-1] == '/' || before[-1] == '*')));
+    bool is_comment =
+        before > line &&
+        (before[-1] == '#' || before[-1] == '!' ||
+         (before - line > 1 && before[-2] == '/' && (before[-1] == '/' || before[-1] == '*')));
     *rest_bytes = len_bytes - (size_t)(at - line) - (sizeof words - 1);
     return is_comment ? at + sizeof words - 1 : NULL;
 }
@@ -104,8 +105,8 @@ static bool place_allows(const struct oriel_code_address *place, const char *num
            line_allows(line, len_bytes, number, reason);
 }
 
-static const struct oriel_code_address *
-allowing_place(const struct oriel_record_finding *record, char **reason)
+static const struct oriel_code_address *allowing_place(const struct oriel_record_finding *record,
+                                                       char **reason)
 {
     const char *number = oriel_check_rule(record->rule)->number;
     if (place_allows(&record->here.place, number, reason))
@@ -269,7 +270,8 @@ static bool baseline_decides(struct oriel_record_finding *record)
         parts[i][2] = sites[i]->place.function;
         parts[i][3] = sites[i]->place.module;
     }
-    char *key = key_make(oriel_check_rule(record->rule)->number, record->window, parts[0], parts[1]);
+    char *key =
+        key_make(oriel_check_rule(record->rule)->number, record->window, parts[0], parts[1]);
     bool is_known = false;
     for (size_t i = 0; i < baseline.count && !is_known; i++) {
         is_known = strcmp(baseline.keys[i], key) == 0;

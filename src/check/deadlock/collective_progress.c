@@ -84,6 +84,12 @@ void oriel_collective_progress_hold(struct oriel_collective_progress *progress, 
                               (uint8_t)how, memory_order_release);
 }
 
+void oriel_collective_progress_lock_site(struct oriel_collective_progress *progress, int member,
+                                         uint16_t number)
+{
+    atomic_store_explicit(&progress->slots[member].lock_site, number, memory_order_relaxed);
+}
+
 struct progress_copy {
     void *out;
     size_t room_bytes, len_bytes;

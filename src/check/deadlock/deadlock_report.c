@@ -64,6 +64,26 @@ static void need_describe(struct oriel_text *text, struct oriel_wait_snapshot *l
     }
 }
 
+/* For a wait for a lock: the call by which the holder locked, and how to go on. */
+static void lock_describe(struct oriel_finding *finding, struct oriel_wait_snapshot *look, int rank,
+                          const struct oriel_wait_need *need, int holder, char *help, size_t room)
+{
+    const struct oriel_collective_progress *progress;
+    if ((need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) != ORIEL_NEED_LOCK)
+        return;
+    progress = oriel_wait_snapshot_need_progress(look, rank, need);
+    for (int i = 0; progress != NULL && i < progress->n; i++)
+        if (progress->slots[i].world_rank - 1 == holder && progress->slots[i].lock_site != 0)
+            finding->opening = oriel_site_numbered(progress->slots[i].lock_site, (uint32_t)holder);
+    if (finding->opening.call == ORIEL_CALL_NONE)
+        return;
+    snprintf(help, room, "rank %d locked at @opening: let it call %s before %s", holder,
+             finding->opening.call == ORIEL_CALL_Win_lock_all ? "MPI_Win_unlock_all"
+                                                              : "MPI_Win_unlock",
+             finding->other.call == ORIEL_CALL_NONE ? "it ends" : "@other");
+    finding->help = help;
+}
+
 static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int next,
                                 const struct oriel_deadlock_set_clause *by, const char *rest)
 {
@@ -71,6 +91,8 @@ static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int nex
     const struct oriel_wait_snapshot_rank *awaited = &finder->look.ranks[next];
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_text text = {.bytes = finding.detail, .room = sizeof finding.detail};
+    char help[ORIEL_RECORD_LONG];
+    const struct oriel_wait_need *need = oriel_wait_snapshot_need(&finder->look, rank, by);
     finding.rule = ORIEL_RULE_DEADLOCK;
     finding.here = waiting->noted.site;
     finding.here.epoch = 0;
@@ -78,8 +100,8 @@ static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int nex
     finding.other.epoch = 0;
     finding.window = waiting->noted.name[0] == '\0' ? NULL : waiting->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
-    need_describe(&text, &finder->look, rank, oriel_wait_snapshot_need(&finder->look, rank, by),
-                  next);
+    need_describe(&text, &finder->look, rank, need, next);
+    lock_describe(&finding, &finder->look, rank, need, next, help, sizeof help);
     if (awaited->state == ORIEL_DEADLOCK_SET_FINISHED)
         oriel_text_add(&text, ", which has %s",
                        awaited->noted.site.call == 0 ? "ended" : "finished");
@@ -150,11 +172,28 @@ static void cycle_describe(const struct oriel_deadlock *finder, int first, char 
         oriel_text_add(&text, ", and so on");
 }
 
+/* A rank of the cycle that waits for a lock, whose report names the forgotten unlock; else any. */
+static int cycle_begin(struct oriel_deadlock *finder)
+{
+    const struct oriel_deadlock_set_clause *by;
+    int first = oriel_deadlock_set_cycle(&finder->look.graph, finder->set);
+    int rank = first;
+    do {
+        int next = next_in_cycle(finder, rank, &by);
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as in cycle_report */
+        const struct oriel_wait_need *need = oriel_wait_snapshot_need(&finder->look, rank, by);
+        if ((need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) == ORIEL_NEED_LOCK)
+            return rank;
+        rank = next;
+    } while (rank != first);
+    return first;
+}
+
 static void cycle_report(struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     char rest[160];
-    int first = oriel_deadlock_set_cycle(&finder->look.graph, finder->set);
+    int first = cycle_begin(finder);
     int rank = first;
     cycle_describe(finder, first, rest, sizeof rest);
     for (int i = 0; i < REPORTS_MOST && (i == 0 || rank != first); i++) {

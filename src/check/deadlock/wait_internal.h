@@ -55,7 +55,8 @@ struct oriel_collective_progress_slot {
     _Atomic int32_t world_rank; /* rank plus 1 */
     _Atomic uint32_t last;      /* the member is in the call that frees the object */
     _Atomic uint16_t calls[ORIEL_COLLECTIVE_PROGRESS_CALLS]; /* by number */
-    uint64_t pad[2];
+    _Atomic uint16_t lock_site; /* number of the call of the member's last lock; 0: none */
+    uint16_t pad[7];
 };
 _Static_assert(sizeof(struct oriel_collective_progress_slot) == 64,
                "each member writes a line of its own");

@@ -50,6 +50,10 @@ enum oriel_holding { ORIEL_HOLDS_NOTHING, ORIEL_HOLDS_SHARED, ORIEL_HOLDS_EXCLUS
 void oriel_collective_progress_hold(struct oriel_collective_progress *progress, int member,
                                     int target, enum oriel_holding how);
 
+/* Records the call of the last lock, by its number (oriel_site_number), for texts. */
+void oriel_collective_progress_lock_site(struct oriel_collective_progress *progress, int member,
+                                         uint16_t number);
+
 /* --- a wait --- */
 
 enum oriel_wait_mode {

@@ -79,12 +79,15 @@ void oriel_window_take_lazy_lock(struct oriel_checked *window, int32_t target, M
 
 /* --- lock and unlock --- */
 
-/* Target -1: all. A lock with MPI_MODE_NOCHECK makes no rank wait. */
+/* Target -1: all. A lock with MPI_MODE_NOCHECK makes no rank wait. number: of the lock's call. */
 static void lock_hold_record(const struct oriel_checked *window, int32_t target,
-                             enum oriel_holding how)
+                             enum oriel_holding how, uint16_t number)
 {
-    if (window->progress != NULL)
-        oriel_collective_progress_hold(window->progress, window->rank, target, how);
+    if (window->progress == NULL)
+        return;
+    if (number != 0)
+        oriel_collective_progress_lock_site(window->progress, window->rank, number);
+    oriel_collective_progress_hold(window->progress, window->rank, target, how);
 }
 
 static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive,
@@ -133,7 +136,8 @@ static int window_lock(struct oriel_checked *window, int lock_type, int rank, in
         lock_take_back(window, rank, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!(assert &MPI_MODE_NOCHECK)) {
-            lock_hold_record(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED);
+            lock_hold_record(window, rank, exclusive ? ORIEL_HOLDS_EXCLUSIVE : ORIEL_HOLDS_SHARED,
+                             site->epoch);
             target_lock_take(window, rank, exclusive);
         }
         oriel_promises_lock_held(window, rank, exclusive, (assert &MPI_MODE_NOCHECK) != 0, site);
@@ -159,7 +163,7 @@ static int window_unlock(struct oriel_checked *window, int rank, const struct or
     if (ordered) {
         oriel_window_complete(window, rank);
         oriel_promises_lock_released(window, rank);
-        lock_hold_record(window, rank, ORIEL_HOLDS_NOTHING);
+        lock_hold_record(window, rank, ORIEL_HOLDS_NOTHING, 0);
         if (!(state & ORIEL_TARGET_NOCHECK))
             target_lock_give(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
     }
@@ -191,7 +195,7 @@ static int window_lock_all(struct oriel_checked *window, int assert, const struc
         lock_take_back(window, -1, fenced);
     if (verdict == ORIEL_VERDICT_RIGHT && code == MPI_SUCCESS && window->ordered) {
         if (!window->all_unchecked) {
-            lock_hold_record(window, -1, ORIEL_HOLDS_SHARED);
+            lock_hold_record(window, -1, ORIEL_HOLDS_SHARED, site->epoch);
             lock_all_take(window);
         }
         oriel_promises_lock_held(window, -1, false, window->all_unchecked, site);
@@ -212,7 +216,7 @@ static int window_unlock_all(struct oriel_checked *window, const struct oriel_si
     if (ordered) {
         oriel_window_complete(window, -1);
         oriel_promises_lock_released(window, -1);
-        lock_hold_record(window, -1, ORIEL_HOLDS_NOTHING);
+        lock_hold_record(window, -1, ORIEL_HOLDS_NOTHING, 0);
         if (!window->all_unchecked)
             lock_entry_give(window, window->n, SHARED);
         memset(window->lazy, 0, (size_t)(unsigned)window->n);

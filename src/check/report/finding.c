@@ -69,11 +69,10 @@ static void rules_choose(void)
     const struct oriel_options *options = oriel_options();
     for (uint32_t rule = 0; rule < ORIEL_RULE_COUNT; rule++) {
         const char *number = oriel_rule_text(rule)->number;
-        left_out[rule] = rule != ORIEL_RULE_DEADLOCK &&
-                         ((options->check_only != NULL &&
-                           !list_has_rule(options->check_only, number)) ||
-                          (options->check_ignore != NULL &&
-                           list_has_rule(options->check_ignore, number)));
+        left_out[rule] =
+            rule != ORIEL_RULE_DEADLOCK &&
+            ((options->check_only != NULL && !list_has_rule(options->check_only, number)) ||
+             (options->check_ignore != NULL && list_has_rule(options->check_ignore, number)));
     }
 }
 
@@ -270,8 +269,7 @@ static char *finding_complete(struct oriel_record_finding *record)
     oriel_summary_check(&request->check);
     request->record = *record;
     int frames = oriel_options()->check_stacks ? frames_find(request->frames) : 0;
-    size_t len_bytes =
-        sizeof *request - (FRAMES - (size_t)frames) * sizeof request->frames[0];
+    size_t len_bytes = sizeof *request - (FRAMES - (size_t)frames) * sizeof request->frames[0];
     bool done = oriel_helper_request_persistent(&findings->helper, ORIEL_HELPER_FINDING, request,
                                                 len_bytes, &answer, &answer_bytes) &&
                 answer_bytes >= sizeof *record;

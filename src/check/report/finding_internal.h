@@ -35,7 +35,7 @@ struct oriel_findings {
     _Atomic uint32_t local_watched;
     _Atomic uint64_t lost;    /* findings that found no free entry */
     _Atomic uint32_t printed; /* texts of findings so far */
-    _Atomic uint32_t taken; /* 1: a process has sent all this to rank 0, or has written it */
+    _Atomic uint32_t taken;   /* 1: a process has sent all this to rank 0, or has written it */
     /* findings of the job, once merged at rank 0, or of this node, once written */
     _Atomic uint32_t total;
     _Atomic uint32_t met;     /* 1: findings were merged in MPI_Finalize */

@@ -32,10 +32,10 @@ enum oriel_standing {
 };
 
 struct oriel_record_site {
-    char call[40];  /* "MPI_Put"; "" for none */
-    int32_t rank;   /* of MPI_COMM_WORLD */
+    char call[40];   /* "MPI_Put"; "" for none */
+    int32_t rank;    /* of MPI_COMM_WORLD */
     uint32_t effect; /* enum oriel_effect */
-    char epoch[24]; /* of a call that opened one: "a shared lock"; "" */
+    char epoch[24];  /* of a call that opened one: "a shared lock"; "" */
     struct oriel_code_address place;
 };
 
@@ -56,7 +56,8 @@ struct oriel_record_finding {
     uint64_t ranks[ORIEL_RECORD_RANKS / 64]; /* ranks that found it, one bit each */
     uint32_t standing;                       /* enum oriel_standing */
     uint32_t repeats;                        /* 1: the helper has printed the same lines before */
-    char reason[ORIEL_RECORD_LONG]; /* why it does not count: "legacy.supp:3: checked by hand"; "" */
+    char
+        reason[ORIEL_RECORD_LONG]; /* why it does not count: "legacy.supp:3: checked by hand"; "" */
 };
 
 /* An event that the summary counts besides the findings. */

@@ -73,8 +73,7 @@ void oriel_text_place(struct oriel_text *text, const struct oriel_code_address *
     else if (place->function[0] != '\0')
         oriel_text_add(text, " of %s", file_name(place->module));
     else
-        oriel_text_add(text, "offset 0x%" PRIx64 " of %s", place->offset,
-                       file_name(place->module));
+        oriel_text_add(text, "offset 0x%" PRIx64 " of %s", place->offset, file_name(place->module));
 }
 
 void oriel_text_ranks(struct oriel_text *text, const struct oriel_record_finding *record)

@@ -141,9 +141,9 @@ static struct oriel_helper_summary *helper_ask(const struct oriel_summary *summa
     request->complete = (uint32_t)summary->complete;
     memcpy(request + 1, summary->records, records_bytes);
     memcpy((char *)(request + 1) + records_bytes, summary->counts, counts_bytes);
-    bool done = oriel_helper_request(ORIEL_HELPER_FINDINGS, request, len_bytes, &answer,
-                                     answer_bytes) &&
-                *answer_bytes >= sizeof(struct oriel_helper_summary);
+    bool done =
+        oriel_helper_request(ORIEL_HELPER_FINDINGS, request, len_bytes, &answer, answer_bytes) &&
+        *answer_bytes >= sizeof(struct oriel_helper_summary);
     free(request);
     if (!done) {
         free(answer);
