@@ -182,20 +182,23 @@ static void output_file_set(const char *option, const char *variable, const char
 static void input_file_set(const char *option, const char *variable, const char *file,
                            char *problems)
 {
-    if (problems != NULL) {
-        char *rest = strchr(problems, '\n');
-        int more = 0;
-        for (char *at = rest; at != NULL; at = strchr(at + 1, '\n'))
-            more++;
-        for (char *at = rest; at != NULL && more < 20; at = strchr(at, '\n'))
-            *at = ';';
+    if (problems != NULL)
         oriel_die("%s: %s", option, problems);
-    }
     char *path = realpath(file, NULL);
     if (path == NULL)
         oriel_die("%s: %s: %s", option, file, strerror(errno));
     oriel_env_set(variable, path);
     free(path);
+}
+
+/* The file would be empty before it is read. */
+static void baseline_check(const char *baseline, const char *json)
+{
+    struct stat read, written;
+    if (baseline != NULL && json != NULL && stat(baseline, &read) == 0 &&
+        stat(json, &written) == 0 && read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+        oriel_die("--baseline and --json name the same file, %s; write the new findings to another",
+                  json);
 }
 
 static void counting_set(const struct request *request)
@@ -255,6 +258,7 @@ int oriel_command_check(int argc, char **argv)
     if (request.rules || request.page)
         return request.page ? oriel_explain_page() : oriel_explain_list();
 
+    baseline_check(request.baseline, request.json);
     output_file_set("--json", "ORIEL_CHECK_JSON", request.json);
     output_file_set("--sarif", "ORIEL_CHECK_SARIF", request.sarif);
     output_file_set("--junit", "ORIEL_CHECK_JUNIT", request.junit);

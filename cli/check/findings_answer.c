@@ -117,7 +117,8 @@ void *oriel_findings_answer_one(const void *request, size_t len_bytes, size_t *a
     lines_find(record);
     stack_fill(frames, (len_bytes - fixed_bytes) / sizeof *frames, record->stack,
                sizeof record->stack);
-    oriel_standing_decide(check, record);
+    oriel_standing_open(check);
+    oriel_standing_decide(record);
     FILE *out = oriel_alloc_checked(open_memstream(&text, &text_bytes));
     struct oriel_text_style style = {.color = check->color != 0, .width = (int)check->width};
     if (record->standing == ORIEL_STANDING_COUNTS && !is_repeated(record))
@@ -256,6 +257,8 @@ static void findings_list(FILE *out, const struct oriel_checked_job *job, uint32
 static void unused_print(FILE *out, const struct oriel_checked_job *job)
 {
     const struct oriel_suppressions *all = oriel_standing_suppressions();
+    if (oriel_standing_problem() != NULL)
+        fprintf(out, "oriel: %s\n", oriel_standing_problem());
     for (size_t i = 0; all != NULL && job->head->complete && i < all->count; i++)
         if (all->items[i].used == 0)
             fprintf(out, "oriel check: %s:%u: this suppression matches no finding of the job\n",
@@ -331,8 +334,9 @@ void *oriel_findings_answer_all(const void *request, size_t len_bytes, size_t *a
     struct oriel_record_finding *records = (struct oriel_record_finding *)(uintptr_t)(head + 1);
     struct oriel_checked_job job = {
         .head = head, .records = records, .counts = (const void *)(records + head->findings)};
+    oriel_standing_open(head);
     for (uint32_t i = 0; i < head->findings; i++) {
-        oriel_standing_decide(head, &records[i]);
+        oriel_standing_decide(&records[i]);
         totals.by_standing[records[i].standing]++;
         if (records[i].standing == ORIEL_STANDING_COUNTS)
             totals.occurrences += records[i].count;

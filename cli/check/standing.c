@@ -241,6 +241,7 @@ static char *key_of_json(const json_t *finding)
 char *oriel_baseline_read(const char *path)
 {
     json_error_t error;
+    baseline.path = oriel_format("%s", path);
     json_t *job = json_load_file(path, 0, &error);
     if (job == NULL)
         return error.line > 0 ? oriel_format("%s:%d: %s", path, error.line, error.text)
@@ -252,7 +253,6 @@ char *oriel_baseline_read(const char *path)
     }
     size_t i;
     json_t *finding;
-    baseline.path = oriel_format("%s", path);
     baseline.keys = oriel_alloc((json_array_size(findings) + 1) * sizeof *baseline.keys);
     json_array_foreach(findings, i, finding) baseline.keys[baseline.count++] = key_of_json(finding);
     json_decref(job);
@@ -285,14 +285,31 @@ static bool baseline_decides(struct oriel_record_finding *record)
     return is_known;
 }
 
-void oriel_standing_decide(const struct oriel_helper_check *check,
-                           struct oriel_record_finding *record)
+static char *problem;
+
+const char *oriel_standing_problem(void)
 {
-    /* `oriel check` has refused files with errors. */
+    return problem;
+}
+
+static void problem_keep(char *text)
+{
+    if (problem == NULL)
+        problem = text;
+    else
+        free(text);
+}
+
+void oriel_standing_open(const struct oriel_helper_check *check)
+{
     if (check->suppress[0] != '\0' && suppressions.path == NULL)
-        free(oriel_suppressions_read(check->suppress, &suppressions));
+        problem_keep(oriel_suppressions_read(check->suppress, &suppressions));
     if (check->baseline[0] != '\0' && baseline.path == NULL)
-        free(oriel_baseline_read(check->baseline));
+        problem_keep(oriel_baseline_read(check->baseline));
+}
+
+void oriel_standing_decide(struct oriel_record_finding *record)
+{
     if (record->rule == ORIEL_CHECK_RULE_DEADLOCK || record->standing == ORIEL_STANDING_ALLOWED)
         return;
     record->standing = ORIEL_STANDING_COUNTS;

@@ -26,9 +26,15 @@ char *oriel_suppressions_read(const char *path, struct oriel_suppressions *out);
 /* Reads a baseline, the output of --json. Returns NULL, or its error, to be freed. */
 char *oriel_baseline_read(const char *path);
 
-/* Sets the standing and the reason of the finding, whose lines are known. Files are read once. */
-void oriel_standing_decide(const struct oriel_helper_check *check,
-                           struct oriel_record_finding *record);
+/* Reads the job's files, once. */
+void oriel_standing_open(const struct oriel_helper_check *check);
+
+/* Sets the standing and the reason of the finding, whose lines are known. */
+void oriel_standing_decide(struct oriel_record_finding *record);
+
+/* The errors of the files that oriel_standing_open has read, which `oriel check` refuses unless an
+ * option in a settings file names them; NULL: none. */
+const char *oriel_standing_problem(void);
 
 /* The suppressions that oriel_standing_decide has used; NULL if there is no file. */
 const struct oriel_suppressions *oriel_standing_suppressions(void);

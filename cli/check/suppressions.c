@@ -87,7 +87,7 @@ static char *line_parse(char *line, struct oriel_suppression *item)
 static void problem_append(char **problems, const char *path, unsigned number, char *problem)
 {
     char *longer = oriel_format("%s%s%s:%u: %s", *problems == NULL ? "" : *problems,
-                                *problems == NULL ? "" : "\n", path, number, problem);
+                                *problems == NULL ? "" : "\noriel: ", path, number, problem);
     free(*problems);
     free(problem);
     *problems = longer;

@@ -172,12 +172,13 @@ void oriel_conflict_help(const struct oriel_conflict *conflict, const struct ori
 {
     const struct oriel_access *earlier = &conflict->earlier;
     const struct oriel_access *later = &conflict->later;
-    if (is_early)
-        help_complete_first(earlier, epoch_kind(&finding->other_opening), finding->target, out);
-    else if (oriel_access_is_local(earlier) != oriel_access_is_local(later))
-        help_local(conflict, finding, out);
-    else if (earlier->origin == later->origin)
+    bool is_local = oriel_access_is_local(earlier) != oriel_access_is_local(later);
+    if (earlier->origin == later->origin && !is_local)
         help_same_origin(epoch_kind(&finding->opening), finding->target, out);
+    else if (is_early)
+        help_complete_first(earlier, epoch_kind(&finding->other_opening), finding->target, out);
+    else if (is_local)
+        help_local(conflict, finding, out);
     else
         help_two_origins(conflict, finding, out);
 }

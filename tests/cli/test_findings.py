@@ -1,0 +1,359 @@
+"""The forms of findings: source lines, colours and widths, what does not count, SARIF, JUnit and
+annotations. Programs are compiled here, because their sources change."""
+
+import json
+import os
+import re
+import shutil
+import unittest
+import xml.etree.ElementTree
+
+from command import Case, HERE, HOSTS, ORIEL, SANITIZE, start
+
+SOURCE = """#include <mpi.h>
+
+/* Two puts to the same bytes in one epoch. */
+static void put_twice(MPI_Win win)
+{
+    int x = 1;
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+    MPI_Win_unlock(0, win);
+}
+
+int main(int argc, char **argv)
+{
+    int *base, y;
+    MPI_Win win;
+    MPI_Init(&argc, &argv);
+    MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_name(win, "halo");
+    put_twice(win);
+    MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return 0;
+}
+"""
+FIRST, SECOND, GET = 8, 9, 21  # lines of the source
+TEXT = """error[C1]: unordered MPI_Put and MPI_Put to the same bytes
+  --> app.c:9 in put_twice (rank 0) and app.c:8 in put_twice (rank 0)
+   |
+ 7 |     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);      epoch of both: a shared lock
+ 8 |     MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+   |     ^^^^^^^ writes the same bytes
+ 9 |     MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+   |     ^^^^^^^ writes window "halo" (made at app.c:18), rank 0, element 2 (bytes 8 to 11)
+   = help: call MPI_Win_flush(0, win) between app.c:8 and app.c:9
+
+error[E1]: operation outside an access epoch
+  --> app.c:21 in main (rank 0)
+   |
+21 |     MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+   |     ^^^^^^^ window "halo" (made at app.c:18), rank 0, element 0 (bytes 0 to 3)
+   = help: call MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_Win_fence or MPI_Win_start before
+     app.c:21
+
+  C1: MPI_Put at app.c:9 in put_twice and MPI_Put at app.c:8 in put_twice, window "halo": once on rank 0
+  E1: MPI_Get at app.c:21 in main, window "halo": once on rank 0
+oriel check: local accesses were not watched (compile with -fsanitize=thread)
+oriel check: 2 problems (2 occurrences) on 1 rank
+"""
+
+
+def problems_of(schema, value, path="", definitions=None):
+    """What the value lacks of a schema, in the few words of JSON Schema that sarif_parts.json has."""
+    definitions = definitions or schema["definitions"]
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"]]
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    kind = schema.get("type")
+    if kind and (not isinstance(value, kinds[kind]) or (kind == "integer" and isinstance(value, bool))):
+        return [f"{path}: no {kind}"]
+    found = [f"{path}: {value!r}" for wanted in [schema.get("enum")] if wanted is not None and value not in wanted]
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        found.append(f"{path}: {value!r}")
+    if value is not None and value is not True and "minimum" in schema and value < schema["minimum"]:
+        found.append(f"{path}: {value}")
+    if kind == "object":
+        found += [f"{path}: no {name}" for name in schema.get("required", ()) if name not in value]
+        for name, inner in value.items():
+            if name in schema["properties"]:
+                found += problems_of(schema["properties"][name], inner, f"{path}/{name}", definitions)
+            else:
+                found.append(f"{path}: {name} is unknown")
+    if kind == "array":
+        for number, inner in enumerate(value):
+            found += problems_of(schema["items"], inner, f"{path}/{number}", definitions)
+    return found
+
+
+class Findings(Case):
+    """A program with two findings, compiled in the folder where it runs."""
+
+    host = HOSTS[0]
+
+    def build(self, source=SOURCE, *flags, host=None):
+        compiler = f"mpicc.{host or self.host}"
+        if shutil.which(compiler) is None:
+            self.skipTest(f"no {compiler}")
+        self.write("app.c", source, 0o644)
+        compiled = start(compiler, "-g", "app.c", *flags, "-o", "app", folder=self.folder)
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def check(self, *options, status=86, command=("./app",), **changes):
+        result = start(ORIEL, "check", *options, *command, folder=self.folder, **changes)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result.stderr
+
+    def known(self, text):
+        """The name of a suppression file."""
+        return self.write("known", text, 0o644)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Form(Findings):
+    def test_source_lines_have_marks_and_the_count_is_the_last_line(self):
+        for host in HOSTS:
+            self.build(host=host)
+            self.assertEqual(self.check(), TEXT)
+
+    def test_colours_only_where_wanted(self):
+        self.build()
+        for options, changes in (([], {}), (["--color", "never"], {}), (["--color=auto"], {"NO_COLOR": "1"})):
+            self.assertNotIn("\x1b", self.check(*options, **changes))
+        for changes in ({}, {"NO_COLOR": "1"}):
+            text = self.check("--color", "always", **changes)
+            self.assertIn("\x1b[1;31merror[C1]\x1b[0m", text)
+            self.assertEqual(re.sub("\x1b\\[[0-9;]*m", "", text), TEXT)
+        self.refused(start(ORIEL, "check", "--color", "maybe", self.path("app")), '"maybe" is neither auto, always nor never')
+
+    def test_a_terminal_decides_colour_and_width(self):
+        if shutil.which("script") is None:
+            self.skipTest("no script")
+        self.build()
+        for before, after in (("", True), ("NO_COLOR=1 ", False)):
+            command = f"stty cols 40; {before}{ORIEL} check ./app"
+            text = start("script", "-qec", command, "/dev/null", folder=self.folder).stdout.replace("\r", "")
+            self.assertEqual("\x1b[1;31merror[C1]" in text, after, text)
+            self.assertIn("= help: call MPI_Win_flush(0, win)\n", re.sub("\x1b\\[[0-9;]*m", "", text))
+
+    def test_forty_columns_hold_all_lines_but_the_summarys(self):
+        self.build()
+        text = self.check(COLUMNS="40")
+        findings = text.partition("\n  C1: ")[0]
+        self.assertLessEqual(max(map(len, findings.splitlines())), 40, text)
+        words = " ".join(re.sub(r"(?m)^ *\|", "", findings).split())
+        self.assertIn('writes window "halo" (made at app.c:18), rank 0, element 2 (bytes 8 to 11)', words)
+        self.assertIn("call MPI_Win_flush(0, win) between app.c:8 and app.c:9", words)
+
+    def test_a_source_that_changed_since_the_build_is_not_quoted(self):
+        self.build()
+        self.write("app.c", "/* a line more */\n" + SOURCE.replace("put_twice(win);", "put_twice(win); // oriel: allow C1 why"), 0o644)
+        os.utime(self.path("app"), (1, 1))
+        text = self.check()
+        self.assertIn("app.c is newer than the program: it changed since the build, and is not quoted", text)
+        self.assertIn("  --> app.c:9 in put_twice (rank 0)", text)
+        self.assertNotIn("^^^", text)
+        self.assertNotIn("int x", text)
+        self.assertIn('= note: MPI_Put: writes window "halo"', text)
+        self.assertIn("2 problems", text)
+
+    @unittest.skipIf("address" in SANITIZE, "strip breaks what the sanitizer needs")
+    def test_a_stripped_library_is_named(self):
+        self.write("part.c", "#include <mpi.h>\nvoid part(MPI_Win win)\n{\n    int x = 1;\n"
+                             "    MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\n    x = 2;\n}\n", 0o644)
+        if shutil.which(f"mpicc.{self.host}") is None:
+            self.skipTest("no mpicc")
+        start(f"mpicc.{self.host}", "-shared", "-fPIC", "-s", "part.c", "-o", "libpart.so", folder=self.folder)
+        self.build(SOURCE.replace("#include <mpi.h>", "#include <mpi.h>\nvoid part(MPI_Win win);").replace("put_twice(win);\n    MPI_Get",
+                   "part(win);\n    put_twice(win);\n    MPI_Get"), "-L.", "-lpart", "-Wl,-rpath," + self.folder)
+        text = self.check("--only", "E1")
+        self.assertRegex(text, r"(?m)^ +--> part\+0x[0-9a-f]+ of libpart\.so \(rank 0\)$")
+        self.assertIn("= note: libpart.so has no debug information: compile with -g to see files and", text)
+        text = self.check("--suppress", self.known( 'E1 library=libpart.so because not ours\n'))
+        self.assertNotIn("libpart", text)
+        self.assertIn("; 1 suppressed", text)
+
+    def test_two_calls_in_one_line_are_one_finding(self):
+        self.build(SOURCE.replace("    MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);",
+                                  "    MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win); "
+                                  "MPI_Get(&y, 1, MPI_INT, 0, 1, 1, MPI_INT, win);"))
+        text = self.check("--only", "E1")
+        self.assertEqual(text.count("error[E1]"), 1)
+        self.assertIn("2 times on rank 0", text)
+        self.assertIn("1 problem (2 occurrences)", text)
+
+    def test_ten_thousand_findings_stay_readable(self):
+        loop = 'for (int i = 0; i < 10000; i++) { char name[32]; snprintf(name, sizeof name, "w%d", i); ' \
+               "MPI_Win_set_name(win, name); MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win); }"
+        self.build("#include <stdio.h>\n" + SOURCE.replace("    put_twice(win);\n", "").replace(
+            "MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);", loop))
+        text = self.check("--json", "found.json")
+        job = self.read("found.json")
+        self.assertEqual((len(job["findings"]), job["findings_lost"]), (1024, 10000 - 1024))
+        self.assertEqual(text.count("error[E1]"), 100)
+        self.assertEqual(text.count("more than 100 problems on this node"), 1)
+        self.assertIn("  and 974 more, which --json and --sarif list\n", text)
+        self.assertIn("; no room for 8976 more findings\n", text)
+        self.assertTrue(text.endswith("1024 problems (1024 occurrences) on 1 rank\n"), text[-200:])
+        self.assertLess(text.count("\n"), 1000)
+
+
+class Counting(Findings):
+    def test_a_suppression_names_a_finding_and_a_reason(self):
+        self.build()
+        for fields in ("function=put_*", "file=app.c", 'file="*/app.c"', "library=app", 'window="ha*"',
+                       "function=put_twice file=a?p.c window=halo"):
+            with self.subTest(fields=fields):
+                name = self.known( f"# old code\n\nC* {fields} because both write the same\nE2 because never\n")
+                text = self.check("--suppress", name, "--json", "found.json")
+                self.assertNotIn("[C1]", text)
+                self.assertIn("error[E1]", text)
+                self.assertIn("oriel check: known:4: this suppression matches no finding of the job\n", text)
+                self.assertTrue(text.endswith("1 problem (1 occurrence) on 1 rank; 1 suppressed\n"), text)
+                excused = {finding["rule"]: (finding["excused"], finding["reason"]) for finding in self.read("found.json")["findings"]}
+                self.assertEqual(excused, {"C1": ("suppressed", "known:3: both write the same"), "E1": (None, None)})
+        for fields in ("function=put", "file=other.c", "library=libc*", "window=h", "function=put_twice window=x"):
+            with self.subTest(fields=fields):
+                self.assertIn("2 problems", self.check("--suppress", self.known( f"C1 {fields} because it differs\n")))
+        everything = self.known( "* because all of it is old\n")
+        self.assertIn("no problems on 1 rank; 2 suppressed", self.check("--suppress", everything, status=0))
+
+    def test_errors_of_a_suppression_file_are_named_by_line(self):
+        self.build()
+        name = self.known( 'C1 because\nZ9 because x\n# fine\nE1 fil=x because y\nC1 file="a b because x\nC1 file= because x\n'
+                          "C1 file=a file=b because x\nD1 because x\nC1 function=f\n")
+        result = start(ORIEL, "check", "--suppress", name, "./app", folder=self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        lines = result.stderr.splitlines()
+        self.assertEqual([re.search(r"known:(\d+): ", line).group(1) for line in lines], list("12456789"))
+        for line, words in zip(lines, ("the reason is missing", 'no rule is named "Z9"', '"fil=x" is neither', "a quote has no end",
+                                       "file= has no pattern", "file= is given twice", "D1 is always reported",
+                                       "the reason is missing")):
+            self.assertIn(words, line)
+        self.refused(start(ORIEL, "check", "--suppress", self.path("none"), self.path("app")), "none: No such file")
+        named = self.check(ORIEL_CHECK_SUPPRESS=name)  # where the command has not read it
+        self.assertIn("known:2: no rule is named", named)
+
+    def test_rules_are_chosen(self):
+        self.build()
+        for options, rules in ((["--only", "C1"], ["C1"]), (["--only=c*,H3"], ["C1"]), (["--ignore", "C*"], ["E1"]),
+                               (["--only", "C*,E*", "--ignore", "E1"], ["C1"])):
+            text = self.check(*options)
+            self.assertEqual(re.findall(r"(?m)^error\[(\w+)\]", text), rules)
+            self.assertTrue(text.endswith("1 problem (1 occurrence) on 1 rank; some rules are left out\n"), text)
+        self.assertIn("no problems on 1 rank; some rules", self.check("--only", "H*", status=0))
+        for options, words in ((["--only", "Z9"], '--only: no rule is named "Z9"'), (["--ignore", ""], "--ignore: no rule is named"),
+                               (["--ignore", "D1"], "D1 is always reported")):
+            self.refused(start(ORIEL, "check", *options, self.path("app")), words)
+
+    def test_a_baseline_excuses_each_finding_once(self):
+        self.build()
+        self.check("--json", "before.json")
+        self.assertIn("no problems on 1 rank; 2 known", self.check("--baseline", "before.json", status=0))
+        # the same findings some lines further down, and one more
+        self.build("\n\n\n" + SOURCE.replace("    MPI_Win_free", "    MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\n    MPI_Win_free"))
+        text = self.check("--baseline", "before.json", "--sarif", "new.sarif")
+        self.assertEqual(re.findall(r"(?m)^error\[(\w+)\]", text), ["E1"])
+        self.assertTrue(text.endswith("1 problem (1 occurrence) on 1 rank; 2 known\n"), text)
+        states = [result["baselineState"] for result in self.read("new.sarif")["runs"][0]["results"]]
+        self.assertEqual(sorted(states), ["new", "unchanged", "unchanged"])
+        self.refused(start(ORIEL, "check", "--baseline", "before.json", "--json", "./before.json", "./app", folder=self.folder),
+                     "--baseline and --json name the same file")
+        for content, words in (("{", "line"), ("{}", "not a findings file of oriel check"), (None, "none")):
+            name = self.path("none") if content is None else self.write("odd.json", content, 0o644)
+            result = start(ORIEL, "check", "--baseline", name, "./app", folder=self.folder)
+            self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
+            self.assertIn("--baseline: ", result.stderr)
+
+    def test_a_comment_allows_a_rule_for_a_reason(self):
+        put = "    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n    MPI_Win_unlock"
+        for comment in ("// oriel: allow C1 both write 1", "/* oriel: allow E1,C1 both write 1 */", "// oriel: allow C* both write 1"):
+            with self.subTest(comment=comment):
+                self.build(SOURCE.replace(put, put.replace("win);\n", f"win); {comment}\n")))
+                text = self.check()
+                self.assertEqual(re.findall(r"(?m)^error\[(\w+)\]", text), ["E1"], text)
+                self.assertTrue(text.endswith("; 1 allowed\n"), text)
+        self.build(SOURCE.replace(put, "    /* oriel: allow C1 both write 1 */\n" + put))
+        self.assertIn("; 1 allowed\n", self.check("--json", "found.json"))
+        reasons = [finding["reason"] for finding in self.read("found.json")["findings"]]
+        self.assertEqual(reasons, ["app.c:10: both write 1", None])
+        for comment, note in (("// oriel: allow C1", True), ("// oriel: allow C2 why", False), ("", False)):
+            self.build(SOURCE.replace(put, put.replace("win);\n", f"win); {comment}\n", 1)))
+            text = self.check()
+            self.assertIn("2 problems", text)
+            self.assertEqual("app.c:9 has no reason, so it allows nothing" in text, note, text)
+        self.build(SOURCE.replace(put, put.replace("win);\n", 'win); "oriel: allow C1 no comment";\n', 1)), "-Wno-unused-value")
+        self.assertIn("2 problems", self.check())
+
+    def test_comments_of_other_languages(self):
+        fortran = f"mpif90.{self.host}"
+        if shutil.which(fortran) is None:
+            self.skipTest(f"no {fortran}")
+        with open(os.path.join(HERE, "mistaken_fortran.f90"), encoding="utf-8") as file:
+            source = file.read()
+        self.write("app.f90", source.replace("! the mistake", "! oriel: allow E1 for a test"), 0o644)
+        compiled = start(fortran, "-g", "app.f90", "-o", "app", folder=self.folder)
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        self.assertIn("no problems on 1 rank; 1 allowed", self.check(status=0))
+
+
+class Machines(Findings):
+    """Files for other programs."""
+
+    def test_sarif_has_the_shape_of_the_standard(self):
+        with open(os.path.join(HERE, "sarif_parts.json"), encoding="utf-8") as file:
+            schema = json.load(file)
+        for host in HOSTS:
+            self.build(host=host)
+            self.check("--sarif", "found.sarif", "--suppress", self.known( "C1 because of age\n"))
+            log = self.read("found.sarif")
+            self.assertEqual(problems_of(schema, log), [])
+            [run] = log["runs"]
+            first, second = run["results"]
+            rules = run["tool"]["driver"]["rules"]
+            self.assertEqual([rules[result["ruleIndex"]]["id"] for result in run["results"]], ["C1", "E1"])
+            place = first["locations"][0]["physicalLocation"]
+            self.assertEqual((place["artifactLocation"]["uri"], place["region"]["startLine"]), ("app.c", SECOND))
+            self.assertEqual([other["physicalLocation"]["region"]["startLine"] for other in first["relatedLocations"]],
+                             [FIRST, FIRST - 1, FIRST - 1, 18])
+            self.assertEqual(first["suppressions"], [{"kind": "external", "justification": "known:1: of age"}])
+            self.assertEqual((second["suppressions"], second["level"]), ([], "error"))
+            self.assertIn("Help: call MPI_Win_lock(", second["message"]["text"])
+        self.assertEqual(problems_of(schema, dict(log, runs=[{"results": [{"level": "bad"}]}])),
+                         ["/runs/0: no tool", "/runs/0/results/0: no message", "/runs/0/results/0/level: 'bad'"])
+
+    def test_junit_has_a_case_for_each_finding(self):
+        self.build()
+        self.check("--junit", "found.xml", "--suppress", self.known( 'C1 because a < "b"\n'))
+        suite = xml.etree.ElementTree.parse(self.path("found.xml")).getroot().find("testsuite")
+        self.assertEqual([suite.get(name) for name in ("tests", "failures", "errors", "skipped")], ["2", "1", "0", "1"])
+        conflict, outside = suite.findall("testcase")
+        self.assertEqual(conflict.find("skipped").get("message"), 'known:1: a < "b"')
+        self.assertEqual((outside.get("classname"), outside.get("file"), outside.get("line")), ("E1", "app.c", str(GET)))
+        self.assertIn("MPI_Get(&y, 1,", outside.find("failure").text)
+        self.check("--junit", "found.xml", "--only", "H*", status=0)
+        suite = xml.etree.ElementTree.parse(self.path("found.xml")).getroot().find("testsuite")
+        self.assertEqual([case.get("name") for case in suite.findall("testcase")], ["no findings"])
+
+    def test_github_shows_findings_at_their_lines(self):
+        self.build()
+        self.assertNotIn("::error", self.check(GITHUB_ACTIONS=""))
+        text = self.check(GITHUB_ACTIONS="true")
+        self.assertIn(f"\n::error file=app.c,line={GET},title=oriel check E1::operation outside an access epoch%0Acall MPI_Win_lock(",
+                      text)
+        self.assertIn(f"\n::error file=app.c,line={SECOND},title=oriel check C1::", text)
+        self.assertTrue(text.endswith("oriel check: 2 problems (2 occurrences) on 1 rank\n"))
+
+    def test_files_that_cannot_be_written_are_refused(self):
+        for option in ("--sarif", "--junit"):
+            self.refused(start(ORIEL, "check", option, self.path("none/found"), self.path("app")), f"{option}: ", "No such file")
+
+
+if __name__ == "__main__":
+    unittest.main()
