@@ -11,6 +11,15 @@
 
 enum { WIDTH = 100 };
 
+/* Code of the tests: an offender and its twin. */
+static const struct {
+    const char *number, *wrong, *right;
+} examples[] = {
+#define EXAMPLE(number_, wrong_, right_) {.number = number_, .wrong = wrong_, .right = right_},
+#include "rule_examples.h"
+#undef EXAMPLE
+};
+
 /* Rule groups by the letter of their numbers, in the order of docs/reference/findings.md. */
 static const struct {
     char letter;
@@ -51,6 +60,18 @@ static void indented_print(const char *lines)
     }
 }
 
+/* The code of the rule's offender and twin, if the tests have one that is short. */
+static void example_print(const char *number)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++)
+        if (strcmp(examples[i].number, number) == 0) {
+            printf("\nWrong, a test of the checker:\n\n");
+            indented_print(examples[i].wrong);
+            printf("\nRight, its twin:\n\n");
+            indented_print(examples[i].right);
+        }
+}
+
 int oriel_explain_rule(const char *number)
 {
     for (size_t i = 0; i < ORIEL_CHECK_RULES; i++) {
@@ -62,6 +83,7 @@ int oriel_explain_rule(const char *number)
         indented_print(oriel_check_rules[i].example);
         printf("\nInstead:\n\n");
         wrapped_print(oriel_check_rules[i].remedy);
+        example_print(oriel_check_rules[i].number);
         return 0;
     }
     oriel_die("unknown rule \"%s\"; oriel check --rules lists the rules", number);

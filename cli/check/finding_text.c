@@ -69,9 +69,25 @@ static bool is_conflict(const struct oriel_record_finding *record)
     return record->here.effect != ORIEL_EFFECT_NONE && record->other.effect != ORIEL_EFFECT_NONE;
 }
 
+/* The order of two conflicting accesses is chance. They are shown in the order of their lines, so
+ * that the text is the same in each run. */
+static void accesses_order(const struct oriel_record_finding *record,
+                           const struct oriel_record_site **first,
+                           const struct oriel_record_site **second)
+{
+    const struct oriel_record_site *here = &record->here, *other = &record->other;
+    int files = strcmp(here->place.file, other->place.file);
+    bool swaps = is_conflict(record) && here->place.line != 0 && other->place.line != 0 &&
+                 (files > 0 || (files == 0 && here->place.line > other->place.line));
+    *first = swaps ? other : here;
+    *second = swaps ? here : other;
+}
+
 char *oriel_finding_headline(const struct oriel_record_finding *record)
 {
     const char *title = oriel_check_rule(record->rule)->title;
+    const struct oriel_record_site *first, *second;
+    accesses_order(record, &first, &second);
     if (!is_conflict(record))
         return oriel_format("%s", title);
     switch (record->rule) {
@@ -81,8 +97,8 @@ char *oriel_finding_headline(const struct oriel_record_finding *record)
     case ORIEL_CHECK_RULE_LOCAL_ACCESS: {
         bool reads =
             record->here.effect == ORIEL_EFFECT_READS || record->other.effect == ORIEL_EFFECT_READS;
-        return oriel_format("unordered %s and %s %s the same bytes", record->other.call,
-                            record->here.call, reads ? "of" : "to");
+        return oriel_format("unordered %s and %s %s the same bytes", first->call, second->call,
+                            reads ? "of" : "to");
     }
     default: return oriel_format("%s", title);
     }
@@ -205,8 +221,9 @@ static void mark_add(struct drawing *drawing, const struct oriel_record_site *si
 
 static void accesses_mark(struct drawing *drawing, const struct oriel_record_finding *record)
 {
-    const struct oriel_record_site *here = &record->here, *other = &record->other;
+    const struct oriel_record_site *here, *other;
     char *window = window_describe(record);
+    accesses_order(record, &here, &other);
     if (here->call[0] != '\0') {
         const char *does = effect_name(here->effect);
         mark_add(drawing, here,
@@ -498,7 +515,8 @@ static void marks_draw(struct drawing *drawing, const struct oriel_record_findin
 static void locations_print(const struct drawing *drawing,
                             const struct oriel_record_finding *record)
 {
-    const struct oriel_record_site *here = &record->here, *other = &record->other;
+    const struct oriel_record_site *here, *other;
+    accesses_order(record, &here, &other);
     char *a = here->call[0] == '\0' ? NULL : oriel_finding_place(&here->place);
     char *b = other->call[0] == '\0' ? NULL : oriel_finding_place(&other->place);
     char *text;

@@ -44,6 +44,9 @@ class Explain(Case):
             self.assertTrue(result.stdout.startswith("C1: conflicting operations without order\n"))
             self.assertIn("MPI_Put(", result.stdout)
             self.assertIn("Instead:", result.stdout)
+            wrong, right = result.stdout.split("\nRight, its twin:\n")
+            self.assertIn("        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\n", wrong)
+            self.assertIn("        MPI_Put(&rank, 1, MPI_INT, 0, rank, 1, MPI_INT, win);\n", right)
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
 
     def test_unknown_rule_is_refused(self):

@@ -38,13 +38,13 @@ int main(int argc, char **argv)
 """
 FIRST, SECOND, GET = 8, 9, 21  # lines of the source
 TEXT = """error[C1]: unordered MPI_Put and MPI_Put to the same bytes
-  --> app.c:9 in put_twice (rank 0) and app.c:8 in put_twice (rank 0)
+  --> app.c:8 in put_twice (rank 0) and app.c:9 in put_twice (rank 0)
    |
  7 |     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);      epoch of both: a shared lock
  8 |     MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
-   |     ^^^^^^^ writes the same bytes
- 9 |     MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
    |     ^^^^^^^ writes window "halo" (made at app.c:18), rank 0, element 2 (bytes 8 to 11)
+ 9 |     MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+   |     ^^^^^^^ writes the same bytes
    = help: call MPI_Win_flush(0, win) between app.c:8 and app.c:9
 
 error[E1]: operation outside an access epoch
@@ -157,7 +157,7 @@ class Form(Findings):
         os.utime(self.path("app"), (1, 1))
         text = self.check()
         self.assertIn("app.c is newer than the program: it changed since the build, and is not quoted", text)
-        self.assertIn("  --> app.c:9 in put_twice (rank 0)", text)
+        self.assertIn("  --> app.c:8 in put_twice (rank 0)", text)
         self.assertNotIn("^^^", text)
         self.assertNotIn("int x", text)
         self.assertIn('= note: MPI_Put: writes window "halo"', text)

@@ -117,16 +117,11 @@ static void help_local(const struct oriel_conflict *conflict, const struct oriel
                    local->origin, at_local, target, target);
         break;
     default:
-        if (is_later_local)
-            help_write(out,
-                       "call MPI_Win_flush(%d, win) on rank %d after @other, then send rank %d a "
-                       "message, and let it call MPI_Win_sync(win) before @here",
-                       target, operation->origin, local->origin);
-        else
-            help_write(out,
-                       "let rank %d call MPI_Win_sync(win) after @other and then send rank %d a "
-                       "message that it receives before @here",
-                       local->origin, operation->origin);
+        help_write(out,
+                   "call MPI_Win_flush(%d, win) on rank %d after %s, then a barrier or a message, "
+                   "then MPI_Win_sync(win) on rank %d before %s",
+                   target, operation->origin, is_later_local ? "@other" : "@here", local->origin,
+                   at_local);
     }
 }
 
