@@ -12,17 +12,18 @@ struct oriel_text_style {
     int width; /* columns */
 };
 
-/* What the finding is, in one line: "unordered MPI_Put and MPI_Get of the same bytes". The text is
- * to be freed. */
+/* What the finding is, in one line: "unordered MPI_Put and MPI_Get of the same bytes". The caller
+ * frees the text. */
 char *oriel_finding_headline(const struct oriel_record_finding *record);
 
-/* The fix for this case, or the rule's remedy, with lines for its placeholders; to be freed. */
+/* The fix for this case, or the rule's remedy, with lines for its placeholders. The caller frees
+ * it. */
 char *oriel_finding_help(const struct oriel_record_finding *record);
 
-/* "element 3 (bytes 24 to 31)"; "" if no bytes are known. To be freed. */
+/* "element 3 (bytes 24 to 31)"; "" if no bytes are known. The caller frees it. */
 char *oriel_finding_bytes(const struct oriel_record_finding *record);
 
-/* "app.c:12 in main"; to be freed. */
+/* "app.c:12 in main". The caller frees it. */
 char *oriel_finding_place(const struct oriel_code_address *place);
 
 /* Prints the whole finding. */

@@ -1,5 +1,5 @@
-/* Answers of the helper to the checker: one finding with its lines and text, or the summary of a job
- * with all files. The checker's options come with each request. */
+/* Answers of the helper to the checker: one finding with its lines and text, or the summary of a
+ * job with all files. The checker's options come with each request. */
 #include "cli/helper.h"
 
 #include <inttypes.h>
@@ -75,8 +75,8 @@ static void lines_find(struct oriel_record_finding *record)
         }
 }
 
-/* Whether a finding of the same rule, window and lines was printed before: two calls in one line, or
- * one call that the compiler copied. */
+/* Whether a finding of the same rule, window and lines was printed before: two calls in one line,
+ * or one call that the compiler copied. */
 static bool is_repeated(const struct oriel_record_finding *record)
 {
     static char **keys;

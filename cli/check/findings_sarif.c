@@ -28,7 +28,8 @@ static json_t *uri_json(const char *path)
     size_t uri_bytes;
     const char *brief = oriel_text_path(path);
     FILE *out = oriel_alloc_checked(open_memstream(&uri, &uri_bytes));
-    fputs(brief[0] == '/' ? "file://" : "", out);
+    fputs(brief[0] == '/' ? "file:/" : "", out);
+    fputs(brief[0] == '/' ? "/" : "", out);
     for (; *brief != '\0'; brief++)
         if (isalnum((unsigned char)*brief) || strchr("/._-~+", *brief) != NULL)
             fputc(*brief, out);

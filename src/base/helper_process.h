@@ -18,11 +18,11 @@
  * answer: a text */
 #define ORIEL_HELPER_STATISTICS "statistics"
 /* request: struct oriel_helper_check, one struct oriel_record_finding, the struct
- * oriel_code_address of its stack; answer: the finding with lines and standing, then its text, which
- * is empty if it does not count */
+ * oriel_code_address of its stack; answer: the finding with lines and standing, then its text,
+ * which is empty if it does not count */
 #define ORIEL_HELPER_FINDING "finding"
-/* request: struct oriel_helper_check, findings, counts; answer: struct oriel_helper_summary, and the
- * text of the summary. Writes the files. */
+/* request: struct oriel_helper_check, findings, counts; answer: struct oriel_helper_summary, and
+ * the text of the summary. Writes the files. */
 #define ORIEL_HELPER_FINDINGS "findings"
 
 enum {

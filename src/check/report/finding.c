@@ -1,7 +1,7 @@
 /* Findings as they are made. Each is stored once in the checker's shared memory, reported by the
- * first process that finds it, and counted by all others. The helper writes its text (cli/check). An entry is found by a hash of its rule,
- * its window's name and its two sites. Sites are codes, so equal findings of several ranks of a
- * node are one. */
+ * first process that finds it, and counted by all others. The helper writes its text (cli/check).
+ * An entry is found by a hash of its rule, its window's name and its two sites. Sites are codes, so
+ * equal findings of several ranks of a node are one. */
 #include "check/report/finding_internal.h"
 
 #include "base/atomic.h"

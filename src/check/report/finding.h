@@ -59,10 +59,10 @@ void oriel_finding_local_watched(void);
 enum oriel_status oriel_finding_start(void);
 
 /* Collective, in MPI_Finalize: merges all findings at rank 0, which writes the summary and the
- * files. Every process then knows the number of findings that count. If there are any, the last process of each
- * node exits with status 86. An option turns this off, and a nonzero status of its own stays.
- * Earlier processes keep their status, because launchers kill all others when a process ends with
- * an error. */
+ * files. Every process then knows the number of findings that count. If there are any, the last
+ * process of each node exits with status 86. An option turns this off, and a nonzero status of its
+ * own stays. Earlier processes keep their status, because launchers kill all others when a process
+ * ends with an error. */
 void oriel_finding_end(void);
 
 /* Without the other ranks, for MPI_Abort or a deadlock: writes the findings of this node. */

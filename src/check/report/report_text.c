@@ -1,5 +1,5 @@
-/* Locations and ranks in texts: lines of the user's own files, names of the program's own functions.
- * Unknown parts are omitted. */
+/* Locations and ranks in texts: lines of the user's own files, names of the program's own
+ * functions. Unknown parts are omitted. */
 #include "check/report/report_text.h"
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
-/* Texts in buffers of fixed size, and the parts of findings in them that the library and the `oriel`
- * command write alike. */
+/* Texts in buffers of fixed size, and the parts of findings in them that the library and the
+ * `oriel` command write alike. */
 #ifndef ORIEL_CHECK_REPORT_REPORT_TEXT_H
 #define ORIEL_CHECK_REPORT_REPORT_TEXT_H
 

@@ -222,8 +222,9 @@ static void nocheck_conflict_report(const struct oriel_conflict *conflict, void 
     finding.target = (int32_t)conflict->offset;
     finding.here = conflict->later.site;
     finding.other = conflict->earlier.site;
-    finding.help = "omit MPI_MODE_NOCHECK at @here and @other, or send a message after the unlock to "
-                   "the rank that locks next";
+    finding.help =
+        "omit MPI_MODE_NOCHECK at @here and @other, or send a message after the unlock to "
+        "the rank that locks next";
     oriel_window_report(window, &finding, NULL);
 }
 

@@ -67,17 +67,20 @@ static enum oriel_verdict open_epoch_check(const struct oriel_epochs *epochs, bo
         int32_t target = epochs->last_locked;
         return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, target, &epochs->sites[target],
                               oriel_text_format("the lock at @opening is still held: call "
-                                                "MPI_Win_unlock(%d, win) before @here", target),
+                                                "MPI_Win_unlock(%d, win) before @here",
+                                                target),
                               "The target is still locked by this rank.");
     }
     if (epochs->lock_all.open)
-        return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->lock_all.site,
-                              "the lock at @opening is still held: call MPI_Win_unlock_all(win) before @here",
-                              "The window is still locked by this rank.");
+        return violation_fill(
+            finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->lock_all.site,
+            "the lock at @opening is still held: call MPI_Win_unlock_all(win) before @here",
+            "The window is still locked by this rank.");
     if (epochs->start.open)
-        return violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->start.site,
-                              "call MPI_Win_complete(win) before @here, for MPI_Win_start at @opening",
-                              "The access epoch of MPI_Win_start is still open.");
+        return violation_fill(
+            finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->start.site,
+            "call MPI_Win_complete(win) before @here, for MPI_Win_start at @opening",
+            "The access epoch of MPI_Win_start is still open.");
     if (fence_counts && epochs->fence.open && epochs->used)
         return violation_fill(
             finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->fence.site,
@@ -91,9 +94,10 @@ enum oriel_verdict oriel_epochs_fence(struct oriel_epochs *epochs, bool no_prece
 {
     enum oriel_verdict verdict = open_epoch_check(epochs, false, finding);
     if (verdict == ORIEL_VERDICT_RIGHT && epochs->post.open)
-        verdict = violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->post.site,
-                                 "call MPI_Win_wait(win) before @here, for MPI_Win_post at @opening",
-                                 "The exposure epoch of MPI_Win_post is still open.");
+        verdict =
+            violation_fill(finding, ORIEL_RULE_MIXED_EPOCHS, -1, &epochs->post.site,
+                           "call MPI_Win_wait(win) before @here, for MPI_Win_post at @opening",
+                           "The exposure epoch of MPI_Win_post is still open.");
     if (verdict == ORIEL_VERDICT_RIGHT && no_precede && epochs->used)
         verdict = violation_fill(finding, ORIEL_RULE_NOPRECEDE, -1, &epochs->fence.site, NULL,
                                  "This rank has issued operations since the last fence.");
@@ -135,7 +139,8 @@ enum oriel_verdict oriel_epochs_complete(struct oriel_epochs *epochs, struct ori
     }
     if (!epochs->start.open)
         return violation_fill(finding, ORIEL_RULE_COMPLETE_WITHOUT_START, -1, NULL,
-                              "call MPI_Win_start(group, 0, win) before @here, or remove @here", NULL);
+                              "call MPI_Win_start(group, 0, win) before @here, or remove @here",
+                              NULL);
     epochs->start.open = false;
     for (int32_t i = 0; i < epochs->started_count; i++)
         epochs->targets[epochs->started[i]] &= (uint8_t)~ORIEL_TARGET_STARTED;
@@ -171,7 +176,8 @@ enum oriel_verdict oriel_epochs_wait(struct oriel_epochs *epochs, struct oriel_f
     }
     if (!epochs->post.open)
         return violation_fill(finding, ORIEL_RULE_WAIT_WITHOUT_POST, -1, NULL,
-                              "call MPI_Win_post(group, 0, win) before @here, or remove @here", NULL);
+                              "call MPI_Win_post(group, 0, win) before @here, or remove @here",
+                              NULL);
     return ORIEL_VERDICT_RIGHT;
 }
 
@@ -186,9 +192,10 @@ enum oriel_verdict oriel_epochs_lock(struct oriel_epochs *epochs, int32_t target
 {
     enum oriel_verdict verdict = ORIEL_VERDICT_RIGHT;
     if (epochs->targets[target] & ORIEL_TARGET_LOCKED)
-        verdict =
-            violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
-                           oriel_text_format("call MPI_Win_unlock(%d, win) between @opening and @here", target), NULL);
+        verdict = violation_fill(
+            finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->sites[target],
+            oriel_text_format("call MPI_Win_unlock(%d, win) between @opening and @here", target),
+            NULL);
     else if (epochs->lock_all.open)
         verdict = violation_fill(finding, ORIEL_RULE_LOCK_TWICE, target, &epochs->lock_all.site,
                                  "call MPI_Win_unlock_all(win) between @opening and @here",
@@ -236,11 +243,13 @@ enum oriel_verdict oriel_epochs_unlock(struct oriel_epochs *epochs, int32_t targ
     }
     if (epochs->lock_all.open)
         return violation_fill(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target,
-                              &epochs->lock_all.site, "call MPI_Win_unlock_all(win) instead, for the lock at @opening",
+                              &epochs->lock_all.site,
+                              "call MPI_Win_unlock_all(win) instead, for the lock at @opening",
                               "The window was locked by MPI_Win_lock_all.");
     return violation_fill(
         finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, target, NULL,
-        oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target), NULL);
+        oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target),
+        NULL);
 }
 
 enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const struct oriel_site *site,
@@ -254,7 +263,9 @@ enum oriel_verdict oriel_epochs_lock_all(struct oriel_epochs *epochs, const stru
         verdict = violation_fill(
             finding, ORIEL_RULE_LOCK_TWICE, epochs->last_locked,
             &epochs->sites[epochs->last_locked],
-            oriel_text_format("call MPI_Win_unlock(%d, win) between @opening and @here", epochs->last_locked), NULL);
+            oriel_text_format("call MPI_Win_unlock(%d, win) between @opening and @here",
+                              epochs->last_locked),
+            NULL);
     else if (epochs->start.open || (epochs->fence.open && epochs->used))
         verdict = open_epoch_check(epochs, true, finding);
     if (verdict != ORIEL_VERDICT_RIGHT) {
@@ -280,7 +291,8 @@ enum oriel_verdict oriel_epochs_unlock_all(struct oriel_epochs *epochs,
     if (epochs->locked > 0)
         return violation_fill(
             finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, &epochs->sites[epochs->last_locked],
-            oriel_text_format("call MPI_Win_unlock(%d, win) instead, for the lock at @opening", epochs->last_locked),
+            oriel_text_format("call MPI_Win_unlock(%d, win) instead, for the lock at @opening",
+                              epochs->last_locked),
             "The rank was locked by MPI_Win_lock.");
     return violation_fill(finding, ORIEL_RULE_UNLOCK_WITHOUT_LOCK, -1, NULL,
                           "call MPI_Win_lock_all(0, win) before @here", NULL);
@@ -301,9 +313,9 @@ enum oriel_verdict oriel_epochs_flush(struct oriel_epochs *epochs, int32_t targe
     if (is_echo(epochs, target))
         return ORIEL_VERDICT_ECHO;
     const char *missing =
-        target < 0
-            ? "call MPI_Win_lock_all(0, win) before @here"
-            : oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target);
+        target < 0 ? "call MPI_Win_lock_all(0, win) before @here"
+                   : oriel_text_format(
+                         "call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target);
     if (epochs->locked > 0)
         return violation_fill(finding, ORIEL_RULE_FLUSH_OUTSIDE_EPOCH, target,
                               &epochs->sites[epochs->last_locked], missing,
@@ -321,25 +333,27 @@ static enum oriel_verdict missing_epoch_fill(const struct oriel_epochs *epochs, 
                                              struct oriel_finding *finding)
 {
     if (epochs->start.open)
-        return violation_fill(finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
-                              oriel_text_format("name rank %d in the group of MPI_Win_start at @opening", target),
-                              NULL);
+        return violation_fill(
+            finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->start.site,
+            oriel_text_format("name rank %d in the group of MPI_Win_start at @opening", target),
+            NULL);
     if (epochs->locked > 0)
         return violation_fill(
             finding, ORIEL_RULE_WRONG_TARGET, target, &epochs->sites[epochs->last_locked],
-            oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target),
+            oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here",
+                              target),
             oriel_text_format("This rank has locked rank %d, not rank %d.", epochs->last_locked,
                               target));
     if (epochs->no_succeed && !epochs->fence.open)
-        return violation_fill(
-            finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
-            "call MPI_Win_fence(0, win) instead of MPI_Win_fence(MPI_MODE_NOSUCCEED, win) at @opening", NULL);
-    return violation_fill(
-        finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,
-        oriel_text_format(
-            "call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win), MPI_Win_fence or MPI_Win_start before @here",
-            target),
-        NULL);
+        return violation_fill(finding, ORIEL_RULE_NOSUCCEED, target, &epochs->fence.site,
+                              "call MPI_Win_fence(0, win) instead of "
+                              "MPI_Win_fence(MPI_MODE_NOSUCCEED, win) at @opening",
+                              NULL);
+    return violation_fill(finding, ORIEL_RULE_OUTSIDE_EPOCH, target, NULL,
+                          oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win), "
+                                            "MPI_Win_fence or MPI_Win_start before @here",
+                                            target),
+                          NULL);
 }
 
 enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int32_t target,
@@ -357,7 +371,8 @@ enum oriel_verdict oriel_epochs_operation(const struct oriel_epochs *epochs, int
     return violation_fill(
         finding, ORIEL_RULE_REQUEST_IN_ACTIVE_EPOCH, target,
         started ? &epochs->start.site : &epochs->fence.site,
-        oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target), NULL);
+        oriel_text_format("call MPI_Win_lock(MPI_LOCK_SHARED, %d, 0, win) before @here", target),
+        NULL);
 }
 
 void oriel_epochs_operated(struct oriel_epochs *epochs, int32_t target)
@@ -375,7 +390,8 @@ enum oriel_verdict oriel_epochs_end(struct oriel_epochs *epochs, bool finalising
     enum oriel_verdict verdict = open_epoch_check(epochs, true, finding);
     if (verdict == ORIEL_VERDICT_RIGHT && epochs->post.open)
         verdict =
-            violation_fill(finding, rule, -1, &epochs->post.site, "call MPI_Win_wait(win) before @here, for MPI_Win_post at @opening",
+            violation_fill(finding, rule, -1, &epochs->post.site,
+                           "call MPI_Win_wait(win) before @here, for MPI_Win_post at @opening",
                            "The exposure epoch of MPI_Win_post is still open.");
     finding->rule = rule;
     return verdict;

@@ -99,10 +99,12 @@ static void finding_without_the_command_names_its_calls(void **state)
     (void)state;
     struct oriel_finding finding = conflict("said");
     const char *text = printed(&finding);
-    assert_non_null(strstr(text, "error[C1]: conflicting operations without order\n  --> offset 0x"));
+    assert_non_null(
+        strstr(text, "error[C1]: conflicting operations without order\n  --> offset 0x"));
     assert_non_null(strstr(text, "of finding (rank 1): MPI_Put\n"));
     assert_non_null(strstr(text, "of finding (rank 0): MPI_Get\n"));
-    assert_non_null(strstr(text, "= note: the oriel command does not answer: no lines are known\n"));
+    assert_non_null(
+        strstr(text, "= note: the oriel command does not answer: no lines are known\n"));
 }
 
 static void records_have_epochs_and_effects(void **state)
