@@ -1,6 +1,6 @@
 /* A finding as text: stored in shared memory, sent to the `oriel` command for lines and its form,
- * and sent to rank 0 at the end. It has a fixed size and nothing that only one process could read. No
- * mpi.h here. */
+ * and sent to rank 0 at the end. It has a fixed size and nothing that only one process could read.
+ * No mpi.h here. */
 #ifndef ORIEL_CHECK_REPORT_FINDING_RECORD_H
 #define ORIEL_CHECK_REPORT_FINDING_RECORD_H
 
