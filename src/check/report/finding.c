@@ -254,6 +254,25 @@ static int frames_find(struct oriel_code_address *places)
     return used;
 }
 
+void oriel_finding_options(struct oriel_helper_check *out)
+{
+    const struct oriel_options *options = oriel_options();
+    const struct {
+        const char *value;
+        char *field;
+    } files[] = {{options->check_json, out->json},
+                 {options->check_sarif, out->sarif},
+                 {options->check_junit, out->junit},
+                 {options->check_suppress, out->suppress},
+                 {options->check_baseline, out->baseline}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        snprintf(files[i].field, sizeof out->json, "%s",
+                 files[i].value == NULL ? "" : files[i].value);
+    out->color = (uint32_t)options->check_color;
+    out->width = (uint32_t)options->check_width;
+    out->only = options->check_only != NULL || options->check_ignore != NULL;
+}
+
 /* Has the helper complete the record. Returns its text, to be freed, or NULL without an answer. */
 static char *finding_complete(struct oriel_record_finding *record)
 {
@@ -266,7 +285,7 @@ static char *finding_complete(struct oriel_record_finding *record)
     size_t answer_bytes = 0;
     if (request == NULL)
         return NULL;
-    oriel_summary_check(&request->check);
+    oriel_finding_options(&request->check);
     request->record = *record;
     int frames = oriel_options()->check_stacks ? frames_find(request->frames) : 0;
     size_t len_bytes = sizeof *request - (FRAMES - (size_t)frames) * sizeof request->frames[0];

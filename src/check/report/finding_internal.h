@@ -81,8 +81,8 @@ struct oriel_summary {
 /* Has the helper write the summary and the files. Returns the number of findings that count. */
 uint32_t oriel_summary_write(struct oriel_summary *summary);
 
-/* Fills in what the options and this process know of the job. */
-void oriel_summary_check(struct oriel_helper_check *out);
+/* Fills in the options of this job. */
+void oriel_finding_options(struct oriel_helper_check *out);
 
 /* Collects this node's part in memory from malloc. Records and counts are 0 when memory is
  * exhausted. */

@@ -97,30 +97,6 @@ static void counts_merge(struct oriel_summary *summary)
     summary->counts_count = kept;
 }
 
-void oriel_summary_check(struct oriel_helper_check *out)
-{
-    const struct oriel_options *options = oriel_options();
-    const struct {
-        const char *value;
-        char *field;
-    } files[] = {{options->check_json, out->json},
-                 {options->check_sarif, out->sarif},
-                 {options->check_junit, out->junit},
-                 {options->check_suppress, out->suppress},
-                 {options->check_baseline, out->baseline}};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        snprintf(files[i].field, sizeof out->json, "%s",
-                 files[i].value == NULL ? "" : files[i].value);
-    snprintf(out->version, sizeof out->version, "%s", ORIEL_VERSION);
-    snprintf(out->host, sizeof out->host, "%s", oriel_host_name());
-    ssize_t len = readlink("/proc/self/exe", out->program, sizeof out->program - 1);
-    out->program[len < 0 ? 0 : len] = '\0';
-    out->ranks = (uint32_t)oriel_shm_world_size();
-    out->color = (uint32_t)options->check_color;
-    out->width = (uint32_t)options->check_width;
-    out->only = options->check_only != NULL || options->check_ignore != NULL;
-}
-
 /* Returns the helper's answer, or NULL. */
 static struct oriel_helper_summary *helper_ask(const struct oriel_summary *summary,
                                                size_t *answer_bytes)
@@ -132,7 +108,11 @@ static struct oriel_helper_summary *helper_ask(const struct oriel_summary *summa
     void *answer = NULL;
     if (request == NULL)
         return NULL;
-    oriel_summary_check(request);
+    oriel_finding_options(request);
+    snprintf(request->version, sizeof request->version, "%s", ORIEL_VERSION);
+    snprintf(request->host, sizeof request->host, "%s", oriel_host_name());
+    ssize_t len = readlink("/proc/self/exe", request->program, sizeof request->program - 1);
+    request->program[len < 0 ? 0 : len] = '\0';
     request->ranks = (uint32_t)summary->ranks;
     request->findings = summary->records_count;
     request->counts = summary->counts_count;
