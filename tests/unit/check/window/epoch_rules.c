@@ -134,7 +134,7 @@ static void operation_needs_an_epoch(void **state)
 {
     (void)state;
     WRONG(operate(1), OUTSIDE_EPOCH, 0);
-    assert_non_null(strstr(finding.missing, "MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win)"));
+    assert_non_null(strstr(finding.help, "MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win)"));
     RIGHT(fence(1));
     RIGHT(operate(1));
 }
