@@ -187,8 +187,7 @@ CASE(C4, result_of_the_last_of_many_requests, 2)
         int values[8] = {0};
         MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
         for (int i = 0; i < 8; i++)
-            MPI_Rget(&values[i], 1, MPI_INT, 1, i, 1, MPI_INT, win,
-                     &requests[i]); /* FINDS C4 here */
+            MPI_Rget(&values[i], 1, MPI_INT, 1, i, 1, MPI_INT, win, &requests[i]); /* FINDS C4 here */
         delay();
         if (right)
             MPI_Waitall(8, requests, statuses);
@@ -230,8 +229,7 @@ CASE(C4, origin_of_a_request_that_is_open, 2)
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win,
-                 &request); /* FINDS C4 here, saying 'or MPI_Win_flush_local' */
+        MPI_Rput(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here, saying 'or MPI_Win_flush_local' */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Get(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
@@ -248,8 +246,7 @@ CASE(C4, receive_into_the_buffer_of_a_send, 2)
     int value = rank;
     if (rank == 0) {
         MPI_Request request;
-        MPI_Isend(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD,
-                  &request); /* FINDS C4 here, saying 'call MPI_Wait for the request' */
+        MPI_Isend(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request); /* FINDS C4 here, saying 'call MPI_Wait for the request' */
         delay();
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -278,8 +275,7 @@ CASE(A2, put_into_a_detached_region, 2)
     MPI_Bcast(&address, 1, MPI_AINT, 1, MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
     if (rank == 0)
-        MPI_Put(&value, 1, MPI_INT, 1, MPI_Aint_add(address, 12), 1, MPI_INT,
-                win); /* FINDS A2 here */
+        MPI_Put(&value, 1, MPI_INT, 1, MPI_Aint_add(address, 12), 1, MPI_INT, win); /* FINDS A2 here */
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&win);
