@@ -8,7 +8,7 @@ import shutil
 import unittest
 import xml.etree.ElementTree
 
-from command import Case, HERE, HOSTS, ORIEL, SANITIZE, start
+from command import BUILD, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, start
 
 SOURCE = """#include <mpi.h>
 
@@ -202,6 +202,72 @@ class Form(Findings):
         self.assertIn("; no room for 8976 more findings\n", text)
         self.assertTrue(text.endswith("1024 problems (1024 occurrences) on 1 rank\n"), text[-200:])
         self.assertLess(text.count("\n"), 1000)
+
+
+LOCKS = """#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    long *base, x = 1;
+    int rank;
+    MPI_Win win;
+    MPI_Init(&argc, &argv);
+    MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_name(win, "halo");
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);
+    MPI_Win_unlock(0, win);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+class Jobs(Findings):
+    """Findings of two ranks, under each host's launcher."""
+
+    def run_job(self, host, *options):
+        return start(LAUNCH, "--build", BUILD, "--host", host, "-n", 2, "--plain", "--timeout", 50, "--", ORIEL, "check", *options,
+                     "./app", folder=self.folder)
+
+    def test_both_ranks_and_the_lock_to_use_are_named(self):
+        for host in HOSTS:
+            self.build(LOCKS, host=host)
+            job = self.run_job(host)
+            self.assertEqual(job.returncode, 86, job.stderr)
+            self.assertRegex(job.stderr, r"(?m)^  --> app.c:14 in main \(rank [01]\) and app.c:14 in main \(rank [01]\)$")
+            self.assertIn("13 |     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);      epoch of both: a shared lock\n", job.stderr)
+            self.assertIn("   = help: both ranks hold a shared lock: use MPI_LOCK_EXCLUSIVE at app.c:13, or MPI_Accumulate with\n",
+                          job.stderr)
+            self.assertIn("\noriel check: 1 problem (1 occurrence) on 2 ranks\n", job.stderr)
+
+    def test_a_forgotten_unlock_is_one_finding_with_the_line_of_the_lock(self):
+        for host in HOSTS:
+            self.build(LOCKS.replace("    MPI_Win_unlock(0, win);\n", ""), host=host)
+            job = self.run_job(host, "--only", "E*")
+            self.assertEqual(job.stderr.count("error[E12]"), 1, job.stderr)
+            self.assertIn("= help: the lock at app.c:13 is still held: call MPI_Win_unlock(0, win) before app.c:15\n", job.stderr)
+            self.assertIn("1 problem (2 occurrences) on 2 ranks; some rules are left out\n", job.stderr)
+            # the other rank waits for the lock
+            self.build(LOCKS.replace("LOCK_SHARED", "LOCK_EXCLUSIVE").replace("MPI_Win_unlock(0, win)", "MPI_Barrier(MPI_COMM_WORLD)"),
+                       host=host)
+            job = self.run_job(host)
+            self.assertEqual(job.stderr.count("error[D1]"), 1, job.stderr)
+            self.assertRegex(job.stderr, r"= help: rank [01] locked at app.c:13: let it call MPI_Win_unlock before app.c:15\n")
+
+    def test_the_launchers_terminal_decides_colour_and_width(self):
+        if shutil.which("script") is None:
+            self.skipTest("no script")
+        for host in HOSTS:
+            self.build(LOCKS, host=host)
+            command = f"stty cols 60; {LAUNCH} --build {BUILD} --host {host} -n 2 --plain --timeout 50 -- {ORIEL} check ./app"
+            text = start("script", "-qec", command, "/dev/null", folder=self.folder).stdout.replace("\r", "")
+            self.assertIn("\x1b[1;31merror[C1]\x1b[0m", text)
+            lines = re.sub("\x1b\\[[0-9;]*m", "", text).partition("\n  C1: ")[0].splitlines()
+            self.assertLessEqual(max(map(len, lines)), 60, text)
 
 
 class Counting(Findings):

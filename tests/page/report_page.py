@@ -76,7 +76,8 @@ FINDINGS = {
          "opening": dict(SITE, call="MPI_Win_lock_all", line=30, function="main"),
          "help": "call MPI_Win_flush(2, win) after halo.c:57",
          "detail": None, "count": 12, "ranks": [0, 1], "stack": ["exchange at halo.c:42", "main at halo.c:99"]},
-        {"rule": "E1", "title": "operation in no epoch", "help": "Open one.", "reason": "old.supp:3: checked by hand", "window": None, "flavour": "create",
+        {"rule": "E1", "title": "operation in no epoch", "help": "Open one.",
+         "reason": "old.supp:3: checked by hand", "window": None, "flavour": "create",
          "target": None, "offset": None, "bytes": None, "element": None, "elements": None,
          "call": dict(SITE, file=None, line=None), "other": None, "opening": None,
          "detail": "there was none", "count": 1, "ranks": [3], "stack": []}]}
