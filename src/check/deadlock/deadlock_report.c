@@ -1,6 +1,6 @@
 /* Reports a deadlock. If ranks of it wait for finished ranks, each of these waits is a finding.
- * Otherwise each call of a cycle is one, with the call that it waits for. Findings with equal pairs
- * of calls are one finding with a count. */
+ * Otherwise each call of a cycle is one, with the call that it waits for; two calls that wait for
+ * each other are one. Findings with equal pairs of calls are one finding with a count. */
 #include "check/deadlock/deadlock.h"
 
 #include "check/order/order.h"
@@ -172,21 +172,25 @@ static void cycle_describe(const struct oriel_deadlock *finder, int first, char 
         oriel_text_add(&text, ", and so on");
 }
 
-/* A rank of the cycle that waits for a lock, whose report names the forgotten unlock; else any. */
+/* A rank of the cycle that waits for a lock, whose report names the forgotten unlock; else one that
+ * waits in a window; else any. */
 static int cycle_begin(struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
     int first = oriel_deadlock_set_cycle(&finder->look.graph, finder->set);
     int rank = first;
+    int best = first;
     do {
         int next = next_in_cycle(finder, rank, &by);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as in cycle_report */
         const struct oriel_wait_need *need = oriel_wait_snapshot_need(&finder->look, rank, by);
         if ((need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) == ORIEL_NEED_LOCK)
             return rank;
+        if (finder->look.ranks[best].noted.name[0] == '\0')
+            best = rank;
         rank = next;
     } while (rank != first);
-    return first;
+    return best;
 }
 
 static void cycle_report(struct oriel_deadlock *finder)
@@ -201,6 +205,8 @@ static void cycle_report(struct oriel_deadlock *finder)
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): every rank of the cycle waits by a
          * clause */
         waiting_rank_report(finder, rank, next, by, rest);
+        if (next_in_cycle(finder, next, &by) == first && rank == first)
+            return; /* two ranks: the report has both calls */
         rank = next;
     }
 }

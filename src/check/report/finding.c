@@ -305,12 +305,20 @@ static char *finding_complete(struct oriel_record_finding *record)
 }
 
 /* Prints the text, or one line in its place when there are too many. */
+static _Atomic bool has_printed;
+
+bool oriel_finding_has_printed(void)
+{
+    return has_printed;
+}
+
 static void finding_print(const char *text)
 {
     uint32_t before;
     if (text[0] == '\0')
         return;
     before = atomic_fetch_add_explicit(&findings->printed, 1, memory_order_relaxed);
+    has_printed = true;
     if (before < ORIEL_FINDINGS_PRINTED)
         oriel_log_write(text, strlen(text));
     else if (before == ORIEL_FINDINGS_PRINTED) {

@@ -81,6 +81,12 @@ struct oriel_summary {
 /* Has the helper write the summary and the files. Returns the number of findings that count. */
 uint32_t oriel_summary_write(struct oriel_summary *summary);
 
+/* Whether this process has printed a finding. */
+bool oriel_finding_has_printed(void);
+
+/* Waits until the launcher has read this process's standard error, for 2 s at most. */
+void oriel_summary_wait_for_reader(void);
+
 /* Fills in the options of this job. */
 void oriel_finding_options(struct oriel_helper_check *out);
 

@@ -155,6 +155,9 @@ void oriel_finding_end(void)
         return;
     oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     oriel_host()->Comm_size(MPI_COMM_WORLD, &size);
+    /* A launcher reads the ranks' pipes in any order; the summary comes after all findings. */
+    if (oriel_finding_has_printed())
+        oriel_summary_wait_for_reader();
     all.barrier(MPI_COMM_WORLD);
     struct parcel spare;
     char *own = parcel_pack(findings, &spare, &len_bytes);

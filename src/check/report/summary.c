@@ -181,8 +181,7 @@ static void wait_for_writer(const struct oriel_findings *findings)
         nanosleep(&some, NULL);
 }
 
-/* MPI_Abort follows, and launchers then end without reading the rest of the ranks' pipes. */
-static void wait_for_reader(void)
+void oriel_summary_wait_for_reader(void)
 {
     static const struct timespec some = {.tv_nsec = 1000000}, passing_on = {.tv_nsec = 20000000};
     struct stat what;
@@ -208,7 +207,8 @@ void oriel_finding_end_alone(void)
     oriel_summary_collect(&summary);
     summary.ranks = oriel_shm_world_size();
     findings->total = oriel_summary_write(&summary);
-    wait_for_reader();
+    /* MPI_Abort follows, and launchers then end without reading the rest of the ranks' pipes. */
+    oriel_summary_wait_for_reader();
     findings->written = 1;
     free(summary.records);
     free(summary.counts);
