@@ -11,6 +11,8 @@
 static enum oriel_rule rule_for_kinds(const struct oriel_checked *window,
                                       const struct oriel_access *a, const struct oriel_access *b)
 {
+    if (oriel_call_ends_memory(b->site.call))
+        return ORIEL_RULE_BUFFER_ENDS;
     if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
         return ORIEL_RULE_LOCAL_ACCESS;
     if (oriel_access_is_local(a) && oriel_access_is_local(b))
@@ -51,11 +53,27 @@ static enum oriel_rule rule_for_mistake(const struct oriel_access *access)
 
 static void finding_describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
 {
-    finding->here = conflict->later.site;
+    finding->here = oriel_site_coded(&conflict->later.site);
     finding->other = conflict->earlier.site;
     if (conflict->later.site.epoch != 0)
         finding->opening =
             oriel_site_numbered(conflict->later.site.epoch, conflict->later.site.world_rank);
+}
+
+/* The memory ends while it is the window's. */
+static void memory_end_report(const struct oriel_conflict_place *place,
+                              const struct oriel_conflict *conflict)
+{
+    const struct oriel_checked *window = place->window;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    finding.rule = ORIEL_RULE_WINDOW_MEMORY_ENDS;
+    finding.missing = window->flavour == ORIEL_CHECK_DYNAMIC
+                          ? "MPI_Win_detach(win, base), or MPI_Win_free(&win), before it"
+                          : "MPI_Win_free(&win) before it";
+    oriel_window_place(window, &finding, place->target, conflict->offset, conflict->len_bytes);
+    finding.here = oriel_site_coded(&conflict->later.site);
+    finding.other = window->members[window->rank].site;
+    oriel_window_report(window, &finding, NULL);
 }
 
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
@@ -65,6 +83,10 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_access *earlier = &conflict->earlier;
     if (oriel_check_remote_is_lost())
         return;
+    if (oriel_call_ends_memory(conflict->later.site.call)) {
+        memory_end_report(place, conflict);
+        return;
+    }
     bool is_early = is_ordered_too_early(conflict);
     enum oriel_rule mistake = is_early ? rule_for_mistake(earlier) : ORIEL_RULE_COUNT;
     finding.rule = mistake != ORIEL_RULE_COUNT
@@ -108,7 +130,9 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     if (oriel_check_left)
         return;
     finding.rule = rule_for_kinds(NULL, &conflict->earlier, &conflict->later);
-    finding.missing = missing_completion(&conflict->earlier);
+    finding.missing = conflict->later.site.call == ORIEL_CALL_frame_end
+                          ? "the completion of the first call before its function returns"
+                          : missing_completion(&conflict->earlier);
     snprintf(finding.detail, sizeof finding.detail,
              "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);

@@ -42,6 +42,10 @@ static _Thread_local struct {
     uint64_t high;
 } last_load;
 
+/* The lowest buffer on this thread's stack, of those that were stored in the history since the last
+ * oriel_local_end_frames. */
+static _Thread_local uint64_t lowest_on_stack = UINT64_MAX;
+
 static void short_buffers_open_update(void)
 {
     oriel_short_buffers.open = own.history != 0 && oriel_watched_pages_now.pages == NULL;
@@ -210,6 +214,9 @@ static void extents_use_locked(struct oriel_access *access, struct oriel_extents
             oriel_region_use(region, access, extents, &bounds);
     if (use != NULL && oriel_watched_pages_now.pages != NULL)
         oriel_use_watch(use, bounds.low, bounds.high);
+    if (use != NULL && bounds.low >= (uint64_t)(uintptr_t)__builtin_frame_address(0) &&
+        bounds.low < lowest_on_stack)
+        lowest_on_stack = bounds.low;
 }
 
 /* Whether bytes outside windows can conflict with other calls only, and the short list contains all
@@ -367,6 +374,66 @@ void oriel_local_complete(oriel_local_group group)
             return;
     }
     group_complete(group);
+}
+
+/* --- memory that ends --- */
+
+bool oriel_local_needs_buffers(void)
+{
+    return oriel_short_buffers.count > 0 || oriel_uses_are_open();
+}
+
+/* Reports the windows that have bytes of the memory, each once. */
+static void regions_end(const struct oriel_access *access, uint64_t low, uint64_t high)
+{
+    const struct oriel_local_region *region = NULL;
+    while ((region = oriel_region_find(low, high, region)) != NULL) {
+        uint64_t first = region->low > low ? region->low : low;
+        uint64_t end = region->high < high ? region->high : high;
+        struct oriel_conflict conflict = {.later = *access,
+                                          .offset = region->offset + (int64_t)(first - region->low),
+                                          .len_bytes = end - first};
+        if (oriel_region_end(region))
+            region->tell(&conflict, region->closure);
+    }
+}
+
+/* lowest: of the buffers in the history, or more. */
+static void memory_end(uint64_t low, uint64_t high, uint64_t lowest, const struct oriel_site *site)
+{
+    struct oriel_access access;
+    struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
+    if (own.history == 0 || inside || low >= high)
+        return;
+    if (!oriel_uses_are_open() && !oriel_check_many_threads &&
+        oriel_regions_are_elsewhere(low, high) && !oriel_short_buffer_overlaps(low, high))
+        return;
+    if (!local_access_make(&access, true, 0, 0))
+        return;
+    access.site = *site;
+    accesses_lock();
+    regions_end(&access, low, high);
+    oriel_short_buffer_meet(&access, &run, 1, own.tell, own.closure);
+    oriel_short_buffer_forget(low, high);
+    low = lowest > low ? lowest : low;
+    run = (struct oriel_access_extent){(int64_t)low, high - low, 1, 0};
+    if (oriel_uses_are_open() && low < high) {
+        oriel_history_look(own.history, &access, &run, 1, own.tell, own.closure);
+        oriel_history_forget(own.history, (int64_t)low, high - low);
+    }
+    accesses_unlock();
+}
+
+void oriel_local_end_memory(uint64_t low, uint64_t high, const struct oriel_site *site)
+{
+    memory_end(low, high, low, site);
+}
+
+void oriel_local_end_frames(uint64_t low, uint64_t high, const struct oriel_site *site)
+{
+    memory_end(low, high, lowest_on_stack, site);
+    if (lowest_on_stack < high || !oriel_uses_are_open())
+        lowest_on_stack = oriel_uses_are_open() ? high : UINT64_MAX;
 }
 
 /* --- loads and stores --- */

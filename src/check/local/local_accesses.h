@@ -95,6 +95,20 @@ static inline void oriel_local_complete_shared(oriel_local_group group)
  * request. Call after that call, and after acquiring the clocks that it receives. */
 void oriel_local_complete(oriel_local_group group);
 
+/* --- memory that ends --- */
+
+/* Whether any buffer is needed now, so that its end could matter. */
+bool oriel_local_needs_buffers(void);
+
+/* The program gives up the bytes from low to high: reports the buffers there that are still needed,
+ * and the windows that they belong to, and forgets those buffers. site: of the call; its address
+ * may be a bare one. */
+void oriel_local_end_memory(uint64_t low, uint64_t high, const struct oriel_site *site);
+
+/* The same for the part of this thread's stack from low to high: no function's frame is there now.
+ */
+void oriel_local_end_frames(uint64_t low, uint64_t high, const struct oriel_site *site);
+
 /* --- loads and stores --- */
 
 /* Whether a load or store of these bytes can matter: bytes of a window, or of a buffer that is

@@ -167,7 +167,7 @@ static uint64_t code_find(uint64_t address)
 static bool is_binding(uint64_t code)
 {
     return code >> CODE_SHIFT != 0 &&
-           oriel_code_address_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
+           oriel_code_address_is_runtime(sites->modules[(code >> CODE_SHIFT) - 1].path);
 }
 
 /* A thread's cache of the codes of addresses. It includes addresses in language bindings, and marks
@@ -227,6 +227,14 @@ struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t w
                                .world_rank = world_rank,
                                .call = call,
                                .epoch = opening};
+}
+
+struct oriel_site oriel_site_coded(const struct oriel_site *site)
+{
+    struct oriel_site coded = *site;
+    if (coded.address >> CODE_SHIFT == 0)
+        coded.address = oriel_site_code((const void *)(uintptr_t)coded.address); /* NOLINT */
+    return coded;
 }
 
 uint16_t oriel_site_number(const struct oriel_site *site)

@@ -17,6 +17,13 @@ enum oriel_call {
     ORIEL_CALL_COUNT
 };
 
+/* Whether the call ends the life of memory. */
+static inline bool oriel_call_ends_memory(uint16_t call)
+{
+    return call == ORIEL_CALL_free || call == ORIEL_CALL_realloc || call == ORIEL_CALL_munmap ||
+           call == ORIEL_CALL_frame_end || call == ORIEL_CALL_Free_mem;
+}
+
 /* "MPI_Put"; "" for ORIEL_CALL_NONE. */
 const char *oriel_call_name(uint16_t call);
 
@@ -36,6 +43,9 @@ bool oriel_site_is_bound(const void *address);
  * opening: oriel_site_number of the call that opened the epoch, or 0. */
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
                                   uint16_t opening);
+
+/* Returns the site with its address as a code, if it is a bare one of this process. */
+struct oriel_site oriel_site_coded(const struct oriel_site *site);
 
 /* Returns a number for the site, valid in the whole job, to store in other sites; 0 when there are
  * too many. */

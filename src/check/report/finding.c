@@ -140,8 +140,8 @@ static void copy_text(char *out, size_t room, const char *text)
 /* Turns a bare address of this process into a code first. */
 static void site_describe(struct oriel_site site, uint32_t here_rank, struct oriel_record_site *out)
 {
-    if (site.call != ORIEL_CALL_NONE && site.world_rank == here_rank && site.address >> 48 == 0)
-        site.address = oriel_site_code((const void *)(uintptr_t)site.address); /* NOLINT */
+    if (site.call != ORIEL_CALL_NONE && site.world_rank == here_rank)
+        site = oriel_site_coded(&site);
     oriel_site_describe(&site, out);
 }
 
