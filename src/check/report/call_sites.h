@@ -32,8 +32,12 @@ const char *oriel_call_name(uint16_t call);
 enum oriel_status oriel_call_sites_start(void);
 
 /* Returns the code of a return address, or of the address of a load or store. Takes some ns if this
- * thread has asked for it before, some us the first time. */
+ * thread has asked for it before, some us the first time, and in Python. The caller holds no lock,
+ * because the interpreter's may be acquired. */
 uint64_t oriel_site_code(const void *address);
+
+/* Returns the code of a return address alone, also if it is in a language binding. */
+uint64_t oriel_site_frame_code(const void *address);
 
 /* Whether the address is in a language binding, so that the call is further up the stack, or is
  * unknown. */
@@ -44,7 +48,8 @@ bool oriel_site_is_bound(const void *address);
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
                                   uint16_t opening);
 
-/* Returns the site with its address as a code, if it is a bare one of this process. */
+/* Returns the site with its address as a code, if it is a bare one of this process. The caller may
+ * hold locks. */
 struct oriel_site oriel_site_coded(const struct oriel_site *site);
 
 /* Returns a number for the site, valid in the whole job, to store in other sites; 0 when there are

@@ -189,13 +189,13 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
     void *addresses[FRAMES];
     struct oriel_record_site described;
     struct oriel_site site = {.address =
-                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_report),
+                                  oriel_site_frame_code((const void *)(uintptr_t)oriel_finding_report),
                               .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
     int count = oriel_code_address_stack(addresses, FRAMES);
     for (int i = 0; i < count; i++) {
-        site.address = oriel_site_code(addresses[i]);
+        site.address = oriel_site_frame_code(addresses[i]);
         oriel_site_describe(&site, &described);
         places[i] = described.place;
     }
