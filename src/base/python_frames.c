@@ -165,7 +165,7 @@ bool oriel_python_frame_find(bool waits, struct oriel_python_frame *out)
         return false;
     int before = python.ensure();
     bool is_found = false;
-    if (python.occurred() == NULL) { /* 4 */
+    if (python.occurred() == NULL) {                                                      /* 4 */
         bool collected = python.collect_disable != NULL && python.collect_disable() != 0; /* 3 */
         is_found = innermost_read(out);
         if (collected)

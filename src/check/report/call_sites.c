@@ -214,8 +214,7 @@ static uint64_t python_function_number(const struct oriel_python_frame *frame)
 static uint64_t python_code(bool waits, uint64_t otherwise)
 {
     struct oriel_python_frame frame;
-    uint64_t number =
-        oriel_python_frame_find(waits, &frame) ? python_function_number(&frame) : 0;
+    uint64_t number = oriel_python_frame_find(waits, &frame) ? python_function_number(&frame) : 0;
     return number == 0 ? otherwise : number << CODE_SHIFT | frame.line;
 }
 
@@ -320,8 +319,7 @@ struct oriel_site oriel_site_coded(const struct oriel_site *site)
         return coded;
     const struct known *caller = known->kind == KNOWN_RUNTIME ? caller_of_runtime() : known;
     caller = caller == NULL ? known : caller;
-    coded.address =
-        caller->kind == KNOWN_PROGRAM ? caller->code : python_code(false, caller->code);
+    coded.address = caller->kind == KNOWN_PROGRAM ? caller->code : python_code(false, caller->code);
     return coded;
 }
 
