@@ -109,15 +109,14 @@ CASE(L3, free_of_one_of_many_buffers, 2)
 {
     enum { MANY = 40 };
     int *values[MANY];
-    MPI_Datatype every_other;
+    MPI_Datatype odd;
     MPI_Win win = ints_window(ROOM * MANY);
-    MPI_Type_vector(ROOM / 2, 1, 2, MPI_INT, &every_other);
-    MPI_Type_commit(&every_other);
+    MPI_Type_vector(ROOM / 2, 1, 2, MPI_INT, &odd);
+    MPI_Type_commit(&odd);
     if (locks(win)) {
         for (int i = 0; i < MANY; i++) {
             values[i] = calloc(ROOM, sizeof *values[i]);
-            MPI_Put(values[i], 1, every_other, 1, i * ROOM, 1, every_other,
-                    win); /* FINDS L3 here */
+            MPI_Put(values[i], 1, odd, 1, i * ROOM, 1, odd, win); /* FINDS L3 here */
         }
         if (right)
             MPI_Win_flush_local(1, win);
@@ -126,7 +125,7 @@ CASE(L3, free_of_one_of_many_buffers, 2)
         for (int i = 0; i < MANY - 1; i++)
             free(values[i]);
     }
-    MPI_Type_free(&every_other);
+    MPI_Type_free(&odd);
     unlock_and_free(win);
 }
 

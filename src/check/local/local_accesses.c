@@ -18,6 +18,7 @@
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 #include "check/report/finding.h"
+#include "host/host.h"
 
 #include <pthread.h>
 
@@ -28,6 +29,7 @@ static struct {
     void *closure;
     oriel_atomic_fn *order_atomic;
     _Atomic uint64_t groups;
+    oriel_instrumented_fn *is_instrumented; /* NULL: nothing is */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Whether this thread is in this file: a signal handler may interrupt it. INSIDE_ALONE: with the
@@ -438,29 +440,98 @@ void oriel_local_end_frames(uint64_t low, uint64_t high, const struct oriel_site
 
 /* --- loads and stores --- */
 
-void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
-                        const void *address_of_call)
+static inline bool accesses_are_recorded(void)
 {
-    uint64_t low = (uint64_t)(uintptr_t)address;
+    return own.history != 0 && inside == OUTSIDE && oriel_check_where.in.depth == 0 &&
+           oriel_check_running;
+}
+
+/* Records a load or store of instrumented code. */
+static void access_record(uint64_t low, uint64_t len_bytes, bool writes, enum oriel_call call,
+                          const void *address_of_call)
+{
     struct oriel_access access;
-    if (own.history == 0 || inside || oriel_check_where.in.depth != 0 || !oriel_check_running ||
-        len_bytes == 0)
-        return;
-    oriel_check_look();
-    last_load_acquire();
-    if (atomic) {
-        atomic_access_order(low, len_bytes, writes);
-        return;
-    }
     if (oriel_shadow_knows(low, len_bytes, writes) ||
         !local_access_make(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
         return;
-    access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load,
-                                  (uint32_t)access.origin, 0);
+    access.site = oriel_site_here(address_of_call, call, (uint32_t)access.origin, 0);
     struct oriel_extents extents = {.count = 1, .list = extents.own};
     extents.own[0] = (struct oriel_access_extent){(int64_t)low, len_bytes, 1, 0};
     accesses_lock();
     extents_use_locked(&access, &extents);
+    accesses_unlock();
+}
+
+void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
+                        const void *address_of_call)
+{
+    uint64_t low = (uint64_t)(uintptr_t)address;
+    if (!accesses_are_recorded() || len_bytes == 0)
+        return;
+    oriel_check_look();
+    last_load_acquire();
+    if (atomic)
+        atomic_access_order(low, len_bytes, writes);
+    else
+        access_record(low, len_bytes, writes, writes ? ORIEL_CALL_store : ORIEL_CALL_load,
+                      address_of_call);
+}
+
+/* --- functions of libc --- */
+
+struct pending_report {
+    oriel_conflict_fn *tell;
+    void *closure;
+};
+
+/* An access of code that is not instrumented. Order through its loads and stores is not seen. Only
+ * an operation that is still under way is certainly not ordered before it. Calls of MPI that the
+ * checker does not know copy, too. */
+static void pending_conflict(const struct oriel_conflict *conflict, void *closure)
+{
+    const struct pending_report *report = closure;
+    if (conflict->earlier.complete == ORIEL_TICK_PENDING && !oriel_host_is_on_stack())
+        report->tell(conflict, report->closure);
+}
+
+static void pending_look(struct oriel_access *access, uint64_t low, uint64_t high)
+{
+    struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
+    struct pending_report report = {own.tell, own.closure};
+    const struct oriel_local_region *region = NULL;
+    oriel_short_buffer_meet(access, &run, 1, pending_conflict, &report);
+    if (oriel_uses_are_open())
+        oriel_history_look(own.history, access, &run, 1, pending_conflict, &report);
+    while ((region = oriel_region_find(low, high, region)) != NULL) {
+        uint64_t first = region->low > low ? region->low : low;
+        uint64_t end = region->high < high ? region->high : high;
+        report = (struct pending_report){region->tell, region->closure};
+        run = (struct oriel_access_extent){region->offset + (int64_t)(first - region->low),
+                                           end - first, 1, 0};
+        oriel_history_look(region->history, access, &run, 1, pending_conflict, &report);
+    }
+}
+
+void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
+                                enum oriel_call call, const void *address_of_call)
+{
+    uint64_t low = (uint64_t)(uintptr_t)address;
+    struct oriel_access access;
+    if (!accesses_are_recorded() || len_bytes == 0 || oriel_site_is_watcher(address_of_call))
+        return;
+    oriel_check_look();
+    last_load_acquire();
+    if (own.is_instrumented != NULL && own.is_instrumented(address_of_call)) {
+        access_record(low, len_bytes, writes, call, address_of_call);
+        return;
+    }
+    if (!local_access_make(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+        return;
+    access.site = (struct oriel_site){.address = (uint64_t)(uintptr_t)address_of_call,
+                                      .world_rank = (uint32_t)access.origin,
+                                      .call = (uint16_t)call};
+    accesses_lock();
+    pending_look(&access, low, low + len_bytes);
     accesses_unlock();
 }
 
@@ -470,9 +541,10 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes)
                                                      (uint64_t)(uintptr_t)address, len_bytes);
 }
 
-const struct oriel_watched_pages *oriel_check_watch(void)
+const struct oriel_watched_pages *oriel_check_watch(oriel_instrumented_fn *is_instrumented)
 {
     accesses_lock();
+    own.is_instrumented = is_instrumented;
     bool watches = oriel_watched_pages_start();
     oriel_check_watches = watches;
     short_buffers_open_update();

@@ -15,6 +15,7 @@
 #include "check/common/access_types.h"
 #include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
+#include "check/report/call_sites.h"
 
 #include <mpi.h>
 
@@ -119,5 +120,10 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes);
  * instruction, which orders as a fetching accumulate does and conflicts with nothing. */
 void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                         const void *address_of_call);
+
+/* Records an access by a function of libc, called at address_of_call. Instrumented code: like
+ * oriel_local_access. Other code: compares it with what is under way, and stores nothing. */
+void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
+                                enum oriel_call call, const void *address_of_call);
 
 #endif
