@@ -11,7 +11,6 @@
  * This file is compiled without the compiler's knowledge of these functions. */
 #include "check/intercept/wrap.h"
 #include "check/local/local_accesses.h"
-#include "check/local/window_memory.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -19,25 +18,27 @@
 
 /* --- accesses --- */
 
-static __attribute__((noinline, cold)) void access_see(const void *at, size_t len_bytes,
-                                                       bool writes, enum oriel_call call,
-                                                       const void *caller)
+/* Whether an access to the bytes can matter; false in a few instructions. */
+static inline __attribute__((always_inline)) bool may_matter(const void *at, size_t len_bytes)
+{
+    uint64_t low = (uint64_t)(uintptr_t)at;
+    return oriel_unlikely(oriel_check_pending != NULL ||
+                          !oriel_local_is_unused(low, low + len_bytes));
+}
+
+static __attribute__((noinline, cold)) void
+access_see(const void *at, size_t len_bytes, bool writes, enum oriel_call call, const void *caller)
 {
     int error = errno;
-    oriel_local_library_access(at, len_bytes, writes, call, caller);
+    if (oriel_check_running && oriel_check_where.in.depth == 0 && oriel_check_call.stack != 0)
+        oriel_local_library_access(at, len_bytes, writes, call, caller);
     errno = error;
 }
 
 static inline __attribute__((always_inline)) void
 access_note(const void *at, size_t len_bytes, bool writes, enum oriel_call call, const void *caller)
 {
-    uint64_t low = (uint64_t)(uintptr_t)at;
-    if (__builtin_expect(len_bytes > 0 &&
-                             (oriel_local_needs_buffers() || oriel_check_pending != NULL ||
-                              !oriel_regions_are_elsewhere(low, low + len_bytes)) &&
-                             oriel_check_running && oriel_check_where.in.depth == 0 &&
-                             oriel_check_call.stack != 0,
-                         0))
+    if (may_matter(at, len_bytes))
         access_see(at, len_bytes, writes, call, caller);
 }
 
@@ -127,7 +128,21 @@ static _Atomic(copy_fn *) next_memcpy;
 static _Atomic(copy_fn *) next_memmove;
 static _Atomic(fill_fn *) next_memset;
 
-static inline void *copy_pass(_Atomic(copy_fn *) *known, void *to, const void *from,
+static __attribute__((noinline, cold)) void copy_see(void *to, const void *from, size_t len_bytes,
+                                                     enum oriel_call call, const void *caller)
+{
+    access_note(from, len_bytes, false, call, caller);
+    access_note(to, len_bytes, true, call, caller);
+}
+
+static inline __attribute__((always_inline)) void
+copy_note(void *to, const void *from, size_t len_bytes, enum oriel_call call, const void *caller)
+{
+    if (may_matter(from, len_bytes) || may_matter(to, len_bytes))
+        copy_see(to, from, len_bytes, call, caller);
+}
+
+static inline char *copy_pass(_Atomic(copy_fn *) *known, void *to, const void *from,
                               size_t len_bytes)
 {
     copy_fn *next = atomic_load_explicit(known, memory_order_relaxed);
@@ -152,15 +167,13 @@ __attribute__((constructor)) static void copies_find(void)
                           memory_order_relaxed);
 }
 
-#define COPY(name, passed, result)                                                                 \
+#define COPY(name, passed, added)                                                                  \
     ORIEL_CHECK_EXPORT void *name(void *to, const void *from, size_t len_bytes);                   \
     ORIEL_CHECK_EXPORT void *name(void *to, const void *from, size_t len_bytes)                    \
     {                                                                                              \
         CALLER;                                                                                    \
-        LOADS(from, len_bytes, passed);                                                            \
-        STORES(to, len_bytes, passed);                                                             \
-        copy_pass(&next_##passed, to, from, len_bytes);                                            \
-        return result;                                                                             \
+        copy_note(to, from, len_bytes, ORIEL_CALL_##passed, caller);                               \
+        return copy_pass(&next_##passed, to, from, len_bytes) added;                               \
     }                                                                                              \
     ORIEL_CHECK_EXPORT void *__##name##_chk(void *to, const void *from, size_t len_bytes,          \
                                             size_t room_bytes);                                    \
@@ -170,14 +183,12 @@ __attribute__((constructor)) static void copies_find(void)
         CALLER;                                                                                    \
         if (len_bytes > room_bytes)                                                                \
             __chk_fail();                                                                          \
-        LOADS(from, len_bytes, passed);                                                            \
-        STORES(to, len_bytes, passed);                                                             \
-        copy_pass(&next_##passed, to, from, len_bytes);                                            \
-        return result;                                                                             \
+        copy_note(to, from, len_bytes, ORIEL_CALL_##passed, caller);                               \
+        return copy_pass(&next_##passed, to, from, len_bytes) added;                               \
     }
-COPY(memcpy, memcpy, to)
-COPY(memmove, memmove, to)
-COPY(mempcpy, memcpy, (char *)to + len_bytes)
+COPY(memcpy, memcpy, )
+COPY(memmove, memmove, )
+COPY(mempcpy, memcpy, +len_bytes)
 
 ORIEL_CHECK_EXPORT void *memset(void *to, int value, size_t len_bytes);
 ORIEL_CHECK_EXPORT void *memset(void *to, int value, size_t len_bytes)
@@ -226,8 +237,7 @@ PASSED(char *, strncpy, (char *to, const char *from, size_t room_bytes))
     return find_strncpy()(to, from, room_bytes);
 }
 
-PASSED(char *, __strncpy_chk,
-       (char *to, const char *from, size_t room_bytes, size_t object_bytes))
+PASSED(char *, __strncpy_chk, (char *to, const char *from, size_t room_bytes, size_t object_bytes))
 {
     CALLER;
     LOADS(from, text_bytes_within(from, room_bytes), strncpy);
@@ -259,8 +269,7 @@ PASSED(char *, __strncpy_chk,
 READS(read, read, (int fd, void *to, size_t len_bytes), (fd, to, len_bytes))
 READS(__read_chk, read, (int fd, void *to, size_t len_bytes, size_t room_bytes),
       (fd, to, len_bytes, room_bytes))
-READS(pread, pread, (int fd, void *to, size_t len_bytes, off_t offset),
-      (fd, to, len_bytes, offset))
+READS(pread, pread, (int fd, void *to, size_t len_bytes, off_t offset), (fd, to, len_bytes, offset))
 READS(pread64, pread, (int fd, void *to, size_t len_bytes, off_t offset),
       (fd, to, len_bytes, offset))
 READS(recv, recv, (int fd, void *to, size_t len_bytes, int flags), (fd, to, len_bytes, flags))

@@ -8,7 +8,6 @@
 #include "base/hash_table.h"
 #include "check/intercept/wrap.h"
 #include "check/local/local_accesses.h"
-#include "check/local/window_memory.h"
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 
@@ -75,18 +74,19 @@ __attribute__((constructor)) static void allocator_find(void)
                   frees.dli_fbase == sizes.dli_fbase;
 }
 
-/* Whether the end of memory from low on can matter. */
+/* Whether the end of memory from low on can matter. Where one thread makes all calls, the lists of
+ * buffers are its own, and it alone may look at them. */
 static inline bool may_matter(uint64_t low)
 {
     return oriel_unlikely(oriel_local_needs_buffers() || oriel_check_pending != NULL ||
                           low < oriel_regions_bounds.high) &&
-           oriel_check_running && oriel_check_where.in.depth == 0;
+           oriel_check_running && oriel_check_where.in.depth == 0 &&
+           (oriel_check_call.stack != 0 || oriel_check_many_threads || oriel_check_watches);
 }
 
 static __attribute__((noinline)) void memory_end(uint64_t low, uint64_t len_bytes,
                                                  enum oriel_call call, const void *address)
 {
-    /* only the thread that makes all calls has something pending */
     if (oriel_check_pending != NULL && oriel_check_call.stack != 0)
         oriel_check_look();
     if (!oriel_local_needs_buffers() && oriel_regions_are_elsewhere(low, low + len_bytes))

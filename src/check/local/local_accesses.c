@@ -380,11 +380,6 @@ void oriel_local_complete(oriel_local_group group)
 
 /* --- memory that ends --- */
 
-bool oriel_local_needs_buffers(void)
-{
-    return oriel_short_buffers.count > 0 || oriel_uses_are_open();
-}
-
 /* Reports the windows that have bytes of the memory, each once. */
 static void regions_end(const struct oriel_access *access, uint64_t low, uint64_t high)
 {
@@ -407,10 +402,7 @@ static void memory_end(uint64_t low, uint64_t high, uint64_t lowest, const struc
     struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
     if (own.history == 0 || inside || low >= high)
         return;
-    if (!oriel_uses_are_open() && !oriel_check_many_threads &&
-        oriel_regions_are_elsewhere(low, high) && !oriel_short_buffer_overlaps(low, high))
-        return;
-    if (!local_access_make(&access, true, 0, 0))
+    if (oriel_local_is_unused(low, high) || !local_access_make(&access, true, 0, 0))
         return;
     access.site = *site;
     accesses_lock();

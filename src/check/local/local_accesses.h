@@ -10,11 +10,14 @@
 #ifndef ORIEL_CHECK_LOCAL_LOCAL_ACCESSES_H
 #define ORIEL_CHECK_LOCAL_LOCAL_ACCESSES_H
 
+#include "base/atomic.h"
 #include "base/status.h"
 #include "check/access/datatype_runs.h"
 #include "check/common/access_types.h"
 #include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
+#include "check/local/short_buffers.h"
+#include "check/local/window_memory.h"
 #include "check/report/call_sites.h"
 
 #include <mpi.h>
@@ -99,7 +102,20 @@ void oriel_local_complete(oriel_local_group group);
 /* --- memory that ends --- */
 
 /* Whether any buffer is needed now, so that its end could matter. */
-bool oriel_local_needs_buffers(void);
+static inline bool oriel_local_needs_buffers(void)
+{
+    return oriel_short_buffers.count > 0 || oriel_uses_are_open();
+}
+
+/* Whether the bytes from low to high are certainly of no window and of no such buffer. A few
+ * instructions. */
+static inline bool oriel_local_is_unused(uint64_t low, uint64_t high)
+{
+    if (oriel_likely(oriel_short_buffers.count == 0) && !oriel_uses_are_open())
+        return oriel_regions_are_elsewhere(low, high);
+    return oriel_regions_are_elsewhere(low, high) && !oriel_uses_are_open() &&
+           !oriel_check_many_threads && !oriel_short_buffer_overlaps(low, high);
+}
 
 /* The program gives up the bytes from low to high: reports the buffers there that are still needed,
  * and the windows that they belong to, and forgets those buffers. site: of the call; its address
