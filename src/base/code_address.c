@@ -93,7 +93,8 @@ bool oriel_code_address_is_binding(const char *module)
 
 bool oriel_code_address_is_runtime(const char *module)
 {
-    static const char *const stems[] = {"libc.so", "libstdc++.", "libc++", "libgfortran."};
+    static const char *const stems[] = {"libc.so",      "libstdc++.", "libc++",
+                                        "libgfortran.", "libasan.",   "libclang_rt.asan"};
     return oriel_code_address_is_binding(module) ||
            module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }

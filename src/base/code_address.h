@@ -32,8 +32,8 @@ bool oriel_code_address_find(uint64_t address, struct oriel_code_address *out);
  * that module. */
 bool oriel_code_address_is_binding(const char *module);
 
-/* True for these bindings, and for libraries of C, C++ and Fortran that call on behalf of the
- * program: operator delete calls free. */
+/* True for these bindings, and for libraries of languages and AddressSanitizer that call on behalf
+ * of the program: operator delete calls free. */
 bool oriel_code_address_is_runtime(const char *module);
 
 /* True for the compilers' runtime libraries of -fsanitize=thread, and what replaces them. */

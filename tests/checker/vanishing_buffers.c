@@ -2,6 +2,7 @@
  * operation writes to such a buffer: that would harm the rest of the job. */
 #include "offenders.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,6 +85,34 @@ CASE(L3, free_of_the_buffer_of_a_message, 2)
     }
     free(values); /* FINDS L3 here */
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* C++'s operators new and delete, if their library is here. */
+static void *(*cxx_new)(size_t bytes) = malloc;
+static void (*cxx_delete)(void *block) = free;
+
+static void cxx_find(void)
+{
+    void *library = dlopen("libstdc++.so.6", RTLD_NOW);
+    if (library == NULL)
+        return;
+    *(void **)&cxx_new = dlsym(library, "_Znwm");
+    *(void **)&cxx_delete = dlsym(library, "_ZdlPv");
+}
+
+CASE(L3, delete_of_the_buffer_of_a_put, 2)
+{
+    MPI_Win win = ints_window(ROOM);
+    cxx_find();
+    if (locks(win)) {
+        int *values = cxx_new(ROOM * sizeof *values);
+        memset(values, 0, ROOM * sizeof *values);
+        MPI_Put(values, ROOM, MPI_INT, 1, 0, ROOM, MPI_INT, win); /* FINDS L3 here */
+        if (right)
+            MPI_Win_flush_all(win);
+        cxx_delete(values); /* FINDS L3 here */
+    }
+    unlock_and_free(win);
 }
 
 CASE(L3, realloc_of_the_buffer_of_an_accumulate, 2)

@@ -61,10 +61,20 @@ static realloc_fn *realloc_find(void)
     return next;
 }
 
+/* AddressSanitizer's own free precedes this one. It calls a function for each block. */
+int __sanitizer_install_malloc_and_free_hooks(void (*allocates)(const volatile void *, size_t),
+                                              void (*frees)(const volatile void *))
+    __attribute__((weak));
+
+static void sanitizer_allocates(const volatile void *block, size_t len_bytes);
+static void sanitizer_frees(const volatile void *block);
+
 /* Libraries that register memory with a device intercept libc's munmap, so that is called if
  * possible. */
 __attribute__((constructor)) static void allocator_find(void)
 {
+    if (__sanitizer_install_malloc_and_free_hooks != NULL)
+        __sanitizer_install_malloc_and_free_hooks(sanitizer_allocates, sanitizer_frees);
     Dl_info frees = {.dli_fbase = NULL};
     Dl_info sizes = {.dli_fbase = NULL};
     atomic_store_explicit(&next_unmap, (unmap_fn *)next_find("munmap"), memory_order_relaxed);
@@ -102,6 +112,19 @@ static inline void block_end(void *block, enum oriel_call call, const void *addr
     uint64_t low = (uint64_t)(uintptr_t)block;
     if (block != NULL && may_matter(low))
         memory_end(low, knows_sizes ? malloc_usable_size(block) : 1, call, address);
+}
+
+static void sanitizer_allocates(const volatile void *block, size_t len_bytes)
+{
+    (void)block, (void)len_bytes;
+}
+
+static void sanitizer_frees(const volatile void *block)
+{
+    uint64_t low = (uint64_t)(uintptr_t)block;
+    if (block != NULL && may_matter(low))
+        memory_end(low, malloc_usable_size((void *)(uintptr_t)block), ORIEL_CALL_free,
+                   __builtin_return_address(0));
 }
 
 ORIEL_CHECK_EXPORT void free(void *block)

@@ -21,7 +21,7 @@ enum {
     NUMBERS = 4096, /* a power of two */
     CACHED = 128,   /* size of a thread's cache of addresses; a power of two */
     CODE_SHIFT = 48,
-    BINDING_FRAMES = 12,
+    RUNTIME_FRAMES = 32,
 };
 
 struct module {
@@ -263,9 +263,9 @@ static struct known *code_cache_find(uint64_t address)
  * found. Unwinding takes about 1 us. */
 static const struct known *caller_of_runtime(void)
 {
-    void *frames[BINDING_FRAMES];
+    void *frames[RUNTIME_FRAMES];
     uint64_t own = code_cache_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
-    int count = oriel_code_address_stack(frames, BINDING_FRAMES);
+    int count = oriel_code_address_stack(frames, RUNTIME_FRAMES);
     for (int i = 0; i < count; i++) {
         const struct known *known = code_cache_find((uint64_t)(uintptr_t)frames[i]);
         if (known->kind != KNOWN_RUNTIME && known->code >> CODE_SHIFT != own)
