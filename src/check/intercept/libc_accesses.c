@@ -31,7 +31,7 @@ access_see(const void *at, size_t len_bytes, bool writes, enum oriel_call call, 
 {
     int error = errno;
     if (oriel_check_running && oriel_check_where.in.depth == 0 && oriel_check_call.stack != 0)
-        oriel_local_library_access(at, len_bytes, writes, call, caller);
+        oriel_local_library_access(at, len_bytes, writes, call, caller, oriel_host_is_on_stack);
     errno = error;
 }
 

@@ -18,7 +18,6 @@
 #include "check/order/order.h"
 #include "check/report/call_sites.h"
 #include "check/report/finding.h"
-#include "host/host.h"
 
 #include <pthread.h>
 
@@ -474,6 +473,7 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
 struct pending_report {
     oriel_conflict_fn *tell;
     void *closure;
+    oriel_local_in_mpi_fn *is_in_mpi;
 };
 
 /* An access of code that is not instrumented. Order through its loads and stores is not seen. Only
@@ -482,14 +482,15 @@ struct pending_report {
 static void pending_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     const struct pending_report *report = closure;
-    if (conflict->earlier.complete == ORIEL_TICK_PENDING && !oriel_host_is_on_stack())
+    if (conflict->earlier.complete == ORIEL_TICK_PENDING && !report->is_in_mpi())
         report->tell(conflict, report->closure);
 }
 
-static void pending_look(struct oriel_access *access, uint64_t low, uint64_t high)
+static void pending_look(struct oriel_access *access, uint64_t low, uint64_t high,
+                         oriel_local_in_mpi_fn *is_in_mpi)
 {
     struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
-    struct pending_report report = {own.tell, own.closure};
+    struct pending_report report = {own.tell, own.closure, is_in_mpi};
     const struct oriel_local_region *region = NULL;
     oriel_short_buffer_meet(access, &run, 1, pending_conflict, &report);
     if (oriel_uses_are_open())
@@ -497,7 +498,7 @@ static void pending_look(struct oriel_access *access, uint64_t low, uint64_t hig
     while ((region = oriel_region_find(low, high, region)) != NULL) {
         uint64_t first = region->low > low ? region->low : low;
         uint64_t end = region->high < high ? region->high : high;
-        report = (struct pending_report){region->tell, region->closure};
+        report = (struct pending_report){region->tell, region->closure, is_in_mpi};
         run = (struct oriel_access_extent){region->offset + (int64_t)(first - region->low),
                                            end - first, 1, 0};
         oriel_history_look(region->history, access, &run, 1, pending_conflict, &report);
@@ -505,7 +506,8 @@ static void pending_look(struct oriel_access *access, uint64_t low, uint64_t hig
 }
 
 void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
-                                enum oriel_call call, const void *address_of_call)
+                                enum oriel_call call, const void *address_of_call,
+                                oriel_local_in_mpi_fn *is_in_mpi)
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
     struct oriel_access access;
@@ -523,7 +525,7 @@ void oriel_local_library_access(const void *address, uint64_t len_bytes, bool wr
                                       .world_rank = (uint32_t)access.origin,
                                       .call = (uint16_t)call};
     accesses_lock();
-    pending_look(&access, low, low + len_bytes);
+    pending_look(&access, low, low + len_bytes, is_in_mpi);
     accesses_unlock();
 }
 

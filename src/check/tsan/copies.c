@@ -1,7 +1,6 @@
-/* Functions that copy, fill and compare memory. Compilers leave the calls of libc's functions as
- * they are, or call __tsan_memcpy and so on. The checker sees libc's (intercept/libc_accesses.c),
- * except memcmp. All pass on to libc. Any code may use them, from the process's first instruction
- * on. */
+/* Functions of libc that copy, fill and compare memory. Compilers leave these calls as they are, or
+ * call __tsan_memcpy and so on. Only calls from instrumented code are recorded; all pass on to
+ * libc. Any code may use them, from the process's first instruction on. */
 #include "check/tsan/find_checker.h"
 
 #include <dlfcn.h>
@@ -76,7 +75,8 @@ static inline __attribute__((always_inline)) void copy_record(void *to, const vo
     range_record(to, len_bytes, true, caller);
 }
 
-/* The checker's functions, which follow, then find that they are called from here. */
+/* The checker's functions, which follow (intercept/libc_accesses.c), then find that they are called
+ * from here, and do not record the same access. */
 #define NO_TAIL_CALL __asm__ volatile("")
 
 #define COPY(name, function)                                                                       \
@@ -88,12 +88,45 @@ static inline __attribute__((always_inline)) void copy_record(void *to, const vo
         NO_TAIL_CALL;                                                                              \
         return result;                                                                             \
     }
+COPY(memcpy, copy)
+COPY(memmove, move)
 COPY(__tsan_memcpy, copy)
 COPY(__tsan_memmove, move)
 
-ORIEL_TSAN_ENTRY void *__tsan_memset(void *to, int value, size_t len_bytes);
-ORIEL_TSAN_ENTRY void *__tsan_memset(void *to, int value, size_t len_bytes)
+#define FILL(name)                                                                                 \
+    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes);                            \
+    ORIEL_TSAN_ENTRY void *name(void *to, int value, size_t len_bytes)                             \
+    {                                                                                              \
+        range_record(to, len_bytes, true, ORIEL_TSAN_CALLER);                                      \
+        void *result = atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);    \
+        NO_TAIL_CALL;                                                                              \
+        return result;                                                                             \
+    }
+FILL(memset)
+FILL(__tsan_memset)
+
+/* With _FORTIFY_SOURCE; room_bytes: the size of the object at `to`. */
+_Noreturn void __chk_fail(void);
+
+#define COPY_CHECKED(name, function)                                                               \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes);  \
+    ORIEL_TSAN_ENTRY void *name(void *to, const void *from, size_t len_bytes, size_t room_bytes)   \
+    {                                                                                              \
+        if (len_bytes > room_bytes)                                                                \
+            __chk_fail();                                                                          \
+        copy_record(to, from, len_bytes, ORIEL_TSAN_CALLER);                                       \
+        void *result = atomic_load_explicit(&function, memory_order_relaxed)(to, from, len_bytes); \
+        NO_TAIL_CALL;                                                                              \
+        return result;                                                                             \
+    }
+COPY_CHECKED(__memcpy_chk, copy)
+COPY_CHECKED(__memmove_chk, move)
+
+ORIEL_TSAN_ENTRY void *__memset_chk(void *to, int value, size_t len_bytes, size_t room_bytes);
+ORIEL_TSAN_ENTRY void *__memset_chk(void *to, int value, size_t len_bytes, size_t room_bytes)
 {
+    if (len_bytes > room_bytes)
+        __chk_fail();
     range_record(to, len_bytes, true, ORIEL_TSAN_CALLER);
     void *result = atomic_load_explicit(&fill, memory_order_relaxed)(to, value, len_bytes);
     NO_TAIL_CALL;
