@@ -394,6 +394,7 @@ static void entry_points_for_threads_do_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(instrumented_code_is_known, forget),
         cmocka_unit_test_setup(loads_and_stores_of_every_size_are_reported, forget),
         cmocka_unit_test_setup(unaligned_fields_are_reported, forget),
         cmocka_unit_test_setup(copies_and_fills_are_reported, forget),
