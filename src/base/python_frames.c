@@ -96,7 +96,7 @@ bool oriel_python_is_part(const char *module)
            strstr(name, ".abi3.") != NULL;
 }
 
-/* Copies an attribute that is a text. len_bytes: of out. from_end: keeps the end of a longer one. */
+/* Copies an attribute that is a text. from_end: keeps the end of one that does not fit. */
 static bool text_read(void *object, const char *name, char *out, size_t len_bytes, bool from_end)
 {
     void *attribute = python.attribute(object, name);

@@ -4,7 +4,7 @@
  *
  * Programs, libraries and the loader call free and realloc from their first instruction on, also in
  * forked children and in signal handlers. If no buffer is needed, the call is passed on at once.
- * Nothing is looked at inside calls of MPI: that memory is the host's or Oriel's own. */
+ * Inside calls of MPI nothing is checked: that memory is the host's or Oriel's own. */
 #include "base/hash_table.h"
 #include "check/intercept/wrap.h"
 #include "check/local/local_accesses.h"

@@ -4,8 +4,8 @@
  * since.
  *
  * It is noticed at the thread's next MPI call whose caller has a higher stack pointer. If another
- * function's frame covers the buffer by then, it is not noticed. A call from another stack (a
- * coroutine, sigaltstack) is not looked at. */
+ * function's frame covers the buffer by then, it is not noticed. A call from another stack (of
+ * a coroutine, or of sigaltstack) notices nothing. */
 #include "check/local/local_accesses.h"
 #include "check/local/window_memory.h"
 #include "check/order/order.h"
@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-/* The stack that the system gave this thread. high 0: not looked up yet; low == high: unknown. */
+/* The stack that the system gave this thread. high 0: not asked for yet; low == high: unknown. */
 static _Thread_local struct {
     uintptr_t low;
     uintptr_t high;

@@ -188,9 +188,9 @@ static int frames_find(struct oriel_code_address *places, char own[ORIEL_RECORD_
 {
     void *addresses[FRAMES];
     struct oriel_record_site described;
-    struct oriel_site site = {.address =
-                                  oriel_site_frame_code((const void *)(uintptr_t)oriel_finding_report),
-                              .call = ORIEL_CALL_store};
+    struct oriel_site site = {
+        .address = oriel_site_frame_code((const void *)(uintptr_t)oriel_finding_report),
+        .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     memcpy(own, described.place.module, ORIEL_RECORD_LONG);
     int count = oriel_code_address_stack(addresses, FRAMES);
