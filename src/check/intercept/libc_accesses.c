@@ -30,7 +30,8 @@ static __attribute__((noinline, cold)) void
 access_see(const void *at, size_t len_bytes, bool writes, enum oriel_call call, const void *caller)
 {
     int error = errno;
-    if (oriel_check_running && oriel_check_where.in.depth == 0 && oriel_check_call.stack != 0)
+    if (oriel_check_running && oriel_check_where.in.depth == 0 && oriel_check_call.stack != 0 &&
+        !oriel_check_is_own(caller))
         oriel_local_library_access(at, len_bytes, writes, call, caller, oriel_host_is_on_stack);
     errno = error;
 }

@@ -97,6 +97,8 @@ static inline bool may_matter(uint64_t low)
 static __attribute__((noinline)) void memory_end(uint64_t low, uint64_t len_bytes,
                                                  enum oriel_call call, const void *address)
 {
+    if (oriel_check_is_own(address))
+        return;
     if (oriel_check_pending != NULL && oriel_check_call.stack != 0)
         oriel_check_look();
     if (!oriel_local_needs_buffers() && oriel_regions_are_elsewhere(low, low + len_bytes))
