@@ -113,8 +113,38 @@ static Dwarf_Die *compilation_unit_find(Dwfl_Module *module, Dwarf_Addr address,
     return unit;
 }
 
+struct function_search {
+    Dwarf_Addr address;
+    Dwarf_Die function;
+};
+
+static int function_match(Dwarf_Die *function, void *closure)
+{
+    struct function_search *search = closure;
+    if (dwarf_haspc(function, search->address) <= 0)
+        return DWARF_CB_OK;
+    search->function = *function;
+    return DWARF_CB_ABORT;
+}
+
+/* The scopes that contain the address, innermost first, as dwarf_getscopes. That function does not
+ * look into Fortran's modules, which have no addresses themselves. */
+static int scopes_find(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **out)
+{
+    struct function_search search = {.address = address};
+    int count = dwarf_getscopes(unit, address, out);
+    if (count > 0 && dwarf_tag(&(*out)[0]) != DW_TAG_compile_unit)
+        return count;
+    if (dwarf_getfuncs(unit, function_match, &search, 0) <= 0)
+        return count;
+    if (count > 0)
+        free(*out);
+    return dwarf_getscopes(&search.function, address, out);
+}
+
 /* The functions that contain the address, innermost first. The innermost is the address's function;
- * it was inlined into the others. */
+ * it was inlined into the others. gfortran's main program is in a function MAIN__, which it may
+ * inline into its main. */
 static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code_address *out)
 {
     Dwarf_Addr bias;
@@ -122,7 +152,7 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
     Dwarf_Die *found = NULL;
     Dwarf_Die *scopes = NULL;
     Dwarf_Die innermost;
-    if (unit == NULL || dwarf_getscopes(unit, address - bias, &found) <= 0)
+    if (unit == NULL || scopes_find(unit, address - bias, &found) <= 0)
         return;
     /* The second lookup starts at the entry itself: the scopes of an inlined function are then
      * those of its call. */
@@ -136,12 +166,14 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
         if (!is_function(&scopes[i]))
             continue;
         const char *name = die_name(&scopes[i]);
+        bool is_main = strcmp(name, "MAIN__") == 0;
+        name = is_main ? "main" : name;
         if (inlined == NULL)
             snprintf(out->function, sizeof out->function, "%s", name);
         else
             inlined_call_append(inlined, name, out);
         inlined = &scopes[i];
-        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+        if (is_main || dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
             break;
     }
     free(scopes);

@@ -107,6 +107,12 @@ function(oriel_sources_configure)
   # Sanitisers call dlsym before they have started.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/host/dlsym.c" PROPERTIES
     COMPILE_OPTIONS -fno-sanitize=all)
+  # Functions that sanitisers and all other code call before this library has started. Loops stay
+  # loops.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/check/intercept/program_memory.c"
+    PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/check/intercept/libc_accesses.c"
+    PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-fno-builtin;-U_FORTIFY_SOURCE")
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # The checks of the data path stay branches, which are never taken, instead of arithmetic.
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/api/*.c")

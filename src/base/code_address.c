@@ -91,6 +91,20 @@ bool oriel_code_address_is_binding(const char *module)
     return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }
 
+bool oriel_code_address_is_runtime(const char *module)
+{
+    static const char *const stems[] = {"libc.so",      "libstdc++.", "libc++",
+                                        "libgfortran.", "libasan.",   "libclang_rt.asan"};
+    return oriel_code_address_is_binding(module) ||
+           module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
+}
+
+bool oriel_code_address_is_tsan(const char *module)
+{
+    static const char *const stems[] = {"libtsan.", "libclang_rt.tsan"};
+    return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
+}
+
 bool oriel_code_address_is_cxx_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichcxx", "libmpicxx"};

@@ -32,6 +32,13 @@ bool oriel_code_address_find(uint64_t address, struct oriel_code_address *out);
  * that module. */
 bool oriel_code_address_is_binding(const char *module);
 
+/* True for these bindings, and for libraries of languages and AddressSanitizer that call on behalf
+ * of the program: operator delete calls free. */
+bool oriel_code_address_is_runtime(const char *module);
+
+/* True for the compilers' runtime libraries of -fsanitize=thread, and what replaces them. */
+bool oriel_code_address_is_tsan(const char *module);
+
 /* True if the module contains the host's C++ bindings, for libraries that have them. */
 bool oriel_code_address_is_cxx_binding(const char *module);
 

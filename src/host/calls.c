@@ -2,6 +2,8 @@
  * table is filled once and never changes. */
 #include "host/host.h"
 
+#include "base/code_address.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +16,27 @@ static _Atomic bool is_filled;
 void *oriel_host_symbol(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
+}
+
+static const void *module_of(const void *address)
+{
+    Dl_info info;
+    return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+bool oriel_host_is_on_stack(void)
+{
+    enum { FRAMES = 64 };
+    void *frames[FRAMES];
+    const void *init = module_of(oriel_host_symbol("PMPI_Init"));
+    const void *rank = module_of(oriel_host_symbol("PMPI_Comm_rank"));
+    int count = oriel_code_address_stack(frames, FRAMES);
+    for (int i = 0; i < count; i++) {
+        const void *module = module_of(frames[i]);
+        if (module != NULL && (module == init || module == rank))
+            return true;
+    }
+    return false;
 }
 
 static void host_functions_find(void)

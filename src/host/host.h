@@ -44,6 +44,9 @@ extern struct oriel_host_calls oriel_host_calls __attribute__((visibility("hidde
 /* The host's function of that name, after Oriel, or NULL. */
 void *oriel_host_symbol(const char *name);
 
+/* Whether this thread is in a function of the host's library, or of Oriel's. Takes microseconds. */
+bool oriel_host_is_on_stack(void);
+
 /* The same; slot, NULL at first, keeps it. */
 static inline void *oriel_host_symbol_kept(_Atomic(void *) *slot, const char *name)
 {

@@ -263,7 +263,7 @@ class Findings(Case):
                 self.skipTest("no Fortran")
             line = line_of("! the mistake", "mistaken_fortran.f90")
             self.assertRegex(self.check(host, name="mistaken_fortran").stderr,
-                             rf"--> \S*mistaken_fortran.f90:{line} in mistaken_fortran\b")
+                             rf"--> \S*mistaken_fortran.f90:{line} in put_without_epoch\b")
 
     def test_without_a_helper_that_answers_places_are_offsets(self):
         for host in HOSTS:

@@ -33,7 +33,10 @@ NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|u
          "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
                                r"ompi_win_[gs]et_attr_f$|madvise$|mremap$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$")
-OTHERS = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|P?MPIX_\w+_create_errhandler_x$|dlsym$|oriel_check_watch$"), "libtsan.so.2": RUNTIME,
+OTHERS = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|P?MPIX_\w+_create_errhandler_x$|dlsym$|oriel_check_watch$|"
+                                             r"(free|realloc|munmap)$|(__)?(mem(p?cpy|move|set)|strn?cpy|f?read)(_chk)?$|"
+                                             r"(pread|pwrite)(64)?$|(f?write|readv|writev)$|(send|recv)(msg|to|from)?$"),
+          "libtsan.so.2": RUNTIME,
           f"libclang_rt.tsan-{os.uname().machine}.so": RUNTIME}
 
 

@@ -69,11 +69,15 @@ class Lookups(Case):
             self.assertNotIn("tool: MPI_Put", result.stdout)
 
     def test_python(self):
+        program = os.path.join(HERE, "by_ctypes.py")
+        with open(program, encoding="utf-8") as file:
+            line = next(number for number, line in enumerate(file, 1) if "mpi.MPI_Win_create(" in line)
         for host in HOSTS:
             for library in (SONAMES[host], ""):
-                result = self.job(host, ORIEL, "run", "--host", host, "/usr/bin/python3", os.path.join(HERE, "by_ctypes.py"), library,
+                result = self.job(host, ORIEL, "run", "--stats", "--host", host, "/usr/bin/python3", program, library,
                                   options=["--plain"])
                 self.assertEqual((result.returncode, result.stdout), (0, "arrived\n"), result.stderr)
+                self.assertIn(f"created in <module> at by_ctypes.py:{line}", result.stderr)
 
     def test_past_oriel(self):
         for host in HOSTS:

@@ -25,7 +25,7 @@ enum oriel_access_flag {
     ORIEL_ACCESS_REQUEST_DONE = 1,
     ORIEL_ACCESS_FLUSHED_LOCAL = 2,
     ORIEL_ACCESS_FLUSHED_OTHER = 4, /* another target was flushed since */
-    ORIEL_ACCESS_SANITIZER = 8,     /* a load or store that a sanitizer's call has reported */
+    ORIEL_ACCESS_SANITIZER = 8,     /* a load or store of the program's own code */
     ORIEL_ACCESS_SAME_OP = 16,      /* accumulate_ops=same_op holds */
     /* operators may differ: a compare_and_swap where no hint forbids it */
     ORIEL_ACCESS_ANY_OP = 32,

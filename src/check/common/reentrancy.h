@@ -101,12 +101,18 @@ static inline void oriel_check_look(void)
     oriel_check_change();
 }
 
+/* Looks for local variables of functions that have returned among the buffers that are still
+ * needed. frame: as in oriel_check_is_programs_yet, the caller's stack pointer. In
+ * local/stack_frames.c. */
+void oriel_check_frames(const void *address, uintptr_t frame) __attribute__((visibility("hidden")));
+
 /* Both: for all calls except those that pending_slot.h names. */
 ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
 {
     if (!oriel_check_is_programs(address))
         return false;
     oriel_check_look();
+    oriel_check_frames(address, (uintptr_t)__builtin_dwarf_cfa());
     return true;
 }
 

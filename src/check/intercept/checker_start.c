@@ -217,8 +217,9 @@ static void checker_start(bool threads)
     int level = MPI_THREAD_MULTIPLE;
     query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
     is_threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
-    oriel_check_many_threads = oriel_check_many_threads || is_threaded;
     oriel_check_one_thread = !is_threaded && level != MPI_THREAD_SERIALIZED;
+    /* threads that take turns in MPI free and copy memory at any time */
+    oriel_check_many_threads = oriel_check_many_threads || !oriel_check_one_thread;
     /* so that each node knows it, whether or not its ranks use it */
     oriel_comm_find(MPI_COMM_WORLD);
     if (is_first_of_node())

@@ -12,6 +12,8 @@
 static enum oriel_rule rule_for_kinds(const struct oriel_checked *window,
                                       const struct oriel_access *a, const struct oriel_access *b)
 {
+    if (oriel_call_ends_memory(b->site.call))
+        return ORIEL_RULE_BUFFER_ENDS;
     if ((a->flags | b->flags) & ORIEL_ACCESS_SANITIZER)
         return ORIEL_RULE_LOCAL_ACCESS;
     if (oriel_access_is_local(a) && oriel_access_is_local(b))
@@ -64,7 +66,7 @@ static void finding_describe(struct oriel_finding *finding, const struct oriel_c
 {
     const struct oriel_site *here = &conflict->later.site;
     const struct oriel_site *other = &conflict->earlier.site;
-    finding->here = *here;
+    finding->here = oriel_site_coded(here);
     finding->other = *other;
     finding->here_effect = effect_of(&conflict->later);
     finding->other_effect = effect_of(&conflict->earlier);
@@ -72,6 +74,22 @@ static void finding_describe(struct oriel_finding *finding, const struct oriel_c
         finding->opening = oriel_site_numbered(here->epoch, here->world_rank);
     if (other->epoch != 0)
         finding->other_opening = oriel_site_numbered(other->epoch, other->world_rank);
+}
+
+/* The memory ends while it is the window's. */
+static void memory_end_report(const struct oriel_conflict_place *place,
+                              const struct oriel_conflict *conflict)
+{
+    const struct oriel_checked *window = place->window;
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    finding.rule = ORIEL_RULE_WINDOW_MEMORY_ENDS;
+    finding.help = window->flavour == ORIEL_CHECK_DYNAMIC
+                       ? "call MPI_Win_detach(win, base) or MPI_Win_free(&win) before @here"
+                       : "call MPI_Win_free(&win) before @here";
+    oriel_window_place(window, &finding, place->target, conflict->offset, conflict->len_bytes);
+    finding.here = oriel_site_coded(&conflict->later.site);
+    finding.other = window->members[window->rank].site;
+    oriel_window_report(window, &finding, NULL);
 }
 
 void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
@@ -82,6 +100,10 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     const struct oriel_access *earlier = &conflict->earlier;
     if (oriel_check_remote_is_lost())
         return;
+    if (oriel_call_ends_memory(conflict->later.site.call)) {
+        memory_end_report(place, conflict);
+        return;
+    }
     bool is_early = is_ordered_too_early(conflict);
     enum oriel_rule mistake = is_early ? rule_for_mistake(earlier) : ORIEL_RULE_COUNT;
     finding.rule = mistake != ORIEL_RULE_COUNT

@@ -8,6 +8,14 @@
 
 #define ORIEL_CHECK_EXPORT __attribute__((visibility("default")))
 
+/* Whether the address is in this library. It calls libc's functions with its locks held. */
+static inline bool oriel_check_is_own(const void *address)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+    extern const char etext[] __attribute__((visibility("hidden")));
+    return (const char *)address >= __ehdr_start && (const char *)address < etext;
+}
+
 /* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. */
 #define ORIEL_CHECK_WRAP(name, parameters)                                                         \
     ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                                 \

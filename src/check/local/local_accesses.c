@@ -28,6 +28,7 @@ static struct {
     void *closure;
     oriel_atomic_fn *order_atomic;
     _Atomic uint64_t groups;
+    oriel_instrumented_fn *is_instrumented; /* NULL: nothing is */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Whether this thread is in this file: a signal handler may interrupt it. INSIDE_ALONE: with the
@@ -41,6 +42,10 @@ static _Thread_local struct {
     uint64_t low;
     uint64_t high;
 } last_load;
+
+/* The lowest buffer on this thread's stack, of those that were stored in the history since the last
+ * oriel_local_end_frames. */
+static _Thread_local uint64_t lowest_on_stack = UINT64_MAX;
 
 static void short_buffers_open_update(void)
 {
@@ -210,6 +215,9 @@ static void extents_use_locked(struct oriel_access *access, struct oriel_extents
             oriel_region_use(region, access, extents, &bounds);
     if (use != NULL && oriel_watched_pages_now.pages != NULL)
         oriel_use_watch(use, bounds.low, bounds.high);
+    if (use != NULL && bounds.low >= (uint64_t)(uintptr_t)__builtin_frame_address(0) &&
+        bounds.low < lowest_on_stack)
+        lowest_on_stack = bounds.low;
 }
 
 /* Whether bytes outside windows can conflict with other calls only, and the short list contains all
@@ -369,31 +377,172 @@ void oriel_local_complete(oriel_local_group group)
     group_complete(group);
 }
 
+/* --- memory that ends --- */
+
+/* Reports the windows that have bytes of the memory, each once. */
+static void regions_end(const struct oriel_access *access, uint64_t low, uint64_t high)
+{
+    const struct oriel_local_region *region = NULL;
+    while ((region = oriel_region_find(low, high, region)) != NULL) {
+        uint64_t first = region->low > low ? region->low : low;
+        uint64_t end = region->high < high ? region->high : high;
+        struct oriel_conflict conflict = {.later = *access,
+                                          .offset = region->offset + (int64_t)(first - region->low),
+                                          .len_bytes = end - first};
+        if (oriel_region_end(region))
+            region->tell(&conflict, region->closure);
+    }
+}
+
+_Atomic unsigned oriel_local_threads;
+
+/* Where several threads have called MPI, one may reuse a request's handle before the other's wrapper
+ * has ended its buffers. Uses that end by a request are then uncertain. */
+static bool use_is_certain(const struct oriel_access *use)
+{
+    return (use->group >> GROUP_OF_CALL_BIT & 1) == 0 ||
+           oriel_load_relaxed(&oriel_local_threads) <= 1;
+}
+
+static void needed_buffer_end(const struct oriel_conflict *conflict, void *closure)
+{
+    if (use_is_certain(&conflict->earlier))
+        own.tell(conflict, closure);
+}
+
+/* lowest: of the buffers in the history, or more. */
+static void memory_end(uint64_t low, uint64_t high, uint64_t lowest, const struct oriel_site *site)
+{
+    struct oriel_access access;
+    struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
+    if (own.history == 0 || inside || low >= high)
+        return;
+    if (oriel_local_is_unused(low, high) || !local_access_make(&access, true, 0, 0))
+        return;
+    access.site = *site;
+    accesses_lock();
+    regions_end(&access, low, high);
+    oriel_short_buffer_meet(&access, &run, 1, needed_buffer_end, own.closure);
+    oriel_short_buffer_forget(low, high);
+    low = lowest > low ? lowest : low;
+    run = (struct oriel_access_extent){(int64_t)low, high - low, 1, 0};
+    if (oriel_uses_are_open() && low < high) {
+        oriel_history_look(own.history, &access, &run, 1, needed_buffer_end, own.closure);
+        oriel_history_forget(own.history, (int64_t)low, high - low);
+    }
+    accesses_unlock();
+}
+
+void oriel_local_end_memory(uint64_t low, uint64_t high, const struct oriel_site *site)
+{
+    memory_end(low, high, low, site);
+}
+
+void oriel_local_end_frames(uint64_t low, uint64_t high, const struct oriel_site *site)
+{
+    memory_end(low, high, lowest_on_stack, site);
+    if (lowest_on_stack < high || !oriel_uses_are_open())
+        lowest_on_stack = oriel_uses_are_open() ? high : UINT64_MAX;
+}
+
 /* --- loads and stores --- */
+
+static inline bool accesses_are_recorded(void)
+{
+    return own.history != 0 && inside == OUTSIDE && oriel_check_where.in.depth == 0 &&
+           oriel_check_running;
+}
+
+/* Records a load or store of instrumented code. */
+static void access_record(uint64_t low, uint64_t len_bytes, bool writes, enum oriel_call call,
+                          const void *address_of_call)
+{
+    struct oriel_access access;
+    if (oriel_shadow_knows(low, len_bytes, writes) ||
+        !local_access_make(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+        return;
+    access.site = oriel_site_here(address_of_call, call, (uint32_t)access.origin, 0);
+    struct oriel_extents extents = {.count = 1, .list = extents.own};
+    extents.own[0] = (struct oriel_access_extent){(int64_t)low, len_bytes, 1, 0};
+    accesses_lock();
+    extents_use_locked(&access, &extents);
+    accesses_unlock();
+}
 
 void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                         const void *address_of_call)
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
-    struct oriel_access access;
-    if (own.history == 0 || inside || oriel_check_where.in.depth != 0 || !oriel_check_running ||
-        len_bytes == 0)
+    if (!accesses_are_recorded() || len_bytes == 0)
         return;
     oriel_check_look();
     last_load_acquire();
-    if (atomic) {
+    if (atomic)
         atomic_access_order(low, len_bytes, writes);
+    else
+        access_record(low, len_bytes, writes, writes ? ORIEL_CALL_store : ORIEL_CALL_load,
+                      address_of_call);
+}
+
+/* --- functions of libc --- */
+
+struct pending_report {
+    oriel_conflict_fn *tell;
+    void *closure;
+    oriel_local_in_mpi_fn *is_in_mpi;
+};
+
+/* An access of code that is not instrumented. Order through its loads and stores is not seen. Only
+ * an operation that is still under way is certainly not ordered before it. Calls of MPI that the
+ * checker does not know copy, too. */
+static void pending_conflict(const struct oriel_conflict *conflict, void *closure)
+{
+    const struct pending_report *report = closure;
+    if (conflict->earlier.complete == ORIEL_TICK_PENDING && use_is_certain(&conflict->earlier) &&
+        !report->is_in_mpi())
+        report->tell(conflict, report->closure);
+}
+
+static void pending_look(struct oriel_access *access, uint64_t low, uint64_t high,
+                         oriel_local_in_mpi_fn *is_in_mpi)
+{
+    struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
+    struct pending_report report = {own.tell, own.closure, is_in_mpi};
+    const struct oriel_local_region *region = NULL;
+    oriel_short_buffer_meet(access, &run, 1, pending_conflict, &report);
+    if (oriel_uses_are_open())
+        oriel_history_look(own.history, access, &run, 1, pending_conflict, &report);
+    while ((region = oriel_region_find(low, high, region)) != NULL) {
+        uint64_t first = region->low > low ? region->low : low;
+        uint64_t end = region->high < high ? region->high : high;
+        report = (struct pending_report){region->tell, region->closure, is_in_mpi};
+        run = (struct oriel_access_extent){region->offset + (int64_t)(first - region->low),
+                                           end - first, 1, 0};
+        oriel_history_look(region->history, access, &run, 1, pending_conflict, &report);
+    }
+}
+
+void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
+                                enum oriel_call call, const void *address_of_call,
+                                oriel_local_in_mpi_fn *is_in_mpi)
+{
+    uint64_t low = (uint64_t)(uintptr_t)address;
+    struct oriel_access access;
+    if (!accesses_are_recorded() || len_bytes == 0 || oriel_site_is_watcher(address_of_call))
+        return;
+    oriel_check_look();
+    last_load_acquire();
+    if (own.is_instrumented != NULL && own.is_instrumented(address_of_call)) {
+        access_record(low, len_bytes, writes, call, address_of_call);
         return;
     }
-    if (oriel_shadow_knows(low, len_bytes, writes) ||
-        !local_access_make(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
+    if (!local_access_make(&access, writes, ORIEL_ACCESS_SANITIZER, 0))
         return;
-    access.site = oriel_site_here(address_of_call, writes ? ORIEL_CALL_store : ORIEL_CALL_load,
-                                  (uint32_t)access.origin, 0);
-    struct oriel_extents extents = {.count = 1, .list = extents.own};
-    extents.own[0] = (struct oriel_access_extent){(int64_t)low, len_bytes, 1, 0};
+    access.site = (struct oriel_site){.address = (uint64_t)(uintptr_t)address_of_call,
+                                      .world_rank = (uint32_t)access.origin,
+                                      .call = (uint16_t)call};
     accesses_lock();
-    extents_use_locked(&access, &extents);
+    pending_look(&access, low, low + len_bytes, is_in_mpi);
     accesses_unlock();
 }
 
@@ -403,9 +552,10 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes)
                                                      (uint64_t)(uintptr_t)address, len_bytes);
 }
 
-const struct oriel_watched_pages *oriel_check_watch(void)
+const struct oriel_watched_pages *oriel_check_watch(oriel_instrumented_fn *is_instrumented)
 {
     accesses_lock();
+    own.is_instrumented = is_instrumented;
     bool watches = oriel_watched_pages_start();
     oriel_check_watches = watches;
     short_buffers_open_update();

@@ -10,11 +10,15 @@
 #ifndef ORIEL_CHECK_LOCAL_LOCAL_ACCESSES_H
 #define ORIEL_CHECK_LOCAL_LOCAL_ACCESSES_H
 
+#include "base/atomic.h"
 #include "base/status.h"
 #include "check/access/datatype_runs.h"
 #include "check/common/access_types.h"
 #include "check/common/reentrancy.h"
 #include "check/local/buffer_uses.h"
+#include "check/local/short_buffers.h"
+#include "check/local/window_memory.h"
+#include "check/report/call_sites.h"
 
 #include <mpi.h>
 
@@ -95,6 +99,36 @@ static inline void oriel_local_complete_shared(oriel_local_group group)
  * request. Call after that call, and after acquiring the clocks that it receives. */
 void oriel_local_complete(oriel_local_group group);
 
+/* --- memory that ends --- */
+
+/* Whether any buffer is needed now, so that its end could matter. */
+static inline bool oriel_local_needs_buffers(void)
+{
+    return oriel_short_buffers.count > 0 || oriel_uses_are_open();
+}
+
+/* Whether the bytes from low to high are certainly of no window and of no such buffer. A few
+ * instructions. */
+static inline bool oriel_local_is_unused(uint64_t low, uint64_t high)
+{
+    if (oriel_likely(oriel_short_buffers.count == 0) && !oriel_uses_are_open())
+        return oriel_regions_are_elsewhere(low, high);
+    return oriel_regions_are_elsewhere(low, high) && !oriel_uses_are_open() &&
+           !oriel_check_many_threads && !oriel_short_buffer_overlaps(low, high);
+}
+
+/* The number of threads that have called MPI. */
+extern _Atomic unsigned oriel_local_threads __attribute__((visibility("hidden")));
+
+/* The program gives up the bytes from low to high: reports the buffers there that are still needed,
+ * and the windows that they belong to, and forgets those buffers. site: of the call; its address
+ * may be a bare one. */
+void oriel_local_end_memory(uint64_t low, uint64_t high, const struct oriel_site *site);
+
+/* The same for the part of this thread's stack from low to high: no function's frame is there now.
+ */
+void oriel_local_end_frames(uint64_t low, uint64_t high, const struct oriel_site *site);
+
 /* --- loads and stores --- */
 
 /* Whether a load or store of these bytes can matter: bytes of a window, or of a buffer that is
@@ -105,5 +139,14 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes);
  * instruction, which orders as a fetching accumulate does and conflicts with nothing. */
 void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                         const void *address_of_call);
+
+/* Whether this thread is in a function of MPI; asked before a conflict is reported. */
+typedef bool oriel_local_in_mpi_fn(void);
+
+/* Records an access by a function of libc, called at address_of_call. Instrumented code: like
+ * oriel_local_access. Other code: compares it with what is under way, and stores nothing. */
+void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
+                                enum oriel_call call, const void *address_of_call,
+                                oriel_local_in_mpi_fn *is_in_mpi);
 
 #endif

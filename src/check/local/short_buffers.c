@@ -117,6 +117,13 @@ void oriel_short_buffer_meet(const struct oriel_access *access,
             entry_conflict_report(i, access, &run, tell, closure);
 }
 
+void oriel_short_buffer_forget(uint64_t low, uint64_t high)
+{
+    for (unsigned i = oriel_short_buffers.count; i-- > 0;)
+        if (oriel_short_buffers.list[i].low < high && oriel_short_buffers.list[i].high > low)
+            oriel_short_buffers.list[i] = oriel_short_buffers.list[--oriel_short_buffers.count];
+}
+
 void oriel_short_buffer_clear(void)
 {
     oriel_short_buffers.count = 0;

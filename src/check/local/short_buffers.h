@@ -113,6 +113,18 @@ static inline void oriel_short_buffer_end(uint64_t group)
     oriel_short_buffers.count = count;
 }
 
+/* Whether any buffer has bytes from low to high. */
+static inline bool oriel_short_buffer_overlaps(uint64_t low, uint64_t high)
+{
+    for (unsigned i = 0; i < oriel_short_buffers.count; i++)
+        if (oriel_short_buffers.list[i].low < high && oriel_short_buffers.list[i].high > low)
+            return true;
+    return false;
+}
+
+/* Removes the buffers that have bytes from low to high. */
+void oriel_short_buffer_forget(uint64_t low, uint64_t high);
+
 void oriel_short_buffer_clear(void);
 
 #endif

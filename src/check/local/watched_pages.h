@@ -21,8 +21,13 @@ struct oriel_watched_pages {
                      const void *address_of_call);
 };
 
-const struct oriel_watched_pages *oriel_check_watch(void) __attribute__((visibility("default")));
-typedef const struct oriel_watched_pages *oriel_check_watch_fn(void);
+/* Whether an address is in instrumented code. */
+typedef bool oriel_instrumented_fn(const void *address);
+
+const struct oriel_watched_pages *oriel_check_watch(oriel_instrumented_fn *is_instrumented)
+    __attribute__((visibility("default")));
+typedef const struct oriel_watched_pages *
+oriel_check_watch_fn(oriel_instrumented_fn *is_instrumented);
 
 static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *watch,
                                             uint64_t address, uint64_t len_bytes)

@@ -15,6 +15,7 @@ struct oriel_local_region {
     int64_t offset; /* of the byte at low */
     oriel_conflict_fn *tell;
     void *closure;
+    bool ended; /* reported: the program has freed some of it */
 };
 
 enum oriel_status oriel_region_add(const struct oriel_local_region *region);
@@ -27,6 +28,9 @@ void oriel_region_put_also(const struct oriel_local_region *region);
 bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_local_region *out);
 
 void oriel_regions_clear(void);
+
+/* Marks the region as ended. Returns whether it was not yet. */
+bool oriel_region_end(const struct oriel_local_region *region);
 
 /* From the first byte of all regions to the end of the last. */
 struct oriel_regions_bounds {

@@ -4,11 +4,14 @@
  * from them, slot by slot as they reach one, so codes and numbers mean the same everywhere.
  *
  * A code has the module's number, counted from 1, in its upper 16 bits and the offset below.
- * Without a module it is a bare address. */
+ * Without a module it is a bare address. A function of Python is such a module, too: its path is
+ * followed by its name, and the offset is the line. */
 #include "check/report/call_sites.h"
 
 #include "base/atomic.h"
 #include "base/code_address.h"
+#include "base/python_frames.h"
+#include "check/report/finding.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +21,16 @@ enum {
     NUMBERS = 4096, /* a power of two */
     CACHED = 128,   /* size of a thread's cache of addresses; a power of two */
     CODE_SHIFT = 48,
-    BINDING_FRAMES = 12,
+    RUNTIME_FRAMES = 32,
 };
 
 struct module {
     char path[ORIEL_RECORD_LONG];
     uint8_t build_id[20];
-    uint32_t reserved;
+    uint32_t is_python; /* path is the file, and after it, in the same array, the function */
 };
+_Static_assert((int)ORIEL_PYTHON_FILE + (int)ORIEL_PYTHON_FUNCTION <= (int)ORIEL_RECORD_LONG,
+               "a path has room for file and function");
 _Static_assert(sizeof(struct module) <= ORIEL_SITE_SLOT_BYTES, "a slot has room for a module");
 
 struct number {
@@ -81,7 +86,7 @@ enum { TABLE_MODULES, TABLE_NUMBERS };
  * filled now. */
 static bool module_claim(uint32_t at, const struct module *wanted)
 {
-    struct module entry = {.reserved = 0};
+    struct module entry = {.is_python = 0};
     if (sites->known[at])
         return true;
     if (wanted != NULL)
@@ -153,7 +158,7 @@ static uint64_t module_number(const struct module *module)
 static uint64_t code_find(uint64_t address)
 {
     struct oriel_code_address place = {.offset = 0};
-    struct module module = {.reserved = 0};
+    struct module module = {.is_python = 0};
     uint64_t number = 0;
     if (oriel_code_address_find(address, &place)) {
         memcpy(module.path, place.module, sizeof module.path);
@@ -164,17 +169,80 @@ static uint64_t code_find(uint64_t address)
                        : number << CODE_SHIFT | (place.offset & ((UINT64_C(1) << CODE_SHIFT) - 1));
 }
 
-static bool is_binding(uint64_t code)
+/* --- code of Python --- */
+
+/* A thread's cache of the numbers of functions. */
+struct known_function {
+    uint64_t hash;
+    uint64_t number;
+};
+
+static uint64_t text_hash(uint64_t hash, const char *text)
 {
-    return code >> CODE_SHIFT != 0 &&
-           oriel_code_address_is_binding(sites->modules[(code >> CODE_SHIFT) - 1].path);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* A thread's cache of the codes of addresses. It includes addresses in language bindings, and marks
- * them. */
+/* Once in each process. */
+static void python_note(void)
+{
+    static _Atomic bool is_noted;
+    if (!atomic_exchange_explicit(&is_noted, true, memory_order_relaxed))
+        oriel_finding_count(
+            "Python processes, whose loads and stores of NumPy arrays are not watched");
+}
+
+/* 0: the table is full. */
+static uint64_t python_function_number(const struct oriel_python_frame *frame)
+{
+    static _Thread_local struct known_function cache[CACHED];
+    uint64_t hash = text_hash(text_hash(1, frame->file), frame->function) | 1;
+    struct known_function *known = &cache[(hash >> 32) & (CACHED - 1)];
+    if (oriel_likely(known->hash == hash))
+        return known->number;
+    struct module module = {.is_python = 1};
+    size_t file_bytes = strlen(frame->file) + 1;
+    memcpy(module.path, frame->file, file_bytes);
+    memcpy(module.path + file_bytes, frame->function, strlen(frame->function) + 1);
+    python_note();
+    *known = (struct known_function){hash, module_number(&module)};
+    return known->number;
+}
+
+/* The code of the line in Python that this thread executes; otherwise, if there is none. */
+static uint64_t python_code(bool waits, uint64_t otherwise)
+{
+    struct oriel_python_frame frame;
+    uint64_t number = oriel_python_frame_find(waits, &frame) ? python_function_number(&frame) : 0;
+    return number == 0 ? otherwise : number << CODE_SHIFT | frame.line;
+}
+
+/* --- addresses --- */
+
+/* Whose code an address is in. */
+enum known_kind {
+    KNOWN_PROGRAM,
+    KNOWN_RUNTIME,        /* the call is further up the stack */
+    KNOWN_WATCHER,        /* so it is here: src/check/tsan */
+    KNOWN_PYTHON_BINDING, /* the call is in Python */
+    KNOWN_PYTHON_PART,    /* so is an end of memory there */
+};
+
+static enum known_kind kind_of(uint64_t code)
+{
+    const char *path = code >> CODE_SHIFT == 0 ? "" : sites->modules[(code >> CODE_SHIFT) - 1].path;
+    return oriel_code_address_is_runtime(path) ? KNOWN_RUNTIME
+           : oriel_code_address_is_tsan(path)  ? KNOWN_WATCHER
+           : oriel_python_is_binding(path)     ? KNOWN_PYTHON_BINDING
+           : oriel_python_is_part(path)        ? KNOWN_PYTHON_PART
+                                               : KNOWN_PROGRAM;
+}
+
+/* A thread's cache of the codes of addresses. */
 struct known {
     uint64_t address, code;
-    bool binding;
+    enum known_kind kind;
 };
 
 static struct known *code_cache_find(uint64_t address)
@@ -186,24 +254,39 @@ static struct known *code_cache_find(uint64_t address)
     if (sites == NULL)
         return NULL;
     known->code = code_find(address);
-    known->binding = is_binding(known->code);
+    known->kind = kind_of(known->code);
     known->address = address;
     return known;
 }
 
-/* Returns the first address on the stack outside this library and the binding. Unwinding takes
- * about 1 us. */
-static uint64_t code_behind_binding(uint64_t binding)
+/* Returns the first address on the stack outside this library and runtime libraries; NULL: none is
+ * found. Unwinding takes about 1 us. */
+static const struct known *caller_of_runtime(void)
 {
-    void *frames[BINDING_FRAMES];
+    void *frames[RUNTIME_FRAMES];
     uint64_t own = code_cache_find((uint64_t)(uintptr_t)oriel_site_code)->code >> CODE_SHIFT;
-    int count = oriel_code_address_stack(frames, BINDING_FRAMES);
+    int count = oriel_code_address_stack(frames, RUNTIME_FRAMES);
     for (int i = 0; i < count; i++) {
         const struct known *known = code_cache_find((uint64_t)(uintptr_t)frames[i]);
-        if (!known->binding && known->code >> CODE_SHIFT != own)
-            return known->code;
+        if (known->kind != KNOWN_RUNTIME && known->code >> CODE_SHIFT != own)
+            return known;
     }
-    return binding;
+    return NULL;
+}
+
+uint64_t oriel_site_frame_code(const void *address)
+{
+    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
+    return known == NULL ? (uint64_t)(uintptr_t)address : known->code;
+}
+
+/* The call's code, where it is not at the known address itself. */
+static __attribute__((noinline)) uint64_t code_elsewhere(const struct known *known)
+{
+    const struct known *caller = known->kind == KNOWN_RUNTIME ? caller_of_runtime() : known;
+    if (caller == NULL)
+        return known->code;
+    return caller->kind == KNOWN_PYTHON_BINDING ? python_code(true, caller->code) : caller->code;
 }
 
 uint64_t oriel_site_code(const void *address)
@@ -211,13 +294,19 @@ uint64_t oriel_site_code(const void *address)
     const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
     if (oriel_unlikely(known == NULL))
         return (uint64_t)(uintptr_t)address;
-    return oriel_likely(!known->binding) ? known->code : code_behind_binding(known->code);
+    return oriel_likely(known->kind == KNOWN_PROGRAM) ? known->code : code_elsewhere(known);
 }
 
 bool oriel_site_is_bound(const void *address)
 {
     const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
-    return known == NULL || known->binding;
+    return known == NULL || known->kind == KNOWN_RUNTIME || known->kind == KNOWN_PYTHON_BINDING;
+}
+
+bool oriel_site_is_watcher(const void *address)
+{
+    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
+    return known != NULL && known->kind == KNOWN_WATCHER;
 }
 
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
@@ -227,6 +316,20 @@ struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t w
                                .world_rank = world_rank,
                                .call = call,
                                .epoch = opening};
+}
+
+struct oriel_site oriel_site_coded(const struct oriel_site *site)
+{
+    struct oriel_site coded = *site;
+    const struct known *known =
+        coded.address >> CODE_SHIFT == 0 ? code_cache_find(coded.address) : NULL;
+    if (known == NULL)
+        return coded;
+    const struct known *caller = known->kind == KNOWN_RUNTIME ? caller_of_runtime() : known;
+    caller = caller == NULL ? known : caller;
+    coded.address = caller->kind < KNOWN_PYTHON_BINDING ? caller->code
+                                                        : python_code(false, caller->code);
+    return coded;
 }
 
 uint16_t oriel_site_number(const struct oriel_site *site)
@@ -289,7 +392,16 @@ void oriel_site_describe(const struct oriel_site *site, struct oriel_record_site
     if (!module_is_known(number))
         return;
     const struct module *module = &sites->modules[number - 1];
+    uint64_t offset = site->address & ((UINT64_C(1) << CODE_SHIFT) - 1);
+    if (module->is_python) {
+        size_t file_bytes = strnlen(module->path, sizeof module->path - 1) + 1;
+        snprintf(out->place.file, sizeof out->place.file, "%s", module->path);
+        snprintf(out->place.function, sizeof out->place.function, "%.*s",
+                 (int)(sizeof module->path - file_bytes), module->path + file_bytes);
+        out->place.line = (uint32_t)offset;
+        return;
+    }
     memcpy(out->place.module, module->path, sizeof out->place.module);
     memcpy(out->place.build_id, module->build_id, sizeof out->place.build_id);
-    out->place.offset = site->address & ((UINT64_C(1) << CODE_SHIFT) - 1);
+    out->place.offset = offset;
 }

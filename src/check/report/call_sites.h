@@ -17,6 +17,13 @@ enum oriel_call {
     ORIEL_CALL_COUNT
 };
 
+/* Whether the call ends the life of memory. */
+static inline bool oriel_call_ends_memory(uint16_t call)
+{
+    return call == ORIEL_CALL_free || call == ORIEL_CALL_realloc || call == ORIEL_CALL_munmap ||
+           call == ORIEL_CALL_frame_end || call == ORIEL_CALL_Free_mem;
+}
+
 /* "MPI_Put"; "" for ORIEL_CALL_NONE. */
 const char *oriel_call_name(uint16_t call);
 
@@ -25,17 +32,28 @@ const char *oriel_call_name(uint16_t call);
 enum oriel_status oriel_call_sites_start(void);
 
 /* Returns the code of a return address, or of the address of a load or store. Takes some ns if this
- * thread has asked for it before, some us the first time. */
+ * thread has asked for it before, some us the first time, and in Python. The caller holds no lock,
+ * because the interpreter's may be acquired. */
 uint64_t oriel_site_code(const void *address);
+
+/* Returns the code of a return address alone, also if it is in a language binding. */
+uint64_t oriel_site_frame_code(const void *address);
 
 /* Whether the address is in a language binding, so that the call is further up the stack, or is
  * unknown. */
 bool oriel_site_is_bound(const void *address);
 
+/* Whether the address is in the library of entry points of -fsanitize=thread. */
+bool oriel_site_is_watcher(const void *address);
+
 /* Returns the site of a call by this process, for struct oriel_access and struct oriel_finding.
  * opening: oriel_site_number of the call that opened the epoch, or 0. */
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,
                                   uint16_t opening);
+
+/* Returns the site with its address as a code, if it is a bare one of this process. The caller may
+ * hold locks. */
+struct oriel_site oriel_site_coded(const struct oriel_site *site);
 
 /* Returns a number for the site, valid in the whole job, to store in other sites; 0 when there are
  * too many. */

@@ -181,6 +181,10 @@ void oriel_conflict_help(const struct oriel_conflict *conflict, const struct ori
 void oriel_buffer_help(const struct oriel_access *earlier, const struct oriel_finding *finding,
                        char out[ORIEL_RECORD_LONG])
 {
+    if (finding->here.call == ORIEL_CALL_frame_end) {
+        help_write(out, "complete the operation of @other before its function returns");
+        return;
+    }
     if (earlier->flags & ORIEL_ACCESS_MESSAGE) {
         help_write(out, "call MPI_Wait for the request of @other before @here");
         return;

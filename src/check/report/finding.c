@@ -184,8 +184,8 @@ static void copy_text(char *out, size_t room, const char *text)
 /* Turns a bare address of this process into a code first. */
 static void site_describe(struct oriel_site site, uint32_t here_rank, struct oriel_record_site *out)
 {
-    if (site.call != ORIEL_CALL_NONE && site.world_rank == here_rank && site.address >> 48 == 0)
-        site.address = oriel_site_code((const void *)(uintptr_t)site.address); /* NOLINT */
+    if (site.call != ORIEL_CALL_NONE && site.world_rank == here_rank)
+        site = oriel_site_coded(&site);
     oriel_site_describe(&site, out);
 }
 
@@ -238,15 +238,15 @@ static int frames_find(struct oriel_code_address *places)
     void *addresses[FRAMES];
     struct oriel_record_site described;
     struct oriel_code_address own;
-    struct oriel_site site = {.address =
-                                  oriel_site_code((const void *)(uintptr_t)oriel_finding_report),
-                              .call = ORIEL_CALL_store};
+    struct oriel_site site = {
+        .address = oriel_site_frame_code((const void *)(uintptr_t)oriel_finding_report),
+        .call = ORIEL_CALL_store};
     oriel_site_describe(&site, &described);
     own = described.place;
     int count = oriel_code_address_stack(addresses, FRAMES);
     int used = 0;
     for (int i = 0; i < count; i++) {
-        site.address = oriel_site_code(addresses[i]);
+        site.address = oriel_site_frame_code(addresses[i]);
         oriel_site_describe(&site, &described);
         if (described.place.offset != 0 && strcmp(described.place.module, own.module) != 0)
             places[used++] = described.place;

@@ -119,7 +119,7 @@ ORIEL_TSAN_ENTRY void __tsan_init(void)
     if (oriel_tsan_watch == NULL) {
         oriel_check_watch_fn *watch =
             (oriel_check_watch_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "oriel_check_watch");
-        oriel_tsan_watch = watch != NULL ? watch() : NULL;
+        oriel_tsan_watch = watch != NULL ? watch(oriel_tsan_is_instrumented) : NULL;
     }
     dl_iterate_phdr(instrumented_module_add, NULL);
     dl_iterate_phdr(modules_seen_update, NULL);

@@ -5,6 +5,7 @@
 
 #include "base/code_address.h"
 #include "base/helper_process.h"
+#include "base/python_frames.h"
 #include "memory/file.h"
 
 #include <pthread.h>
@@ -70,11 +71,23 @@ static bool resolves_site(const struct oriel_window_record *record)
     return first == record->rank;
 }
 
+/* Replaces a place in a binding of Python by the line in Python. */
+static void python_place_find(struct oriel_code_address *place)
+{
+    struct oriel_python_frame frame;
+    if (!oriel_python_is_binding(place->module) || !oriel_python_frame_find(true, &frame))
+        return;
+    *place = (struct oriel_code_address){.line = frame.line};
+    memcpy(place->file, frame.file, sizeof frame.file);
+    memcpy(place->function, frame.function, sizeof frame.function);
+}
+
 void oriel_window_sites_add(struct oriel_window_record *record)
 {
     struct oriel_code_address place;
     if (!oriel_code_address_caller(&place))
         return;
+    python_place_find(&place);
     write_site(&place, record);
     pthread_mutex_lock(&mutex);
     unsigned at = resolves_site(record) && site_entries_count < ORIEL_RECORDS_MOST

@@ -30,6 +30,11 @@ struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t w
     return (struct oriel_site){(uint64_t)(uintptr_t)address, world_rank, call, opening};
 }
 
+bool oriel_site_is_watcher(const void *address)
+{
+    return *(const char *)address == 'w';
+}
+
 static struct oriel_type one_long;
 static MPI_Datatype type_long;
 
@@ -285,7 +290,7 @@ static void uses_end_where_a_region_was_detached(void **state)
 static void earlier_accesses_are_recorded_once(void **state)
 {
     (void)state;
-    assert_non_null(oriel_check_watch());
+    assert_non_null(oriel_check_watch(NULL));
     uint64_t accesses;
     uint64_t bytes;
     for (int i = 0; i < 1000; i++)
@@ -304,7 +309,7 @@ static void earlier_accesses_are_recorded_once(void **state)
 static void stores_are_seen_again_once_their_buffer_is_needed(void **state)
 {
     (void)state;
-    assert_non_null(oriel_check_watch());
+    assert_non_null(oriel_check_watch(NULL));
     long buffer = 0;
     store(&buffer, "a");
     store(&memory[5], "a");
@@ -333,11 +338,98 @@ static void atomic_instructions_order_and_are_never_blamed(void **state)
     assert_int_equal(window.count, 1); /* of the two puts */
 }
 
+static bool in_mpi;
+
+static bool is_in_mpi(void)
+{
+    return in_mpi;
+}
+
+static void library_store(const void *at, const char *place)
+{
+    oriel_local_library_access(at, 8, true, ORIEL_CALL_memset, place, is_in_mpi);
+}
+
+static void functions_of_libc_meet_only_what_is_under_way(void **state)
+{
+    (void)state;
+    long buffer = 0;
+    oriel_local_group group = oriel_local_group_new();
+    in_mpi = false;
+    library_store(&memory[3], "a"); /* not stored */
+    put_by(0, 24, 8);
+    library_store(&memory[4], "a");
+    assert_int_equal(window.count, 0);
+    library_store(&memory[3], "a");
+    assert_int_equal(window.count, 1);
+    assert_int_equal(window.last.later.site.call, ORIEL_CALL_memset);
+    in_mpi = true;
+    library_store(&memory[3], "a");
+    in_mpi = false;
+    library_store(&memory[3], "w");
+    assert_int_equal(window.count, 1);
+    oriel_history_complete(history, 0, 0, clocks[0][0]); /* it may be ordered in ways unseen */
+    library_store(&memory[3], "a");
+    assert_int_equal(window.count, 1);
+    oriel_local_buffer(&buffer, 1, type_long, false, 0, group, &put_site);
+    library_store(&buffer, "a");
+    assert_int_equal(outside.count, 1);
+    oriel_local_complete(group);
+    library_store(&buffer, "a");
+    assert_int_equal(outside.count, 1);
+}
+
+static bool all_instrumented(const void *address)
+{
+    (void)address;
+    return true;
+}
+
+static void functions_of_libc_are_recorded_for_instrumented_code(void **state)
+{
+    (void)state;
+    assert_non_null(oriel_check_watch(all_instrumented));
+    library_store(&memory[3], "a");
+    put_by(0, 24, 8);
+    assert_int_equal(window.count, 1);
+}
+
+/* Both lists of buffers, and windows. A buffer is forgotten, a window is reported once. */
+static void memory_that_ends_is_reported(void **state)
+{
+    (void)state;
+    const struct oriel_site free_site = {700, 1, ORIEL_CALL_free, 0};
+    for (int watched = 0; watched < 2; watched++) {
+        long block[16];
+        oriel_local_group group = oriel_local_group_new();
+        uint64_t low = (uint64_t)(uintptr_t)block;
+        outside.count = 0;
+        oriel_local_buffer(&block[8], 2, type_long, false, 0, group, &put_site);
+        oriel_local_end_memory(low, low + 8 * sizeof(long), &free_site);
+        assert_int_equal(outside.count, 0);
+        oriel_local_end_memory(low, low + sizeof block, &free_site);
+        assert_int_equal(outside.count, 1);
+        assert_int_equal(outside.last.earlier.site.address, put_site.address);
+        oriel_local_end_memory(low, low + sizeof block, &free_site);
+        assert_int_equal(outside.count, 1);
+        oriel_local_complete(group);
+        assert_non_null(oriel_check_watch(NULL));
+    }
+    uint64_t low = (uint64_t)(uintptr_t)memory;
+    oriel_local_end_memory(low - 8, low, &free_site);
+    assert_int_equal(window.count, 0);
+    oriel_local_end_memory(low - 8, low + 16, &free_site);
+    oriel_local_end_memory(low - 8, low + 16, &free_site);
+    assert_int_equal(window.count, 1);
+    assert_int_equal(window.last.offset, 0);
+    assert_int_equal(window.last.len_bytes, 16);
+}
+
 static void only_relevant_memory_is_watched(void **state)
 {
     (void)state;
     long *buffer = aligned_alloc(4096, 8192);
-    assert_non_null(oriel_check_watch());
+    assert_non_null(oriel_check_watch(NULL));
     assert_true(oriel_local_watched(&memory[63], 8));
     assert_false(oriel_local_watched(buffer, 8192));
     oriel_local_group group = oriel_local_group_new();
@@ -479,6 +571,9 @@ int main(void)
         CASE(buffers_across_the_border_count_where_they_are),
         CASE(memory_of_two_windows_is_recorded_in_both),
         CASE(uses_end_where_a_region_was_detached),
+        CASE(functions_of_libc_meet_only_what_is_under_way),
+        CASE(memory_that_ends_is_reported), /* watches from its second half on */
+        CASE(functions_of_libc_are_recorded_for_instrumented_code),
         CASE(earlier_accesses_are_recorded_once),
         CASE(stores_are_seen_again_once_their_buffer_is_needed),
         CASE(atomic_instructions_order_and_are_never_blamed),

@@ -23,6 +23,7 @@ struct reported {
 
 static struct reported reported[64];
 static int reported_count;
+static oriel_instrumented_fn *instrumented;
 static char *memory; /* watched; the page after it is not */
 
 static void remember(const void *address, uint64_t len_bytes, bool writes, bool atomic,
@@ -37,8 +38,10 @@ static void remember(const void *address, uint64_t len_bytes, bool writes, bool 
 static struct oriel_watched_pages watched = {
     .shift = 12, .count = UINT64_C(1) << 35, .accessed = remember};
 
-__attribute__((visibility("default"))) const struct oriel_watched_pages *oriel_check_watch(void)
+__attribute__((visibility("default"))) const struct oriel_watched_pages *
+oriel_check_watch(oriel_instrumented_fn *is_instrumented)
 {
+    instrumented = is_instrumented;
     watched.pages = mmap(NULL, watched.count, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,6 +64,13 @@ static void expect(int which, const void *address, uint64_t len_bytes, bool writ
     assert_int_equal(reported[which].len_bytes, len_bytes);
     assert_int_equal(reported[which].writes, writes);
     assert_int_equal(reported[which].atomic, atomic);
+}
+
+static void instrumented_code_is_known(void **state)
+{
+    (void)state;
+    assert_true(instrumented((const void *)(uintptr_t)program_load));
+    assert_false(instrumented((const void *)(uintptr_t)strtol));
 }
 
 static void loads_and_stores_of_every_size_are_reported(void **state)
@@ -384,6 +394,7 @@ static void entry_points_for_threads_do_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(instrumented_code_is_known, forget),
         cmocka_unit_test_setup(loads_and_stores_of_every_size_are_reported, forget),
         cmocka_unit_test_setup(unaligned_fields_are_reported, forget),
         cmocka_unit_test_setup(copies_and_fills_are_reported, forget),

@@ -1,0 +1,70 @@
+"""Findings, statistics and traces name lines of Python.
+
+Arguments: the build folder, and the host."""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from host import mpi4py_host
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(HERE, "mistaken.py")
+BUILD, HOST = sys.argv[1:3]
+ORIEL = os.path.join(BUILD, "bin", "oriel")
+STATUS = 86
+
+
+def mpi4py_is_here():
+    try:
+        return mpi4py_host() == HOST
+    except ImportError:
+        return False
+
+
+def marks(word):
+    """The lines that a comment with this word marks, with its other words."""
+    with open(PROGRAM, encoding="utf-8") as file:
+        return [(number, found.group(1).split()) for number, line in enumerate(file, 1)
+                if (found := re.search(rf"# {word} (.+)$", line))]
+
+
+def job(*command):
+    done = subprocess.run([os.path.join(HERE, "../../launch"), "--build", BUILD, "--host", HOST, "-n", "2", "--plain",
+                           "--env", "PYTHONDONTWRITEBYTECODE=1", "--", ORIEL, *command, "/usr/bin/python3", PROGRAM],
+                          capture_output=True, text=True, timeout=100)
+    return done.returncode, done.stdout + done.stderr
+
+
+@unittest.skipUnless(mpi4py_is_here(), "no mpi4py for this host")
+class Mpi4py(unittest.TestCase):
+    def test_findings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "found.json")
+            status, text = job("check", "--json", path)
+            self.assertEqual(status, STATUS, text)
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)["findings"]
+        sites = {(site["line"], finding["rule"], site["function"]) for finding in found
+                 for site in (finding["call"], finding["other"]) if site and site["file"].endswith("mistaken.py")}
+        for line, (rule, function) in marks("FINDS"):
+            self.assertIn((line, rule, function), sites, text)
+            self.assertIn(f"mistaken.py:{line} in {function}", text)
+        self.assertIn("loads and stores of NumPy arrays are not watched (2)", text)
+
+    def test_statistics_and_traces(self):
+        (line, (function,)), = marks("CREATES")
+        with tempfile.TemporaryDirectory() as folder:
+            _, text = job("run", "--stats", f"--trace={folder}")
+            self.assertIn(f"created in {function} at mistaken.py:{line}", text)
+            for rank in range(2):
+                with open(glob.glob(os.path.join(folder, f"rank-{rank}.*"))[0], "rb") as trace:
+                    self.assertIn(f"{function} at mistaken.py:{line}".encode(), trace.read())
+
+
+unittest.main(argv=sys.argv[:1])
