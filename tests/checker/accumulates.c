@@ -94,8 +94,7 @@ CASE(C3, int_concurrent_with_float, 2)
     if (rank == 0)
         MPI_Accumulate(&two, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win); /* FINDS C3 here */
     else
-        MPI_Accumulate(&half, 1, MPI_FLOAT, 1, right ? 1 : 0, 1, MPI_FLOAT, MPI_SUM,
-                       win); /* FINDS C3 here */
+        MPI_Accumulate(&half, 1, MPI_FLOAT, 1, right ? 1 : 0, 1, MPI_FLOAT, MPI_SUM, win); /* FINDS C3 here */
     delay();
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
@@ -108,11 +107,10 @@ CASE(C3, int_before_float_of_one_origin, 2)
     MPI_Win win = ints_window(4);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPI_Accumulate(&two, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win); /* FINDS C3 here */
+        MPI_Accumulate(&two, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win);          /* FINDS C3 here */
         if (right)
             MPI_Win_flush(1, win);
-        MPI_Accumulate(&half, 1, MPI_FLOAT, 1, 0, 1, MPI_FLOAT, MPI_REPLACE,
-                       win); /* FINDS C3 here */
+        MPI_Accumulate(&half, 1, MPI_FLOAT, 1, 0, 1, MPI_FLOAT, MPI_REPLACE, win); /* FINDS C3 here */
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
@@ -147,8 +145,7 @@ CASE(C3, sums_of_one_origin_that_overlap_in_part, 2)
     named(win);
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < 8 && rank == 0; i++) {
-        MPI_Accumulate(&two, 1, MPI_INT, 1, right ? 4 * (i % 2) : 3 * (i % 2), 1, MPI_INT, MPI_SUM,
-                       win); /* FINDS C3 here */
+        MPI_Accumulate(&two, 1, MPI_INT, 1, right ? 4 * (i % 2) : 3 * (i % 2), 1, MPI_INT, MPI_SUM, win); /* FINDS C3 here */
         if (i < 6)
             MPI_Win_flush(1, win);
     }
@@ -164,8 +161,7 @@ CASE(C4, two_gets_into_one_buffer, 2)
         MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
         MPI_Get(&got[0], 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
         delay();
-        MPI_Get(&got[right ? 1 : 0], 1, MPI_INT, 1, 1, 1, MPI_INT,
-                win); /* FINDS C4 here, saying 'MPI_Win_flush_local, or' */
+        MPI_Get(&got[right ? 1 : 0], 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here, saying 'MPI_Win_flush_local, or' */
         MPI_Win_flush_local(1, win);
         MPI_Get(&got[0], 1, MPI_INT, 1, 2, 1, MPI_INT, win);
         MPI_Win_unlock(1, win);
@@ -202,7 +198,7 @@ CASE(C4, put_of_the_buffers_of_an_outstanding_swap, 2)
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
         MPI_Compare_and_swap(&one, &old[0], &old[right], MPI_INT, 1, 0, win); /* FINDS C4 here */
-        MPI_Put(&old[0], 1, MPI_INT, 1, 1, 1, MPI_INT, win);                  /* FINDS C4 here */
+        MPI_Put(&old[0], 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);

@@ -67,11 +67,17 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
     return (!no_op_a && !no_op_b) || ((a->flags | b->flags) & ORIEL_ACCESS_SAME_OP) != 0;
 }
 
+/* Plain loads and stores of two threads of one process (thread_order.c, T6). */
+static bool are_of_one_process(const struct oriel_access *a, const struct oriel_access *b)
+{
+    return (a->flags & b->flags & ORIEL_ACCESS_SANITIZER) != 0 && a->origin == b->origin;
+}
+
 bool oriel_access_conflicts(const struct oriel_access *a, const struct oriel_access *b)
 {
     if (a->kind == ORIEL_ACCESS_ACCUMULATE && b->kind == ORIEL_ACCESS_ACCUMULATE)
         return accumulates_conflict(a, b);
-    return !reads_only(a) || !reads_only(b);
+    return (!reads_only(a) || !reads_only(b)) && !are_of_one_process(a, b);
 }
 
 bool oriel_access_supersedes(const struct oriel_access *later, const struct oriel_access *earlier)

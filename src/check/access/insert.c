@@ -279,7 +279,7 @@ static bool merges_when_complete(const struct oriel_insertion *arrival,
     struct oriel_access access = *arrival->access;
     access.group = 0; /* complete accesses have no group */
     return oriel_access_pending(&access) && arrival->clock != NULL &&
-           earlier->complete == arrival->clock[access.origin] &&
+           earlier->complete == arrival->clock[oriel_clock_index(access.origin, access.issued)] &&
            oriel_access_alike(&access, earlier);
 }
 
