@@ -116,6 +116,43 @@ CASE(C3, int_before_float_of_one_origin, 2)
     MPI_Win_free(&win);
 }
 
+/* The elements overlap by two bytes. */
+CASE(C3, sums_of_elements_that_overlap_in_part, 2)
+{
+    int two = 2;
+    MPI_Datatype apart;
+    MPI_Win win = ints_window(4);
+    MPI_Type_create_hindexed_block(1, 1, &(MPI_Aint){right ? 4 : 2}, MPI_INT, &apart);
+    MPI_Type_commit(&apart);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0)
+        MPI_Accumulate(&two, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win); /* FINDS C3 here */
+    else
+        MPI_Accumulate(&two, 1, MPI_INT, 1, 0, 1, apart, MPI_SUM, win); /* FINDS C3 here */
+    delay();
+    MPI_Win_unlock_all(win);
+    MPI_Type_free(&apart);
+    MPI_Win_free(&win);
+}
+
+/* One call site repeats small accumulates, at displacements of bytes. */
+CASE(C3, sums_of_one_origin_that_overlap_in_part, 2)
+{
+    int two = 2, *memory;
+    MPI_Win win;
+    MPI_Win_allocate(64 * sizeof two, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    named(win);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < 8 && rank == 0; i++) {
+        MPI_Accumulate(&two, 1, MPI_INT, 1, right ? 4 * (i % 2) : 3 * (i % 2), 1, MPI_INT, MPI_SUM, win); /* FINDS C3 here */
+        if (i < 6)
+            MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 CASE(C4, two_gets_into_one_buffer, 2)
 {
     int got[2] = {0, 0};

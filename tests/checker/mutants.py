@@ -83,14 +83,14 @@ MUTANTS = [
     oriel_delay();
     oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
-    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver))) { /* W4 */
+    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? own : giver))) { /* W4 */
         mine = false;
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
-        word->clock[rank] = oriel_order_now();
+        word->clock[own] = oriel_order_now();
     } else {
         if (fetches && !mine)
             oriel_order_merge(word->clock);
@@ -98,7 +98,7 @@ MUTANTS = [
     oriel_shm_word_lock(&word->owner);
     mine = oriel_word_is_giver(word, rank);
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
-        word->clock[rank] = oriel_order_now();
+        word->clock[own] = oriel_order_now();
     } else {
         if (fetches && !mine)
             oriel_order_merge(word->clock);
@@ -106,7 +106,7 @@ MUTANTS = [
         if (!mine)
             atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
 """, "words_w3_keep_offers", "W3: a rank that takes over a word announces it before it reads"),
-    ("check/order/word_clocks.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? rank : giver)))",
+    ("check/order/word_clocks.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? own : giver)))",
      "if (false)", "words_w2_keep_each_publication", "W4: the giver is the last owner of the lock"),
     ("check/access/insert.c", "    for (size_t i = 1; i < count; i++) {\n        struct oriel_record *piece",
      "    oriel_record_change(records, number, &pieces[0]);\n    oriel_delay();\n"

@@ -183,10 +183,11 @@ int main(int argc, char **argv)
     int first = 1;
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
-    if (argc > 1 && strcmp(argv[1], "--threads") == 0) {
+    bool threads = argc > 1 && strcmp(argv[1], "--threads") == 0;
+    first += threads;
+    if (threads || &offenders_have_threads != NULL) {
         int provided;
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-        first++;
     } else {
         MPI_Init(&argc, &argv);
     }

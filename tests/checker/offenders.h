@@ -48,6 +48,9 @@ struct offender_case {
 
 void offender_enter(struct offender_case *entry);
 
+/* Defined by programs whose cases have threads. */
+extern const bool offenders_have_threads __attribute__((weak));
+
 /* In MPI_COMM_WORLD. */
 extern int rank, size;
 

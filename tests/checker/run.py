@@ -61,6 +61,13 @@ def marks_of(path):
     return marks, texts
 
 
+def headers_of(path):
+    """The headers of the same folder that a source includes."""
+    with open(path, encoding="utf-8") as file:
+        names = re.findall(r'#include "([^"]+)"', file.read())
+    return [os.path.join(os.path.dirname(path), name) for name in names]
+
+
 def read_cases(program):
     rows = [line.split("\t") for line in
             subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()]
@@ -75,8 +82,9 @@ def read_cases(program):
         end = min(later) if later else 1 << 30
         source, texts = marks[path]
         own = {number for number, rules in source.items() if rule in rules and line <= number < end}
-        # If the faulty call is in a function that cases share, its mark is there, before the cases.
-        shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])}
+        # If the faulty call is in a function that cases share, its mark is there, before the cases, or in a header.
+        shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])} or \
+            {number for header in headers_of(path) for number, rules in marks_of(header)[0].items() if rule in rules}
         cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone != "together", alone == "apart", end,
                           set() if guilt == "innocent" else own or shared,
                           [texts[number] for number in own if number in texts]))

@@ -21,7 +21,8 @@ static struct oriel_key trait_key(const struct oriel_access *access)
         TRAIT_KEY << 24 | (uint64_t)access->kind << 16 | (uint64_t)access->op << 8 |
             access->element,
         site->address,
-        (uint64_t)access->flags << 32 | (uint64_t)site->call << 16 | site->epoch,
+        (uint64_t)access->phase << 40 | (uint64_t)access->flags << 32 | (uint64_t)site->call << 16 |
+            site->epoch,
         (uint64_t)(uint32_t)access->origin << 32 | site->world_rank,
     }};
 }

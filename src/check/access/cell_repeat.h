@@ -87,8 +87,9 @@ ORIEL_SMALL_INLINE struct oriel_cell_entry *oriel_callsite_look(struct oriel_cel
             const struct oriel_met *met = oriel_callsite_met(mine >> ORIEL_ENTRY_TRAIT, trait);
             if (met->trait != trait || met->mine != mine >> ORIEL_ENTRY_TRAIT)
                 return NULL;
-            bool known =
-                !oriel_entry_pending(ticks) && oriel_entry_complete(ticks) <= clock[met->origin];
+            bool known = !oriel_entry_pending(ticks) &&
+                         oriel_entry_complete(ticks) <=
+                             clock[oriel_clock_index(met->origin, oriel_entry_complete(ticks))];
             if (!met->peaceful && !known)
                 return NULL;
             if (!known || !met->gives_way)

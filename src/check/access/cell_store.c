@@ -115,7 +115,7 @@ void oriel_cell_meet(struct oriel_coming *coming, struct oriel_cell_entry *entry
 /* In a full cell: merges neighbours, and removes entries that every rank knows to be complete. */
 static void cell_compact(struct oriel_cell *whole)
 {
-    oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
+    oriel_tick *floor = calloc((size_t)oriel_order_width(), sizeof *floor);
     if (floor != NULL)
         oriel_order_floor(floor);
     for (struct oriel_cell *cell = whole; cell != NULL; cell = oriel_shm_at(cell->next))
@@ -124,8 +124,10 @@ static void cell_compact(struct oriel_cell *whole)
             uint64_t ticks = oriel_cell_ticks(entry);
             if (entry->what == 0 || oriel_entry_pending(ticks))
                 continue;
-            if (floor != NULL && oriel_entry_complete(ticks) <=
-                                     floor[oriel_cell_trait(entry->what)->origin]) { /* 4 */
+            if (floor != NULL &&
+                oriel_entry_complete(ticks) <=
+                    floor[oriel_clock_index(oriel_cell_trait(entry->what)->origin,
+                                            oriel_entry_complete(ticks))]) { /* 4 */
                 oriel_cell_empty(entry);
                 continue;
             }

@@ -14,7 +14,13 @@ static bool is_known_to_all(const struct oriel_record *record, void *floor)
 {
     const oriel_tick *ticks = floor;
     return !oriel_access_pending(&record->access) &&
-           record->access.complete <= ticks[record->access.origin];
+           record->access.complete <=
+               ticks[oriel_clock_index(record->access.origin, record->access.complete)];
+}
+
+static bool is_of_one_thread(oriel_tick a, oriel_tick b)
+{
+    return oriel_clock_index(0, a) == oriel_clock_index(0, b);
 }
 
 /* Merges neighbours that differ only in their completion (history.c, 2). */
@@ -33,6 +39,7 @@ static void merge_neighbours(struct oriel_records *records)
             if (before != NULL && !oriel_access_pending(&before->access) &&
                 !oriel_access_pending(&record->access) &&
                 oriel_access_alike(&before->access, &record->access) &&
+                is_of_one_thread(before->access.complete, record->access.complete) &&
                 oriel_byte_runs_join(&before->runs, &record->runs, &all) &&
                 all.offset == before->runs.offset) {
                 if (record->access.complete < before->access.complete)
@@ -53,7 +60,7 @@ static void merge_neighbours(struct oriel_records *records)
 
 void oriel_history_shorten(struct oriel_history *history)
 {
-    oriel_tick *floor = calloc((size_t)oriel_shm_world_size(), sizeof *floor);
+    oriel_tick *floor = calloc((size_t)oriel_order_width(), sizeof *floor);
     if (floor != NULL) {
         oriel_order_floor(floor);
         oriel_records_sweep(&history->records, is_known_to_all, floor); /* history.c, 4 */

@@ -43,6 +43,13 @@ static bool is_same_element(uint8_t a, uint8_t b)
            oriel_kinds[a].extent_bytes == oriel_kinds[b].extent_bytes;
 }
 
+/* Whether the elements of both start at distances of whole elements. Elements of one type that
+ * overlap in part are different locations with common bytes, and nothing orders them (13.7.2). */
+static bool is_same_phase(uint8_t a, uint8_t b)
+{
+    return a == b || a == ORIEL_PHASE_MIXED || b == ORIEL_PHASE_MIXED;
+}
+
 /* Accumulates of one origin to one basic type are ordered, whatever their operators (13.7.2).
  * Between origins, the default of accumulate_ops, same_op_no_op, permits one operator concurrent
  * with MPI_NO_OP. same_op does not permit even that. */
@@ -52,7 +59,7 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
     bool no_op_b = b->op == ORIEL_OPERATOR_NO_OP;
     if (no_op_a && no_op_b)
         return false;
-    if (!is_same_element(a->element, b->element))
+    if (!is_same_element(a->element, b->element) || !is_same_phase(a->phase, b->phase))
         return true;
     if (a->origin == b->origin || a->op == b->op ||
         ((a->flags | b->flags) & ORIEL_ACCESS_ANY_OP) != 0)
@@ -60,11 +67,17 @@ static bool accumulates_conflict(const struct oriel_access *a, const struct orie
     return (!no_op_a && !no_op_b) || ((a->flags | b->flags) & ORIEL_ACCESS_SAME_OP) != 0;
 }
 
+/* Plain loads and stores of two threads of one process (thread_order.c, T6). */
+static bool are_of_one_process(const struct oriel_access *a, const struct oriel_access *b)
+{
+    return (a->flags & b->flags & ORIEL_ACCESS_SANITIZER) != 0 && a->origin == b->origin;
+}
+
 bool oriel_access_conflicts(const struct oriel_access *a, const struct oriel_access *b)
 {
     if (a->kind == ORIEL_ACCESS_ACCUMULATE && b->kind == ORIEL_ACCESS_ACCUMULATE)
         return accumulates_conflict(a, b);
-    return !reads_only(a) || !reads_only(b);
+    return (!reads_only(a) || !reads_only(b)) && !are_of_one_process(a, b);
 }
 
 bool oriel_access_supersedes(const struct oriel_access *later, const struct oriel_access *earlier)
@@ -75,7 +88,7 @@ bool oriel_access_supersedes(const struct oriel_access *later, const struct orie
     if (later->kind != ORIEL_ACCESS_ACCUMULATE)
         return reads_only(earlier) && (earlier->flags & ORIEL_ACCESS_SAME_OP) == 0;
     return earlier->kind == ORIEL_ACCESS_ACCUMULATE && later->element == earlier->element &&
-           (later->flags & ops) == (earlier->flags & ops) &&
+           later->phase == earlier->phase && (later->flags & ops) == (earlier->flags & ops) &&
            (later->op == earlier->op ||
             (earlier->op == ORIEL_OPERATOR_NO_OP && (earlier->flags & ORIEL_ACCESS_SAME_OP) == 0));
 }

@@ -87,6 +87,32 @@ void oriel_history_leave(oriel_shm_offset place)
 
 /* --- the interface --- */
 
+static uint8_t extents_phase(const struct oriel_access *access,
+                             const struct oriel_access_extent *extents, size_t count)
+{
+    uint64_t last = oriel_element_last_byte(access);
+    uint64_t phase = count == 0 ? 0 : (uint64_t)extents[0].offset & last;
+    for (size_t i = 0; i < count; i++)
+        if (((uint64_t)extents[i].offset & last) != phase ||
+            (extents[i].count > 1 && ((uint64_t)extents[i].stride_bytes & last) != 0))
+            return ORIEL_PHASE_MIXED;
+    return (uint8_t)phase;
+}
+
+/* Returns the access with the phase of the extents: itself if that is 0, else the copy. */
+static const struct oriel_access *access_in_phase(const struct oriel_access *access,
+                                                  const struct oriel_access_extent *extents,
+                                                  size_t count, struct oriel_access *copy)
+{
+    uint8_t phase = access->kind == ORIEL_ACCESS_ACCUMULATE ? extents_phase(access, extents, count)
+                                                            : access->phase;
+    if (oriel_likely(phase == access->phase))
+        return access;
+    *copy = *access;
+    copy->phase = phase;
+    return copy;
+}
+
 /* Compares the access with the records of the tree and the entries of cells. */
 static void compare_extents(struct oriel_insertion *arrival,
                             const struct oriel_access_extent *extents, size_t count)
@@ -190,7 +216,9 @@ uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *ac
 {
     struct oriel_insertion arrival;
     struct oriel_access_extent runs;
+    struct oriel_access copy;
     oriel_shm_offset trait = 0;
+    access = access_in_phase(access, extents, count, &copy);
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
     if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
         !is_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
@@ -204,7 +232,11 @@ bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot s
                              void *closure)
 {
     struct oriel_insertion arrival;
-    oriel_insertion_begin(&arrival, place, access, tell, closure, true);
+    struct oriel_access copy;
+    oriel_shm_offset own_trait = 0;
+    const struct oriel_access *in_phase = access_in_phase(access, run, 1, &copy);
+    oriel_insertion_begin(&arrival, place, in_phase, tell, closure, true);
+    trait = oriel_likely(in_phase == access) ? trait : &own_trait;
     if (oriel_likely(is_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival,
                                  place, run)))
         return true;
@@ -217,7 +249,9 @@ void oriel_history_look(oriel_shm_offset place, const struct oriel_access *acces
                         oriel_conflict_fn *tell, void *closure)
 {
     struct oriel_insertion arrival;
-    oriel_insertion_begin(&arrival, place, access, tell, closure, false);
+    struct oriel_access copy;
+    oriel_insertion_begin(&arrival, place, access_in_phase(access, extents, count, &copy), tell,
+                          closure, false);
     struct oriel_history *history = oriel_history_enter(place);
     compare_extents(&arrival, extents, count);
     oriel_history_exit(history);

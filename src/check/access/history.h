@@ -84,6 +84,13 @@ void oriel_history_size(oriel_shm_offset history, uint64_t *accesses, uint64_t *
  * (MPI-4.1, 13.7). */
 bool oriel_access_conflicts(const struct oriel_access *a, const struct oriel_access *b);
 
+/* The size of an accumulate's elements, less 1: a mask, because all sizes are powers of 2. 0 for
+ * elements of an unknown type. */
+static inline uint64_t oriel_element_last_byte(const struct oriel_access *access)
+{
+    return access->element < ORIEL_KIND_COUNT ? oriel_kinds[access->element].extent_bytes - 1 : 0;
+}
+
 /* Whether every access that conflicts with the earlier one also conflicts with the later one. The
  * earlier one is ordered before it. */
 bool oriel_access_supersedes(const struct oriel_access *later, const struct oriel_access *earlier);

@@ -86,8 +86,9 @@ uint64_t oriel_history_ticket(struct oriel_history *history, oriel_record_number
 bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access *b)
 {
     return a->kind == b->kind && a->op == b->op && a->element == b->element &&
-           a->flags == b->flags && a->origin == b->origin && a->site.address == b->site.address &&
-           a->site.call == b->site.call && a->site.epoch == b->site.epoch && a->group == b->group;
+           a->phase == b->phase && a->flags == b->flags && a->origin == b->origin &&
+           a->site.address == b->site.address && a->site.call == b->site.call &&
+           a->site.epoch == b->site.epoch && a->group == b->group;
 }
 
 /* 2 */
@@ -278,7 +279,7 @@ static bool merges_when_complete(const struct oriel_insertion *arrival,
     struct oriel_access access = *arrival->access;
     access.group = 0; /* complete accesses have no group */
     return oriel_access_pending(&access) && arrival->clock != NULL &&
-           earlier->complete == arrival->clock[access.origin] &&
+           earlier->complete == arrival->clock[oriel_clock_index(access.origin, access.issued)] &&
            oriel_access_alike(&access, earlier);
 }
 

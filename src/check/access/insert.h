@@ -122,12 +122,14 @@ bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_ac
 void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
                               const struct oriel_access_extent *runs);
 
-/* Whether the access was issued after the origin's completion with that number. */
+/* Whether the access was issued after the origin's completion with that number. Where the order of
+ * threads is tracked, the number is of the thread that completed it. */
 static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, int32_t origin,
                                          oriel_tick complete) /* 1 */
 {
-    return origin == arrival->access->origin || arrival->clock == NULL ||
-           complete <= arrival->clock[origin];
+    return (oriel_clock_shift == 0 && origin == arrival->access->origin) ||
+           arrival->clock == NULL ||
+           complete <= arrival->clock[oriel_clock_index(origin, complete)];
 }
 
 /* Reports the conflict at those bytes, once for each site of an earlier access. */

@@ -55,11 +55,15 @@ struct oriel_access {
     /* the origin's number when it was issued; of merged accesses, the first's: for texts */
     oriel_tick issued;
     struct oriel_site site;
+    /* of accumulates: bytes of an element before the first that starts in the history's grid of
+     * elements (history.c sets it); ORIEL_PHASE_MIXED: its elements do not agree */
+    uint8_t phase;
     /* 0: oriel_history_complete of its origin completes it. Otherwise a number of the caller's,
      * from ORIEL_ACCESS_GROUP on: it is the ticket, and completes all that have it */
     uint64_t group;
 };
 #define ORIEL_ACCESS_GROUP (UINT64_C(1) << 63)
+enum { ORIEL_PHASE_MIXED = UINT8_MAX };
 
 /* count runs of len_bytes, stride_bytes from start to start; the first at offset. With count 1,
  * stride_bytes is unused. */

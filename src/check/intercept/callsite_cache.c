@@ -64,6 +64,7 @@ static void keep_small(struct oriel_callsite *again, const struct oriel_operatio
     again->window = operation->window;
     again->writes_words = oriel_access_writes_words(operation);
     again->access = oriel_access_of(operation);
+    again->phases = operation->accumulates ? oriel_element_last_byte(&again->access) : 0;
     again->repeats = oriel_cell_repeats(&again->access);
     again->paths = again->window->paths;
     again->ranks = (uint32_t)again->window->n;

@@ -39,6 +39,7 @@ struct oriel_callsite {
     /* of a small operation; window NULL: it is not small, or the window needs more */
     struct oriel_checked *window;
     uint64_t target_bytes;
+    uint64_t phases;       /* bits of an offset that are 0 at the start of a whole element */
     uint64_t origin_bytes; /* 0: no origin buffer */
     uint64_t result_bytes;
     oriel_shm_offset trait; /* 0: not known yet; of access */

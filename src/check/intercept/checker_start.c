@@ -11,9 +11,11 @@
 #include "check/deadlock/wait_records.h"
 #include "check/intercept/callbacks.h"
 #include "check/intercept/communicators.h"
+#include "check/order/thread_order.h"
 #include "check/remote/remote.h"
 #include "datatype/datatype.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +164,7 @@ static bool checker_parts_start(bool threads)
            oriel_host_singleton_create(MPI_COMM_WORLD) == ORIEL_OK && watch_forks();
 }
 
-enum { STARTED = 1, REACHES = 2 };
+enum { STARTED = 1, REACHES = 2, THREADS = 4 };
 
 /* The bits that are set on all ranks. */
 static uint32_t bits_agree(uint32_t bits)
@@ -197,13 +199,37 @@ __attribute__((constructor)) static void complaints_leave(void)
 
 typedef int query_fn(int *provided);
 
+static int thread_level(void)
+{
+    int level = MPI_THREAD_MULTIPLE;
+    query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
+    return query == NULL || query(&level) != MPI_SUCCESS ? MPI_THREAD_MULTIPLE : level;
+}
+
+/* Whether all that orders this rank's threads is seen: the program is instrumented, and has no
+ * library that orders threads in its own way (OpenMP by LLVM or Intel, TBB). */
+static bool threads_are_seen(int level)
+{
+    static const char *const unseen[] = {"__kmpc_fork_call", "TBB_runtime_interface_version"};
+    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
+        if (dlsym(RTLD_DEFAULT, unseen[i]) != NULL)
+            return false;
+    return oriel_check_watches && level != MPI_THREAD_SINGLE;
+}
+
 static void checker_start(bool threads)
 {
     const struct oriel_host_calls *host = oriel_host();
+    int level = thread_level();
     if (oriel_options()->bypass || host->Comm_size(MPI_COMM_WORLD, &world_size) != MPI_SUCCESS ||
-        host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS ||
-        !(bits_agree(nodes_find() ? STARTED : 0) & STARTED))
+        host->Comm_rank(MPI_COMM_WORLD, &world_rank) != MPI_SUCCESS)
         return;
+    uint32_t agreed =
+        bits_agree((nodes_find() ? STARTED : 0) | (threads_are_seen(level) ? THREADS : 0));
+    if (!(agreed & STARTED))
+        return;
+    if (agreed & THREADS)
+        oriel_threads_track();
     bool right = shm_make_or_join() && checker_parts_start(threads);
     if (!(bits_agree(right ? STARTED : 0) & STARTED)) {
         if (!right)
@@ -214,18 +240,18 @@ static void checker_start(bool threads)
         return;
     }
     nodes_connect();
-    int level = MPI_THREAD_MULTIPLE;
-    query_fn *query = (query_fn *)oriel_host_symbol("PMPI_Query_thread");
-    is_threaded = query == NULL || query(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+    is_threaded = level == MPI_THREAD_MULTIPLE;
     oriel_check_one_thread = !is_threaded && level != MPI_THREAD_SERIALIZED;
     /* threads that take turns in MPI free and copy memory at any time */
-    oriel_check_many_threads = oriel_check_many_threads || !oriel_check_one_thread;
+    oriel_check_many_threads =
+        oriel_check_many_threads || !oriel_check_one_thread || oriel_clock_shift != 0;
     /* so that each node knows it, whether or not its ranks use it */
     oriel_comm_find(MPI_COMM_WORLD);
     if (is_first_of_node())
         oriel_deadlock_start(nodes_count == 1 || !reaches_all ? ORIEL_DEADLOCK_HERE
                              : world_rank == 0                ? ORIEL_DEADLOCK_ALL
                                                               : ORIEL_DEADLOCK_MARKS);
+    oriel_threads_start();
     oriel_check_running = true;
 }
 
@@ -244,6 +270,7 @@ static void checker_stop(const struct oriel_site *site)
     oriel_type_stop();
     oriel_host_carrier_stop();
     oriel_local_stop();
+    oriel_threads_stop();
     oriel_order_stop();
     oriel_check_remote_serve_stop();
     oriel_check_remote_stop();

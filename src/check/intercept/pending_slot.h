@@ -65,7 +65,8 @@ ORIEL_CALLSITE_INLINE bool oriel_pending_slot_go(struct oriel_callsite *again, b
         !oriel_pending_slot_is_within(path, disp, again->target_bytes))
         return false;
     uint64_t first = at & (ORIEL_CELL_BYTES - 1);
-    if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES))
+    if (oriel_unlikely(first + again->target_bytes > ORIEL_CELL_BYTES ||
+                       (accumulates && (at & again->phases) != 0)))
         return false;
     if (writes && oriel_unlikely(path->words == NULL))
         return false;

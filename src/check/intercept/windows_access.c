@@ -21,8 +21,10 @@
 #include "check/access/datatype_runs.h"
 #include "check/intercept/request_table.h"
 #include "check/order/rank_clocks.h"
+#include "check/order/thread_order.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/history_proxy.h"
+#include "check/window/thread_debts.h"
 
 #include <stdlib.h>
 
@@ -172,15 +174,16 @@ static uint8_t access_flags(const struct oriel_operation *operation)
 
 struct oriel_access oriel_access_of(const struct oriel_operation *operation)
 {
-    struct oriel_access access = {.kind = (uint8_t)operation->kind,
-                                  .op = (uint8_t)operation->applied,
-                                  .element = (uint8_t)operation->target_type->kind,
-                                  .flags = access_flags(operation),
-                                  .origin = oriel_order_rank(),
-                                  .snapshot = ORIEL_SNAPSHOT_LIVE,
-                                  .issued = oriel_order_now() +
-                                            (oriel_access_writes_words(operation) ? 1 : 0),
-                                  .site = operation->site};
+    struct oriel_access access = {
+        .kind = (uint8_t)operation->kind,
+        .op = (uint8_t)operation->applied,
+        .element = (uint8_t)operation->target_type->kind,
+        .flags = access_flags(operation),
+        .origin = oriel_order_rank(),
+        .snapshot = ORIEL_SNAPSHOT_LIVE,
+        .issued =
+            oriel_order_now() + (oriel_access_writes_words(operation) ? oriel_clock_step() : 0),
+        .site = operation->site};
     if (operation->request == NULL &&
         (operation->kind == ORIEL_ACCESS_GET || oriel_access_fetches(operation)))
         access.group = oriel_window_local_ticket();
@@ -237,6 +240,7 @@ void oriel_access_begin(struct oriel_operation *operation)
     int32_t target = operation->target_rank;
     if (!window->ordered)
         return;
+    oriel_threads_enter();
     if (oriel_unlikely(window->untaken[target]))
         oriel_window_take_post(window, target, &operation->site);
     if (oriel_unlikely(window->lazy[target]) && operation->items > 0)
@@ -244,6 +248,7 @@ void oriel_access_begin(struct oriel_operation *operation)
     operation->accessed = true;
     operation->buffers =
         operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
+    oriel_debts_issue_begin(window->debts, target);
     operation_use_buffers(operation);
     bool something = operation->items > 0 && operation->moving_bytes > 0;
     oriel_shm_offset history = something ? oriel_window_history(window, target) : 0;
@@ -252,6 +257,7 @@ void oriel_access_begin(struct oriel_operation *operation)
     if (oriel_access_writes_words(operation) && something)
         operation_give_word(operation);
     oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
+    oriel_debts_issue_end(window->debts);
 }
 
 void oriel_access_end(struct oriel_operation *operation, int code)

@@ -1,6 +1,7 @@
 /* Completion of the operations that this process has issued on a window: their accesses in the
  * targets' histories, their buffers, and the words that fetching accumulates may have read late. */
 #include "check/remote/history_proxy.h"
+#include "check/window/thread_debts.h"
 #include "check/window/window_steps.h"
 
 static uint64_t local_ticket(int32_t rank)
@@ -33,7 +34,7 @@ static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *
                             oriel_order_now());
 }
 
-void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
+static void complete_touched(struct oriel_checked *window, int32_t target)
 {
     unsigned had = window->touched[target];
     if (had & ORIEL_TOUCHED_BUFFERS)
@@ -50,6 +51,13 @@ void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
         return;
     }
     complete_everywhere(window, target);
+}
+
+void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
+{
+    oriel_debts_complete_begin(window->debts);
+    complete_touched(window, target);
+    oriel_debts_complete_end(window->debts, target, true);
 }
 
 void oriel_window_complete(struct oriel_checked *window, int32_t target)
@@ -149,6 +157,9 @@ void oriel_window_complete_gets(struct oriel_checked *window, int32_t target)
 {
     oriel_shm_offset history =
         window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
-    if (history != 0)
-        oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
+    if (history == 0)
+        return;
+    oriel_debts_complete_begin(window->debts);
+    oriel_part_complete_one(history, oriel_window_local_ticket(), oriel_order_now());
+    oriel_debts_complete_end(window->debts, target, false);
 }

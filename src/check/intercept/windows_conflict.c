@@ -1,6 +1,7 @@
 /* From two accesses to a finding: which rule, which bytes, which call is missing. If the earlier
  * access was pending although its origin had done something that looks like completion, the finding
  * names that mistake. Histories call these functions under their lock. */
+#include "check/order/thread_order.h"
 #include "check/remote/remote.h"
 #include "check/report/conflict_help.h"
 #include "check/window/window_steps.h"
@@ -37,7 +38,8 @@ static bool is_ordered_too_early(const struct oriel_conflict *conflict)
     const struct oriel_access *earlier = &conflict->earlier;
     const oriel_tick *clock =
         conflict->later.snapshot == 0 ? NULL : oriel_order_snapshot_clock(conflict->later.snapshot);
-    return clock != NULL && clock[earlier->origin] >= earlier->issued &&
+    return clock != NULL &&
+           clock[oriel_clock_index(earlier->origin, earlier->issued)] >= earlier->issued &&
            !oriel_access_is_local(earlier);
 }
 
@@ -60,6 +62,14 @@ static enum oriel_effect effect_of(const struct oriel_access *access)
     case ORIEL_ACCESS_ACCUMULATE: return ORIEL_EFFECT_UPDATES;
     default: return ORIEL_EFFECT_WRITES;
     }
+}
+
+/* Whether the earlier access is complete, and order between threads is missing. */
+static bool are_of_two_threads(const struct oriel_access *earlier, const struct oriel_access *later)
+{
+    return oriel_threads_are_tracked() && earlier->origin == later->origin &&
+           earlier->complete != ORIEL_TICK_PENDING &&
+           oriel_clock_index(0, earlier->complete) != oriel_clock_index(0, later->issued);
 }
 
 static void finding_describe(struct oriel_finding *finding, const struct oriel_conflict *conflict)
@@ -117,6 +127,12 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     finding_describe(&finding, conflict);
     oriel_conflict_help(conflict, &finding, is_early, help);
     finding.help = help;
+    if (are_of_two_threads(earlier, &conflict->later)) {
+        finding.help =
+            "order the threads: by a mutex, a barrier or a join between @other and @here";
+        snprintf(finding.detail, sizeof finding.detail,
+                 "The calls were made by two threads of the rank.");
+    }
     oriel_window_report(place->window, &finding, NULL);
 }
 

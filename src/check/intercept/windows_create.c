@@ -6,6 +6,7 @@
 #include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
 #include "check/window/window_steps.h"
+#include "check/window/thread_debts.h"
 
 #include "oriel/mpi_rma.h"
 
@@ -320,11 +321,11 @@ static bool checked_allocate_parts(struct oriel_checked *window)
     window->paths = aligned_alloc(_Alignof(struct oriel_window_target), n * sizeof *window->paths);
     if (window->paths != NULL)
         memset(window->paths, 0, n * sizeof *window->paths);
-    return window->touched != NULL && window->buffers != NULL && window->holds != NULL &&
-           window->started != NULL && window->posted != NULL && window->untaken != NULL &&
-           window->unpromised != NULL && window->lazy != NULL && window->spare != NULL &&
-           window->places != NULL && window->paths != NULL &&
-           oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
+    return oriel_debts_make(window->n, &window->debts) && window->touched != NULL &&
+           window->buffers != NULL && window->holds != NULL && window->started != NULL &&
+           window->posted != NULL && window->untaken != NULL && window->unpromised != NULL &&
+           window->lazy != NULL && window->spare != NULL && window->places != NULL &&
+           window->paths != NULL && oriel_epochs_open(&window->epochs, window->n) == ORIEL_OK;
 }
 
 /* Oriel adds to the window's info how it reaches the memory; a window that it leaves to the host
@@ -439,6 +440,7 @@ void oriel_checked_free(struct oriel_checked *window)
     oriel_epochs_close(&window->epochs);
     pthread_mutex_destroy(&window->mutex);
     free(window->members);
+    oriel_debts_free(window->debts);
     free(window->touched);
     free(window->buffers);
     free(window->holds);

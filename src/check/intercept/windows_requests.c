@@ -5,6 +5,7 @@
 #include "check/intercept/wrap.h"
 #include "check/remote/history_proxy.h"
 #include "check/window/operation.h"
+#include "check/window/thread_debts.h"
 
 #include <stdlib.h>
 
@@ -45,6 +46,7 @@ static void operation_request_done(void *closure, const MPI_Status *status)
         oriel_part_request_done(asked->history, asked->ticket);
     if (left)
         oriel_local_complete(asked->buffers);
+    oriel_debts_pay(); /* else a flush of another thread was first */
     if (left && asked->fetches)
         oriel_window_take_late(window, asked->target, false);
     free(asked);

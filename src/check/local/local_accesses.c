@@ -16,6 +16,7 @@
 #include "check/local/window_memory.h"
 #include "check/local/window_memory_uses.h"
 #include "check/order/order.h"
+#include "check/order/thread_order.h"
 #include "check/report/call_sites.h"
 #include "check/report/finding.h"
 
@@ -98,6 +99,7 @@ void oriel_local_stop(void)
 
 static inline void last_load_acquire(void)
 {
+    oriel_threads_enter();
     if (oriel_likely(last_load.high == 0))
         return;
     accesses_lock();
@@ -188,6 +190,7 @@ static bool local_access_make(struct oriel_access *access, bool writes, uint8_t 
                                     .snapshot = ORIEL_SNAPSHOT_LIVE,
                                     .group = group};
     oriel_tick now = oriel_order_now();
+    access->issued = now;
     if (group == 0)
         access->complete = now;
     return now != ORIEL_TICK_PENDING;
@@ -560,6 +563,7 @@ const struct oriel_watched_pages *oriel_check_watch(oriel_instrumented_fn *is_in
     oriel_check_watches = watches;
     short_buffers_open_update();
     oriel_watched_pages_now.accessed = oriel_local_access;
+    oriel_watched_pages_now.threads = &oriel_thread_hooks;
     const struct oriel_local_region *region = NULL;
     while (watches && (region = oriel_region_find(0, UINT64_MAX, region)) != NULL)
         oriel_watched_pages_add(region->low, region->high);

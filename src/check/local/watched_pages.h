@@ -5,6 +5,8 @@
 #ifndef ORIEL_CHECK_LOCAL_WATCHED_PAGES_H
 #define ORIEL_CHECK_LOCAL_WATCHED_PAGES_H
 
+#include "check/order/thread_hooks.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +21,8 @@ struct oriel_watched_pages {
      * ones order. */
     void (*accessed)(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                      const void *address_of_call);
+    /* what src/check/tsan reports of the order of threads */
+    const struct oriel_thread_hooks *threads;
 };
 
 /* Whether an address is in instrumented code. */

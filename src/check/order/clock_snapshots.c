@@ -15,6 +15,7 @@ struct snapshot {
 static int width;
 /* the cached snapshot, with a reference; 0 when the clock has changed since */
 static oriel_shm_offset cached;
+static const struct oriel_rank *cached_row; /* of which it is a snapshot */
 
 static size_t snapshot_bytes(void)
 {
@@ -46,15 +47,17 @@ static void snapshot_cache(const struct oriel_rank *row)
 {
     oriel_clock_snapshots_drop();
     cached = snapshot_make();
+    cached_row = row;
     struct snapshot *snapshot = oriel_shm_at(cached);
     for (int i = 0; snapshot != NULL && i < width; i++)
         snapshot->clock[i] = oriel_rank_tick(row, i);
 }
 
-oriel_shm_offset oriel_clock_snapshot_of_row(const struct oriel_rank *row, int rank)
+oriel_shm_offset oriel_clock_snapshot_of_row(const struct oriel_rank *row, int index)
 {
     struct snapshot *snapshot = oriel_shm_at(cached);
-    if (snapshot == NULL || snapshot->clock[rank] != oriel_rank_tick(row, rank))
+    if (snapshot == NULL || cached_row != row ||
+        snapshot->clock[index] != oriel_rank_tick(row, index))
         snapshot_cache(row);
     snapshot = oriel_shm_at(cached);
     if (snapshot != NULL)

@@ -8,9 +8,10 @@
 /* Starts with clocks of clock_width numbers and an empty cache. */
 void oriel_clock_snapshots_start(int clock_width);
 
-/* Returns a snapshot of the row with a reference for the caller: the cached one, unless the rank's
- * own number has changed since. Returns 0 when the shared memory is full. */
-oriel_shm_offset oriel_clock_snapshot_of_row(const struct oriel_rank *row, int rank);
+/* Returns a snapshot of the row with a reference for the caller: the cached one, unless it is of
+ * another row, or the row's own number, at index, has changed since. Returns 0 when the shared
+ * memory is full. */
+oriel_shm_offset oriel_clock_snapshot_of_row(const struct oriel_rank *row, int index);
 
 /* Drops the cached snapshot after the clock has changed. */
 void oriel_clock_snapshots_drop(void);

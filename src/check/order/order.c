@@ -1,7 +1,8 @@
 /* This process's clock and the clocks that others give it. The clock is in the checker's shared
  * memory, where every process of the node may read it. Only this process merges clocks into it,
  * under the mutex below. Its own number is raised when it gives its clock, and after another
- * process has taken its whole row.
+ * process has taken its whole row. Where the order of threads is tracked, all this holds for each
+ * thread as for a process: it has a row, a number, and a place in every clock.
  *
  * Argument for the numbers. A process completes an access with its current number n. A process that
  * takes a clock with n or more for that process must have been given this clock after the
@@ -27,6 +28,7 @@
 #include "base/log.h"
 #include "check/order/clock_snapshots.h"
 #include "check/order/own_clock.h"
+#include "check/order/thread_order.h"
 #include "check/report/finding.h"
 
 #include <pthread.h>
@@ -42,28 +44,35 @@ static struct {
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = -1};
 
 struct oriel_order_own oriel_order_own;
+_Thread_local struct oriel_order_own *oriel_order_thread;
 
 static bool is_started(void)
 {
-    return oriel_order_own.row != NULL && oriel_shm_is_open();
+    return oriel_order_mine()->row != NULL && oriel_shm_is_open();
 }
 
 /* --- start and stop --- */
 
+bool oriel_order_own_open(struct oriel_order_own *mine, int world_rank, unsigned slot)
+{
+    mine->index = oriel_clock_index(world_rank, slot);
+    atomic_store(&mine->asked, 0);
+    mine->row = oriel_ranks_add(mine->index);
+    if (mine->row != NULL)
+        mine->number = &mine->row->known[mine->index];
+    return mine->row != NULL;
+}
+
 enum oriel_status oriel_order_start(int world_rank, int world_size)
 {
     own.rank = world_rank;
-    own.width = world_size;
+    own.width = world_size << oriel_clock_shift;
     own.remote = NULL;
-    oriel_clock_snapshots_start(world_size);
-    atomic_store(&oriel_order_own.asked, 0);
-    own.scratch = calloc((size_t)world_size, sizeof *own.scratch);
-    oriel_order_own.row =
-        own.scratch != NULL && oriel_ranks_open() ? oriel_ranks_add(world_rank) : NULL;
-    if (oriel_order_own.row != NULL) {
-        oriel_order_own.number = &oriel_order_own.row->known[world_rank];
+    oriel_clock_snapshots_start(own.width);
+    own.scratch = calloc((size_t)own.width, sizeof *own.scratch);
+    if (own.scratch != NULL && oriel_ranks_open() &&
+        oriel_order_own_open(&oriel_order_own, world_rank, 0))
         return ORIEL_OK;
-    }
     free(own.scratch);
     own.scratch = NULL;
     return oriel_fail(ORIEL_E_NO_MEM, "no room for the clock of rank %d in the checker's memory",
@@ -77,6 +86,7 @@ void oriel_order_remote_set(const struct oriel_order_remote *remote)
 
 void oriel_order_stop(void)
 {
+    oriel_order_thread = NULL;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_clock_snapshots_drop();
@@ -95,6 +105,11 @@ int oriel_order_rank(void)
     return own.rank;
 }
 
+uint32_t oriel_order_index(void)
+{
+    return (uint32_t)oriel_order_mine()->index;
+}
+
 bool oriel_order_is_here(int world_rank)
 {
     return is_started() && oriel_rank_at(world_rank) != NULL;
@@ -103,7 +118,8 @@ bool oriel_order_is_here(int world_rank)
 bool oriel_order_reaches(int world_rank)
 {
     return oriel_order_is_here(world_rank) ||
-           (is_started() && own.remote != NULL && world_rank >= 0 && world_rank < own.width);
+           (is_started() && own.remote != NULL && world_rank >= 0 &&
+            world_rank < oriel_shm_world_size());
 }
 
 uint64_t oriel_order_home(int world_rank)
@@ -121,13 +137,15 @@ static bool key_is_remote(const struct oriel_key *key)
 /* A single thread needs no lock here. */
 static inline bool several_threads(void)
 {
-    return oriel_unlikely(oriel_check_many_threads || oriel_check_watches);
+    return oriel_unlikely(oriel_check_many_threads || oriel_check_watches ||
+                          oriel_threads_are_tracked());
 }
 
 static inline void own_number_raise(void)
 {
     if (several_threads())
-        atomic_fetch_add_explicit(oriel_order_own.number, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(oriel_order_mine()->number, oriel_clock_step(),
+                                  memory_order_relaxed);
     else
         oriel_order_own_raise();
 }
@@ -139,17 +157,17 @@ static void own_clock_advance(void)
     oriel_clock_snapshots_drop();
 }
 
-void oriel_order_raise_as_asked(void)
+void oriel_order_raise_as_asked(struct oriel_order_own *mine)
 {
-    uint64_t asked = atomic_load_explicit(&oriel_order_own.row->asked, memory_order_acquire);
+    uint64_t asked = atomic_load_explicit(&mine->row->asked, memory_order_acquire);
     own_number_raise();
-    atomic_store_explicit(&oriel_order_own.asked, asked, memory_order_release);
+    atomic_store_explicit(&mine->asked, asked, memory_order_release);
 }
 
 static void own_clock_copy(oriel_tick *out)
 {
     for (int i = 0; i < own.width; i++)
-        out[i] = oriel_rank_tick(oriel_order_own.row, i);
+        out[i] = oriel_rank_tick(oriel_order_mine()->row, i);
 }
 
 static oriel_tick *scratch_clear(void)
@@ -160,19 +178,21 @@ static oriel_tick *scratch_clear(void)
 static void own_clock_merge(const oriel_tick *ticks)
 {
     bool news = false;
+    struct oriel_order_own *mine = oriel_order_mine();
     for (int i = 0; i < own.width; i++)
-        if (i != own.rank && ticks[i] > oriel_rank_tick(oriel_order_own.row, i)) {
-            atomic_store_explicit(&oriel_order_own.row->known[i], ticks[i], memory_order_relaxed);
+        if (i != mine->index && ticks[i] > oriel_rank_tick(mine->row, i)) {
+            atomic_store_explicit(&mine->row->known[i], ticks[i], memory_order_relaxed);
             news = true;
         }
     if (!news)
         return;
-    atomic_fetch_add_explicit(&oriel_order_own.news, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mine->news, 1, memory_order_relaxed);
     oriel_clock_snapshots_drop();
 }
 
 static void clock_give(const struct oriel_key *key, int takers, bool more)
 {
+    oriel_threads_enter();
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
         own_clock_copy(own.scratch);
@@ -182,6 +202,25 @@ static void clock_give(const struct oriel_key *key, int takers, bool more)
             oriel_given_join(key, (uint32_t)takers, more, own.scratch);
         own_clock_advance();
     }
+    pthread_mutex_unlock(&own.mutex);
+}
+
+void oriel_order_give_to(oriel_tick *clock)
+{
+    pthread_mutex_lock(&own.mutex);
+    if (is_started()) {
+        own_clock_copy(own.scratch);
+        oriel_clock_take(clock, own.scratch, own.width);
+        own_clock_advance();
+    }
+    pthread_mutex_unlock(&own.mutex);
+}
+
+void oriel_order_merge_from(const oriel_tick *clock)
+{
+    pthread_mutex_lock(&own.mutex);
+    if (is_started())
+        own_clock_merge(clock);
     pthread_mutex_unlock(&own.mutex);
 }
 
@@ -198,7 +237,7 @@ void oriel_order_give_again(const struct oriel_key *key)
 static void all_clocks_take(void)
 {
     oriel_tick *ticks = scratch_clear();
-    oriel_ranks_take_all(own.rank, ticks);
+    oriel_ranks_take_all(oriel_order_mine()->index, ticks);
     if (own.remote != NULL)
         own.remote->take_all(ticks);
     own_clock_merge(ticks);
@@ -312,7 +351,7 @@ void oriel_order_leave(void)
     if (works) {
         oriel_given_leave();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
-                              memory_order_release);
+                              memory_order_release); /* threads' rows: conflicts are off */
     }
     pthread_mutex_unlock(&own.mutex);
     if (works && own.remote != NULL)
@@ -345,7 +384,7 @@ void oriel_order_merge(const oriel_tick *clock)
 
 uint64_t oriel_order_merge_count(void)
 {
-    return atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
+    return atomic_load_explicit(&oriel_order_mine()->news, memory_order_relaxed);
 }
 
 /* --- snapshots --- */
@@ -355,8 +394,9 @@ oriel_shm_offset oriel_order_snapshot(void)
     oriel_shm_offset place = 0;
     pthread_mutex_lock(&own.mutex);
     if (is_started()) {
-        oriel_order_raise_if_requested();
-        place = oriel_clock_snapshot_of_row(oriel_order_own.row, own.rank); /* O3 */
+        struct oriel_order_own *mine = oriel_order_mine();
+        oriel_order_raise_if_requested(mine);
+        place = oriel_clock_snapshot_of_row(mine->row, mine->index); /* O3 */
     }
     pthread_mutex_unlock(&own.mutex);
     return place;
@@ -364,16 +404,20 @@ oriel_shm_offset oriel_order_snapshot(void)
 
 const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset place)
 {
-    if (place == ORIEL_SNAPSHOT_LIVE)
-        return oriel_order_own.row == NULL ? NULL : (const oriel_tick *)oriel_order_own.row->known;
+    if (place == ORIEL_SNAPSHOT_LIVE) {
+        const struct oriel_order_own *mine = oriel_order_mine();
+        return mine->row == NULL ? NULL : (const oriel_tick *)mine->row->known;
+    }
     return oriel_clock_snapshot_clock(place);
 }
 
 oriel_tick oriel_order_now(void)
 {
-    if (oriel_unlikely(oriel_order_own.row == NULL))
+    struct oriel_order_own *mine = oriel_order_mine();
+    if (oriel_unlikely(mine->row == NULL))
         return ORIEL_TICK_PENDING;
-    return oriel_order_own_now();
+    oriel_order_raise_if_requested(mine);
+    return atomic_load_explicit(mine->number, memory_order_relaxed);
 }
 
 void oriel_order_clock(oriel_tick *out)

@@ -1,7 +1,8 @@
 /* Happens-before order of the whole job, as far as the checker models it. Holds this process's
  * clock, and gives and takes clocks through the checker's shared memory under keys that both sides
- * compute. All threads of a process share its clock: they count as ordered among themselves (a
- * possible miss, never a false finding). */
+ * compute. Where the order of threads is tracked (thread_order.h), each thread has a clock of its
+ * own, and "own" below means the calling thread's. Elsewhere all threads of a process share its
+ * clock: they count as ordered among themselves (a possible miss, never a false finding). */
 #ifndef ORIEL_CHECK_ORDER_ORDER_H
 #define ORIEL_CHECK_ORDER_ORDER_H
 
@@ -33,6 +34,15 @@ enum oriel_status oriel_order_start(int world_rank, int world_size);
 void oriel_order_stop(void);
 
 int oriel_order_rank(void);
+
+/* The index of the own number in clocks. */
+uint32_t oriel_order_index(void);
+
+/* The count of numbers in a clock. */
+static inline int oriel_order_width(void)
+{
+    return (int)((unsigned)oriel_shm_world_size() << oriel_clock_shift);
+}
 
 /* Access to other nodes (remote.c), set before the first give or take. Each function does what
  * order.c's function of that name does for this node. lost: the shared memory there has lost
@@ -119,6 +129,11 @@ bool oriel_order_is_doubtful(void);
 void oriel_order_leave(void);
 
 /* --- the steps of give and take --- */
+
+/* Merges the own clock into a clock of this process, then raises the own number. Clocks that are
+ * given so, and read by oriel_order_merge_from, are protected by order.c's mutex. */
+void oriel_order_give_to(oriel_tick *clock);
+void oriel_order_merge_from(const oriel_tick *clock);
 
 /* Raises the own number after the own clock was given. */
 void oriel_order_raise(void);

@@ -31,31 +31,38 @@ void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int clock_width)
 bool oriel_ranks_open(void)
 {
     struct oriel_key key = {{ORIEL_ORDER_CLOCKS, 0, 0, 0}};
-    width = oriel_shm_world_size();
+    width = oriel_order_width();
     ranks = oriel_shm_at(
         oriel_shm_find(&key, sizeof *ranks + (size_t)width * sizeof(oriel_shm_offset), NULL));
     oriel_given_lost = ranks == NULL ? NULL : &ranks->lost;
     return ranks != NULL;
 }
 
-struct oriel_rank *oriel_ranks_add(int world_rank)
+struct oriel_rank *oriel_ranks_add(int index)
 {
     oriel_shm_offset place =
         oriel_shm_allocate(sizeof(struct oriel_rank) + (size_t)width * sizeof(oriel_tick));
     struct oriel_rank *rank = oriel_shm_at(place);
     if (rank == NULL)
         return NULL;
-    atomic_store(&rank->known[world_rank], 1);
+    /* the first number of its slot */
+    atomic_store(&rank->known[index],
+                 oriel_clock_step() | ((oriel_tick)(unsigned)index & (oriel_clock_step() - 1)));
     atomic_store(&rank->state, ORIEL_RANK_RUNNING);
-    atomic_store_explicit(&ranks->rows[world_rank], place, memory_order_release);
+    atomic_store_explicit(&ranks->rows[index], place, memory_order_release);
     return rank;
+}
+
+static struct oriel_rank *row_at(int index)
+{
+    return oriel_shm_at(atomic_load_explicit(&ranks->rows[index], memory_order_acquire));
 }
 
 struct oriel_rank *oriel_rank_at(int world_rank)
 {
-    return world_rank < 0 || world_rank >= width
+    return world_rank < 0 || world_rank >= oriel_shm_world_size()
                ? NULL
-               : oriel_shm_at(atomic_load_explicit(&ranks->rows[world_rank], memory_order_acquire));
+               : row_at(oriel_clock_index(world_rank, 0));
 }
 
 static void tick_raise_to(oriel_tick *into, oriel_tick tick)
@@ -64,9 +71,9 @@ static void tick_raise_to(oriel_tick *into, oriel_tick tick)
         *into = tick;
 }
 
-bool oriel_rank_take(int world_rank, oriel_tick *out)
+bool oriel_row_take(int index, oriel_tick *out)
 {
-    struct oriel_rank *rank = oriel_rank_at(world_rank);
+    struct oriel_rank *rank = row_at(index);
     if (rank == NULL)
         return false;
     atomic_fetch_add(&rank->asked, 1); /* O2 */
@@ -75,17 +82,26 @@ bool oriel_rank_take(int world_rank, oriel_tick *out)
     return true;
 }
 
+bool oriel_rank_take(int world_rank, oriel_tick *out)
+{
+    if (oriel_rank_at(world_rank) == NULL)
+        return false;
+    for (oriel_tick slot = 0; slot < oriel_clock_step(); slot++)
+        oriel_row_take(oriel_clock_index(world_rank, slot), out);
+    return true;
+}
+
 void oriel_ranks_take_all(int but, oriel_tick *out)
 {
-    for (int rank = 0; rank < width; rank++)
-        if (rank != but)
-            oriel_rank_take(rank, out);
+    for (int index = 0; index < width; index++)
+        if (index != but)
+            oriel_row_take(index, out);
 }
 
 void oriel_ranks_floor(oriel_tick *out, bool *any)
 {
-    for (int world_rank = 0; world_rank < width; world_rank++) {
-        const struct oriel_rank *rank = oriel_rank_at(world_rank);
+    for (int index = 0; index < width; index++) {
+        const struct oriel_rank *rank = row_at(index);
         if (rank == NULL ||
             atomic_load_explicit(&rank->state, memory_order_acquire) != ORIEL_RANK_RUNNING)
             continue;

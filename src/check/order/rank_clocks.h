@@ -1,5 +1,7 @@
 /* The clocks of this node's ranks and the clocks that they gave, in the checker's shared memory.
- * Clocks are passed as plain arrays with one number for each rank of MPI_COMM_WORLD. */
+ * Clocks are passed as plain arrays with the numbers of all ranks of MPI_COMM_WORLD. Where the
+ * order of threads is tracked, each thread has a row; a row's index is that of its own number in a
+ * clock. */
 #ifndef ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 #define ORIEL_CHECK_ORDER_RANK_CLOCKS_H
 
@@ -29,10 +31,12 @@ void oriel_clock_take(oriel_tick *into, const oriel_tick *from, int clock_width)
  * there is no room. */
 bool oriel_ranks_open(void);
 
-/* Adds a running row for a rank of this node. Returns NULL if there is no room. */
-struct oriel_rank *oriel_ranks_add(int world_rank);
+/* Adds a running row for a rank of this node, or one of its threads. Returns NULL if there is no
+ * room. */
+struct oriel_rank *oriel_ranks_add(int index);
 
-/* Returns NULL if the rank is on another node, or has not started. */
+/* The row of the rank's first thread. Returns NULL if the rank is on another node, or has not
+ * started. */
 struct oriel_rank *oriel_rank_at(int world_rank);
 
 static inline oriel_tick oriel_rank_tick(const struct oriel_rank *rank, int of)
@@ -40,12 +44,15 @@ static inline oriel_tick oriel_rank_tick(const struct oriel_rank *rank, int of)
     return atomic_load_explicit(&rank->known[of], memory_order_relaxed);
 }
 
-/* Orders everything that the rank has done so far before all further accesses of the taker:
- * requests a larger number, and merges the rank's clock with its present number into out. Returns
- * false if the rank is not on this node. */
+/* Orders everything that the rank has done so far, in all its threads, before all further accesses
+ * of the taker: requests larger numbers, and merges the rank's clocks with their present numbers
+ * into out. Returns false if the rank is not on this node. */
 bool oriel_rank_take(int world_rank, oriel_tick *out);
 
-/* Does the same for all ranks of this node but one (-1: none). */
+/* Does the same for one row, of which it returns false if there is none. */
+bool oriel_row_take(int index, oriel_tick *out);
+
+/* Does the same for all rows of this node but one (-1: none). */
 void oriel_ranks_take_all(int but, oriel_tick *out);
 
 /* Reduces out to the minimum with the clocks of all running ranks of this node. any: whether out is

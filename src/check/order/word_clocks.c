@@ -50,7 +50,7 @@ static size_t words_bytes(uint64_t chains)
 static size_t word_bytes(void)
 {
     size_t len_bytes =
-        sizeof(struct oriel_word_clock) + (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
+        sizeof(struct oriel_word_clock) + (size_t)oriel_order_width() * sizeof(oriel_tick);
     return (len_bytes + ORIEL_CACHE_LINE - 1) &
            ~(size_t)(ORIEL_CACHE_LINE - 1); /* on cache lines of its own */
 }
@@ -140,29 +140,29 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_text_format *words
 
 void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
 {
-    uint32_t rank = (uint32_t)oriel_order_rank();
-    uint32_t giver = fetches ? rank : MIXED;
-    bool mine = oriel_word_is_giver(word, rank);
+    uint32_t own = oriel_order_index();
+    uint32_t giver = fetches ? own : MIXED;
+    bool mine = oriel_word_is_giver(word, own);
     if (!mine)
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
     oriel_delay();
     oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
     if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) !=
-                       (mine ? rank : giver))) { /* W4 */
+                       (mine ? own : giver))) { /* W4 */
         mine = false;
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
         oriel_delay();
         oriel_fence_full(); /* W3 */
     }
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
-        word->clock[rank] = oriel_order_now();
+        word->clock[own] = oriel_order_now();
     } else {
         if (fetches && !mine)
             oriel_order_merge(word->clock);
         atomic_store_explicit(&word->news, oriel_order_merge_count(), memory_order_release);
         oriel_clock_take(word->clock, oriel_order_snapshot_clock(ORIEL_SNAPSHOT_LIVE),
-                         oriel_shm_world_size());
+                         oriel_order_width());
     }
     oriel_delay();
     oriel_shm_word_unlock(&word->owner);
@@ -189,5 +189,5 @@ bool oriel_word_take(oriel_shm_offset place, uint64_t offset)
 {
     _Atomic oriel_word_link *link;
     struct oriel_word_clock *word = word_find(oriel_shm_at(place), offset, &link);
-    return word != NULL && oriel_word_take_again(word, (uint32_t)oriel_order_rank());
+    return word != NULL && oriel_word_take_again(word, oriel_order_index());
 }

@@ -98,11 +98,12 @@ static inline bool oriel_word_is_giver(const struct oriel_word_clock *word, uint
 static inline bool oriel_word_is_up_to_date(const struct oriel_word_clock *word)
 {
     uint64_t given = atomic_load_explicit(&word->news, memory_order_acquire);
-    return given == atomic_load_explicit(&oriel_order_own.news, memory_order_relaxed);
+    return given == atomic_load_explicit(&oriel_order_mine()->news, memory_order_relaxed);
 }
 
 /* Gives in two steps; between them this thread executes a locked instruction (base/atomic.h), and
- * neither gives nor takes. rank, now: the own ones. Not where several threads may be active. */
+ * neither gives nor takes. rank, now: the own ones. Not
+ * where the order of threads is tracked, or where several threads may be active. */
 static inline bool oriel_word_offer(struct oriel_word_clock *word, uint32_t rank, oriel_tick now)
 {
     if (oriel_unlikely(!oriel_word_is_giver(word, rank) || !oriel_word_is_up_to_date(word)))

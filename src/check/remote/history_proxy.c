@@ -119,7 +119,7 @@ static uint64_t remote_part_add(oriel_shm_offset part, const struct oriel_access
     struct iovec parts[] = {
         {.iov_base = (void *)(uintptr_t)access, .iov_len = sizeof *access},
         {.iov_base = (void *)(uintptr_t)clock,
-         .iov_len = (size_t)oriel_shm_world_size() * sizeof *clock},
+         .iov_len = (size_t)oriel_order_width() * sizeof *clock},
         {.iov_base = (void *)(uintptr_t)extents, .iov_len = count * sizeof *extents},
     };
     if (!oriel_check_remote_ask(part_node(part), &request, parts, 3, &answer, conflicts,

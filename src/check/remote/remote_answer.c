@@ -36,7 +36,7 @@ static void conflict_collect(const struct oriel_conflict *conflict, void *closur
 static bool access_add(const struct oriel_check_remote_request *request, char *data,
                        struct found *found, uint64_t *ticket)
 {
-    size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
+    size_t clock_bytes = (size_t)oriel_order_width() * sizeof(oriel_tick);
     struct oriel_access *access = (struct oriel_access *)(void *)data;
     struct oriel_access_extent *extents =
         (struct oriel_access_extent *)(void *)(data + sizeof *access + clock_bytes);
@@ -102,7 +102,7 @@ static struct iovec request_serve(struct oriel_check_remote_worker *worker,
                                   struct oriel_check_remote_answer *answer)
 {
     const uint64_t *words = request->words;
-    size_t clock_bytes = (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
+    size_t clock_bytes = (size_t)oriel_order_width() * sizeof(oriel_tick);
     struct iovec clock = {.iov_base = memset(worker->clock, 0, clock_bytes),
                           .iov_len = clock_bytes};
     struct iovec nothing = {.iov_len = 0};
@@ -200,7 +200,7 @@ bool oriel_check_remote_answer(struct oriel_check_remote_worker *worker, int fd)
 bool oriel_check_remote_worker_open(struct oriel_check_remote_worker *worker, bool leaf)
 {
     *worker = (struct oriel_check_remote_worker){.leaf = leaf};
-    worker->clock = calloc((size_t)oriel_shm_world_size(), sizeof *worker->clock);
+    worker->clock = calloc((size_t)oriel_order_width(), sizeof *worker->clock);
     return worker->clock != NULL;
 }
 

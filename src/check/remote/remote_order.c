@@ -12,7 +12,7 @@
 
 static size_t clock_bytes(void)
 {
-    return (size_t)oriel_shm_world_size() * sizeof(oriel_tick);
+    return (size_t)oriel_order_width() * sizeof(oriel_tick);
 }
 
 static uint64_t key_home(int world_rank)
@@ -43,7 +43,7 @@ static bool clock_ask(int node, struct oriel_check_remote_request *request, uint
     bool asked = clock != NULL &&
                  oriel_check_remote_ask(node, request, NULL, 0, &answer, clock, clock_bytes());
     if (asked && answer.len_bytes == clock_bytes())
-        oriel_clock_take(out, clock, oriel_shm_world_size());
+        oriel_clock_take(out, clock, oriel_order_width());
     if (asked)
         *word = answer.word;
     free(clock);
@@ -123,7 +123,7 @@ static void remote_floor(oriel_tick *out)
             continue;
         known = oriel_check_remote_ask(node, &request, NULL, 0, &answer, clock, clock_bytes()) &&
                 answer.len_bytes == clock_bytes();
-        for (int i = 0; i < oriel_shm_world_size() && known && answer.word != 0; i++)
+        for (int i = 0; i < oriel_order_width() && known && answer.word != 0; i++)
             out[i] = clock[i] < out[i] ? clock[i] : out[i];
     }
     if (!known)

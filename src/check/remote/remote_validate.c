@@ -20,7 +20,7 @@ static bool is_rank(int64_t rank)
 
 static size_t clock_bytes(void)
 {
-    return (size_t)(unsigned)oriel_shm_world_size() * sizeof(oriel_tick);
+    return (size_t)(unsigned)oriel_order_width() * sizeof(oriel_tick);
 }
 
 static bool length_holds(const struct oriel_check_remote_request *request)

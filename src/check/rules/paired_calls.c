@@ -37,8 +37,11 @@ static bool post_is_ordered(const struct oriel_checked *window, int32_t target,
                             oriel_tick post_tick)
 {
     oriel_shm_offset snapshot = oriel_order_snapshot();
-    bool known = snapshot == 0 || post_tick <= oriel_order_snapshot_clock(
-                                                   snapshot)[window->members[target].world_rank];
+    bool known =
+        snapshot == 0 ||
+        post_tick <=
+            oriel_order_snapshot_clock(
+                snapshot)[oriel_clock_index((int)window->members[target].world_rank, post_tick)];
     oriel_order_snapshot_release(snapshot);
     return known;
 }

@@ -1,13 +1,27 @@
 /* Atomic operations: the compiler replaces them by calls of its runtime library. They are performed
  * here with the strongest memory order, independent of the requested one. On watched memory they
- * order processes. GIVE publishes the process's clock before a store. TAKE acquires the clock that
- * a load has seen, after it. Instrumented code uses these entry points. */
-#include "check/tsan/find_checker.h"
+ * order processes, and anywhere they order threads. GIVE publishes the clock before a store. TAKE
+ * acquires the clock that a load has seen, after it. Instrumented code uses these entry points. */
+#include "check/tsan/thread_calls.h"
 
 #include "reduce/kind.h"
 
-#define GIVE(at, size) oriel_tsan_access(at, size, true, true, ORIEL_TSAN_CALLER)
-#define TAKE(at, size) oriel_tsan_access(at, size, false, true, ORIEL_TSAN_CALLER)
+#define GIVE(at, size) atomic_give(at, size, ORIEL_TSAN_CALLER)
+#define TAKE(at, size) atomic_take(at, size, ORIEL_TSAN_CALLER)
+
+static inline __attribute__((always_inline)) void atomic_give(const volatile void *at, size_t size,
+                                                              const void *caller)
+{
+    oriel_tsan_access(at, size, true, true, caller);
+    oriel_tsan_give(ORIEL_TSAN_ADDRESS, ORIEL_TSAN_AT(at), caller);
+}
+
+static inline __attribute__((always_inline)) void atomic_take(const volatile void *at, size_t size,
+                                                              const void *caller)
+{
+    oriel_tsan_access(at, size, false, true, caller);
+    oriel_tsan_take(ORIEL_TSAN_ADDRESS, ORIEL_TSAN_AT(at), caller);
+}
 
 #define FETCH(bits, type, name, combine)                                                           \
     ORIEL_TSAN_ENTRY type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);  \
@@ -108,7 +122,10 @@ ORIEL_TSAN_ENTRY void __tsan_atomic_thread_fence(int order);
 ORIEL_TSAN_ENTRY void __tsan_atomic_thread_fence(int order)
 {
     (void)order;
+    /* around a fence, plain variables may carry order */
+    oriel_tsan_give(ORIEL_TSAN_FENCE, 0, ORIEL_TSAN_CALLER);
     atomic_thread_fence(memory_order_seq_cst);
+    oriel_tsan_take(ORIEL_TSAN_FENCE, 0, ORIEL_TSAN_CALLER);
 }
 
 ORIEL_TSAN_ENTRY void __tsan_atomic_signal_fence(int order);

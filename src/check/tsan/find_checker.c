@@ -4,6 +4,8 @@
  * instructions on, before any constructor. */
 #include "check/tsan/find_checker.h"
 
+#include "check/tsan/thread_calls.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -33,6 +35,40 @@ bool oriel_tsan_is_instrumented(const void *address)
         if (at >= modules[i].low && at < modules[i].high)
             return true;
     return false;
+}
+
+_Thread_local bool oriel_tsan_is_reporting;
+
+static struct module oriel_modules[3]; /* the checker, the library, and this one */
+static _Atomic int oriel_modules_count;
+
+bool oriel_tsan_is_oriel(const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    int count = atomic_load_explicit(&oriel_modules_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        if (at >= oriel_modules[i].low && at < oriel_modules[i].high)
+            return true;
+    return false;
+}
+
+static bool module_is_oriel(const struct dl_phdr_info *info, const struct module *module)
+{
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash != NULL ? slash + 1 : info->dlpi_name;
+    uintptr_t own = (uintptr_t)&oriel_modules;
+    return strncmp(name, "liboriel", strlen("liboriel")) == 0 ||
+           (own >= module->low && own < module->high);
+}
+
+static void oriel_module_add(const struct module *module)
+{
+    int count = atomic_load_explicit(&oriel_modules_count, memory_order_relaxed);
+    if (count == sizeof oriel_modules / sizeof oriel_modules[0] ||
+        oriel_tsan_is_oriel((const void *)module->low))
+        return;
+    oriel_modules[count] = *module;
+    atomic_store_explicit(&oriel_modules_count, count + 1, memory_order_release);
 }
 
 /* A module's relocations, from its dynamic section. */
@@ -97,6 +133,8 @@ static int instrumented_module_add(struct dl_phdr_info *info, size_t size, void 
         module.low = low < module.low ? low : module.low;
         module.high = high > module.high ? high : module.high;
     }
+    if (module.high != 0 && module_is_oriel(info, &module))
+        oriel_module_add(&module);
     if (module.high == 0 || count == MODULES ||
         oriel_tsan_is_instrumented((const void *)module.low) || !module_calls_init(info))
         return 0;

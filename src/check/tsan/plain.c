@@ -1,7 +1,18 @@
 /* Loads and stores that the compiler announces: gcc's and clang's names for every size. Those of
  * volatile objects, which compilers distinguish on request, count as atomic, because programs poll
  * with them. Instrumented code uses these entry points. */
-#include "check/tsan/find_checker.h"
+#include "check/tsan/thread_calls.h"
+
+static void volatile_order(const void *at, bool writes)
+{
+    const struct oriel_thread_hooks *hooks = oriel_tsan_hooks();
+    if (hooks == NULL)
+        return;
+    oriel_tsan_is_reporting = true;
+    (writes ? hooks->give
+            : hooks->take_soon)(oriel_tsan_object(ORIEL_TSAN_ADDRESS, ORIEL_TSAN_AT(at)));
+    oriel_tsan_is_reporting = false;
+}
 
 /* One entry point with an address; and one that also has the instruction's address. */
 #define ACCESS(name, size, writes, atomic)                                                         \
@@ -9,6 +20,8 @@
     ORIEL_TSAN_ENTRY void __tsan_##name##size(void *at)                                            \
     {                                                                                              \
         oriel_tsan_access(at, size, writes, atomic, ORIEL_TSAN_CALLER);                            \
+        if (atomic)                                                                                \
+            volatile_order(at, writes);                                                            \
     }
 #define ACCESS_PC(name, size, writes)                                                              \
     ORIEL_TSAN_ENTRY void __tsan_##name##size##_pc(void *at, void *pc);                            \

@@ -130,7 +130,8 @@ struct oriel_checked {
     /* other memory in which this process's loads and stores are watched */
     struct oriel_attached_list *attached;
     struct oriel_window_request *asked; /* unfinished operations with requests */
-    uint8_t *touched;                   /* for each member: enum oriel_touched of this process */
+    struct oriel_thread_debts *debts;
+    uint8_t *touched; /* for each member: enum oriel_touched of this process */
     bool touched_any;
     uint32_t touched_histories; /* members whose history has outstanding accesses of this process */
     oriel_local_group *buffers; /* of operations without a request, for each member */

@@ -113,6 +113,27 @@ static void elements_of_one_size_and_class_are_one_basic_type(void **state)
                          accumulate(ORIEL_OPERATOR_SUM, ORIEL_KIND_DOUBLE, 0), 2));
 }
 
+/* A phase that is not known conflicts with none. */
+static void elements_that_overlap_in_part_conflict(void **state)
+{
+    (void)state;
+    struct oriel_access whole = {.kind = ORIEL_ACCESS_ACCUMULATE,
+                                 .op = ORIEL_OPERATOR_SUM,
+                                 .element = ORIEL_KIND_INT32,
+                                 .origin = 1};
+    struct oriel_access shifted = whole;
+    shifted.phase = 2;
+    assert_true(oriel_access_conflicts(&whole, &shifted));
+    assert_false(oriel_access_supersedes(&shifted, &whole));
+    shifted.origin = 2;
+    assert_true(oriel_access_conflicts(&whole, &shifted));
+    assert_false(oriel_access_conflicts(&shifted, &shifted));
+    shifted.phase = ORIEL_PHASE_MIXED;
+    assert_false(oriel_access_conflicts(&whole, &shifted));
+    for (unsigned kind = 0; kind < ORIEL_KIND_COUNT; kind++) /* oriel_element_last_byte is a mask */
+        assert_int_equal(oriel_kinds[kind].extent_bytes & (oriel_kinds[kind].extent_bytes - 1), 0);
+}
+
 /* Reals, complex numbers and pairs have no fields of another kind, whatever their size. */
 static void elements_with_parts_are_of_no_other_type(void **state)
 {
@@ -178,6 +199,7 @@ int main(void)
         cmocka_unit_test(same_op_forbids_no_op_with_another_operator),
         cmocka_unit_test(compare_and_swap_combines_with_any_operator),
         cmocka_unit_test(elements_of_one_size_and_class_are_one_basic_type),
+        cmocka_unit_test(elements_that_overlap_in_part_conflict),
         cmocka_unit_test(elements_with_parts_are_of_no_other_type),
         cmocka_unit_test(superseding_accesses_conflict_with_at_least_as_much),
     };

@@ -120,12 +120,25 @@ static struct oriel_access draw_access(void)
     return access;
 }
 
+/* The phase that all starts of runs have; both elements are of 8 bytes. */
+static uint8_t phase_of(const struct oriel_access_extent *extents, size_t count)
+{
+    int64_t phase = extents[0].offset & 7;
+    for (size_t e = 0; e < count; e++)
+        for (uint64_t i = 0; i < extents[e].count; i++)
+            if (((extents[e].offset + (int64_t)i * extents[e].stride_bytes) & 7) != phase)
+                return ORIEL_PHASE_MIXED;
+    return (uint8_t)phase;
+}
+
 static void add_to_both(oriel_shm_offset history)
 {
     struct oriel_access_extent extents[4];
     size_t count = draw_extents(extents);
     struct seen *seen = &model[model_count];
     seen->access = draw_access();
+    if (seen->access.kind == ORIEL_ACCESS_ACCUMULATE)
+        seen->access.phase = phase_of(extents, count);
     count_out(extents, count, seen->bytes);
     bool expected = false;
     for (int i = 0; i < model_count; i++)

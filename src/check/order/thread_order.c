@@ -1,0 +1,261 @@
+/* Slots of threads, and clocks of objects.
+ *
+ * Argument. A thread is to the threads of its process what a process is to others, so O1 to O3 of
+ * order.c hold for it. What is new is which events order threads, and what one thread does for
+ * another:
+ *
+ * T1: A giver merges its clock into the object's before it releases, and a taker merges the
+ *     object's clock into its own after it has acquired (src/check/tsan). So whatever the taker may
+ *     rely on is in its clock. A release is not seen in code that is not instrumented and uses no
+ *     function that src/check/tsan replaces. Then order is missing, and a false finding is
+ *     possible. So the order of threads is tracked in instrumented programs only.
+ * T2: Objects share OBJECTS clocks. A clock that was given for another object, or for an earlier
+ *     object at the same address, adds order and removes none.
+ * T3: A slot whose thread has ended is used again by a thread whose creator knows that end: it has
+ *     joined the thread. So whatever the old thread did is ordered before the new one.
+ * T4: A thread that has no slot uses the first one, with its clock. Everything that any of them has
+ *     taken or done counts as ordered before all that any of them does later.
+ * T5: A call that completes operations completes those of all threads (MPI-4.1, 13.5.4), with the
+ *     number of its own thread. The thread that issued one of them, and completes it again, then
+ *     takes the clock of the thread that was first (thread_debts.h).
+ * T6: Plain loads and stores of two threads of one process are not compared (conflict_table.c):
+ *     ThreadSanitizer does that. So each finding has a call of MPI. */
+#include "check/order/thread_order.h"
+
+#include "check/common/reentrancy.h"
+#include "check/order/order.h"
+#include "check/order/own_clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { OBJECTS_SHIFT = 14, OBJECTS = 1 << OBJECTS_SHIFT };
+
+static struct {
+    pthread_mutex_t mutex; /* of everything but the clocks' contents */
+    bool running;
+    _Atomic bool forked;     /* other threads were created, or found */
+    _Atomic unsigned opened; /* slots that have had a thread; the first has the starting thread */
+    uint32_t ended;          /* slots whose thread has ended, a bit for each */
+    struct oriel_order_own slots[ORIEL_CLOCK_THREADS]; /* [0] is oriel_order_own instead */
+    _Atomic(oriel_tick *) clocks[OBJECTS];             /* of objects; NULL: nothing given */
+} threads = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* What this thread is to the order of threads. */
+static _Thread_local enum { NOT_OURS, PROGRAMS, HAS_SLOT } this_thread;
+/* The object of a load that the thread has announced; 0: none. */
+static _Thread_local uint64_t loaded;
+
+void oriel_threads_track(void)
+{
+    oriel_clock_shift = ORIEL_CLOCK_THREADS_SHIFT;
+}
+
+void oriel_threads_start(void)
+{
+    pthread_mutex_lock(&threads.mutex);
+    threads.running = oriel_clock_shift != 0;
+    atomic_store(&threads.opened, 1);
+    this_thread = HAS_SLOT;
+    pthread_mutex_unlock(&threads.mutex);
+}
+
+/* Rows stay: other processes may still read them. Clocks of objects stay for threads that give
+ * meanwhile. */
+void oriel_threads_stop(void)
+{
+    pthread_mutex_lock(&threads.mutex);
+    threads.running = false;
+    for (unsigned i = 1; i < ORIEL_CLOCK_THREADS; i++) {
+        struct oriel_rank *row = threads.slots[i].row;
+        threads.slots[i].row = NULL;
+        if (row != NULL)
+            atomic_store_explicit(&row->state, ORIEL_RANK_STOPPED, memory_order_release);
+    }
+    pthread_mutex_unlock(&threads.mutex);
+}
+
+static bool is_active(void)
+{
+    return oriel_clock_shift != 0 && oriel_check_running && oriel_check_where.in.depth == 0 &&
+           this_thread != NOT_OURS;
+}
+
+/* --- objects --- */
+
+static _Atomic(oriel_tick *) *clock_of(uint64_t object)
+{
+    return &threads.clocks[object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - OBJECTS_SHIFT)]; /* T2 */
+}
+
+static void object_take(uint64_t object)
+{
+    const oriel_tick *clock = atomic_load_explicit(clock_of(object), memory_order_acquire);
+    if (clock != NULL)
+        oriel_order_merge_from(clock);
+}
+
+/* --- slots --- */
+
+/* Whether all that the slot's last thread did is ordered before what has this clock. */
+static bool slot_is_known(const struct oriel_order_own *slot, const oriel_tick *clock)
+{
+    return clock != NULL && clock[slot->index] + oriel_clock_step() >=
+                                atomic_load_explicit(slot->number, memory_order_relaxed);
+}
+
+/* The next slot that never had a thread, else one whose thread has ended (T3). NULL: there is none.
+ * Under the mutex. clock: what the new thread knows. */
+static struct oriel_order_own *slot_find(const oriel_tick *clock)
+{
+    unsigned opened = atomic_load(&threads.opened);
+    if (opened < ORIEL_CLOCK_THREADS) {
+        struct oriel_order_own *slot = &threads.slots[opened];
+        if (!oriel_order_own_open(slot, oriel_order_rank(), opened))
+            return NULL;
+        atomic_store(&threads.opened, opened + 1);
+        return slot;
+    }
+    for (uint32_t left = threads.ended; left != 0; left &= left - 1) {
+        struct oriel_order_own *slot = &threads.slots[__builtin_ctz(left)];
+        if (!slot_is_known(slot, clock))
+            continue;
+        threads.ended &= ~(left & -left);
+        atomic_store_explicit(&slot->row->state, ORIEL_RANK_RUNNING, memory_order_release);
+        return slot;
+    }
+    return NULL;
+}
+
+/* Returns false if the thread uses the first slot (T4). */
+static bool slot_open(const oriel_tick *clock)
+{
+    atomic_store_explicit(&threads.forked, true, memory_order_release);
+    pthread_mutex_lock(&threads.mutex);
+    struct oriel_order_own *slot = threads.running ? slot_find(clock) : NULL;
+    pthread_mutex_unlock(&threads.mutex);
+    oriel_order_thread = slot;
+    this_thread = HAS_SLOT;
+    return slot != NULL;
+}
+
+void oriel_threads_take(uint32_t slots)
+{
+    oriel_tick *clock = slots == 0 ? NULL : calloc((size_t)oriel_order_width(), sizeof *clock);
+    for (unsigned i = 0; i < ORIEL_CLOCK_THREADS && clock != NULL; i++)
+        if (slots >> i & 1)
+            oriel_row_take(oriel_clock_index(oriel_order_rank(), i), clock);
+    if (clock != NULL)
+        oriel_order_merge_from(clock);
+    free(clock);
+}
+
+unsigned oriel_threads_slot(void)
+{
+    return oriel_order_index() & (ORIEL_CLOCK_THREADS - 1);
+}
+
+/* A thread that began before the checker did is ordered after all that was done until now. */
+void oriel_threads_enter_slowly(void)
+{
+    uint64_t object = loaded;
+    loaded = 0;
+    if (this_thread == PROGRAMS && oriel_check_running && slot_open(NULL))
+        oriel_threads_take((UINT32_C(1) << atomic_load(&threads.opened)) - 1);
+    if (object != 0)
+        object_take(object);
+}
+
+/* --- hooks --- */
+
+/* T2. NULL: no memory, and the giver takes part in no order; then no conflict may be reported. */
+static oriel_tick *clock_make(_Atomic(oriel_tick *) *place)
+{
+    oriel_tick *clock = atomic_load_explicit(place, memory_order_acquire);
+    if (clock != NULL)
+        return clock;
+    oriel_tick *made = calloc((size_t)oriel_order_width(), sizeof *made);
+    if (made == NULL) {
+        oriel_order_leave();
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong(place, &clock, made))
+        return made;
+    free(made);
+    return clock;
+}
+
+/* There is nothing to order yet. */
+static bool is_alone(void)
+{
+    return !atomic_load_explicit(&threads.forked, memory_order_acquire);
+}
+
+static void give(uint64_t object)
+{
+    if (!is_active())
+        return;
+    oriel_threads_enter();
+    oriel_tick *clock = clock_make(clock_of(object));
+    if (clock != NULL)
+        oriel_order_give_to(clock);
+}
+
+static bool thread_fork(uint64_t object)
+{
+    atomic_store_explicit(&threads.forked, true, memory_order_release);
+    give(object);
+    return oriel_check_where.in.depth == 0;
+}
+
+static void thread_give(uint64_t object)
+{
+    if (!is_alone())
+        give(object);
+}
+
+static void thread_take(uint64_t object)
+{
+    if (is_alone() || !is_active())
+        return;
+    oriel_threads_enter();
+    object_take(object);
+}
+
+static void thread_take_soon(uint64_t object)
+{
+    thread_take(object);
+    loaded = is_alone() ? 0 : object;
+}
+
+static void thread_begin(uint64_t object)
+{
+    this_thread = PROGRAMS;
+    if (object == 0 || !is_active())
+        return;
+    slot_open(atomic_load_explicit(clock_of(object), memory_order_acquire));
+    thread_take(object);
+}
+
+static void thread_end(uint64_t object)
+{
+    thread_give(object);
+    struct oriel_order_own *slot = oriel_order_thread;
+    this_thread = NOT_OURS;
+    oriel_order_thread = NULL;
+    if (slot == NULL)
+        return;
+    pthread_mutex_lock(&threads.mutex);
+    if (threads.running) {
+        atomic_store_explicit(&slot->row->state, ORIEL_RANK_STOPPED, memory_order_release);
+        threads.ended |= UINT32_C(1) << (slot - threads.slots);
+    }
+    pthread_mutex_unlock(&threads.mutex);
+}
+
+const struct oriel_thread_hooks oriel_thread_hooks = {.give = thread_give,
+                                                      .take = thread_take,
+                                                      .take_soon = thread_take_soon,
+                                                      .fork = thread_fork,
+                                                      .begin = thread_begin,
+                                                      .end = thread_end};
