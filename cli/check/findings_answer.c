@@ -75,8 +75,8 @@ static void lines_find(struct oriel_record_finding *record)
         }
 }
 
-/* Whether a finding of the same rule, window and lines was printed before: two calls in one line,
- * or one call that the compiler copied. */
+/* Whether a finding of the same rule, window, functions and lines was printed before: two calls in
+ * one line, or one call that the compiler copied. */
 static bool is_repeated(const struct oriel_record_finding *record)
 {
     static char **keys;
@@ -84,8 +84,10 @@ static bool is_repeated(const struct oriel_record_finding *record)
     const struct oriel_code_address *a = &record->here.place, *b = &record->other.place;
     if (a->line == 0 || (record->other.call[0] != '\0' && b->line == 0))
         return false;
-    char *first = oriel_format("%s:%" PRIu32 " %s", a->file, a->line, record->here.call);
-    char *second = oriel_format("%s:%" PRIu32 " %s", b->file, b->line, record->other.call);
+    char *first =
+        oriel_format("%s:%" PRIu32 " %s %s", a->file, a->line, a->function, record->here.call);
+    char *second =
+        oriel_format("%s:%" PRIu32 " %s %s", b->file, b->line, b->function, record->other.call);
     bool swapped = strcmp(first, second) > 0;
     char *key = oriel_format("%" PRIu32 " %s %s %s", record->rule, record->window,
                              swapped ? second : first, swapped ? first : second);

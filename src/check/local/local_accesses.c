@@ -399,8 +399,8 @@ static void regions_end(const struct oriel_access *access, uint64_t low, uint64_
 
 _Atomic unsigned oriel_local_threads;
 
-/* Where several threads have called MPI, one may reuse a request's handle before the other's wrapper
- * has ended its buffers. Uses that end by a request are then uncertain. */
+/* Where several threads have called MPI, one may reuse a request's handle before the other's
+ * wrapper has ended its buffers. Uses that end by a request are then uncertain. */
 static bool use_is_certain(const struct oriel_access *use)
 {
     return (use->group >> GROUP_OF_CALL_BIT & 1) == 0 ||

@@ -43,12 +43,12 @@ void oriel_summary_collect(struct oriel_summary *out)
     }
 }
 
-/* Two calls in one line are one place, where lines are known. */
+/* Two calls in one line of one function are one place, where lines are known. */
 static bool same_place(const struct oriel_record_site *a, const struct oriel_record_site *b)
 {
     if (a->place.line != 0 || b->place.line != 0)
         return a->place.line == b->place.line && strcmp(a->place.file, b->place.file) == 0 &&
-               strcmp(a->call, b->call) == 0;
+               strcmp(a->place.function, b->place.function) == 0 && strcmp(a->call, b->call) == 0;
     static const uint8_t unknown[sizeof a->place.build_id];
     bool same_module = memcmp(a->place.build_id, unknown, sizeof unknown) != 0
                            ? memcmp(a->place.build_id, b->place.build_id, sizeof unknown) == 0
