@@ -4,6 +4,7 @@ Commands run in mount and process namespaces of their own, and none of their pro
 
 import contextlib
 import ctypes
+import filecmp
 import os
 import shutil
 import signal
@@ -61,6 +62,14 @@ def source_files(tree):
             if not os.path.relpath(where, tree).startswith("build")]
 
 
+def is_same(source, copy):
+    """Whether the contents and modes agree. Times do not count: the copy of another tree may be newer."""
+    if os.path.islink(source):
+        return os.path.islink(copy) and os.readlink(source) == os.readlink(copy)
+    return (os.path.isfile(copy) and not os.path.islink(copy) and os.stat(source).st_mode == os.stat(copy).st_mode
+            and filecmp.cmp(source, copy, shallow=False))
+
+
 def end_with_parent():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -107,11 +116,12 @@ class Root:
                     os.unlink(path)
         for file in files:
             source, copy = os.path.join(tree, file), self.path(f"{name}/{file}")
-            if not os.path.lexists(copy) or os.lstat(source).st_mtime_ns != os.lstat(copy).st_mtime_ns:
-                os.makedirs(os.path.dirname(copy), exist_ok=True)
-                if os.path.lexists(copy):
-                    os.unlink(copy)
-                shutil.copy2(source, copy, follow_symlinks=False)
+            if is_same(source, copy):
+                continue
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            if os.path.lexists(copy):
+                os.unlink(copy)
+            shutil.copy(source, copy, follow_symlinks=False)
 
     def start(self, words, user=None, **options):
         """Runs a command in the system. It ends with this process."""
