@@ -110,6 +110,18 @@ void oriel_file_discard(const char *path)
     free(file);
 }
 
+char *oriel_file_finish(FILE *out, bool fine, const char *path)
+{
+    if (out != NULL)
+        fine = fclose(out) == 0 && fine;
+    if (fine)
+        return oriel_format("%s", "");
+    char *problem = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
+    if (out != NULL)
+        oriel_file_discard(path);
+    return problem;
+}
+
 static char *fd_read_text(int fd)
 {
     size_t room = 4096;

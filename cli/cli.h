@@ -5,7 +5,9 @@
 #define ORIEL_CLI_CLI_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct stat;
 
@@ -44,6 +46,10 @@ void oriel_stdout_check_at_exit(void);
 
 /* Removes a partly written file, unless it is a device or a pipe. */
 void oriel_file_discard(const char *path);
+
+/* Closes a file whose writing went well or not; out is NULL if it did not open. errno was 0 before.
+ * Returns "", or the reason for a failure after discarding the file; to be freed. */
+char *oriel_file_finish(FILE *out, bool fine, const char *path);
 
 /* The path of this executable. */
 const char *oriel_executable_path(void);

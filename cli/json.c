@@ -52,13 +52,5 @@ char *oriel_json_write(const char *path, const json_t *value)
 {
     errno = 0;
     FILE *out = fopen(path, "we");
-    bool fine = out != NULL && json_dumpf(value, out, JSON_INDENT(2)) == 0;
-    if (out != NULL)
-        fine = fclose(out) == 0 && fine;
-    if (fine)
-        return oriel_format("%s", "");
-    char *problem = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
-    if (out != NULL)
-        oriel_file_discard(path);
-    return problem;
+    return oriel_file_finish(out, out != NULL && json_dumpf(value, out, JSON_INDENT(2)) == 0, path);
 }

@@ -102,13 +102,5 @@ char *oriel_findings_write_junit(const struct oriel_checked_job *job, const char
     FILE *out = fopen(path, "we");
     if (out != NULL)
         suite_print(out, job);
-    bool fine = out != NULL && !ferror(out);
-    if (out != NULL)
-        fine = fclose(out) == 0 && fine;
-    if (fine)
-        return oriel_format("%s", "");
-    char *problem = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
-    if (out != NULL)
-        oriel_file_discard(path);
-    return problem;
+    return oriel_file_finish(out, out != NULL && !ferror(out), path);
 }
