@@ -20,7 +20,7 @@ enum { WORLD = 2, OBJECT = 7, FORK_OBJECT = 100, END_OBJECT = 200 };
 
 static const struct oriel_thread_hooks *const hooks = &oriel_thread_hooks;
 
-static void start(int rank)
+static void begin_rank(int rank)
 {
     oriel_threads_track();
     EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
@@ -29,7 +29,7 @@ static void start(int rank)
     team_barrier();
 }
 
-static void stop(void)
+static void end_rank(void)
 {
     team_barrier();
     oriel_threads_stop();
@@ -97,7 +97,7 @@ static void give_in_thread(void)
 static void give_and_take(int rank)
 {
     struct thread thread;
-    start(rank);
+    begin_rank(rank);
     atomic_store(&before, oriel_order_now());
     thread_create(&thread, 1, give_in_thread);
     step_await(1);
@@ -108,7 +108,7 @@ static void give_and_take(int rank)
     atomic_store(&step, 2);
     thread_join(&thread);
     EXPECT(knows(atomic_load(&after)));
-    stop();
+    end_rank();
 }
 
 static void a_taker_knows_what_the_giver_had_done(void **state)
@@ -138,7 +138,7 @@ static bool knows_first_rank(void)
 static void one_thread_receives(int rank)
 {
     struct thread thread;
-    start(rank);
+    begin_rank(rank);
     if (rank == 0) {
         atomic_store(&team->words[0], oriel_order_now());
         oriel_order_give(&message, 1);
@@ -152,7 +152,7 @@ static void one_thread_receives(int rank)
         thread_join(&thread);
         EXPECT(knows_first_rank());
     }
-    stop();
+    end_rank();
 }
 
 static void order_from_a_rank_reaches_the_receiving_thread(void **state)
@@ -185,7 +185,7 @@ enum { MANY = 20 };
 static void many_threads(int rank)
 {
     struct thread threads[MANY];
-    start(rank);
+    begin_rank(rank);
     for (uint64_t i = 0; i < 3 * ORIEL_CLOCK_THREADS; i++) {
         thread_create(&threads[0], i, no_op);
         thread_join(&threads[0]);
@@ -198,7 +198,7 @@ static void many_threads(int rank)
     atomic_store(&step, 1);
     for (int i = 0; i < MANY; i++)
         thread_join(&threads[i]);
-    stop();
+    end_rank();
 }
 
 static void slots_are_used_again_and_shared(void **state)
@@ -210,14 +210,14 @@ static void slots_are_used_again_and_shared(void **state)
 /* Inside an MPI call, locks order nothing. */
 static void inside_a_call(int rank)
 {
-    start(rank);
+    begin_rank(rank);
     oriel_tick now = oriel_order_now();
     oriel_check_where.in.depth = 1;
     EXPECT(!hooks->fork(FORK_OBJECT));
     hooks->give(OBJECT);
     EXPECT(oriel_order_now() == now);
     oriel_check_where.in.depth = 0;
-    stop();
+    end_rank();
 }
 
 static void calls_of_the_host_order_nothing(void **state)
