@@ -172,7 +172,7 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
 {
     char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
     char *listing = oriel_command_output(listing_command);
-    program->is_listed = listing != NULL;
+    program->is_unlisted = listing == NULL;
     if (listing == NULL)
         return; /* a library is missing, for example; the host is then found by other means */
     size_t lines = 1;
@@ -193,8 +193,11 @@ void oriel_program_inspect(struct oriel_program *program)
         memcpy(path, next, sizeof path);
 
     struct oriel_elf_file file;
-    if (!oriel_elf_open(path, &file))
-        return; /* a script without an interpreter line, which execvp gives to the shell */
+    if (!oriel_elf_open(path, &file)) {
+        /* a script without an interpreter line, which execvp gives to the shell */
+        program->is_unlisted = access(path, R_OK) != 0;
+        return;
+    }
     char loader[PATH_MAX];
     const bool is_ours = is_this_architecture(&file);
     const bool is_dynamic = oriel_elf_interpreter(&file, loader);

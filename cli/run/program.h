@@ -17,8 +17,8 @@ struct oriel_program {
     const char *advice;  /* last part of the error message for a program that Oriel cannot serve */
     struct oriel_library *libraries;
     size_t libraries_count;
-    bool is_listed; /* by the loader */
-    char *problem;  /* NULL, or why a preload cannot serve it; to be freed */
+    bool is_unlisted; /* the loader does not list them; false for a script without a first line */
+    char *problem;    /* NULL, or why a preload cannot serve it; to be freed */
 };
 
 /* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message
