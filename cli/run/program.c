@@ -184,6 +184,19 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
         library_add(program, line);
 }
 
+void oriel_liboriel_inspect(const char *path, struct oriel_program *out)
+{
+    char loader[PATH_MAX];
+    struct oriel_elf_file self;
+    memset(out, 0, sizeof *out);
+    if (!oriel_elf_open(oriel_executable_path(), &self))
+        return;
+    const bool has_loader = oriel_elf_interpreter(&self, loader);
+    oriel_elf_close(&self);
+    if (has_loader)
+        libraries_list(out, loader, path);
+}
+
 void oriel_program_inspect(struct oriel_program *program)
 {
     char path[PATH_MAX];

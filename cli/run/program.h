@@ -36,4 +36,7 @@ bool oriel_file_is_program(const char *path);
  * directly and indirectly. For a script, these are its interpreter's. */
 void oriel_program_inspect(struct oriel_program *program);
 
+/* Lists the libraries that a library of Oriel needs, the same way. */
+void oriel_liboriel_inspect(const char *path, struct oriel_program *out);
+
 #endif

@@ -63,6 +63,18 @@ class Info(Case):
                 self.assertEqual(host["liboriel"], liboriel(host["name"]))
                 self.assertIsNone(host["reason"])
 
+    def test_host_in_a_folder_of_its_own_is_found_through_liboriel(self):
+        oriel = self.tree()
+        os.makedirs(self.path("opt"))
+        for host, soname in (("mpich", "libmpi.so.12"), ("openmpi", "libmpi.so.40")):
+            source = f'#include <string.h>\nint MPI_Get_library_version(char *t, int *l) {{ strcpy(t, "MPI of {host}"); return *l = 0; }}'
+            library = self.compile(f"opt/{soname}", source, "-shared", "-fPIC", "-Wl,-soname," + soname)
+            os.makedirs(self.path(f"tree/lib/oriel/{host}"))
+            self.compile(f"tree/lib/oriel/{host}/liboriel.so", "", "-shared", "-fPIC", "-Wl,--no-as-needed",
+                         "-Wl,-rpath," + self.path("opt"), library)
+            value = [found for found in info(oriel)[0]["hosts"] if found["name"] == host][0]
+            self.assertEqual((value["found"], value["library"], value["version"]), (True, library, "MPI of " + host), value)
+
     def test_host_without_liboriel_is_not_served(self):
         value, _ = info(self.tree())
         self.assertEqual([host["served"] for host in value["hosts"]], [False, False, False])
