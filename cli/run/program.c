@@ -163,7 +163,10 @@ static void library_add(struct oriel_program *program, char *line)
     struct oriel_library *library = &program->libraries[program->libraries_count];
     const char *base = strrchr(line, '/');
     library->soname = base == NULL ? line : base + 1;
-    library->path = path[0] == '/' ? path : NULL;
+    if (path[0] == '/')
+        library->path = path;
+    else /* "not found", or relative as LD_LIBRARY_PATH is */
+        library->path = strchr(path, '/') == NULL ? NULL : realpath(path, NULL);
     program->libraries_count += library->soname[0] != '\0';
 }
 

@@ -118,6 +118,12 @@ class Info(Case):
             title = "MPI's standard ABI, " if host == "abi" else ""
             self.assertIn(f": {title}{version}; expected to work, not tested\n", start(ORIEL, "info", path).stdout)
 
+    def test_library_in_a_relative_folder_is_found(self):
+        library = self.compile("libmpi.so.40", "", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
+        path = self.compile("app", "int main(void) { return 0; }", "-Wl,--no-as-needed", library)
+        result = start(ORIEL, "info", "--json", path, LD_LIBRARY_PATH=os.path.relpath(self.folder))
+        self.assertEqual(json.loads(result.stdout)["program"]["library"], os.path.realpath(library))
+
     def test_host_that_does_not_load_gives_the_reason(self):
         for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):
             self.write(name, "no library")
