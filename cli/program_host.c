@@ -115,18 +115,11 @@ static void library_lacks(const struct oriel_library *library, char *out, size_t
  * program's. */
 static bool liboriel_loads(const struct oriel_host *host)
 {
-    char liboriel[PATH_MAX], loader[PATH_MAX];
-    struct oriel_elf_file self;
-    if (!oriel_host_library(host, "liboriel.so", liboriel) ||
-        !oriel_elf_open(oriel_executable_path(), &self))
-        return true;
-    const bool has_loader = oriel_elf_interpreter(&self, loader);
-    oriel_elf_close(&self);
-    char *list =
-        has_loader ? oriel_command_output((char *const[]){loader, "--list", liboriel, NULL}) : NULL;
-    const bool loads = !has_loader || list != NULL;
-    free(list);
-    return loads;
+    char path[PATH_MAX];
+    struct oriel_program liboriel = {.is_unlisted = false};
+    if (oriel_host_library(host, "liboriel.so", path))
+        oriel_liboriel_inspect(path, &liboriel);
+    return !liboriel.is_unlisted;
 }
 
 /* A host that Oriel is not tested with must have what Oriel calls: one of its libraries, if the

@@ -123,8 +123,9 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
     for (size_t i = 0; i < job->windows_count; i++)
         json_array_append_new(windows, window_json(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics", "version", 2,
-        "oriel", oriel_json_text(head->version, sizeof head->version), "host", head->host,
+        "{s:s, s:i, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics",
+        "version", 2, "oriel", oriel_json_text(head->version, sizeof head->version), "host",
+        head->host, "host_version", oriel_json_text(head->host_version, sizeof head->host_version),
         "program", oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks,
         "missing_ranks", missing, "early_ranks", early, "windows", windows));
     char *problem = oriel_json_write(path, object);

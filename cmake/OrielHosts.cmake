@@ -80,6 +80,12 @@ function(oriel_host_identify includes compile name_out version_out)
   if(macros MATCHES "#define MPICH_VERSION \"([^\"]+)\"")
     set(name mpich)
     set(version "${CMAKE_MATCH_1}")
+  elseif(macros MATCHES "#define MPICH_NAME ") # a relative of MPICH that hides MPICH's version
+    set(name mpich)
+    set(version "unknown")
+    if(macros MATCHES "#define [A-Z_]*MPI_VERSION \"([^\"]+)\"") # Intel's: I_MPI_VERSION
+      set(version "${CMAKE_MATCH_1}")
+    endif()
   elseif(macros MATCHES "#define OMPI_MAJOR_VERSION ([0-9]+)")
     set(name openmpi)
     set(version "${CMAKE_MATCH_1}")

@@ -212,7 +212,7 @@ static json_t *program_gather(const char *name)
     oriel_program_host_find(&program, &found);
     if (found.host != NULL)
         is_served = oriel_host_library(found.host, "liboriel.so", liboriel);
-    if (!program.is_listed && found.problem == NULL)
+    if (program.is_unlisted && found.problem == NULL)
         found.problem = oriel_format("the loader does not list the libraries of %s (ldd %s says "
                                      "why): its MPI is unknown",
                                      program.path, program.path);
@@ -242,7 +242,8 @@ static void program_print(const json_t *program)
 {
     printf("\nProgram %s\n", member_text(program, "path"));
     const char *title = member_text(program, "title"), *version = member_text(program, "version");
-    const bool is_titled = strncmp(version, title, strlen(title)) == 0; /* "MPICH 4.0.2" */
+    /* The version has the MPI's own name. The ABI is no MPI. */
+    const bool is_titled = version[0] != '\0' && strcmp(member_text(program, "host"), "abi") != 0;
     if (member_text(program, "soname")[0] != '\0')
         printf("  %-12s %s (%s): %s%s%s%s\n", "uses", member_text(program, "soname"),
                member_text(program, "library")[0] == '\0' ? "not found by the loader"

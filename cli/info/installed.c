@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run/program.h"
+
 /* Size of the version buffer: larger than MPI_MAX_LIBRARY_VERSION_STRING of every host. */
 enum { VERSION_BYTES_MAX = 16384, CHILD_TIMEOUT_S = 10 };
 
@@ -97,10 +99,27 @@ static void child_version_read(const char *soname, struct record *out)
                  "%s could not be queried: it ended the process that loaded it", soname);
 }
 
+/* The MPI that liboriel loads: it may be in a folder that the loader does not search by itself. */
+static void loaded_version_read(const struct oriel_host *host, const char *liboriel,
+                                struct record *out)
+{
+    struct oriel_program program;
+    oriel_liboriel_inspect(liboriel, &program);
+    for (size_t i = 0; i < program.libraries_count && !out->found; i++) {
+        const struct oriel_library *library = &program.libraries[i];
+        const struct oriel_interface *interface = oriel_interface_of(library->soname);
+        if (library->path != NULL && interface != NULL && strcmp(interface->host, host->name) == 0)
+            child_version_read(library->path, out);
+    }
+}
+
 void oriel_installed_find(const struct oriel_host *host, struct oriel_installed *out)
 {
     memset(out, 0, sizeof *out);
     struct record record = {.found = false};
+    out->served = oriel_host_library(host, "liboriel.so", out->liboriel);
+    if (out->served)
+        loaded_version_read(host, out->liboriel, &record);
     for (size_t i = 0; i < oriel_interfaces_count && !record.found; i++) {
         const struct oriel_interface *interface = &oriel_interfaces[i];
         const bool is_name = strpbrk(interface->soname, "*?[") == NULL;
@@ -117,7 +136,6 @@ void oriel_installed_find(const struct oriel_host *host, struct oriel_installed 
         snprintf(out->version, sizeof out->version, "%s", record.text);
         out->refused[0] = '\0';
     }
-    out->served = oriel_host_library(host, "liboriel.so", out->liboriel);
 }
 
 void oriel_library_version_find(const char *library, char out[256])

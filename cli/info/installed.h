@@ -1,5 +1,6 @@
-/* The installed parts for a host MPI: its library as the loader finds it, and Oriel's library for
- * it. A host's library is only loaded in a child process, whose crash or hang does no harm. */
+/* The installed parts for a host MPI: the library that Oriel's library for it loads, else the one
+ * that the loader finds, and Oriel's library. A host's library is only loaded in a child process,
+ * whose crash or hang does no harm. */
 #ifndef ORIEL_CLI_INFO_INSTALLED_H
 #define ORIEL_CLI_INFO_INSTALLED_H
 
@@ -9,7 +10,7 @@
 #include "cli/hosts.h"
 
 struct oriel_installed {
-    bool found;              /* the loader finds the host's library, and it returned its version */
+    bool found;              /* the host's library is found, and returned its version */
     char library[PATH_MAX];  /* path of the host's library */
     char version[256];       /* first line of MPI_Get_library_version */
     char refused[256];       /* the loader's or library's error when found is false */

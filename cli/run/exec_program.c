@@ -59,7 +59,7 @@ static void launcher_check(const struct oriel_exec_plan *plan, const struct orie
         return;
     char *title = host == launcher.needed
                       ? oriel_format("%s", host->title)
-                      : oriel_format("%s, here of %s,", host->title, launcher.needed->title);
+                      : oriel_format("%s, here of %s", host->title, launcher.needed->title);
     static const char line[] = "%s uses %s, but %s's launcher started it: each process %s a "
                                "separate job; use %s's mpiexec (on Debian mpiexec.%s) [O5]";
     if (plan->checked)

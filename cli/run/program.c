@@ -163,7 +163,10 @@ static void library_add(struct oriel_program *program, char *line)
     struct oriel_library *library = &program->libraries[program->libraries_count];
     const char *base = strrchr(line, '/');
     library->soname = base == NULL ? line : base + 1;
-    library->path = path[0] == '/' ? path : NULL;
+    if (path[0] == '/')
+        library->path = path;
+    else /* "not found", or relative as LD_LIBRARY_PATH is */
+        library->path = strchr(path, '/') == NULL ? NULL : realpath(path, NULL);
     program->libraries_count += library->soname[0] != '\0';
 }
 
@@ -172,7 +175,7 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
 {
     char *const listing_command[] = {(char *)loader, "--list", (char *)path, NULL};
     char *listing = oriel_command_output(listing_command);
-    program->is_listed = listing != NULL;
+    program->is_unlisted = listing == NULL;
     if (listing == NULL)
         return; /* a library is missing, for example; the host is then found by other means */
     size_t lines = 1;
@@ -184,6 +187,19 @@ static void libraries_list(struct oriel_program *program, const char *loader, co
         library_add(program, line);
 }
 
+void oriel_liboriel_inspect(const char *path, struct oriel_program *out)
+{
+    char loader[PATH_MAX];
+    struct oriel_elf_file self;
+    memset(out, 0, sizeof *out);
+    if (!oriel_elf_open(oriel_executable_path(), &self))
+        return;
+    const bool has_loader = oriel_elf_interpreter(&self, loader);
+    oriel_elf_close(&self);
+    if (has_loader)
+        libraries_list(out, loader, path);
+}
+
 void oriel_program_inspect(struct oriel_program *program)
 {
     char path[PATH_MAX];
@@ -193,8 +209,11 @@ void oriel_program_inspect(struct oriel_program *program)
         memcpy(path, next, sizeof path);
 
     struct oriel_elf_file file;
-    if (!oriel_elf_open(path, &file))
-        return; /* a script without an interpreter line, which execvp gives to the shell */
+    if (!oriel_elf_open(path, &file)) {
+        /* a script without an interpreter line, which execvp gives to the shell */
+        program->is_unlisted = access(path, R_OK) != 0;
+        return;
+    }
     char loader[PATH_MAX];
     const bool is_ours = is_this_architecture(&file);
     const bool is_dynamic = oriel_elf_interpreter(&file, loader);

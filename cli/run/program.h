@@ -17,8 +17,8 @@ struct oriel_program {
     const char *advice;  /* last part of the error message for a program that Oriel cannot serve */
     struct oriel_library *libraries;
     size_t libraries_count;
-    bool is_listed; /* by the loader */
-    char *problem;  /* NULL, or why a preload cannot serve it; to be freed */
+    bool is_unlisted; /* the loader does not list them; false for a script without a first line */
+    char *problem;    /* NULL, or why a preload cannot serve it; to be freed */
 };
 
 /* Finds the program as a shell does, with PATH unless the name has a slash. Exits with a message
@@ -35,5 +35,8 @@ bool oriel_file_is_program(const char *path);
  * with privileges of its own, or for another architecture. Otherwise lists the libraries it needs,
  * directly and indirectly. For a script, these are its interpreter's. */
 void oriel_program_inspect(struct oriel_program *program);
+
+/* Lists the libraries that a library of Oriel needs, the same way. */
+void oriel_liboriel_inspect(const char *path, struct oriel_program *out);
 
 #endif

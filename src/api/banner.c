@@ -14,15 +14,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static void host_format(char *out, size_t room)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int len;
-    if (oriel_host()->Get_library_version(text, &len) != MPI_SUCCESS)
-        snprintf(text, sizeof text, "%s", oriel_host_name());
-    oriel_host_version_format(text, out, room);
-}
-
 static void version_warn(const char *host)
 {
     char tested[40];
@@ -76,7 +67,7 @@ void oriel_banner_print(void)
         oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank > 0)
         return;
-    host_format(host, sizeof host);
+    oriel_host_version(host, sizeof host);
     if (!oriel_options()->bypass)
         version_warn(host);
     if (oriel_options()->verbose < 1)

@@ -4,17 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The value after blanks and a colon; NULL if there are none. */
+static const char *value_after(const char *at)
+{
+    at += strspn(at, " \t");
+    return *at == ':' ? at + 1 + strspn(at + 1, " \t") : NULL;
+}
+
 void oriel_host_version_format(const char *text, char *out, size_t room)
 {
-    static const char word[] = " Version:"; /* MPICH's; a tab or spaces follow */
-    const int line = (int)strcspn(text, ",\n");
+    static const char word[] = " Version";    /* after the MPI's name */
+    static const char cray[] = "MPI VERSION"; /* before it */
+    const char *end = text + strcspn(text, ",\n");
     const char *at = strstr(text, word);
-    if (at == NULL || at - text > line) {
-        snprintf(out, room, "%.*s", line, text);
-        return;
-    }
-    const char *number = at + strlen(word) + strspn(at + strlen(word), " \t");
-    snprintf(out, room, "%.*s %.*s", (int)(at - text), text, line - (int)(number - text), number);
+    const char *number = at == NULL || at > end ? NULL : value_after(at + strlen(word));
+    const char *start =
+        strncmp(text, cray, strlen(cray)) == 0 ? value_after(text + strlen(cray)) : NULL;
+    if (start == NULL || start > end)
+        start = text;
+    if (number == NULL || number > end)
+        snprintf(out, room, "%.*s", (int)(end - start), start);
+    else
+        snprintf(out, room, "%.*s %.*s", (int)(at - text), text, (int)(end - number), number);
 }
 
 bool oriel_host_version_is_tested(const char *version, char *tested, size_t room)

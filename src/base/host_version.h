@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /* Writes "MPICH 4.0.2" for a text of MPI_Get_library_version that begins with
- * "MPICH Version:\t4.0.2\n", and "Open MPI v4.1.4" for "Open MPI v4.1.4, ...". */
+ * "MPICH Version:\t4.0.2\n", "Open MPI v4.1.4" for "Open MPI v4.1.4, ...", and
+ * "CRAY MPICH version 8.1" for "MPI VERSION    : CRAY MPICH version 8.1\n". */
 void oriel_host_version_format(const char *text, char *out, size_t room);
 
 /* Returns false for a version that Oriel is not tested with, and writes "MPICH 4 to 5", the tested

@@ -70,6 +70,9 @@ static inline bool oriel_host_has_threads(void)
 /* The host's name as in `oriel run --host`. */
 const char *oriel_host_name(void);
 
+/* Writes the name and version of the MPI, "MPICH 5.0.2", for the standard ABI too. */
+void oriel_host_version(char *out, size_t room);
+
 /* Whether MPI_COMM_WORLD exists: programs with only sessions have none, and some hosts crash if
  * asked for it. */
 bool oriel_host_has_world(void);

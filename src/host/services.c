@@ -1,12 +1,24 @@
 /* Answers from the host's properties, and services that only some hosts have. */
 #include "host/properties.h"
 
+#include "base/host_version.h"
+
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *oriel_host_name(void)
 {
     return oriel_host_properties.name;
+}
+
+void oriel_host_version(char *out, size_t room)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len;
+    if (oriel_host()->Get_library_version(text, &len) != MPI_SUCCESS)
+        snprintf(text, sizeof text, "%s", oriel_host_name());
+    oriel_host_version_format(text, out, room);
 }
 
 uint32_t oriel_host_node_ranks(void)

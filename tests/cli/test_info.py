@@ -63,6 +63,18 @@ class Info(Case):
                 self.assertEqual(host["liboriel"], liboriel(host["name"]))
                 self.assertIsNone(host["reason"])
 
+    def test_host_in_a_folder_of_its_own_is_found_through_liboriel(self):
+        oriel = self.tree()
+        os.makedirs(self.path("opt"))
+        for host, soname in (("mpich", "libmpi.so.12"), ("openmpi", "libmpi.so.40")):
+            source = f'#include <string.h>\nint MPI_Get_library_version(char *t, int *l) {{ strcpy(t, "MPI of {host}"); return *l = 0; }}'
+            library = self.compile(f"opt/{soname}", source, "-shared", "-fPIC", "-Wl,-soname," + soname)
+            os.makedirs(self.path(f"tree/lib/oriel/{host}"))
+            self.compile(f"tree/lib/oriel/{host}/liboriel.so", "", "-shared", "-fPIC", "-Wl,--no-as-needed",
+                         "-Wl,-rpath," + self.path("opt"), library)
+            value = [found for found in info(oriel)[0]["hosts"] if found["name"] == host][0]
+            self.assertEqual((value["found"], value["library"], value["version"]), (True, library, "MPI of " + host), value)
+
     def test_host_without_liboriel_is_not_served(self):
         value, _ = info(self.tree())
         self.assertEqual([host["served"] for host in value["hosts"]], [False, False, False])
@@ -74,7 +86,8 @@ class Info(Case):
         for host in HOSTS:
             self.assertIn("not served:  Oriel is not built for it: cannot find " + liboriel(host, self.path("tree")) + "\n",
                           start(oriel, "info", program(host, "one_put")).stdout)
-        self.assertIn("unknown:     its libraries name no MPI;", start(oriel, "info", "/bin/true").stdout)
+        for path in ("/bin/true", self.write("script", "echo a script without an interpreter line\n")):
+            self.assertIn("unknown:     its libraries name no MPI;", start(oriel, "info", path).stdout)
         gone = self.compile("libgone.so", "", "-shared", "-fPIC")
         path = self.compile("missing", "int main(void) { return 0; }", "-Wl,--no-as-needed", gone)
         os.remove(gone)
@@ -89,18 +102,27 @@ class Info(Case):
         self.assertIn("not served:  " + value["reason"], start(ORIEL, "info", static).stdout)
 
     def test_version_of_the_programs_library_decides_what_is_tested(self):
-        names = {"mpich": ("libmpich.so.12", "MPICH Version:      3.4\\n", "MPICH 3.4"),
-                 "openmpi": ("libmpi.so.40", "Open MPI v3.1.6, package", "Open MPI v3.1.6")}
+        names = [("mpich", "libmpich.so.12", "MPICH Version:      3.4\\n", "MPICH 3.4"),
+                 ("mpich", "libmpi.so.12", "MVAPICH2 Version      :\\t2.3.7\\n", "MVAPICH2 2.3.7"),
+                 ("openmpi", "libmpi.so.40", "Open MPI v3.1.6, package", "Open MPI v3.1.6"),
+                 ("abi", "libmpi_abi.so.1", "MPICH Version:      3.4\\n", "MPICH 3.4")]
         for host in HOSTS:
             value = json.loads(start(ORIEL, "info", "--json", program(host, "one_put")).stdout)["program"]
             self.assertTrue(value["tested"] and re.match(r"(MPICH |Open MPI v)\d", value["version"]), value)
-        for host, (soname, text, version) in names.items():
+        for host, soname, text, version in names:
             source = f'#include <string.h>\nint MPI_Get_library_version(char *t, int *l) {{ strcpy(t, "{text}"); return *l = 0; }}'
             library = self.compile(soname, source, "-shared", "-fPIC", "-Wl,-soname," + soname)
             path = self.compile("old", "int main(void) { return 0; }", "-Wl,--no-as-needed", "-Wl,-rpath," + self.folder, library)
             value = json.loads(start(ORIEL, "info", "--json", path).stdout)["program"]
             self.assertEqual((value["host"], value["version"], value["tested"]), (host, version, False))
-            self.assertIn(f": {version}; expected to work, not tested\n", start(ORIEL, "info", path).stdout)
+            title = "MPI's standard ABI, " if host == "abi" else ""
+            self.assertIn(f": {title}{version}; expected to work, not tested\n", start(ORIEL, "info", path).stdout)
+
+    def test_library_in_a_relative_folder_is_found(self):
+        library = self.compile("libmpi.so.40", "", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40")
+        path = self.compile("app", "int main(void) { return 0; }", "-Wl,--no-as-needed", library)
+        result = start(ORIEL, "info", "--json", path, LD_LIBRARY_PATH=os.path.relpath(self.folder))
+        self.assertEqual(json.loads(result.stdout)["program"]["library"], os.path.realpath(library))
 
     def test_host_that_does_not_load_gives_the_reason(self):
         for name in ("libmpich.so.12", "libmpi.so.12", "libmpi.so.40", "libmpi_abi.so.1"):

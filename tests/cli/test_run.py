@@ -320,6 +320,13 @@ class Launcher(RunCase):
             self.assertIn(self.line(host, "would be"), job.stderr)
             self.assertNotIn("no problems", job.stderr)
 
+    def test_program_of_the_standard_abi_is_of_the_mpi_that_implements_it(self):
+        for host, title, sonames in (("mpich", "MPICH", ["libmpi_abi.so.1"]),
+                                     ("openmpi", "Open MPI", ["libmpi_abi.so.1", "libopen_mpi.so.40"])):
+            fake = self.using(*(self.library(soname) for soname in sonames))
+            self.assertIn(f"oriel: {fake} uses MPI's standard ABI, here of {title}, but ",
+                          self.job(other(host), 2, ORIEL, "check", fake).stderr)
+
     def test_run_warns_once_and_runs(self):
         for host in HOSTS:
             job = self.job(other(host), 3, ORIEL, "run", program(host, "one_put"))
@@ -338,7 +345,7 @@ class Launcher(RunCase):
         job = self.job("openmpi", 2, self.stand_in(), "run", fake)
         # the program has status 7, for which Open MPI 5 ends the other rank, perhaps before its output
         self.assertIn(job.stdout, [self.stood_in("mpich"), self.stood_in("mpich") * 2])
-        self.assertNotIn("launcher has started", job.stderr)
+        self.assertNotIn("launcher started", job.stderr)
 
     # The checker's runtime would replace ThreadSanitizer's.
     COMMANDS = ("run",) if SANITIZE == "thread" else ("check", "run")

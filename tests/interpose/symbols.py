@@ -31,7 +31,8 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
 # mremap.
 NAMES = {"mpich": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|ucp_worker_progress$|madvise$|mremap$"),
          "openmpi": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
-                               r"ompi_win_[gs]et_attr_f$|madvise$|mremap$")}
+                               r"ompi_win_[gs]et_attr_f$|madvise$|mremap$"),
+         "abi": re.compile(r"P?MPI_[A-Z]|oriel_|dlsym$|ucp_worker_progress$|madvise$|mremap$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$|"
                      r"GOMP_[a-z]|gomp_|omp_[a-z]|__cxa_guard_(acquire|release)$|call_once$|pthread_[a-z]|sem_[a-z]|"
                      r"(thrd|mtx|cnd)_[a-z]")
@@ -62,7 +63,7 @@ def soname(library):
 def host_library(library):
     """The path of the MPI library that the loader finds for liboriel.so."""
     output = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
-    return re.search(r"^\s*lib(?:mpi|mpich)\.so\S* => (\S+)", output, re.MULTILINE).group(1)
+    return re.search(r"^\s*lib(?:mpi|mpich|mpi_abi)\.so\S* => (\S+)", output, re.MULTILINE).group(1)
 
 
 def wanted(names):

@@ -8,6 +8,7 @@ ARGUMENT...]"""
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import jobs  # noqa: E402
 LATE_NS, TIMES, THREADS, OFTEN, SERVED, WINDOWS, RECORDS = 50e6, 4, 20, 200000, 20000, 1010, 1000
 LONG = 8
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "abi": "MPI's standard ABI"}
+VERSIONS = {"mpich": r"MPICH \d+\.\d+", "openmpi": r"Open MPI v\d+\.\d+"}
 options = None
 
 
@@ -52,6 +54,7 @@ class Case(unittest.TestCase):
             job = json.load(file)
         self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["missing_ranks"]),
                          ("oriel-statistics", 2, options.library, ranks, []))
+        self.assertRegex(job["host_version"], "^" + VERSIONS[options.mpi])
         return job["windows"]
 
 
@@ -294,7 +297,8 @@ class Nodes(Case):
 class End(Case):
     def test_the_table_is_printed_once(self):
         job = self.launch("counts", 2)
-        self.assertEqual(job.stderr.count("oriel: statistics of counted, 2 ranks on " + TITLES[options.library]), 1)
+        mpi = f", {VERSIONS[options.mpi]}" if options.library == "abi" else "$"
+        self.assertEqual(len(re.findall("(?m)^oriel: statistics of counted, 2 ranks on " + TITLES[options.library] + mpi, job.stderr)), 1)
         self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in counts at ')
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 

@@ -71,6 +71,11 @@ class Hosts(Case):
         versions, hosts = self.found(f"-DORIEL_MPICC={self.wrapper}")
         self.assertEqual((versions, hosts), ({"mpich": "4.9.9"}, ["mpich"]))
 
+    def test_a_relative_of_mpich_is_mpich(self):
+        for version, shown in ('#define I_MPI_VERSION "2021.13"\n', "2021.13"), ("", "unknown"):
+            self.write("mpi.h", "#define MPICH_NAME 4\n" + version)
+            self.assertEqual(self.found(f"-DORIEL_MPICC={self.wrapper}"), ({"mpich": shown}, ["mpich"]))
+
     def test_a_wrapper_of_the_standard_abi_is_known_by_its_header(self):
         os.makedirs(self.path("abi"))
         self.write("abi/mpi.h", ABI_HEADER)

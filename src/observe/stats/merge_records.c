@@ -246,6 +246,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
     snprintf(head->host, sizeof head->host, "%s", oriel_host_name());
+    oriel_host_version(head->host_version, sizeof head->host_version);
     read_program_path(head->program, sizeof head->program);
     char *at = (char *)(head + 1);
     for (int i = 0; i < ranks; i++) {

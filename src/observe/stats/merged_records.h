@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#define ORIEL_MERGED_MAGIC UINT64_C(0x0131544154534c52) /* changes with the format of records */
+#define ORIEL_MERGED_MAGIC UINT64_C(0x0132544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;
@@ -19,8 +19,9 @@ struct oriel_statistics_head {
     char program[4096];
     char version[32];
     char host[16];
-    int32_t ranks;  /* of MPI_COMM_WORLD */
-    uint32_t parts; /* that follow */
+    char host_version[128]; /* "MPICH 5.0.2" */
+    int32_t ranks;          /* of MPI_COMM_WORLD */
+    uint32_t parts;         /* that follow */
 };
 
 struct oriel_merged_records {
