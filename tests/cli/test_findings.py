@@ -403,6 +403,11 @@ class Machines(Findings):
         self.assertEqual(conflict.find("skipped").get("message"), 'known:1: a < "b"')
         self.assertEqual((outside.get("classname"), outside.get("file"), outside.get("line")), ("E1", "app.c", str(GET)))
         self.assertIn("MPI_Get(&y, 1,", outside.find("failure").text)
+        with open(self.known(""), "wb") as file: # the reason is not UTF-8
+            file.write(b"C1 because \xe4 \xc3\xa4\x7f\n")
+        self.check("--junit", "found.xml", "--suppress", "known")
+        suite = xml.etree.ElementTree.parse(self.path("found.xml")).getroot().find("testsuite")
+        self.assertEqual(suite.find("testcase/skipped").get("message"), "known:1: ? \u00e4\x7f")
         self.check("--junit", "found.xml", "--only", "H*", status=0)
         suite = xml.etree.ElementTree.parse(self.path("found.xml")).getroot().find("testsuite")
         self.assertEqual([case.get("name") for case in suite.findall("testcase")], ["no findings"])
