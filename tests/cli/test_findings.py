@@ -258,6 +258,37 @@ class Jobs(Findings):
             self.assertEqual(job.stderr.count("error[D1]"), 1, job.stderr)
             self.assertRegex(job.stderr, r"= help: rank [01] locked at app.c:13: let it call MPI_Win_unlock before app.c:15\n")
 
+    def test_accumulates_that_overlap_by_a_part_are_told_to_shift(self):
+        put = "MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win)"
+        for host in HOSTS:
+            self.build(LOCKS.replace("(64, 8,", "(64, 1,").replace(put, put.replace("Put", "Accumulate").replace("3, 1", "4 * rank, 1").replace(
+                ", win)", ", MPI_SUM, win)")), host=host)
+            job = self.run_job(host)
+            self.assertIn("error[C3]", job.stderr)
+            self.assertIn("or let them differ by whole elements in their displacements", re.sub(r"\n +", " ", job.stderr))
+
+    @unittest.skipIf(SANITIZE, "the program has a sanitizer of its own")
+    def test_a_store_before_an_operation_is_told_to_come_first(self):
+        source = LOCKS.replace("#include <mpi.h>", "#include <mpi.h>\n#include <sys/stat.h>\n#include <unistd.h>")
+        source = source.replace("    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);\n"
+                                "    MPI_Win_unlock(0, win);\n", """    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        base[3] = x;
+        mkdir("stored", 0700);
+    } else {
+        while (access("stored", F_OK) != 0)
+            usleep(1000);
+        MPI_Get(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);
+    }
+    MPI_Win_unlock_all(win);
+""")
+        for host in HOSTS:
+            self.build(source, "-fsanitize=thread", host=host)
+            job = self.run_job(host)
+            os.rmdir(self.path("stored"))
+            self.assertIn("help: call MPI_Win_sync(win) on rank 0 after app.c:17, then a barrier or a message before app.c:22",
+                          re.sub(r"\n +", " ", job.stderr))
+
     def test_the_launchers_terminal_decides_colour_and_width(self):
         if shutil.which("script") is None:
             self.skipTest("no script")

@@ -41,6 +41,8 @@ static const char *atomic_instead(const struct oriel_conflict *conflict)
     bool gets = a->kind == ORIEL_ACCESS_GET || b->kind == ORIEL_ACCESS_GET;
     if (conflict->alias) /* accumulates through two windows are not atomic */
         return "";
+    if (first && second && a->op == b->op && a->element == b->element) /* overlap by a part */
+        return ", or let them differ by whole elements in their displacements";
     if (first && second)
         return ", or the same operator and datatype in both";
     if (first || second)
@@ -94,10 +96,17 @@ static void help_local(const struct oriel_conflict *conflict, const struct oriel
                        char out[ORIEL_RECORD_LONG])
 {
     bool is_later_local = oriel_access_is_local(&conflict->later);
-    const struct oriel_access *operation = is_later_local ? &conflict->earlier : &conflict->later;
     const struct oriel_access *local = is_later_local ? &conflict->later : &conflict->earlier;
     const char *at_local = is_later_local ? "@here" : "@other";
     int32_t target = finding->target;
+    if (conflict->earlier.origin == conflict->later.origin &&
+        conflict->earlier.site.address == conflict->later.site.address) {
+        help_write(out,
+                   "the call's own buffer is at its target, in the window's memory on rank %d: use "
+                   "a buffer outside the window",
+                   local->origin);
+        return;
+    }
     switch (epoch_kind(is_later_local ? &finding->other_opening : &finding->opening)) {
     case FENCE:
         help_write(out, "call MPI_Win_fence(0, win) on all ranks of the window between @other and "
@@ -117,11 +126,16 @@ static void help_local(const struct oriel_conflict *conflict, const struct oriel
                    local->origin, at_local, target, target);
         break;
     default:
-        help_write(out,
-                   "call MPI_Win_flush(%d, win) on rank %d after %s, then a barrier or a message, "
-                   "then MPI_Win_sync(win) on rank %d before %s",
-                   target, operation->origin, is_later_local ? "@other" : "@here", local->origin,
-                   at_local);
+        if (is_later_local)
+            help_write(out,
+                       "call MPI_Win_flush(%d, win) on rank %d after @other, then a barrier or a "
+                       "message, then MPI_Win_sync(win) on rank %d before @here",
+                       target, conflict->earlier.origin, local->origin);
+        else
+            help_write(out,
+                       "call MPI_Win_sync(win) on rank %d after @other, then a barrier or a "
+                       "message before @here",
+                       local->origin);
     }
 }
 
