@@ -151,6 +151,68 @@ class Form(Findings):
         self.assertIn('writes window "halo" (made at app.c:18), rank 0, element 2 (bytes 8 to 11)', words)
         self.assertIn("call MPI_Win_flush(0, win) between app.c:8 and app.c:9", words)
 
+    def test_a_call_beyond_the_width_is_brought_into_view(self):
+        self.build(SOURCE.replace("    MPI_Get(", "    /* before the call comes a comment that fills the line */ MPI_Get("))
+        text = self.check("--only", "E1", COLUMNS="50")
+        self.assertIn("21 | ...e */ MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_\n   |         ^^^^^^^\n", text)
+        self.assertIn('window "halo" (made at app.c:18)', text)
+        self.assertLessEqual(max(map(len, text.partition("\n  E1: ")[0].splitlines())), 50, text)
+        # a second call of the line is named
+        self.build(SOURCE.replace("MPI_INT, win);\n    MPI_Put(", "MPI_INT, win); MPI_Get("))
+        text = self.check("--only", "C1", COLUMNS="50")
+        self.assertIn(" 8 | ", text)
+        self.assertRegex(text, r"(?m)^   \| MPI_(Put: writes|Get: reads) ")
+
+    def test_marks_are_below_the_call_and_not_below_words_like_it(self):
+        self.build(SOURCE.replace("    MPI_Get(", '    int MPI_Get_code = !"MPI_Get" + MPI_Get('))
+        text = self.check("--only", "E1")
+        self.assertRegex(text, r'(?m)^21 \|     int MPI_Get_code = !"MPI_Get" \+ MPI_Get\(&y.*\n   \| {37}\^{7}\n')
+
+    def test_characters_of_several_bytes_are_not_cut(self):
+        self.build(SOURCE.replace("0, 0, 1, MPI_INT, win);", "0, 0, 1, MPI_INT, win); /* " + 80 * "\u00e4" + " */"))
+        self.assertRegex(self.check("--only", "E1"), "(?m)^21 .*win\\); /\\* \u00e4+$") # start() decodes it
+
+    def test_calls_in_one_line_have_a_help_that_tells_them_apart(self):
+        self.build(SOURCE.replace("    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n" * 2,
+                                  "    for (int i = 0; i < 2; i++)\n        MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n"))
+        self.assertIn("= help: call MPI_Win_flush(0, win) between two calls of MPI_Put at app.c:9\n", self.check("--only", "C1"))
+        self.build(SOURCE.replace("MPI_INT, win);\n    MPI_Put(", "MPI_INT, win); MPI_Get("))
+        self.assertIn("= help: call MPI_Win_flush(0, win) between MPI_Put and MPI_Get at app.c:8\n", self.check("--only", "C1"))
+
+    def test_a_buffer_that_ends_is_marked_as_such(self):
+        put = "    MPI_Put(b, 1, MPI_INT, 0, 1, 1, MPI_INT, win);\n"
+        for free, mark in (("    free(b);\n", "free(b);\n   |     ^^^^ frees the same bytes\n"),
+                           ("", "MPI_Win_unlock(0, win);\n   |     ^^^^^^^^^^^^^^^^^^^^^^^ the function with the buffer has returned "
+                                "before this call\n")):
+            buffer = "malloc(4)" if free else "(int[1]){0}"
+            self.build("#include <stdlib.h>\n" + SOURCE.replace("    put_twice(win);\n    MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\n",
+                       "    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    part(win);\n    MPI_Win_unlock(0, win);\n").replace(
+                       "int main(", "__attribute__((noinline)) static void part(MPI_Win win)\n{\n    int *b = " + buffer + ";\n    *b = 3;\n" +
+                       put + free + "}\n\nint main(").replace("int *base, y", "int *base"), "-Wno-unused-function")
+            text = self.check()
+            self.assertRegex(text, r"error\[L3\].*\n  --> app.c:\d+ in part \(rank 0\) and app.c:\d+ in ")
+            self.assertIn("MPI_Put(b, 1, MPI_INT, 0, 1, 1, MPI_INT, win);\n   |     ^^^^^^^ reads the buffer\n", text)
+            self.assertIn(mark, text)
+
+    def test_a_program_without_debug_information_has_its_calls_told_apart(self):
+        self.build(SOURCE, "-g0")
+        text = re.sub(r"\n +", " ", self.check("--only", "C1"))
+        self.assertRegex(text, r"MPI_Win_lock at put_twice\+0x\w+ of app: epoch of both: a shared lock")
+        self.assertRegex(text, r"help: call MPI_Win_flush\(0, win\) between put_twice\+0x\w+ of app and put_twice\+0x\w+ of app")
+
+    def test_functions_of_openmp_have_no_offsets_where_lines_are_known(self):
+        self.build(SOURCE.replace("    MPI_Get(", "#pragma omp parallel num_threads(1)\n#pragma omp single nowait\n    MPI_Get("), "-fopenmp")
+        self.assertRegex(self.check("--only", "E1"), r"--> app.c:23 in main\._omp_fn\.0 \(rank 0\)\n")
+
+    def test_a_result_at_the_target_is_named(self):
+        self.build(SOURCE.replace("    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n" * 2,
+                   "    void *memory;\n    int found;\n    MPI_Win_get_attr(win, MPI_WIN_BASE, &memory, &found);\n"
+                   "    MPI_Get_accumulate(&x, 1, MPI_INT, memory, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win);\n"))
+        text = self.check("--only", "C1")
+        self.assertRegex(text, r"\^{18} reads (the same bytes|window)")
+        self.assertNotIn("updates", text)
+        self.assertIn("= help: the call's own buffer is at its target, in the window's memory on rank 0: use", text)
+
     def test_a_source_that_changed_since_the_build_is_not_quoted(self):
         self.build()
         self.write("app.c", "/* a line more */\n" + SOURCE.replace("put_twice(win);", "put_twice(win); // oriel: allow C1 why"), 0o644)

@@ -56,10 +56,15 @@ static enum oriel_rule rule_for_mistake(const struct oriel_access *access)
 
 static enum oriel_effect effect_of(const struct oriel_access *access)
 {
+    if (access->site.call == ORIEL_CALL_frame_end)
+        return ORIEL_EFFECT_RETURNS;
+    if (oriel_call_ends_memory(access->site.call))
+        return ORIEL_EFFECT_FREES;
     switch (access->kind) {
     case ORIEL_ACCESS_LOAD:
     case ORIEL_ACCESS_GET: return ORIEL_EFFECT_READS;
-    case ORIEL_ACCESS_ACCUMULATE: return ORIEL_EFFECT_UPDATES;
+    case ORIEL_ACCESS_ACCUMULATE:
+        return access->op == ORIEL_OPERATOR_NO_OP ? ORIEL_EFFECT_READS : ORIEL_EFFECT_UPDATES;
     default: return ORIEL_EFFECT_WRITES;
     }
 }
