@@ -185,6 +185,9 @@ char *oriel_finding_help(const struct oriel_record_finding *record)
             continue;
         }
         char *place = site_brief(site);
+        if (is_same_line(&record->here, &record->other) &&
+            (site == &record->here || site == &record->other))
+            fprintf(out, "%s at ", site->call); /* tells the two apart */
         fputs(place, out);
         free(place);
         at += len;

@@ -330,6 +330,43 @@ class Jobs(Findings):
             self.assertIn("or let them differ by whole elements in their displacements", re.sub(r"\n +", " ", job.stderr))
 
     @unittest.skipIf(SANITIZE, "the program has a sanitizer of its own")
+    def test_a_buffer_of_two_threads_is_named_as_such(self):
+        source = """#include <mpi.h>
+#include <pthread.h>
+#include <unistd.h>
+static int x = 1, ends[2];
+static void *store(void *ready)
+{
+    if (read(ends[0], &ready, 1) == 1) /* order that the checker does not know */
+        x = 2;
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    int *base, level;
+    pthread_t thread;
+    MPI_Win win;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (pipe(ends) == 0 && pthread_create(&thread, NULL, store, NULL) == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+        MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+        write(ends[1], "", 1);
+        pthread_join(thread, NULL);
+        MPI_Win_unlock(0, win);
+    }
+    MPI_Win_free(&win);
+    MPI_Finalize();
+}
+"""
+        for host in HOSTS:
+            self.build(source, "-fsanitize=thread", "-Wno-unused-result", host=host)
+            text = re.sub(r"\n +", " ", self.check())
+            self.assertRegex(text, r"bytes of the buffer at 0x\w+\. Two threads of the rank use it without order\.")
+            self.assertIn("help: give each thread its own buffer, or complete the operation and order the threads between app.c:20 and "
+                          "app.c:8", text)
+
+    @unittest.skipIf(SANITIZE, "the program has a sanitizer of its own")
     def test_a_store_before_an_operation_is_told_to_come_first(self):
         source = LOCKS.replace("#include <mpi.h>", "#include <mpi.h>\n#include <sys/stat.h>\n#include <unistd.h>")
         source = source.replace("    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);\n"
@@ -350,6 +387,9 @@ class Jobs(Findings):
             os.rmdir(self.path("stored"))
             self.assertIn("help: call MPI_Win_sync(win) on rank 0 after app.c:17, then a barrier or a message before app.c:22",
                           re.sub(r"\n +", " ", job.stderr))
+        self.build(source.replace("\n        ", " ").replace("\n    } else", " } else"), "-fsanitize=thread")
+        job = self.run_job(self.host)
+        self.assertIn("after store at app.c:16, then a barrier or a message before MPI_Get at app.c:16", re.sub(r"\n +", " ", job.stderr))
 
     def test_the_launchers_terminal_decides_colour_and_width(self):
         if shutil.which("script") is None:
@@ -432,7 +472,8 @@ class Counting(Findings):
 
     def test_a_comment_allows_a_rule_for_a_reason(self):
         put = "    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n    MPI_Win_unlock"
-        for comment in ("// oriel: allow C1 both write 1", "/* oriel: allow E1,C1 both write 1 */", "// oriel: allow C* both write 1"):
+        for comment in ("// oriel: allow C1 both write 1", "/* oriel: allow E1,C1 both write 1 */", "// oriel: allow C* both write 1",
+                        "// oriel: allow E2, C1: both write 1"):
             with self.subTest(comment=comment):
                 self.build(SOURCE.replace(put, put.replace("win);\n", f"win); {comment}\n")))
                 text = self.check()
