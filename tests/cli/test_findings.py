@@ -329,6 +329,28 @@ class Jobs(Findings):
             self.assertIn("error[C3]", job.stderr)
             self.assertIn("or let them differ by whole elements in their displacements", re.sub(r"\n +", " ", job.stderr))
 
+    def test_a_program_under_a_lock_is_told_to_enclose_the_other_access(self):
+        # a message reads window memory that another rank has put to; a file orders the two
+        source = LOCKS.replace("#include <mpi.h>", "#include <mpi.h>\n#include <sys/stat.h>\n#include <unistd.h>")
+        source = source.replace("    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);\n"
+                                "    MPI_Win_unlock(0, win);\n", """    if (rank == 1) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);
+        MPI_Win_unlock(0, win);
+        mkdir("done", 0700);
+    } else {
+        while (access("done", F_OK) != 0)
+            usleep(1000);
+        MPI_Sendrecv(base + 3, 1, MPI_LONG, 0, 0, &x, 1, MPI_LONG, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    }
+""")
+        for host in HOSTS:
+            self.build(source, host=host)
+            text = re.sub(r"\n +", " ", self.run_job(host).stderr)
+            os.rmdir(self.path("done"))
+            self.assertIn("help: on rank 0, enclose app.c:23 in MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win) and MPI_Win_unlock(0, win)",
+                          text)
+
     @unittest.skipIf(SANITIZE, "the program has a sanitizer of its own")
     def test_a_buffer_of_two_threads_is_named_as_such(self):
         source = """#include <mpi.h>

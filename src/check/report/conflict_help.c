@@ -59,8 +59,8 @@ static void help_complete_first(const struct oriel_access *earlier, enum epoch_k
     switch (kind) {
     case FENCE:
         help_write(out,
-                   "the put or get is complete after the next MPI_Win_fence only: call it between "
-                   "@other and @here, on all ranks of the window");
+                   "@other is complete after the next MPI_Win_fence only: call that between @other "
+                   "and @here, on all ranks of the window");
         break;
     case START:
         help_write(out,
@@ -116,12 +116,12 @@ static void help_local(const struct oriel_conflict *conflict, const struct oriel
         if (is_later_local)
             help_write(out, "call MPI_Win_wait(win) on rank %d before %s", local->origin, at_local);
         else
-            help_write(out, "call MPI_Win_post on rank %d after %s only", local->origin, at_local);
+            help_write(out, "call MPI_Win_post on rank %d only after %s", local->origin, at_local);
         break;
     case SHARED:
     case EXCLUSIVE:
         help_write(out,
-                   "on rank %d, put %s between MPI_Win_lock(MPI_LOCK_EXCLUSIVE, %d, 0, win) and "
+                   "on rank %d, enclose %s in MPI_Win_lock(MPI_LOCK_EXCLUSIVE, %d, 0, win) and "
                    "MPI_Win_unlock(%d, win)",
                    local->origin, at_local, target, target);
         break;
@@ -166,7 +166,7 @@ static void help_two_origins(const struct oriel_conflict *conflict,
                    instead);
     else if (here == START && other == START)
         help_write(out,
-                   "rank %d of the window exposes it to both: let it call MPI_Win_wait and "
+                   "rank %d exposes the window to both at once: let it call MPI_Win_wait and "
                    "MPI_Win_post between them%s",
                    target, instead);
     else
