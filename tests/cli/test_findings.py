@@ -179,6 +179,12 @@ class Form(Findings):
         self.build(SOURCE.replace("MPI_INT, win);\n    MPI_Put(", "MPI_INT, win); MPI_Get("))
         self.assertIn("= help: call MPI_Win_flush(0, win) between MPI_Put and MPI_Get at app.c:8\n", self.check("--only", "C1"))
 
+    def test_all_bytes_of_a_conflict_are_named(self):
+        for first, count, bytes_named in ((14, 4, "elements 14 to 17 (bytes 56 to 71)"), (0, 40, "elements 0 to 39 (bytes 0 to 159)")):
+            self.build(SOURCE.replace("(64, 4,", "(4096, 4,").replace("int x = 1", "int x[64] = {1}").replace("&x, 1", f"x, {count}").replace(
+                "0, 2, 1, MPI_INT", f"0, {first}, {count}, MPI_INT"))
+            self.assertIn(bytes_named, re.sub(r"\n +\|? ", " ", self.check("--only", "C1")))
+
     def test_a_buffer_that_ends_is_marked_as_such(self):
         put = "    MPI_Put(b, 1, MPI_INT, 0, 1, 1, MPI_INT, win);\n"
         for free, mark in (("    free(b);\n", "free(b);\n   |     ^^^^ frees the same bytes\n"),
