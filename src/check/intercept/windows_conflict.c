@@ -69,7 +69,8 @@ static enum oriel_effect effect_of(const struct oriel_access *access)
     }
 }
 
-/* Whether two threads of this rank use a buffer, and the later one did not know of the earlier use. */
+/* Whether two threads of this rank use a buffer, and the later one did not know of the earlier
+ * use. */
 static bool are_unordered_threads(const struct oriel_access *earlier,
                                   const struct oriel_access *later)
 {
