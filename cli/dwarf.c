@@ -209,7 +209,9 @@ static void address_resolve(Dwfl_Module *module, struct oriel_code_address *out)
         GElf_Sym symbol;
         const char *name =
             dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
-        if (name != NULL)
+        if (name != NULL && out->line != 0)
+            snprintf(out->function, sizeof out->function, "%s", name);
+        else if (name != NULL)
             snprintf(out->function, sizeof out->function, "%s+0x%llx", name,
                      (unsigned long long)offset + 1);
     }

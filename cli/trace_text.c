@@ -1,11 +1,10 @@
-/* Cleans text in place. */
+/* Characters of UTF-8, and cleaning text in place. */
 #include "cli/trace_text.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* Length in bytes of the character at text, at most left; 0 when it is not UTF-8. */
-static size_t utf8_len(const unsigned char *text, size_t left)
+size_t oriel_utf8_len(const unsigned char *text, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t len = text[0] < 0x80       ? 1
@@ -36,7 +35,7 @@ void oriel_trace_text_clean(char *text, size_t room)
     size_t end = strlen(text);
     for (size_t at = 0; at < end;) {
         unsigned char *bytes = (unsigned char *)text + at;
-        size_t len = utf8_len(bytes, end - at);
+        size_t len = oriel_utf8_len(bytes, end - at);
         if (len == 0 || is_control(bytes, len))
             memset(bytes, '?', len = len == 0 ? 1 : len);
         at += len;

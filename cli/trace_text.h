@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* Length in bytes of the character at text, at most left; 0 when it is not UTF-8. */
+size_t oriel_utf8_len(const unsigned char *text, size_t left);
+
 /* Terminates the text within room, and replaces control characters and invalid UTF-8 by '?'. */
 void oriel_trace_text_clean(char *text, size_t room);
 

@@ -60,8 +60,10 @@ static char *place_brief(const struct oriel_code_address *place)
 
 static bool is_same_line(const struct oriel_record_site *a, const struct oriel_record_site *b)
 {
-    return a->place.line != 0 && a->place.line == b->place.line &&
-           strcmp(a->place.file, b->place.file) == 0;
+    if (a->place.line == 0) /* without debug information: the same call */
+        return b->place.line == 0 && a->place.offset != 0 && a->place.offset == b->place.offset &&
+               strcmp(a->place.module, b->place.module) == 0;
+    return a->place.line == b->place.line && strcmp(a->place.file, b->place.file) == 0;
 }
 
 static bool is_conflict(const struct oriel_record_finding *record)
@@ -69,8 +71,13 @@ static bool is_conflict(const struct oriel_record_finding *record)
     return record->here.effect != ORIEL_EFFECT_NONE && record->other.effect != ORIEL_EFFECT_NONE;
 }
 
+static bool ends_buffer(const struct oriel_record_site *site)
+{
+    return site->effect == ORIEL_EFFECT_FREES || site->effect == ORIEL_EFFECT_RETURNS;
+}
+
 /* The order of two conflicting accesses is chance. They are shown in the order of their lines, so
- * that the text is the same in each run. */
+ * that the text is the same in each run. What frees a buffer is later than the operation. */
 static void accesses_order(const struct oriel_record_finding *record,
                            const struct oriel_record_site **first,
                            const struct oriel_record_site **second)
@@ -79,6 +86,7 @@ static void accesses_order(const struct oriel_record_finding *record,
     int files = strcmp(here->place.file, other->place.file);
     bool swaps = is_conflict(record) && here->place.line != 0 && other->place.line != 0 &&
                  (files > 0 || (files == 0 && here->place.line > other->place.line));
+    swaps = swaps || ends_buffer(here);
     *first = swaps ? other : here;
     *second = swaps ? here : other;
 }
@@ -134,8 +142,31 @@ static char *remedy_inline(const char *remedy)
     return text;
 }
 
+static char *site_brief(const struct oriel_record_site *site)
+{
+    return site->place.line == 0 && site->place.module[0] == '\0' ? oriel_format("%s", site->call)
+                                                                  : place_brief(&site->place);
+}
+
+/* "between app.c:8 and app.c:9"; if both are in one line, "between MPI_Put and free at app.c:8", or
+ * "between two calls of MPI_Put at app.c:8", as in a loop. */
+static void between_print(FILE *out, const struct oriel_record_finding *record)
+{
+    const struct oriel_record_site *first = &record->other, *second = &record->here;
+    char *first_place = site_brief(first), *second_place = site_brief(second);
+    if (!is_same_line(first, second))
+        fprintf(out, "between %s and %s", first_place, second_place);
+    else if (strcmp(first->call, second->call) == 0)
+        fprintf(out, "between two calls of %s at %s", first->call, first_place);
+    else
+        fprintf(out, "between %s and %s at %s", first->call, second->call, first_place);
+    free(first_place);
+    free(second_place);
+}
+
 char *oriel_finding_help(const struct oriel_record_finding *record)
 {
+    static const char between[] = "between @other and @here";
     char *remedy = remedy_inline(oriel_check_rule(record->rule)->remedy);
     const char *at = record->help[0] != '\0' ? record->help : remedy;
     char *text = NULL;
@@ -143,13 +174,21 @@ char *oriel_finding_help(const struct oriel_record_finding *record)
     FILE *out = oriel_alloc_checked(open_memstream(&text, &text_bytes));
     while (*at != '\0') {
         size_t len = 0;
+        if (strncmp(at, between, sizeof between - 1) == 0) {
+            between_print(out, record);
+            at += sizeof between - 1;
+            continue;
+        }
         const struct oriel_record_site *site = placeholder_find(record, at, &len);
         if (site == NULL) {
             fputc(*at++, out);
             continue;
         }
-        char *place = place_brief(&site->place);
-        fputs(site->place.line == 0 ? site->call : place, out);
+        char *place = site_brief(site);
+        if (is_same_line(&record->here, &record->other) &&
+            (site == &record->here || site == &record->other))
+            fprintf(out, "%s at ", site->call); /* tells the two apart */
+        fputs(place, out);
         free(place);
         at += len;
     }
@@ -207,6 +246,7 @@ static const char *effect_name(uint32_t effect)
     return effect == ORIEL_EFFECT_READS     ? "reads"
            : effect == ORIEL_EFFECT_WRITES  ? "writes"
            : effect == ORIEL_EFFECT_UPDATES ? "updates"
+           : effect == ORIEL_EFFECT_FREES   ? "frees"
                                             : "";
 }
 
@@ -240,7 +280,10 @@ static void accesses_mark(struct drawing *drawing, const struct oriel_record_fin
         mark_add(drawing, other, oriel_format("made here"), true);
     else if (other->call[0] != '\0' && is_conflict(record) &&
              !(is_same_line(here, other) && here->effect == other->effect))
-        mark_add(drawing, other, oriel_format("%s the same bytes", effect_name(other->effect)),
+        mark_add(drawing, other,
+                 other->effect == ORIEL_EFFECT_RETURNS
+                     ? oriel_format("the function with the buffer has returned before this call")
+                     : oriel_format("%s the same bytes", effect_name(other->effect)),
                  true);
     else if (other->call[0] != '\0' && !is_conflict(record))
         mark_add(drawing, other, oriel_format("rank %" PRId32, other->rank), true);
@@ -317,22 +360,33 @@ static void gutter_print(const struct drawing *drawing, uint32_t number)
     colored(drawing, blue, text);
 }
 
-/* Tabs become spaces, control characters and what is beyond the width are cut. Returns the columns
- * printed. */
-static int source_print(const struct drawing *drawing, const struct mark *mark, int room)
+/* Columns of a line that are visible: from skipped on, room of them. "..." replaces the first. */
+enum { ELLIPSIS = 3, CALL_INDENT = 8 };
+struct view {
+    int skipped, room;
+};
+
+/* Tabs become spaces, control characters '?'. Returns the columns printed. */
+static int source_print(const struct drawing *drawing, const struct mark *mark,
+                        const struct view *view)
 {
     int column = 0;
-    fputs(mark->len_bytes == 0 ? "" : " ", drawing->out);
-    for (size_t i = 0; i < mark->len_bytes && column < room; i++) {
+    int first = view->skipped == 0 ? 0 : view->skipped + ELLIPSIS;
+    int end = view->skipped + view->room;
+    fputs(mark->len_bytes == 0 ? "" : view->skipped == 0 ? " " : " ...", drawing->out);
+    for (size_t i = 0; i < mark->len_bytes; i++) {
         unsigned char byte = (unsigned char)mark->line[i];
-        int columns = byte == '\t' ? TAB - column % TAB : 1;
-        if (byte == '\t')
-            fprintf(drawing->out, "%*s", columns, "");
-        else
+        bool continues = (byte & 0xc0) == 0x80; /* a character is shown whole */
+        int next = continues ? column : column + (byte == '\t' ? TAB - column % TAB : 1);
+        if (column >= end && !continues)
+            break;
+        if (next > first && byte == '\t')
+            fprintf(drawing->out, "%*s", next - (column > first ? column : first), "");
+        else if (next > first)
             fputc(byte < ' ' || byte == 0x7f ? '?' : byte, drawing->out);
-        column += (byte & 0xc0) == 0x80 ? 0 : columns;
+        column = next;
     }
-    return column;
+    return column - view->skipped;
 }
 
 /* The column of a byte of the line. */
@@ -346,8 +400,23 @@ static int column_of(const struct mark *mark, size_t at)
     return column;
 }
 
-/* Finds the call's name in the line, in any case: MPI_Win_put, then as languages with objects write
- * it, without MPI_ or MPI_Win_. Otherwise the whole statement. */
+static bool is_of_name(char byte)
+{
+    return isalnum((unsigned char)byte) || byte == '_';
+}
+
+/* A call: "read (", not "nread(", "read_all(" or "read". */
+static bool is_call(const struct mark *mark, size_t begin, size_t len)
+{
+    size_t after = begin + len;
+    while (after < mark->len_bytes && mark->line[after] == ' ')
+        after++;
+    return (begin == 0 || !is_of_name(mark->line[begin - 1])) && after < mark->len_bytes &&
+           mark->line[after] == '(';
+}
+
+/* Finds the call of the name in the line, in any case: MPI_Win_put, then as languages with objects
+ * write it, without MPI_ or MPI_Win_. Otherwise the whole statement. */
 static void call_find(const struct mark *mark, size_t *begin, size_t *len)
 {
     static const char *const prefixes[] = {"", "MPI_", "MPI_Win_"};
@@ -358,7 +427,7 @@ static void call_find(const struct mark *mark, size_t *begin, size_t *len)
         if (*len == 0 || strncmp(mark->site->call, prefixes[i], skipped) != 0)
             continue;
         for (*begin = 0; *begin + *len <= mark->len_bytes; (*begin)++)
-            if (strncasecmp(mark->line + *begin, name, *len) == 0)
+            if (strncasecmp(mark->line + *begin, name, *len) == 0 && is_call(mark, *begin, *len))
                 return;
     }
     *begin = 0;
@@ -396,17 +465,42 @@ static void note_print(const struct drawing *drawing, const char *note, int colu
     free(text);
 }
 
-static void carets_print(const struct drawing *drawing, const struct mark *mark, int room,
-                         const char *color)
+/* The part of the line with the first call that is underlined. */
+static struct view line_view(const struct drawing *drawing, int at)
+{
+    struct view view = {.room = drawing->style.width - note_indent(drawing)};
+    const struct mark *mark = &drawing->marks[at];
+    size_t begin, len;
+    while (at < drawing->count && !drawing->marks[at].underlines)
+        at++;
+    if (at == drawing->count || !is_same_line(mark->site, drawing->marks[at].site))
+        return view;
+    mark = &drawing->marks[at];
+    call_find(mark, &begin, &len);
+    int column = column_of(mark, begin);
+    int columns = column_of(mark, begin + len) - column;
+    if (column + (columns < view.room / 2 ? columns : view.room / 2) > view.room &&
+        column > CALL_INDENT)
+        view.skipped = column - CALL_INDENT;
+    return view;
+}
+
+static void carets_print(const struct drawing *drawing, const struct mark *mark,
+                         const struct view *view, const char *color)
 {
     size_t begin, len;
     char carets[128];
     call_find(mark, &begin, &len);
-    int column = column_of(mark, begin);
-    int columns = column_of(mark, begin + len) - column;
-    if (column >= room)
+    int column = column_of(mark, begin) - view->skipped;
+    int columns = column_of(mark, begin + len) - view->skipped - column;
+    if (column >= view->room || (view->skipped > 0 && column < ELLIPSIS)) {
+        char *note =
+            oriel_format("%s%s%s", mark->site->call, mark->note[0] == '\0' ? "" : ": ", mark->note);
+        note_print(drawing, note, 0);
+        free(note);
         return;
-    columns = columns < 1 ? 1 : columns > room - column ? room - column : columns;
+    }
+    columns = columns < 1 ? 1 : columns > view->room - column ? view->room - column : columns;
     columns = columns >= (int)sizeof carets ? (int)sizeof carets - 1 : columns;
     memset(carets, '^', (size_t)columns);
     carets[columns] = '\0';
@@ -428,14 +522,14 @@ static void carets_print(const struct drawing *drawing, const struct mark *mark,
 static int line_draw(const struct drawing *drawing, int at, const char *color)
 {
     const struct mark *mark = &drawing->marks[at];
-    int room = drawing->style.width - note_indent(drawing);
+    const struct view view = line_view(drawing, at);
     gutter_print(drawing, mark->site->place.line);
-    int column = source_print(drawing, mark, room);
+    int column = source_print(drawing, mark, &view);
     int next = at;
     bool is_beside = !mark->underlines;
     for (; next < drawing->count && is_same_line(mark->site, drawing->marks[next].site); next++) {
         const struct mark *one = &drawing->marks[next];
-        if (next == at && is_beside && column + 6 + (int)strlen(one->note) <= room) {
+        if (next == at && is_beside && column + 6 + (int)strlen(one->note) <= view.room) {
             fprintf(drawing->out, "      ");
             colored(drawing, blue, one->note);
             fputs("\n", drawing->out);
@@ -444,7 +538,7 @@ static int line_draw(const struct drawing *drawing, int at, const char *color)
         if (next == at)
             fputs("\n", drawing->out);
         if (one->underlines)
-            carets_print(drawing, one, room, color);
+            carets_print(drawing, one, &view, color);
         else
             note_print(drawing, one->note, 0);
     }

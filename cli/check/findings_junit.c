@@ -14,19 +14,29 @@
 #include "cli/check/check_rules.h"
 #include "cli/check/finding_text.h"
 #include "cli/cli.h"
+#include "cli/trace_text.h"
 
-/* XML allows no control characters. */
+/* XML allows no control characters, and this file is UTF-8: a source or a name in another encoding
+ * has '?' there. */
 static void xml_print(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++)
+    size_t left = strlen(text);
+    for (size_t len; left > 0; text += len, left -= len) {
+        len = oriel_utf8_len((const unsigned char *)text, left);
+        if (len != 1) {
+            fprintf(out, "%.*s", len == 0 ? 1 : (int)len, len == 0 ? "?" : text);
+            len = len == 0 ? 1 : len;
+            continue;
+        }
         switch (*text) {
         case '&': fputs("&amp;", out); break;
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '"': fputs("&quot;", out); break;
         case '\n': fputs("\n", out); break;
-        default: fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        default: fputc(*text < ' ' ? ' ' : *text, out);
         }
+    }
 }
 
 static void attribute_print(FILE *out, const char *name, const char *value)

@@ -64,6 +64,22 @@ static bool is_comment_line(const char *line, size_t len_bytes)
                              (line[0] == '/' && (line[1] == '/' || line[1] == '*')));
 }
 
+static const char between_rules[] = ",: \t";
+
+/* The length of the rules at the begin of the text: "C1", "C1,C2", "C1, C2:". */
+static size_t rules_len(const char *text)
+{
+    size_t len = strcspn(text, " \t");
+    while (len > 0 && text[len - 1] == ',') {
+        len += strspn(text + len, " \t");
+        size_t word = strcspn(text + len, " \t");
+        if (word == 0)
+            break;
+        len += word;
+    }
+    return len;
+}
+
 /* Whether the line allows the rule; *reason is then the rest, "" if there is none, to be freed. */
 static bool line_allows(const char *line, size_t len_bytes, const char *number, char **reason)
 {
@@ -72,11 +88,11 @@ static bool line_allows(const char *line, size_t len_bytes, const char *number, 
     if (rest == NULL)
         return false;
     char *text = oriel_format("%.*s", (int)rest_bytes, rest);
-    size_t rules = strcspn(text, " \t");
+    size_t rules = rules_len(text);
     bool allows = false;
-    for (char *at = text; at < text + rules; at += strcspn(at, ", \t") + 1) {
-        char *one = oriel_format("%.*s", (int)strcspn(at, ", \t"), at);
-        allows = allows || oriel_check_rule_fits(one, number);
+    for (char *at = text; at < text + rules; at += strcspn(at, between_rules) + 1) {
+        char *one = oriel_format("%.*s", (int)strcspn(at, between_rules), at);
+        allows = allows || (one[0] != '\0' && oriel_check_rule_fits(one, number));
         free(one);
     }
     char *end = strstr(text + rules, "*/");

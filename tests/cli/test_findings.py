@@ -151,6 +151,74 @@ class Form(Findings):
         self.assertIn('writes window "halo" (made at app.c:18), rank 0, element 2 (bytes 8 to 11)', words)
         self.assertIn("call MPI_Win_flush(0, win) between app.c:8 and app.c:9", words)
 
+    def test_a_call_beyond_the_width_is_brought_into_view(self):
+        self.build(SOURCE.replace("    MPI_Get(", "    /* before the call comes a comment that fills the line */ MPI_Get("))
+        text = self.check("--only", "E1", COLUMNS="50")
+        self.assertIn("21 | ...e */ MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_\n   |         ^^^^^^^\n", text)
+        self.assertIn('window "halo" (made at app.c:18)', text)
+        self.assertLessEqual(max(map(len, text.partition("\n  E1: ")[0].splitlines())), 50, text)
+        # a second call of the line is named
+        self.build(SOURCE.replace("MPI_INT, win);\n    MPI_Put(", "MPI_INT, win); MPI_Get("))
+        text = self.check("--only", "C1", COLUMNS="50")
+        self.assertIn(" 8 | ", text)
+        self.assertRegex(text, r"(?m)^   \| MPI_(Put: writes|Get: reads) ")
+
+    def test_marks_are_below_the_call_and_not_below_words_like_it(self):
+        self.build(SOURCE.replace("    MPI_Get(", '    int MPI_Get_code = !"MPI_Get" + MPI_Get('))
+        text = self.check("--only", "E1")
+        self.assertRegex(text, r'(?m)^21 \|     int MPI_Get_code = !"MPI_Get" \+ MPI_Get\(&y.*\n   \| {37}\^{7}\n')
+
+    def test_characters_of_several_bytes_are_not_cut(self):
+        self.build(SOURCE.replace("0, 0, 1, MPI_INT, win);", "0, 0, 1, MPI_INT, win); /* " + 80 * "\u00e4" + " */"))
+        self.assertRegex(self.check("--only", "E1"), "(?m)^21 .*win\\); /\\* \u00e4+$") # start() decodes it
+
+    def test_calls_in_one_line_have_a_help_that_tells_them_apart(self):
+        self.build(SOURCE.replace("    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n" * 2,
+                                  "    for (int i = 0; i < 2; i++)\n        MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n"))
+        self.assertIn("= help: call MPI_Win_flush(0, win) between two calls of MPI_Put at app.c:9\n", self.check("--only", "C1"))
+        self.build(SOURCE.replace("MPI_INT, win);\n    MPI_Put(", "MPI_INT, win); MPI_Get("))
+        self.assertIn("= help: call MPI_Win_flush(0, win) between MPI_Put and MPI_Get at app.c:8\n", self.check("--only", "C1"))
+
+    def test_all_bytes_of_a_conflict_are_named(self):
+        for first, count, bytes_named in ((14, 4, "elements 14 to 17 (bytes 56 to 71)"), (0, 40, "elements 0 to 39 (bytes 0 to 159)")):
+            self.build(SOURCE.replace("(64, 4,", "(4096, 4,").replace("int x = 1", "int x[64] = {1}").replace("&x, 1", f"x, {count}").replace(
+                "0, 2, 1, MPI_INT", f"0, {first}, {count}, MPI_INT"))
+            self.assertIn(bytes_named, re.sub(r"\n +\|? ", " ", self.check("--only", "C1")))
+
+    def test_a_buffer_that_ends_is_marked_as_such(self):
+        put = "    MPI_Put(b, 1, MPI_INT, 0, 1, 1, MPI_INT, win);\n"
+        for free, mark in (("    free(b);\n", "free(b);\n   |     ^^^^ frees the same bytes\n"),
+                           ("", "MPI_Win_unlock(0, win);\n   |     ^^^^^^^^^^^^^^^^^^^^^^^ the function with the buffer has returned "
+                                "before this call\n")):
+            buffer = "malloc(4)" if free else "(int[1]){0}"
+            self.build("#include <stdlib.h>\n" + SOURCE.replace("    put_twice(win);\n    MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\n",
+                       "    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    part(win);\n    MPI_Win_unlock(0, win);\n").replace(
+                       "int main(", "__attribute__((noinline)) static void part(MPI_Win win)\n{\n    int *b = " + buffer + ";\n    *b = 3;\n" +
+                       put + free + "}\n\nint main(").replace("int *base, y", "int *base"), "-Wno-unused-function")
+            text = self.check()
+            self.assertRegex(text, r"error\[L3\].*\n  --> app.c:\d+ in part \(rank 0\) and app.c:\d+ in ")
+            self.assertIn("MPI_Put(b, 1, MPI_INT, 0, 1, 1, MPI_INT, win);\n   |     ^^^^^^^ reads the buffer\n", text)
+            self.assertIn(mark, text)
+
+    def test_a_program_without_debug_information_has_its_calls_told_apart(self):
+        self.build(SOURCE, "-g0")
+        text = re.sub(r"\n +", " ", self.check("--only", "C1"))
+        self.assertRegex(text, r"MPI_Win_lock at put_twice\+0x\w+ of app: epoch of both: a shared lock")
+        self.assertRegex(text, r"help: call MPI_Win_flush\(0, win\) between put_twice\+0x\w+ of app and put_twice\+0x\w+ of app")
+
+    def test_functions_of_openmp_have_no_offsets_where_lines_are_known(self):
+        self.build(SOURCE.replace("    MPI_Get(", "#pragma omp parallel num_threads(1)\n#pragma omp single nowait\n    MPI_Get("), "-fopenmp")
+        self.assertRegex(self.check("--only", "E1"), r"--> app.c:23 in main\._omp_fn\.0 \(rank 0\)\n")
+
+    def test_a_result_at_the_target_is_named(self):
+        self.build(SOURCE.replace("    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n" * 2,
+                   "    void *memory;\n    int found;\n    MPI_Win_get_attr(win, MPI_WIN_BASE, &memory, &found);\n"
+                   "    MPI_Get_accumulate(&x, 1, MPI_INT, memory, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win);\n"))
+        text = self.check("--only", "C1")
+        self.assertRegex(text, r"\^{18} reads (the same bytes|window)")
+        self.assertNotIn("updates", text)
+        self.assertIn("= help: the call's own buffer is at its target, in the window's memory on rank 0: use", text)
+
     def test_a_source_that_changed_since_the_build_is_not_quoted(self):
         self.build()
         self.write("app.c", "/* a line more */\n" + SOURCE.replace("put_twice(win);", "put_twice(win); // oriel: allow C1 why"), 0o644)
@@ -258,6 +326,99 @@ class Jobs(Findings):
             self.assertEqual(job.stderr.count("error[D1]"), 1, job.stderr)
             self.assertRegex(job.stderr, r"= help: rank [01] locked at app.c:13: let it call MPI_Win_unlock before app.c:15\n")
 
+    def test_accumulates_that_overlap_by_a_part_are_told_to_shift(self):
+        put = "MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win)"
+        for host in HOSTS:
+            self.build(LOCKS.replace("(64, 8,", "(64, 1,").replace(put, put.replace("Put", "Accumulate").replace("3, 1", "4 * rank, 1").replace(
+                ", win)", ", MPI_SUM, win)")), host=host)
+            job = self.run_job(host)
+            self.assertIn("error[C3]", job.stderr)
+            self.assertIn("or let them differ by whole elements in their displacements", re.sub(r"\n +", " ", job.stderr))
+
+    def test_a_program_under_a_lock_is_told_to_enclose_the_other_access(self):
+        # a message reads window memory that another rank has put to; a file orders the two
+        source = LOCKS.replace("#include <mpi.h>", "#include <mpi.h>\n#include <sys/stat.h>\n#include <unistd.h>")
+        source = source.replace("    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);\n"
+                                "    MPI_Win_unlock(0, win);\n", """    if (rank == 1) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);
+        MPI_Win_unlock(0, win);
+        mkdir("done", 0700);
+    } else {
+        while (access("done", F_OK) != 0)
+            usleep(1000);
+        MPI_Sendrecv(base + 3, 1, MPI_LONG, 0, 0, &x, 1, MPI_LONG, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    }
+""")
+        for host in HOSTS:
+            self.build(source, host=host)
+            text = re.sub(r"\n +", " ", self.run_job(host).stderr)
+            os.rmdir(self.path("done"))
+            self.assertIn("help: on rank 0, enclose app.c:23 in MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win) and MPI_Win_unlock(0, win)",
+                          text)
+
+    @unittest.skipIf(SANITIZE, "the program has a sanitizer of its own")
+    def test_a_buffer_of_two_threads_is_named_as_such(self):
+        source = """#include <mpi.h>
+#include <pthread.h>
+#include <unistd.h>
+static int x = 1, ends[2];
+static void *store(void *ready)
+{
+    if (read(ends[0], &ready, 1) == 1) /* order that the checker does not know */
+        x = 2;
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    int *base, level;
+    pthread_t thread;
+    MPI_Win win;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (pipe(ends) == 0 && pthread_create(&thread, NULL, store, NULL) == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+        MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);
+        write(ends[1], "", 1);
+        pthread_join(thread, NULL);
+        MPI_Win_unlock(0, win);
+    }
+    MPI_Win_free(&win);
+    MPI_Finalize();
+}
+"""
+        for host in HOSTS:
+            self.build(source, "-fsanitize=thread", "-Wno-unused-result", host=host)
+            text = re.sub(r"\n +", " ", self.check())
+            self.assertRegex(text, r"bytes of the buffer at 0x\w+\. Two threads of the rank use it without order\.")
+            self.assertIn("help: give each thread its own buffer, or complete the operation and order the threads between app.c:20 and "
+                          "app.c:8", text)
+
+    @unittest.skipIf(SANITIZE, "the program has a sanitizer of its own")
+    def test_a_store_before_an_operation_is_told_to_come_first(self):
+        source = LOCKS.replace("#include <mpi.h>", "#include <mpi.h>\n#include <sys/stat.h>\n#include <unistd.h>")
+        source = source.replace("    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);\n    MPI_Put(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);\n"
+                                "    MPI_Win_unlock(0, win);\n", """    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        base[3] = x;
+        mkdir("stored", 0700);
+    } else {
+        while (access("stored", F_OK) != 0)
+            usleep(1000);
+        MPI_Get(&x, 1, MPI_LONG, 0, 3, 1, MPI_LONG, win);
+    }
+    MPI_Win_unlock_all(win);
+""")
+        for host in HOSTS:
+            self.build(source, "-fsanitize=thread", host=host)
+            job = self.run_job(host)
+            os.rmdir(self.path("stored"))
+            self.assertIn("help: call MPI_Win_sync(win) on rank 0 after app.c:17, then a barrier or a message before app.c:22",
+                          re.sub(r"\n +", " ", job.stderr))
+        self.build(source.replace("\n        ", " ").replace("\n    } else", " } else"), "-fsanitize=thread")
+        job = self.run_job(self.host)
+        self.assertIn("after store at app.c:16, then a barrier or a message before MPI_Get at app.c:16", re.sub(r"\n +", " ", job.stderr))
+
     def test_the_launchers_terminal_decides_colour_and_width(self):
         if shutil.which("script") is None:
             self.skipTest("no script")
@@ -339,7 +500,8 @@ class Counting(Findings):
 
     def test_a_comment_allows_a_rule_for_a_reason(self):
         put = "    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n    MPI_Win_unlock"
-        for comment in ("// oriel: allow C1 both write 1", "/* oriel: allow E1,C1 both write 1 */", "// oriel: allow C* both write 1"):
+        for comment in ("// oriel: allow C1 both write 1", "/* oriel: allow E1,C1 both write 1 */", "// oriel: allow C* both write 1",
+                        "// oriel: allow E2, C1: both write 1"):
             with self.subTest(comment=comment):
                 self.build(SOURCE.replace(put, put.replace("win);\n", f"win); {comment}\n")))
                 text = self.check()
@@ -403,6 +565,11 @@ class Machines(Findings):
         self.assertEqual(conflict.find("skipped").get("message"), 'known:1: a < "b"')
         self.assertEqual((outside.get("classname"), outside.get("file"), outside.get("line")), ("E1", "app.c", str(GET)))
         self.assertIn("MPI_Get(&y, 1,", outside.find("failure").text)
+        with open(self.known(""), "wb") as file: # the reason is not UTF-8
+            file.write(b"C1 because \xe4 \xc3\xa4\x7f\n")
+        self.check("--junit", "found.xml", "--suppress", "known")
+        suite = xml.etree.ElementTree.parse(self.path("found.xml")).getroot().find("testsuite")
+        self.assertEqual(suite.find("testcase/skipped").get("message"), "known:1: ? \u00e4\x7f")
         self.check("--junit", "found.xml", "--only", "H*", status=0)
         suite = xml.etree.ElementTree.parse(self.path("found.xml")).getroot().find("testsuite")
         self.assertEqual([case.get("name") for case in suite.findall("testcase")], ["no findings"])

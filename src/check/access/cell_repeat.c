@@ -39,7 +39,9 @@ static struct oriel_cell_entry *cell_enter_general(const struct oriel_callsite_a
         oriel_cell_coming(&arrival, again->history, mine & ~ORIEL_ENTRY_BYTES, at,
                           oriel_entry_last(mine) - first + 1);
     met_traits_insert(mine >> ORIEL_ENTRY_TRAIT, again->access, &coming, cell);
-    return oriel_cell_enter(&coming, cell);
+    struct oriel_cell_entry *entry = oriel_cell_enter(&coming, cell);
+    oriel_insertion_end(&arrival);
+    return entry;
 }
 
 /* Entries whose bytes were removed from the cell are nowhere until this access is stored, in the
@@ -74,4 +76,5 @@ void oriel_callsite_meet_tree(const struct oriel_callsite_arrival *again, uint64
     oriel_insertion_begin(&arrival, again->history, again->access, again->tell, again->closure,
                           true);
     oriel_insertion_meet_tree(&arrival, again->history, &run);
+    oriel_insertion_end(&arrival);
 }

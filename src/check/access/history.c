@@ -220,9 +220,13 @@ uint64_t oriel_history_add(oriel_shm_offset place, const struct oriel_access *ac
     oriel_shm_offset trait = 0;
     access = access_in_phase(access, extents, count, &copy);
     oriel_insertion_begin(&arrival, place, access, tell, closure, true);
-    if (count != 1 || !oriel_byte_runs_tidy(extents, &runs) ||
-        !is_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs))
-        return add_to_tree(&arrival, place, extents, count);
+    bool in_cells =
+        count == 1 && oriel_byte_runs_tidy(extents, &runs) &&
+        is_in_cells(oriel_small_add(&arrival, place, &trait, &runs), &arrival, place, &runs);
+    uint64_t ticket = in_cells ? 0 : add_to_tree(&arrival, place, extents, count);
+    oriel_insertion_end(&arrival);
+    if (!in_cells)
+        return ticket;
     return !oriel_access_pending(access) ? 0 : access->group != 0 ? access->group : SMALL_TICKET;
 }
 
@@ -237,11 +241,12 @@ bool oriel_history_add_again(oriel_shm_offset place, struct oriel_history_spot s
     const struct oriel_access *in_phase = access_in_phase(access, run, 1, &copy);
     oriel_insertion_begin(&arrival, place, in_phase, tell, closure, true);
     trait = oriel_likely(in_phase == access) ? trait : &own_trait;
-    if (oriel_likely(is_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival,
-                                 place, run)))
-        return true;
-    add_to_tree(&arrival, place, run, 1);
-    return false;
+    bool in_cells =
+        is_in_cells(oriel_small_add_at(&arrival, place, spot, trait, run), &arrival, place, run);
+    if (oriel_unlikely(!in_cells))
+        add_to_tree(&arrival, place, run, 1);
+    oriel_insertion_end(&arrival);
+    return in_cells;
 }
 
 void oriel_history_look(oriel_shm_offset place, const struct oriel_access *access,
@@ -255,6 +260,7 @@ void oriel_history_look(oriel_shm_offset place, const struct oriel_access *acces
     struct oriel_history *history = oriel_history_enter(place);
     compare_extents(&arrival, extents, count);
     oriel_history_exit(history);
+    oriel_insertion_end(&arrival);
 }
 
 /* Merges a record into another that it has become like. Returns the number of that one, or the

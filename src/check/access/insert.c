@@ -209,17 +209,30 @@ static bool same_site(const struct oriel_site *a, const struct oriel_site *b)
 void oriel_insertion_report(struct oriel_insertion *arrival, const struct oriel_access *earlier,
                             int64_t offset, uint64_t len_bytes)
 {
-    for (int i = 0; i < arrival->reported; i++)
-        if (same_site(&arrival->sites[i], &earlier->site))
-            return;
-    if (arrival->reported == ORIEL_INSERTION_REPORTED)
+    for (int i = 0; i < arrival->reported; i++) {
+        struct oriel_insertion_conflict *noted = &arrival->conflicts[i];
+        if (!same_site(&noted->earlier.site, &earlier->site))
+            continue;
+        if (offset == noted->offset + (int64_t)noted->len_bytes)
+            noted->len_bytes += len_bytes;
         return;
-    arrival->sites[arrival->reported++] = earlier->site;
-    struct oriel_conflict conflict = {
-        .earlier = *earlier, .later = *arrival->access, .offset = offset, .len_bytes = len_bytes};
-    conflict.earlier.snapshot = 0;
-    if (arrival->tell != NULL)
+    }
+    if (arrival->reported < ORIEL_INSERTION_REPORTED)
+        arrival->conflicts[arrival->reported++] =
+            (struct oriel_insertion_conflict){*earlier, offset, len_bytes};
+}
+
+void oriel_insertion_tell(const struct oriel_insertion *arrival)
+{
+    for (int i = 0; i < arrival->reported && arrival->tell != NULL; i++) {
+        const struct oriel_insertion_conflict *noted = &arrival->conflicts[i];
+        struct oriel_conflict conflict = {.earlier = noted->earlier,
+                                          .later = *arrival->access,
+                                          .offset = noted->offset,
+                                          .len_bytes = noted->len_bytes};
+        conflict.earlier.snapshot = 0;
         arrival->tell(&conflict, arrival->closure);
+    }
 }
 
 void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,

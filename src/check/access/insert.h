@@ -3,6 +3,7 @@
 #ifndef ORIEL_CHECK_ACCESS_INSERT_H
 #define ORIEL_CHECK_ACCESS_INSERT_H
 
+#include "base/atomic.h"
 #include "check/access/history.h"
 #include "check/access/record_tree.h"
 #include "check/order/order.h"
@@ -48,7 +49,11 @@ struct oriel_insertion {
     void *closure;
     bool stays;
     int reported;
-    struct oriel_site sites[ORIEL_INSERTION_REPORTED];
+    struct oriel_insertion_conflict {
+        struct oriel_access earlier;
+        int64_t offset;
+        uint64_t len_bytes;
+    } conflicts[ORIEL_INSERTION_REPORTED];
     size_t near;  /* records at or around its bytes */
     size_t joins; /* those that it can be merged with */
     oriel_record_number join[ORIEL_INSERTION_JOINS];
@@ -132,9 +137,18 @@ static inline bool oriel_insertion_knows(const struct oriel_insertion *arrival, 
            complete <= arrival->clock[oriel_clock_index(origin, complete)];
 }
 
-/* Reports the conflict at those bytes, once for each site of an earlier access. */
+/* Notes the conflict at those bytes, once for each site of an earlier access. Adjacent bytes of the
+ * same site are added to it: cells and records divide accesses. */
 void oriel_insertion_report(struct oriel_insertion *arrival, const struct oriel_access *earlier,
                             int64_t offset, uint64_t len_bytes);
+
+/* Reports what was noted. Each access ends with it. */
+void oriel_insertion_tell(const struct oriel_insertion *arrival);
+static inline void oriel_insertion_end(const struct oriel_insertion *arrival)
+{
+    if (oriel_unlikely(arrival->reported > 0))
+        oriel_insertion_tell(arrival);
+}
 
 /* Compares the access with the records at its bytes and reports conflicts. For an access that will
  * be stored, also removes what it supersedes, and collects the records that it can be merged with.

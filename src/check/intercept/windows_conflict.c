@@ -56,12 +56,30 @@ static enum oriel_rule rule_for_mistake(const struct oriel_access *access)
 
 static enum oriel_effect effect_of(const struct oriel_access *access)
 {
+    if (access->site.call == ORIEL_CALL_frame_end)
+        return ORIEL_EFFECT_RETURNS;
+    if (oriel_call_ends_memory(access->site.call))
+        return ORIEL_EFFECT_FREES;
     switch (access->kind) {
     case ORIEL_ACCESS_LOAD:
     case ORIEL_ACCESS_GET: return ORIEL_EFFECT_READS;
-    case ORIEL_ACCESS_ACCUMULATE: return ORIEL_EFFECT_UPDATES;
+    case ORIEL_ACCESS_ACCUMULATE:
+        return access->op == ORIEL_OPERATOR_NO_OP ? ORIEL_EFFECT_READS : ORIEL_EFFECT_UPDATES;
     default: return ORIEL_EFFECT_WRITES;
     }
+}
+
+/* Whether two threads of this rank use a buffer, and the later one did not know of the earlier
+ * use. */
+static bool are_unordered_threads(const struct oriel_access *earlier,
+                                  const struct oriel_access *later)
+{
+    const oriel_tick *clock = later->snapshot == 0 || earlier->issued == 0
+                                  ? NULL
+                                  : oriel_order_snapshot_clock(later->snapshot);
+    return clock != NULL && oriel_threads_are_tracked() &&
+           oriel_clock_index(0, earlier->issued) != oriel_clock_index(0, later->issued) &&
+           clock[oriel_clock_index(earlier->origin, earlier->issued)] < earlier->issued;
 }
 
 /* Whether the earlier access is complete, and order between threads is missing. */
@@ -150,6 +168,13 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     finding_describe(&finding, conflict);
     oriel_buffer_help(&conflict->earlier, &finding, help);
     finding.help = help;
+    if (are_unordered_threads(&conflict->earlier, &conflict->later)) {
+        size_t len = strlen(finding.detail);
+        snprintf(finding.detail + len, sizeof finding.detail - len,
+                 " Two threads of the rank use it without order.");
+        finding.help = "give each thread its own buffer, or complete the operation and order the "
+                       "threads between @other and @here";
+    }
     finding.window = "";
     finding.flavour = "";
     oriel_finding_report(&finding);

@@ -41,6 +41,8 @@ static const char *atomic_instead(const struct oriel_conflict *conflict)
     bool gets = a->kind == ORIEL_ACCESS_GET || b->kind == ORIEL_ACCESS_GET;
     if (conflict->alias) /* accumulates through two windows are not atomic */
         return "";
+    if (first && second && a->op == b->op && a->element == b->element) /* overlap by a part */
+        return ", or let them differ by whole elements in their displacements";
     if (first && second)
         return ", or the same operator and datatype in both";
     if (first || second)
@@ -57,8 +59,8 @@ static void help_complete_first(const struct oriel_access *earlier, enum epoch_k
     switch (kind) {
     case FENCE:
         help_write(out,
-                   "the put or get is complete after the next MPI_Win_fence only: call it between "
-                   "@other and @here, on all ranks of the window");
+                   "@other is complete after the next MPI_Win_fence only: call that between @other "
+                   "and @here, on all ranks of the window");
         break;
     case START:
         help_write(out,
@@ -94,10 +96,17 @@ static void help_local(const struct oriel_conflict *conflict, const struct oriel
                        char out[ORIEL_RECORD_LONG])
 {
     bool is_later_local = oriel_access_is_local(&conflict->later);
-    const struct oriel_access *operation = is_later_local ? &conflict->earlier : &conflict->later;
     const struct oriel_access *local = is_later_local ? &conflict->later : &conflict->earlier;
     const char *at_local = is_later_local ? "@here" : "@other";
     int32_t target = finding->target;
+    if (conflict->earlier.origin == conflict->later.origin &&
+        conflict->earlier.site.address == conflict->later.site.address) {
+        help_write(out,
+                   "the call's own buffer is at its target, in the window's memory on rank %d: use "
+                   "a buffer outside the window",
+                   local->origin);
+        return;
+    }
     switch (epoch_kind(is_later_local ? &finding->other_opening : &finding->opening)) {
     case FENCE:
         help_write(out, "call MPI_Win_fence(0, win) on all ranks of the window between @other and "
@@ -107,21 +116,26 @@ static void help_local(const struct oriel_conflict *conflict, const struct oriel
         if (is_later_local)
             help_write(out, "call MPI_Win_wait(win) on rank %d before %s", local->origin, at_local);
         else
-            help_write(out, "call MPI_Win_post on rank %d after %s only", local->origin, at_local);
+            help_write(out, "call MPI_Win_post on rank %d only after %s", local->origin, at_local);
         break;
     case SHARED:
     case EXCLUSIVE:
         help_write(out,
-                   "on rank %d, put %s between MPI_Win_lock(MPI_LOCK_EXCLUSIVE, %d, 0, win) and "
+                   "on rank %d, enclose %s in MPI_Win_lock(MPI_LOCK_EXCLUSIVE, %d, 0, win) and "
                    "MPI_Win_unlock(%d, win)",
                    local->origin, at_local, target, target);
         break;
     default:
-        help_write(out,
-                   "call MPI_Win_flush(%d, win) on rank %d after %s, then a barrier or a message, "
-                   "then MPI_Win_sync(win) on rank %d before %s",
-                   target, operation->origin, is_later_local ? "@other" : "@here", local->origin,
-                   at_local);
+        if (is_later_local)
+            help_write(out,
+                       "call MPI_Win_flush(%d, win) on rank %d after @other, then a barrier or a "
+                       "message, then MPI_Win_sync(win) on rank %d before @here",
+                       target, conflict->earlier.origin, local->origin);
+        else
+            help_write(out,
+                       "call MPI_Win_sync(win) on rank %d after @other, then a barrier or a "
+                       "message before @here",
+                       local->origin);
     }
 }
 
@@ -152,7 +166,7 @@ static void help_two_origins(const struct oriel_conflict *conflict,
                    instead);
     else if (here == START && other == START)
         help_write(out,
-                   "rank %d of the window exposes it to both: let it call MPI_Win_wait and "
+                   "rank %d exposes the window to both at once: let it call MPI_Win_wait and "
                    "MPI_Win_post between them%s",
                    target, instead);
     else

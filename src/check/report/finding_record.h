@@ -21,6 +21,8 @@ enum oriel_effect {
     ORIEL_EFFECT_READS,
     ORIEL_EFFECT_WRITES,
     ORIEL_EFFECT_UPDATES, /* an accumulate */
+    ORIEL_EFFECT_FREES,
+    ORIEL_EFFECT_RETURNS, /* the function that had them on its stack has returned */
 };
 
 /* Whether a finding counts. The helper decides. */
