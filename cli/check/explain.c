@@ -60,7 +60,7 @@ static void indented_print(const char *lines)
     }
 }
 
-/* The code of the rule's offender and twin, if the tests have one that is short. */
+/* The code of the rule's offender and twin. A test compares the rules with the examples. */
 static void example_print(const char *number)
 {
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++)

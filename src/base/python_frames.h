@@ -1,9 +1,10 @@
 /* Call sites in Python. A call through mpi4py or ctypes has a return address in their library. The
  * line that a Python programmer knows is in the interpreter's innermost frame of this thread.
  *
- * The interpreter is CPython from 3.8 on. Its public C functions are looked up in the process,
- * whether they are in a libpython or in the program. Where they are missing (another interpreter),
- * or the thread has no frames, nothing is found, and callers use the address. */
+ * The interpreter is CPython from 3.8 on; with several threads from 3.9 on. Its public C functions
+ * are looked up in the process, whether they are in a libpython or in the program. Where they are
+ * missing (another interpreter), or the thread has no frames, nothing is found, and callers use the
+ * address. */
 #ifndef ORIEL_BASE_PYTHON_FRAMES_H
 #define ORIEL_BASE_PYTHON_FRAMES_H
 
@@ -27,7 +28,9 @@ bool oriel_python_is_part(const char *module);
 
 /* Finds the innermost frame of this thread that is not mpi4py's own. Needs the interpreter's lock.
  * Bindings release it around calls of MPI. `waits`: it is acquired then, so the caller holds no
- * lock of its own; otherwise nothing is found. Takes about a microsecond. */
+ * lock of its own; otherwise nothing is found. Takes about a microsecond, or two changes of threads
+ * if other threads use the interpreter. While one of them keeps the interpreter's lock for longer
+ * than a second, nothing is found. */
 bool oriel_python_frame_find(bool waits, struct oriel_python_frame *out);
 
 #endif

@@ -191,6 +191,22 @@ OPENMP(omp_load_without_the_lock)
     omp_destroy_lock(&lock);
 }
 
+/* A task that gets once it has begun, and the thread that polls until then. */
+static void step_and_get(void)
+{
+#pragma omp atomic write
+    step = 1;
+    pair_get();
+}
+
+static void step_await(void)
+{
+    for (int begun = 0; !begun;) {
+#pragma omp atomic read
+        begun = step;
+    }
+}
+
 /* The other thread executes the task while this one polls. */
 OPENMP(omp_load_before_the_end_of_the_task)
 {
@@ -200,15 +216,8 @@ OPENMP(omp_load_before_the_end_of_the_task)
 #pragma omp single
         {
 #pragma omp task
-            {
-#pragma omp atomic write
-                step = 1;
-                pair_get();
-            }
-            for (int begun = 0; !begun;) {
-#pragma omp atomic read
-                begun = step;
-            }
+            step_and_get();
+            step_await();
             if (right) {
 #pragma omp taskwait
             }
@@ -227,15 +236,8 @@ OPENMP(omp_load_before_the_end_of_the_group)
 #pragma omp taskgroup
             {
 #pragma omp task
-                {
-#pragma omp atomic write
-                    step = 1;
-                    pair_get();
-                }
-                for (int begun = 0; !begun;) {
-#pragma omp atomic read
-                    begun = step;
-                }
+                step_and_get();
+                step_await();
                 if (!right)
                     pair_load();
             }
@@ -254,15 +256,11 @@ OPENMP(omp_load_in_a_task_that_does_not_depend)
         {
 #pragma omp task depend(out : data[0]) firstprivate(data)
             {
-#pragma omp atomic write
-                step = 1;
-                pair_get();
+                step_and_get();
                 step = 1 + data[1];
             }
-            for (int begun = 0; !begun && !right;) {
-#pragma omp atomic read
-                begun = step;
-            }
+            if (!right)
+                step_await();
             if (right) {
 #pragma omp task depend(in : data[0]) firstprivate(data)
                 pair_load();

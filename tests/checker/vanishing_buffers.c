@@ -87,6 +87,25 @@ CASE(L3, free_of_the_buffer_of_a_message, 2)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* Both sends are complete at once, and hosts then use one handle for both. */
+CASE(L3, free_of_the_buffer_of_the_second_message, 2)
+{
+    int *values = calloc(2, sizeof *values);
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[2];
+    if (rank == 0) {
+        MPI_Isend(&rank, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(values, 2, MPI_INT, 1, 9, MPI_COMM_WORLD, &requests[1]); /* FINDS L3 here */
+        if (right)
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        MPI_Recv(values, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(values, 2, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    free(values); /* FINDS L3 here */
+    MPI_Waitall(2, requests, statuses);
+}
+
 /* C++'s operators new and delete, if their library is here. */
 static void *(*cxx_new)(size_t bytes) = malloc;
 static void (*cxx_delete)(void *block) = free;

@@ -49,6 +49,16 @@ class Explain(Case):
             self.assertIn("        MPI_Put(&rank, 1, MPI_INT, 0, rank, 1, MPI_INT, win);\n", right)
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
 
+    def test_every_rule_has_wrong_and_right_code(self):
+        for rule in start(ORIEL, "check", "--rules").stdout.splitlines():
+            with self.subTest(rule):
+                result = start(ORIEL, "check", "--explain", rule.split()[0])
+                wrong, right = result.stdout.split("\nWrong, a test of the checker:\n")[1].split("\nRight, its twin:\n")
+                self.assertNotEqual(wrong.strip(), right.strip())
+                self.assertRegex(wrong, r"MPI_\w+\(")
+                self.assertRegex(right, r"MPI_\w+\(")
+                self.assertNotIn("right", wrong + right)
+
     def test_unknown_rule_is_refused(self):
         self.refused(start(ORIEL, "check", "--explain", "Z9"), 'unknown rule "Z9"', "--rules")
         self.refused(start(ORIEL, "check", "--explain", ""), 'unknown rule ""')

@@ -9,6 +9,7 @@
  * a call costs some instructions.
  *
  * This file is compiled without the compiler's knowledge of these functions. */
+#include "check/common/slow_copies.h"
 #include "check/intercept/wrap.h"
 #include "check/local/local_accesses.h"
 
@@ -99,26 +100,6 @@ static size_t text_bytes_within(const char *text, size_t most)
 
 /* --- copies --- */
 
-static void *copy_slowly(void *to, const void *from, size_t len_bytes)
-{
-    volatile char *out = to;
-    const volatile char *in = from;
-    bool backwards = (uintptr_t)to - (uintptr_t)from < len_bytes;
-    for (size_t i = 0; i < len_bytes; i++) {
-        size_t at = backwards ? len_bytes - 1 - i : i;
-        out[at] = in[at];
-    }
-    return to;
-}
-
-static void *fill_slowly(void *to, int value, size_t len_bytes)
-{
-    volatile char *out = to;
-    for (size_t i = 0; i < len_bytes; i++)
-        out[i] = (char)value;
-    return to;
-}
-
 /* A function that copies, and its variant with a check of the room at `to`, which _FORTIFY_SOURCE
  * uses. */
 _Noreturn void __chk_fail(void);
@@ -148,14 +129,14 @@ static inline char *copy_pass(_Atomic(copy_fn *) *known, void *to, const void *f
 {
     copy_fn *next = atomic_load_explicit(known, memory_order_relaxed);
     return oriel_likely(next != NULL) ? next(to, from, len_bytes)
-                                      : copy_slowly(to, from, len_bytes);
+                                      : oriel_slow_copy(to, from, len_bytes);
 }
 
 static inline void *fill_pass(void *to, int value, size_t len_bytes)
 {
     fill_fn *next = atomic_load_explicit(&next_memset, memory_order_relaxed);
     return oriel_likely(next != NULL) ? next(to, value, len_bytes)
-                                      : fill_slowly(to, value, len_bytes);
+                                      : oriel_slow_fill(to, value, len_bytes);
 }
 
 __attribute__((constructor)) static void copies_find(void)

@@ -179,11 +179,11 @@ int oriel_collective_request_needs(const struct oriel_request_record *record,
 }
 
 void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed,
-                                      MPI_Request request)
+                                      MPI_Request *request)
 {
     oriel_begun = (struct oriel_begun){0};
     if (pending == NULL)
-        oriel_unknown_started(failed, request);
+        oriel_unknown_started(failed, *request);
     else if (failed)
         collective_request_end(pending, true);
     else
@@ -203,5 +203,5 @@ void oriel_unknown_started(bool failed, MPI_Request request)
 {
     oriel_order_unknown_end();
     if (!failed)
-        oriel_checked_request_add_own(request, &unknown_request_kind, NULL);
+        oriel_checked_request_add(request, &unknown_request_kind, NULL);
 }

@@ -74,7 +74,7 @@ void oriel_collective_request_arrived(struct oriel_collective_request *pending,
                                       const struct oriel_site *site, MPI_Comm comm);
 /* After the call that started it. */
 void oriel_collective_request_started(struct oriel_collective_request *pending, bool failed,
-                                      MPI_Request request);
+                                      MPI_Request *request);
 
 /* A call that is not modelled whose request completes later. */
 void oriel_unknown_started(bool failed, MPI_Request request);

@@ -99,7 +99,7 @@ void oriel_uses_in(struct oriel_uses *uses, MPI_Comm comm, int root);
             comm, ORIEL_FLOW_##its_flow, its_root, "MPI_" #base, uses.group);                      \
         oriel_collective_request_arrived(pending, &uses.site, comm);                               \
         ORIEL_CHECK_PASS(code, exported, arguments);                                               \
-        oriel_collective_request_started(pending, code != MPI_SUCCESS, *request);                  \
+        oriel_collective_request_started(pending, code != MPI_SUCCESS, request);                   \
         return code;                                                                               \
     }
 

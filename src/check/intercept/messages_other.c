@@ -104,7 +104,7 @@ void oriel_idup_started(void *idup, bool failed, MPI_Request request)
         oriel_collective_end(&((struct idup *)idup)->collective, true);
         free(idup);
     } else if (idup != NULL)
-        oriel_checked_request_add_own(request, &idup_kind, idup);
+        oriel_checked_request_add(request, &idup_kind, idup);
 }
 
 ORIEL_CHECK_WRAP(Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))

@@ -221,7 +221,7 @@ static void message_begin(struct oriel_message *message)
     if (!message->sends || message->destination != MPI_PROC_NULL)
         oriel_use(&message->uses, false, message->sent.address, message->sent.count,
                   message->sent.datatype);
-    if (!message->receives || message->source != MPI_PROC_NULL)
+    if (message->source != MPI_PROC_NULL)
         oriel_use(&message->uses, true, message->received.address, message->received.count,
                   message->received.datatype);
     if (message->receives)
@@ -302,7 +302,7 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
     return message;
 }
 
-void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request)
+void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request *request)
 {
     if (message == NULL)
         return;
@@ -311,11 +311,13 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
     if (failed)
         free(message);
     else if (message->persists)
-        oriel_checked_request_add_persistent(request, &message->startable);
-    else if (message->receives || message->synchronous || message->send.is_unknown)
+        oriel_checked_request_add_persistent(*request, &message->startable);
+    else if (message->sends && (!message->receives || message->source == MPI_PROC_NULL))
         oriel_checked_request_add_own(request, &kind, message);
+    else if (message->source != MPI_PROC_NULL)
+        oriel_checked_request_add(*request, &kind, message);
     else
-        oriel_checked_request_add(request, &kind, message);
+        message_done(message, NULL);
 }
 
 ORIEL_POINT_TO_POINT(, int)

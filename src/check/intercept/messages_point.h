@@ -82,7 +82,7 @@ struct oriel_message {
  * order is then in doubt. */
 struct oriel_message *oriel_message_begin(const struct oriel_message *description);
 /* After the call. */
-void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request request);
+void oriel_message_started(struct oriel_message *message, bool failed, MPI_Request *request);
 
 #define BUFFER(...) ((struct oriel_message_buffer){__VA_ARGS__})
 #define SEND_PARAMETERS(Count)                                                                     \
@@ -124,7 +124,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
                                             __VA_ARGS__};                                          \
         struct oriel_message *message = oriel_message_begin(&description);                         \
         ORIEL_CHECK_PASS(code, name, arguments);                                                   \
-        oriel_message_started(message, code != MPI_SUCCESS, *request);                             \
+        oriel_message_started(message, code != MPI_SUCCESS, request);                              \
         return code;                                                                               \
     }
 
@@ -237,6 +237,7 @@ void oriel_message_started(struct oriel_message *message, bool failed, MPI_Reque
                           (void *buf, Count count, MPI_Datatype datatype, MPI_Message *handle,     \
                            MPI_Request *request),                                                  \
                           (buf, count, datatype, handle, request), .comm = MPI_COMM_NULL,          \
+                          .source = *handle == MPI_MESSAGE_NO_PROC ? MPI_PROC_NULL : 0,            \
                           .received = BUFFER(buf, count, datatype))
 
 /* All functions of one type of counts; suffix: of their names. */

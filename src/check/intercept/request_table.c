@@ -1,10 +1,27 @@
 /* The table of requests by handle: chains under one mutex. A record is claimed while a thread is in
  * a call that may complete its request. So a handle that the host uses again meanwhile is not
  * mistaken for it. When the call fails, its error handler may use the unfinished requests: a claim
- * by the handler replaces the call's claim. The call then leaves the record alone. */
+ * by the handler replaces the call's claim. The call then leaves the record alone.
+ *
+ * When a call that completes a request returns, the record of that request has ended. The argument:
+ *
+ *   1. At each time at most one request of the program that has a record has a given handle, except
+ *      for handles that the host has freed in a call that has not returned yet.
+ *   2. Only the call that completes a request may use its handle (MPI-4.1, 3.7.3). It claims the
+ *      record of the handle before it calls the host. By 1 that is the record of its request, or
+ *      there are several and all others are claimed.
+ *   3. The host may give a freed handle to another thread before the first call returns. The new
+ *      record is not claimed, and the old one is. So neither is found for the other.
+ *   4. The call ends the records that it claimed itself, before it returns.
+ *
+ * Hosts break 1: they use one handle for all requests that are complete at once. The wait of one
+ * thread then claims the record of another, whose own wait finds none and returns first. So a
+ * request that is complete already gets a generalised request in place of that handle. A receive
+ * has a handle of its own, which holds its status; one from MPI_PROC_NULL has no record. */
 #include "check/intercept/request_table.h"
 
 #include "check/intercept/messages_point.h"
+#include "check/intercept/wrap.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -135,61 +152,89 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 
 /* --- adding --- */
 
-/* shares: where the handle has a record already, the new request is over at once. */
-static void record_add(MPI_Request request, struct oriel_request_record made, bool shares)
+static void record_add(MPI_Request request, struct oriel_request_record made)
 {
     struct oriel_request_record *record =
                                     request == MPI_REQUEST_NULL ? NULL : malloc(sizeof *record),
                                 *stale = NULL;
-    bool shared = false;
     if (record != NULL) {
         *record = made;
         record->key = request_key(request);
         pthread_mutex_lock(&mutex);
         stale = record_find(record->key);
-        shared = stale != NULL && shares && stale->startable == NULL;
-        if (shared) {
-            stale = NULL;
-        } else {
-            if (stale != NULL)
-                record_remove(stale);
-            record_insert(record);
-        }
+        if (stale != NULL)
+            record_remove(stale);
+        record_insert(record);
         pthread_mutex_unlock(&mutex);
     }
     if (stale != NULL)
         record_end_unseen(stale, 1);
-    if (record != NULL && !shared)
+    if (record != NULL)
         return;
     if (made.active)
         made.kind->done(made.closure, NULL);
     if (made.startable != NULL)
         made.startable->drop(made.startable);
-    free(record);
 }
 
 void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind,
                                void *closure)
 {
     record_add(request,
-               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
-               true);
+               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true});
 }
 
-void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind,
+static int own_fill_status(void *unused, MPI_Status *status)
+{
+    (void)unused;
+    oriel_host_fill_status(status);
+    return MPI_SUCCESS;
+}
+
+static int own_drop_nothing(void *unused)
+{
+    (void)unused;
+    return MPI_SUCCESS;
+}
+
+static bool request_is_complete(MPI_Request request)
+{
+    static _Atomic(void *) slot;
+    MPI_Status status;
+    int flag = 0;
+    int code = ((__typeof__(&PMPI_Request_get_status))oriel_host_symbol_kept(
+        &slot, "PMPI_Request_get_status"))(request, &flag, &status);
+    return code == MPI_SUCCESS && flag;
+}
+
+/* False: the handle may be that of other requests, too. */
+static bool request_give_own_handle(MPI_Request *request)
+{
+    MPI_Request own;
+    int done;
+    if (*request == MPI_REQUEST_NULL || !request_is_complete(*request))
+        return true;
+    if (oriel_host_request_start(own_fill_status, own_drop_nothing, NULL, &own) != ORIEL_OK)
+        return false;
+    (void)oriel_host()->Test(request, &done, MPI_STATUS_IGNORE);
+    *request = own;
+    oriel_host_request_complete(own);
+    return true;
+}
+
+void oriel_checked_request_add_own(MPI_Request *request, const struct oriel_request_kind *kind,
                                    void *closure)
 {
-    record_add(request,
-               (struct oriel_request_record){.kind = kind, .closure = closure, .active = true},
-               false);
+    oriel_check_enter();
+    bool is_own = request_give_own_handle(request);
+    oriel_check_leave();
+    oriel_checked_request_add(is_own ? *request : MPI_REQUEST_NULL, kind, closure);
 }
 
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable)
 {
-    record_add(request,
-               (struct oriel_request_record){
-                   .kind = startable->kind, .closure = startable, .startable = startable},
-               false);
+    record_add(request, (struct oriel_request_record){
+                            .kind = startable->kind, .closure = startable, .startable = startable});
 }
 
 /* --- looking --- */

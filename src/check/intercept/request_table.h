@@ -21,15 +21,15 @@ struct oriel_request_kind {
     void (*release)(void *closure);
 };
 
-/* After the call that made the request has succeeded. A host may use one handle for several
- * requests that were complete at once: `done` may be called here. MPI_REQUEST_NULL is done at once;
- * so is any request when memory is exhausted. kind: must stay valid. */
+/* After the call that made the request has succeeded. The handle belongs to this request alone, so
+ * an older request with that handle has ended unseen. MPI_REQUEST_NULL is done at once; so is any
+ * request when memory is exhausted. kind: must stay valid. */
 void oriel_checked_request_add(MPI_Request request, const struct oriel_request_kind *kind,
                                void *closure);
 
-/* The same for a request whose end carries information (a receive). Its handle belongs to it alone,
- * so an older request with that handle has ended unseen. */
-void oriel_checked_request_add_own(MPI_Request request, const struct oriel_request_kind *kind,
+/* The same for a request whose status shows nothing: of a send, a collective, an operation. If it
+ * is complete already, *request becomes a handle of its own. Without memory it is done at once. */
+void oriel_checked_request_add_own(MPI_Request *request, const struct oriel_request_kind *kind,
                                    void *closure);
 
 /* A persistent request; the first member of its owner's struct. */

@@ -61,45 +61,6 @@ static void operation_buffers_release(void *closure)
 
 static const struct oriel_request_kind kind = {operation_request_done, operation_buffers_release};
 
-/* --- handles --- */
-
-static int request_fill_status(void *whose, MPI_Status *status)
-{
-    (void)whose;
-    oriel_host_fill_status(status);
-    return MPI_SUCCESS;
-}
-
-static int request_drop_nothing(void *whose)
-{
-    (void)whose;
-    return MPI_SUCCESS;
-}
-
-static bool request_is_complete(MPI_Request request)
-{
-    static _Atomic(void *) next;
-    MPI_Status status;
-    int flag = 0;
-    int code = ((__typeof__(&PMPI_Request_get_status))oriel_host_symbol_kept(
-        &next, "PMPI_Request_get_status"))(request, &flag, &status);
-    return code == MPI_SUCCESS && flag;
-}
-
-/* Hosts use one handle for all requests that are complete at once, so a wait would not show which
- * of them it is for. Such a request is replaced by one of its own, complete as well. */
-static void request_give_own_handle(MPI_Request *request)
-{
-    MPI_Request own;
-    int operation_request_done;
-    if (!request_is_complete(*request) ||
-        oriel_host_request_start(request_fill_status, request_drop_nothing, NULL, &own) != ORIEL_OK)
-        return;
-    (void)oriel_host()->Test(request, &operation_request_done, MPI_STATUS_IGNORE);
-    *request = own;
-    oriel_host_request_complete(own);
-}
-
 void oriel_window_requested(struct oriel_operation *operation, int code)
 {
     struct oriel_checked *window = operation->window;
@@ -126,8 +87,7 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
-    request_give_own_handle(operation->request);
-    oriel_checked_request_add(*operation->request, &kind, asked);
+    oriel_checked_request_add_own(operation->request, &kind, asked);
 }
 
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)

@@ -397,22 +397,6 @@ static void regions_end(const struct oriel_access *access, uint64_t low, uint64_
     }
 }
 
-_Atomic unsigned oriel_local_threads;
-
-/* Where several threads have called MPI, one may reuse a request's handle before the other's
- * wrapper has ended its buffers. Uses that end by a request are then uncertain. */
-static bool use_is_certain(const struct oriel_access *use)
-{
-    return (use->group >> GROUP_OF_CALL_BIT & 1) == 0 ||
-           oriel_load_relaxed(&oriel_local_threads) <= 1;
-}
-
-static void needed_buffer_end(const struct oriel_conflict *conflict, void *closure)
-{
-    if (use_is_certain(&conflict->earlier))
-        own.tell(conflict, closure);
-}
-
 /* lowest: of the buffers in the history, or more. */
 static void memory_end(uint64_t low, uint64_t high, uint64_t lowest, const struct oriel_site *site)
 {
@@ -425,12 +409,12 @@ static void memory_end(uint64_t low, uint64_t high, uint64_t lowest, const struc
     access.site = *site;
     accesses_lock();
     regions_end(&access, low, high);
-    oriel_short_buffer_meet(&access, &run, 1, needed_buffer_end, own.closure);
+    oriel_short_buffer_meet(&access, &run, 1, own.tell, own.closure);
     oriel_short_buffer_forget(low, high);
     low = lowest > low ? lowest : low;
     run = (struct oriel_access_extent){(int64_t)low, high - low, 1, 0};
     if (oriel_uses_are_open() && low < high) {
-        oriel_history_look(own.history, &access, &run, 1, needed_buffer_end, own.closure);
+        oriel_history_look(own.history, &access, &run, 1, own.tell, own.closure);
         oriel_history_forget(own.history, (int64_t)low, high - low);
     }
     accesses_unlock();
@@ -501,8 +485,7 @@ struct pending_report {
 static void pending_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     const struct pending_report *report = closure;
-    if (conflict->earlier.complete == ORIEL_TICK_PENDING && use_is_certain(&conflict->earlier) &&
-        !report->is_in_mpi())
+    if (conflict->earlier.complete == ORIEL_TICK_PENDING && !report->is_in_mpi())
         report->tell(conflict, report->closure);
 }
 

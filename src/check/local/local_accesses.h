@@ -117,9 +117,6 @@ static inline bool oriel_local_is_unused(uint64_t low, uint64_t high)
            !oriel_check_many_threads && !oriel_short_buffer_overlaps(low, high);
 }
 
-/* The number of threads that have called MPI. */
-extern _Atomic unsigned oriel_local_threads __attribute__((visibility("hidden")));
-
 /* The program gives up the bytes from low to high: reports the buffers there that are still needed,
  * and the windows that they belong to, and forgets those buffers. site: of the call; its address
  * may be a bare one. */

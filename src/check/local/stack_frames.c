@@ -42,11 +42,6 @@ static bool frames_have_windows(uintptr_t frame)
 
 void oriel_check_frames(const void *address, uintptr_t frame)
 {
-    static _Thread_local bool is_counted;
-    if (oriel_unlikely(!is_counted)) {
-        is_counted = true;
-        atomic_fetch_add_explicit(&oriel_local_threads, 1, memory_order_relaxed);
-    }
     if (!oriel_local_needs_buffers() && !frames_have_windows(frame))
         return;
     if (stack.high == 0)

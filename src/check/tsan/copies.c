@@ -1,6 +1,7 @@
 /* Functions of libc that copy, fill and compare memory. Compilers leave these calls as they are, or
  * call __tsan_memcpy and so on. Only calls from instrumented code are recorded; all pass on to
  * libc. Any code may use them, from the process's first instruction on. */
+#include "check/common/slow_copies.h"
 #include "check/tsan/find_checker.h"
 
 #include <dlfcn.h>
@@ -10,27 +11,7 @@ typedef void *copy_fn(void *to, const void *from, size_t len_bytes);
 typedef void *fill_fn(void *to, int value, size_t len_bytes);
 typedef int compare_fn(const void *a, const void *b, size_t len_bytes);
 
-/* Used until libc's functions are found. */
-static void *copy_slowly(void *to, const void *from, size_t len_bytes)
-{
-    volatile char *out = to;
-    const volatile char *in = from;
-    bool backwards = (uintptr_t)to - (uintptr_t)from < len_bytes;
-    for (size_t i = 0; i < len_bytes; i++) {
-        size_t at = backwards ? len_bytes - 1 - i : i;
-        out[at] = in[at];
-    }
-    return to;
-}
-
-static void *fill_slowly(void *to, int value, size_t len_bytes)
-{
-    volatile char *out = to;
-    for (size_t i = 0; i < len_bytes; i++)
-        out[i] = (char)value;
-    return to;
-}
-
+/* Used until libc's functions are found, like those of slow_copies.h. */
 static int compare_slowly(const void *a, const void *b, size_t len_bytes)
 {
     const volatile unsigned char *first = a;
@@ -41,9 +22,9 @@ static int compare_slowly(const void *a, const void *b, size_t len_bytes)
     return 0;
 }
 
-static _Atomic(copy_fn *) copy = copy_slowly;
-static _Atomic(copy_fn *) move = copy_slowly;
-static _Atomic(fill_fn *) fill = fill_slowly;
+static _Atomic(copy_fn *) copy = oriel_slow_copy;
+static _Atomic(copy_fn *) move = oriel_slow_copy;
+static _Atomic(fill_fn *) fill = oriel_slow_fill;
 static _Atomic(compare_fn *) compare = compare_slowly;
 
 __attribute__((constructor)) static void find_libc(void)

@@ -140,14 +140,18 @@ ORIEL_TSAN_ENTRY int thrd_create(thrd_t *thread, thrd_start_t run, void *argumen
     return code;
 }
 
-#define JOIN(name, parameters, arguments)                                                          \
+/* A function that takes from the object if it returns a code with which it has acquired. */
+#define ACQUIRE_IF(acquired, kind, at, name, parameters, arguments)                                \
     ORIEL_TSAN_ENTRY int name parameters                                                           \
     {                                                                                              \
         int code = ORIEL_TSAN_NEXT(name) arguments;                                                \
-        if (code == 0)                                                                             \
-            TAKE(ENDED, thread);                                                                   \
+        if (acquired)                                                                              \
+            TAKE(kind, at);                                                                        \
         return code;                                                                               \
     }
+
+#define JOIN(name, parameters, arguments)                                                          \
+    ACQUIRE_IF(code == 0, ENDED, thread, name, parameters, arguments)
 JOIN(pthread_join, (pthread_t thread, void **value), (thread, value))
 JOIN(pthread_tryjoin_np, (pthread_t thread, void **value), (thread, value))
 JOIN(pthread_timedjoin_np, (pthread_t thread, void **value, const struct timespec *until),
@@ -161,13 +165,7 @@ JOIN(thrd_join, (thrd_t thread, int *value), (thread, value))
 
 /* A function that takes the lock when it returns 0, and one that gives it. */
 #define ACQUIRE(name, parameters, arguments)                                                       \
-    ORIEL_TSAN_ENTRY int name parameters                                                           \
-    {                                                                                              \
-        int code = ORIEL_TSAN_NEXT(name) arguments;                                                \
-        if (code == 0)                                                                             \
-            TAKE(ADDRESS, at);                                                                     \
-        return code;                                                                               \
-    }
+    ACQUIRE_IF(code == 0, ADDRESS, at, name, parameters, arguments)
 #define RELEASE(name, type)                                                                        \
     ORIEL_TSAN_ENTRY int name(type *at)                                                            \
     {                                                                                              \
@@ -177,13 +175,7 @@ JOIN(thrd_join, (thrd_t thread, int *value), (thread, value))
 
 /* A robust mutex whose owner has died is acquired, too. */
 #define ACQUIRE_MUTEX(name, parameters, arguments)                                                 \
-    ORIEL_TSAN_ENTRY int name parameters                                                           \
-    {                                                                                              \
-        int code = ORIEL_TSAN_NEXT(name) arguments;                                                \
-        if (code == 0 || code == EOWNERDEAD)                                                       \
-            TAKE(ADDRESS, at);                                                                     \
-        return code;                                                                               \
-    }
+    ACQUIRE_IF(code == 0 || code == EOWNERDEAD, ADDRESS, at, name, parameters, arguments)
 ACQUIRE_MUTEX(pthread_mutex_lock, (pthread_mutex_t * at), (at))
 ACQUIRE_MUTEX(pthread_mutex_trylock, (pthread_mutex_t * at), (at))
 ACQUIRE_MUTEX(pthread_mutex_timedlock, (pthread_mutex_t * at, const struct timespec *until),
@@ -194,11 +186,7 @@ ACQUIRE_MUTEX(pthread_mutex_clocklock,
 RELEASE(pthread_mutex_unlock, pthread_mutex_t)
 ACQUIRE(pthread_spin_lock, (pthread_spinlock_t * at), (at))
 ACQUIRE(pthread_spin_trylock, (pthread_spinlock_t * at), (at))
-ORIEL_TSAN_ENTRY int pthread_spin_unlock(pthread_spinlock_t *at)
-{
-    GIVE(ADDRESS, at);
-    return ORIEL_TSAN_NEXT(pthread_spin_unlock)(at);
-}
+RELEASE(pthread_spin_unlock, pthread_spinlock_t)
 ACQUIRE(mtx_lock, (mtx_t * at), (at))
 ACQUIRE(mtx_trylock, (mtx_t * at), (at))
 ACQUIRE(mtx_timedlock, (mtx_t * at, const struct timespec *until), (at, until))

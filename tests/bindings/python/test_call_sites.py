@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ PROGRAM = os.path.join(HERE, "mistaken.py")
 BUILD, HOST = sys.argv[1:3]
 ORIEL = os.path.join(BUILD, "bin", "oriel")
 STATUS = 86
+SKIP = 77
 
 
 def mpi4py_is_here():
@@ -34,9 +36,9 @@ def marks(word):
                 if (found := re.search(rf"# {word} (.+)$", line))]
 
 
-def job(*command):
+def job(*command, program=(PROGRAM,)):
     done = subprocess.run([os.path.join(HERE, "../../launch"), "--build", BUILD, "--host", HOST, "-n", "2", "--plain",
-                           "--env", "PYTHONDONTWRITEBYTECODE=1", "--", ORIEL, *command, "/usr/bin/python3", PROGRAM],
+                           "--env", "PYTHONDONTWRITEBYTECODE=1", "--", ORIEL, *command, "/usr/bin/python3", *program],
                           capture_output=True, text=True, timeout=100)
     return done.returncode, done.stdout + done.stderr
 
@@ -65,6 +67,26 @@ class Mpi4py(unittest.TestCase):
             for rank in range(2):
                 with open(glob.glob(os.path.join(folder, f"rank-{rank}.*"))[0], "rb") as trace:
                     self.assertIn(f"{function} at mistaken.py:{line}".encode(), trace.read())
+
+
+class HeldLock(unittest.TestCase):
+    """A thread in a call of MPI may hold the interpreter's lock until another thread's call. A
+    library in a folder mpi4py counts as a binding, whose lines are looked up."""
+
+    def test_no_thread_waits_for_the_lock(self):
+        compiler = shutil.which(f"mpicc.{HOST}") or shutil.which("mpicc")
+        if compiler is None:
+            self.skipTest("no mpicc")
+        with tempfile.TemporaryDirectory() as folder:
+            library = os.path.join(folder, "mpi4py", "held_lock.so")
+            os.mkdir(os.path.dirname(library))
+            subprocess.run([compiler, "-shared", "-fPIC", "-o", library, os.path.join(HERE, "held_lock.c")], check=True)
+            status, text = job("check", program=(os.path.join(HERE, "held_lock.py"), library))
+        if status == SKIP:
+            self.skipTest("no MPI_THREAD_MULTIPLE")
+        self.assertEqual(status, 0, text)
+        self.assertEqual(text.count("arrived"), 2, text)
+        self.assertIn("no problems on 2 ranks", text)
 
 
 unittest.main(argv=sys.argv[:1])
