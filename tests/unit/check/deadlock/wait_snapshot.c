@@ -51,7 +51,7 @@ static void stay(void)
     oriel_wait_end();
 }
 
-/* The ranks in the deadlock, as bits; 0: none after so many searches. */
+/* The ranks in the deadlock, as bits; 0: none at the last one. */
 static unsigned look(uint64_t patience_ns, int most)
 {
     struct oriel_deadlock finder;
