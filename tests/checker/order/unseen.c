@@ -208,12 +208,27 @@ static void refused_messages_leave_nothing(void)
     strict(&comm);
 }
 
+/* Waits for a receive that is truncated and another. Open MPI with threads never returns from
+ * MPI_Waitall if a request has failed before the call. */
+static void await_truncated(MPI_Request requests[2])
+{
+    MPI_Status statuses[2];
+#ifdef OPEN_MPI
+    EXPECT(MPI_Wait(&requests[0], &statuses[0]) != MPI_SUCCESS);
+#else
+    EXPECT(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
+#endif
+    EXPECT_KNOWS(0, 1);
+    EXPECT(requests[1] == MPI_REQUEST_NULL ||
+           MPI_Wait(&requests[1], &statuses[1]) == MPI_SUCCESS);
+}
+
 /* A truncated receive completes, and orders what the sender did before. */
 static void a_message_that_was_cut_orders(void)
 {
     MPI_Comm comm = lenient();
     MPI_Request requests[2];
-    MPI_Status statuses[2];
+    MPI_Status status;
     int words[4] = {0};
     for (int turn = 0; turn < 2; turn++) {
         meet();
@@ -222,16 +237,13 @@ static void a_message_that_was_cut_orders(void)
             MPI_Send(words, 4, MPI_INT, 1, turn, comm);
             MPI_Send(words, 1, MPI_INT, 1, 8, comm);
         } else if (rank == 1 && turn == 0) {
-            EXPECT(MPI_Recv(&room, 1, MPI_INT, 0, 0, comm, &statuses[0]) != MPI_SUCCESS);
+            EXPECT(MPI_Recv(&room, 1, MPI_INT, 0, 0, comm, &status) != MPI_SUCCESS);
             EXPECT_KNOWS(0, 0);
             MPI_Recv(&room, 1, MPI_INT, 0, 8, comm, MPI_STATUS_IGNORE);
         } else if (rank == 1) {
             MPI_Irecv(&room, 1, MPI_INT, 0, 1, comm, &requests[0]);
             MPI_Irecv(&words[0], 1, MPI_INT, 0, 8, comm, &requests[1]);
-            EXPECT(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
-            EXPECT_KNOWS(0, 1);
-            EXPECT(requests[1] == MPI_REQUEST_NULL ||
-                   MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            await_truncated(requests);
         }
         expect_order(2 + turn, comm);
     }
