@@ -27,13 +27,20 @@ static inline __attribute__((always_inline)) bool may_matter(const void *at, siz
                           !oriel_local_is_unused(low, low + len_bytes));
 }
 
+/* This thread is in access_see, whose functions may call copies: compilers make calls of them. */
+static _Thread_local bool is_in_access;
+
 static __attribute__((noinline, cold)) void
 access_see(const void *at, size_t len_bytes, bool writes, enum oriel_call call, const void *caller)
 {
+    if (is_in_access)
+        return;
     int error = errno;
+    is_in_access = true;
     if (oriel_check_running && oriel_check_where.in.depth == 0 && oriel_check_call.stack != 0 &&
         !oriel_check_is_own(caller))
         oriel_local_library_access(at, len_bytes, writes, call, caller, oriel_host_is_on_stack);
+    is_in_access = false;
     errno = error;
 }
 
