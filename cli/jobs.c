@@ -271,9 +271,9 @@ static void records_sum(struct oriel_process *process, uint64_t newest)
          i++, newest = record.next) {
         if (pread(process->fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
             break;
-        for (int k = 0; k < ORIEL_COUNTED_OPERATIONS; k++) {
-            operations += record.operations[k].count;
-            bytes += record.operations[k].bytes;
+        for (int k = 0; k < ORIEL_COUNTED_PATHS; k++) {
+            operations += record.paths[k].count;
+            bytes += record.paths[k].bytes;
         }
     }
     process->read_ns = oriel_now_ns();

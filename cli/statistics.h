@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/site_sums.h"
 #include "observe/stats/merged_records.h"
 
 enum { ORIEL_PAIRS_SHOWN = 5 };
@@ -39,7 +40,8 @@ struct oriel_member_sum {
 
 struct oriel_window_sum {
     uint64_t id;
-    const char *name, *site; /* point into a record; may be "" */
+    const char *name; /* points into a record; may be "" */
+    uint32_t place;   /* of its creating call, in the job's sites */
     uint32_t flavour;
     bool freed;
     /* number of windows in this sum, when there were too many to count each one */
@@ -62,6 +64,7 @@ struct oriel_job_sum {
     uint8_t *has_reported; /* head->ranks values of enum oriel_reported_state */
     struct oriel_window_sum *windows;
     size_t windows_count;
+    struct oriel_site_sums sites;
     void *window_tree; /* a tree for statistics.c, from window to index */
 };
 

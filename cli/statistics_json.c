@@ -96,18 +96,52 @@ static json_t *pairs_json(const struct oriel_window_sum *window)
     return list;
 }
 
-static json_t *window_json(const struct oriel_window_sum *window)
+static json_t *window_json(const struct oriel_job_sum *job, const struct oriel_window_sum *window)
 {
+    char site[ORIEL_CODE_ADDRESS_TEXT];
+    oriel_code_address_text(&job->sites.places[window->place], site);
     return oriel_json_checked(json_pack(
         "{s:o, s:s, s:o, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         oriel_json_text(window->name, strlen(window->name)), "flavour",
         window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
-        oriel_json_text(window->site, strlen(window->site)), "freed", (int)window->freed, "windows",
+        oriel_json_text(site, strlen(site)), "freed", (int)window->freed, "windows",
         count_json(window->shared_by != 0 ? window->shared_by : 1), "ranks_reported",
         (int)window->reported, "ranks", members_json(window), "operations",
         sums_json(oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS), "paths",
         sums_json(oriel_counted_paths, window->paths, ORIEL_COUNTED_PATHS), "calls",
         calls_json(window), "causes", causes_json(window), "busiest_pairs", pairs_json(window)));
+}
+
+static json_t *text_json(const char *text)
+{
+    return oriel_json_text(text, strlen(text));
+}
+
+/* A call site. Fields that are unknown are null. */
+static json_t *site_json(const struct oriel_site_sums *sums, const struct oriel_site_sum *sum)
+{
+    const struct oriel_code_address *place = &sums->places[sum->place];
+    return oriel_json_checked(json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "function",
+        text_json(place->function), "file", text_json(place->file), "line",
+        place->file[0] != '\0' ? count_json(place->line) : oriel_json_checked(json_null()),
+        "inlined", text_json(place->inlined), "module", text_json(place->module), "offset",
+        place->offset != 0 ? count_json(place->offset) : oriel_json_checked(json_null()), "call",
+        oriel_json_checked(json_string(oriel_kind_name(sum->kind))), "window",
+        sum->window == ORIEL_WINDOWS_SEVERAL ? oriel_json_checked(json_null())
+                                             : count_json(sum->window),
+        "count", count_json(sum->count), "bytes", count_json(sum->bytes), "time_ns",
+        count_json(sum->time_ns), "waiting_ns", count_json(sum->waiting_ns), "waited",
+        count_json(sum->waited), "longest_ns", count_json(sum->longest_ns), "longest_rank",
+        oriel_json_checked(sum->waited == 0 ? json_null() : json_integer(sum->longest_rank))));
+}
+
+static json_t *sites_json(const struct oriel_site_sums *sums)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < sums->count; i++)
+        oriel_json_append(list, site_json(sums, &sums->list[i]));
+    return list;
 }
 
 char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
@@ -121,12 +155,13 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
             json_array_append_new(job->has_reported[i] == ORIEL_REPORTED_EARLY ? early : missing,
                                   oriel_json_checked(json_integer(i)));
     for (size_t i = 0; i < job->windows_count; i++)
-        json_array_append_new(windows, window_json(&job->windows[i]));
+        json_array_append_new(windows, window_json(job, &job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics", "version", 2,
-        "oriel", oriel_json_text(head->version, sizeof head->version), "host", head->host,
-        "program", oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks,
-        "missing_ranks", missing, "early_ranks", early, "windows", windows));
+        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o, s:o}", "format", "oriel-statistics",
+        "version", 2, "oriel", oriel_json_text(head->version, sizeof head->version), "host",
+        head->host, "program", oriel_json_text(head->program, sizeof head->program), "ranks",
+        (int)head->ranks, "missing_ranks", missing, "early_ranks", early, "windows", windows,
+        "sites", sites_json(&job->sites)));
     char *problem = oriel_json_write(path, object);
     json_decref(object);
     return problem;

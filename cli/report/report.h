@@ -45,6 +45,9 @@ int32_t oriel_world_rank(const struct oriel_traces *traces, uint32_t window, int
 /* The win_rank of a traced rank; -1 when unknown. */
 int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint32_t rank);
 
+/* The calls by call site, the most time first; to be closed. */
+void oriel_report_sites(const struct oriel_traces *traces, struct oriel_site_sums *out);
+
 /* Prints the summary. */
 void oriel_report_print(const struct oriel_traces *traces, FILE *out);
 

@@ -10,7 +10,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { PAIRS_SHOWN = 5, TEXT = 32, REASONS_SHOWN = 3, RANKS_SHOWN = 5, BILLION = 1000000000 };
+enum {
+    PAIRS_SHOWN = 5,
+    TEXT = 32,
+    REASONS_SHOWN = 3,
+    SITES_SHOWN = 20,
+    RANKS_SHOWN = 5,
+    BILLION = 1000000000
+};
 
 /* --- numbers --- */
 
@@ -333,6 +340,31 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
     }
 }
 
+/* Of all windows; those with the most time first. */
+static void print_sites(const struct oriel_traces *traces, FILE *out)
+{
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], place[ORIEL_CODE_ADDRESS_TEXT];
+    struct oriel_site_sums sites;
+    uint64_t all_ns = 0;
+    oriel_report_sites(traces, &sites);
+    for (size_t i = 0; i < sites.count; i++)
+        all_ns += sites.list[i].time_ns;
+    if (sites.count > 0)
+        fprintf(out, "\nCall sites\n  %8s %12s %12s %15s %12s\n", "of time", "time", "waiting",
+                "count", "bytes");
+    for (size_t i = 0; i < sites.count && i < SITES_SHOWN; i++) {
+        const struct oriel_site_sum *sum = &sites.list[i];
+        oriel_site_sums_text(&sites, sum, place);
+        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n", share_text(a, sum->time_ns, all_ns),
+                time_text(b, sum->time_ns), time_text(c, sum->waiting_ns),
+                count_text(d, sum->count), sum->bytes > 0 ? bytes_text(e, sum->bytes) : "",
+                oriel_kind_name(sum->kind), place);
+    }
+    if (sites.count > SITES_SHOWN)
+        fprintf(out, "  and %s more\n", count_text(a, sites.count - SITES_SHOWN));
+    oriel_site_sums_close(&sites);
+}
+
 void oriel_report_print(const struct oriel_traces *traces, FILE *out)
 {
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
@@ -346,5 +378,6 @@ void oriel_report_print(const struct oriel_traces *traces, FILE *out)
         print_causes(traces, i, &sums[i], out);
         print_busiest(traces, i, &sums[i], out);
     }
+    print_sites(traces, out);
     oriel_sums_free(sums, traces);
 }

@@ -91,6 +91,12 @@ bool oriel_code_address_is_binding(const char *module)
     return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }
 
+bool oriel_code_address_is_wrapper(const char *module)
+{
+    return oriel_code_address_is_binding(module) ||
+           strncmp(path_basename(module), "liboriel", strlen("liboriel")) == 0;
+}
+
 bool oriel_code_address_is_runtime(const char *module)
 {
     static const char *const stems[] = {"libc.so",      "libstdc++.", "libc++",
@@ -129,8 +135,25 @@ bool oriel_code_address_caller(struct oriel_code_address *out)
     int count = oriel_code_address_stack(frames, FRAMES);
     for (int i = 0; i < count; i++)
         if (oriel_code_address_find((uint64_t)(uintptr_t)frames[i], out) &&
-            !oriel_code_address_is_binding(out->module) &&
-            strncmp(path_basename(out->module), "liboriel", 8) != 0)
+            !oriel_code_address_is_wrapper(out->module))
             return true;
     return false;
+}
+
+void oriel_code_address_text(const struct oriel_code_address *place,
+                             char out[ORIEL_CODE_ADDRESS_TEXT])
+{
+    enum { PART = 40 };
+    const char *function = place->function[0] == '\0' ? "?" : place->function;
+    if (place->file[0] != '\0')
+        snprintf(out, ORIEL_CODE_ADDRESS_TEXT, "%.*s at %.*s:%u", PART, function, PART,
+                 path_basename(place->file), (unsigned)place->line);
+    else if (place->function[0] != '\0')
+        snprintf(out, ORIEL_CODE_ADDRESS_TEXT, "%.*s in %.*s", PART, function, PART,
+                 path_basename(place->module));
+    else if (place->module[0] != '\0')
+        snprintf(out, ORIEL_CODE_ADDRESS_TEXT, "%.*s+0x%lx", PART, path_basename(place->module),
+                 (unsigned long)place->offset);
+    else
+        out[0] = '\0';
 }

@@ -1,6 +1,7 @@
 /* Starts and ends observation: the options that request it, the replacement of table entries, and
  * the output at the end. Not thread-safe, since MPI starts and ends once. */
-#include "observe/stats/observed_window.h"
+#include "observe/stats/observed_call.h"
+#include "observe/stats/site_places.h"
 
 #include "base/log.h"
 #include "base/options.h"
@@ -92,8 +93,8 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
-    if (oriel_observe_gathers || oriel_tracing)
-        oriel_window_sites_resolve();
+    if (oriel_tracing)
+        oriel_site_places_resolve();
     oriel_trace_stop();
     if (oriel_observe_gathers)
         oriel_statistics_write(statistics_file);
@@ -128,6 +129,7 @@ void oriel_observe_start(struct oriel_api *table)
     oriel_observe_threads = oriel_host_has_threads();
     oriel_observe_before = *table;
     oriel_waiting_start();
+    oriel_observed_call_start();
     oriel_observe_operations(table);
     oriel_observe_synchronisation(table);
     oriel_observe_creation(table);

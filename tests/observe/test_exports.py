@@ -112,8 +112,8 @@ class Bad(Known):
         self.expect(r"rank-2\.oriel is not an Oriel trace\n.*1 of 4 ranks have no readable trace", 3)
 
     def test_other_version(self):
-        self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 2) + content[12:])
-        self.expect(r"rank-3\.oriel has version 2 of the format; this command reads version 1\n", 3)
+        self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 1) + content[12:])
+        self.expect(r"rank-3\.oriel has version 1 of the format; this command reads version 2\n", 3)
 
     def test_other_run(self):
         other = self.path("other")

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import jobs  # noqa: E402
 
 LATE_NS, TIMES, THREADS, OFTEN, SERVED, WINDOWS, RECORDS = 50e6, 4, 20, 200000, 20000, 1010, 1000
-LONG = 8
+LONG, CROWD = 8, 256
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "abi": "MPI's standard ABI"}
 options = None
 
@@ -50,9 +50,26 @@ class Case(unittest.TestCase):
         self.launch(scenario, ranks, *launch, stats=path, **environment)
         with open(path, encoding="utf-8") as file:
             job = json.load(file)
+        self.sites = job["sites"]
+        self.sites_are_all_calls(job)
         self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["missing_ranks"]),
                          ("oriel-statistics", 2, options.library, ranks, []))
         return job["windows"]
+
+
+    def sites_are_all_calls(self, job):
+        """Each call has a call site."""
+        for name in {site["call"] for site in job["sites"]}:
+            wanted = sum(window["operations" if name in window["operations"] else "calls"][name]["count"]
+                         for window in job["windows"])
+            self.assertEqual(sum(site["count"] for site in job["sites"] if site["call"] == name), wanted, name)
+
+    def site_at(self, call, mark):
+        """The one call site of the line with this mark."""
+        lines = [site for site in self.sites if site["call"] == call and site["line"] == line_of(mark)]
+        self.assertEqual(len(lines), 1, (call, mark, self.sites))
+        self.assertTrue(lines[0]["file"].endswith("/counted.c"), lines[0])
+        return lines[0]
 
 
 def line_of(mark):
@@ -91,6 +108,17 @@ class Counts(Case):
     def test_the_place_is_where_the_program_made_the_window(self):
         [window] = self.statistics("counts", options.ranks[-1])
         self.assertEqual(window["site"], f"counts at counted.c:{line_of('MADE here')}")
+
+    def test_each_call_site_has_its_own_sums(self):
+        for ranks in options.ranks:
+            with self.subTest(ranks=ranks):
+                self.statistics("counts", ranks)
+                put, strided = self.site_at("put", "SITE put */"), self.site_at("put", "SITE strided put")
+                self.assertEqual((put["function"], put["count"], put["bytes"]), ("operate", ranks, ranks * LONG))
+                self.assertEqual((strided["count"], strided["bytes"]), (ranks, 2 * ranks * LONG))
+                lock = self.site_at("lock", "SITE lock")
+                self.assertEqual((lock["function"], lock["count"], lock["window"]), ("counts", 300 * ranks, 0))
+                self.assertFalse([site for site in self.sites if site["line"] in (line_of("no effect"), line_of("refused"))])
 
     def test_an_ordinary_user_gets_the_same(self):
         [window] = self.statistics("counts", 2, "--user")
@@ -197,6 +225,12 @@ class Waiting(Case):
             self.assertGreater(call["waiting_ns"], least, name)
             self.assertGreaterEqual(call["waited"], TIMES / 2, name)
             self.assertGreater(call["longest_ns"], 0.25 * LATE_NS, name)
+        for call, mark in (("fence", "WAITS for the last"), ("start", "WAITS for the post"),
+                           ("wait", "WAITS for the complete"), ("lock", "WAITS for the lock")):
+            site = self.site_at(call, mark)
+            self.assertGreater(site["waiting_ns"], 0.6 * window["calls"][call]["waiting_ns"], site)
+            self.assertLessEqual(site["waiting_ns"], site["time_ns"])
+            self.assertEqual(site["function"], "late")
 
     def test_late_ranks_and_lock_holders_are_named(self):
         for ranks in options.ranks:
@@ -312,6 +346,28 @@ class End(Case):
         job = self.launch("counts", 2, stats="/proc/nowhere/s.json")
         self.assertEqual(job.stderr.count(": ORIEL_STATS: /proc/nowhere/s.json cannot be written: "), 1)
         self.assertIn("oriel: statistics of counted", job.stderr)
+
+    def test_the_table_of_call_sites_begins_with_the_most_time(self):
+        table = self.launch("late", 2).stderr
+        rows = table[table.index("\ncall sites\n"):].splitlines()[3:]
+        for row in rows:
+            self.assertRegex(row, r"^ +\d+ % +[\d.]+ [nmu]?s +[\d.]+ [nmu]?s +\d+ +[a-z_]+ in late at counted.c:\d+$")
+        shares = [int(row.split()[0]) for row in rows]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertTrue([row for row in rows if row.endswith(f" fence in late at counted.c:{line_of('WAITS for the last')}")])
+
+    def test_call_sites_without_room_are_counted_together(self):
+        for ranks in options.ranks[:2]:
+            with self.subTest(ranks=ranks):
+                self.statistics("crowd", ranks)
+                line = self.site_at("put", "SITE crowded put")  # its addresses are one site
+                [others] = [site for site in self.sites if site["call"] == "put" and site["file"] is None]
+                self.assertEqual((others["module"], others["function"]), (None, None))
+                self.assertEqual(line["count"] + others["count"], CROWD * ranks)
+                self.assertGreater(line["count"], 100 * ranks)
+                self.assertGreater(others["count"], 0)
+                table = self.launch("crowd", ranks).stderr
+                self.assertRegex(table, r"put in other call sites")
 
     def test_the_reader_of_a_pipe_gets_all(self):
         path = os.path.join(self.folder, "pipe.json")

@@ -99,6 +99,17 @@ class Traces(Case):
                     ends = [event.begin_ns + event.duration_ns for event in file.events]
                     self.assertEqual(ends, sorted(ends))
 
+    def test_events_name_their_line(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "traced.c"), encoding="utf-8") as file:
+            line = next(number for number, text in enumerate(file, 1) if "WAITS for the last" in text)
+        self.done(self.launch(2), 2)
+        for file in trace_files.read_folder(self.traces):
+            sites = [file.sites[event.site] for event in file.events]
+            self.assertEqual({site.function for site in sites}, {"main", "put_in_fences", "get_under_lock"})
+            fences = [site.line for event, site in zip(file.events, sites) if event.kind == "fence"]
+            self.assertEqual(fences.count(line), ROUNDS)
+        self.assertIn(f"fence in put_in_fences at traced.c:{line}\n", self.report(self.traces).stdout)
+
     def test_call_names_its_longest_wait(self):
         self.done(self.launch(3, "posts"), 3)
         waits = [event for event in trace_files.read_folder(self.traces)[0].events if event.cause == "late_post"]
