@@ -67,6 +67,12 @@ class Summary(Known):
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
 
+    def test_call_sites_have_the_sums_of_all_ranks(self):
+        text = self.report(self.traces).stdout
+        self.assertRegex(text, r"\nCall sites\n +of time +time +waiting +count +bytes\n +95% +12\.2 ms +12\.0 ms +40 +fence in "
+                               r"exchange at halo\.c:61\n")
+        self.assertRegex(text, r"\n +1% +80\.0 us +0 ns +40 +97\.7 KiB  put in exchange at halo\.c:60\n")
+
     def test_line_of_a_site_may_be_from_any_rank(self):
         for rank, site in ((0, "app+0x12"), (1, "main at app.c:3"), (2, "app+0x12")):
             file = traces.Rank(self.traces, rank, RANKS)
@@ -172,6 +178,9 @@ class Perfetto(Known):
         for track in slices.values():
             self.check_nesting(track)
         self.check_content([event for track in slices.values() for event in track])
+        lines = {(event["name"], event["args"].get("site")) for track in slices.values() for event in track}
+        self.assertLessEqual({("put", "exchange at halo.c:60"), ("fence", "exchange at halo.c:61"), ("get", None),
+                              ("late fence", "exchange at halo.c:61")}, lines)
 
     def test_names_that_are_not_utf8_are_shown_with_question_marks(self):
         os.mkdir(self.path("odd"))

@@ -6,6 +6,7 @@ import {findingsSection} from "./findings.js";
 import {heatSection} from "./heat.js";
 import {histogramsSection} from "./histograms.js";
 import {data, windows} from "./model.js";
+import {sitesSection} from "./sites.js";
 import {summary} from "./summary.js";
 import {timelineSection} from "./timeline.js";
 import {windowChoice, windowsSection} from "./windows.js";
@@ -16,6 +17,7 @@ const makers = [
         ? [
               ["Windows", windowsSection],
               ["Pairs", heatSection],
+              ["Call sites", sitesSection],
               ["Timeline", timelineSection],
               ["Time", callsSection],
               ["Sizes", histogramsSection],
