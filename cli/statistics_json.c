@@ -18,11 +18,13 @@ static json_t *sums_json(const struct oriel_counter *rows, const struct oriel_su
                          int rows_count)
 {
     json_t *object = oriel_json_checked(json_object());
-    for (int i = 0; i < rows_count; i++)
-        json_object_set_new(
-            object, rows[i].field,
-            oriel_json_checked(json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
-                                         count_json(sums[i].bytes))));
+    for (int i = 0; i < rows_count; i++) {
+        json_t *sum = json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
+                                count_json(sums[i].bytes));
+        if (sums[i].time_ns > 0)
+            oriel_json_set(sum, "time_ns", count_json(sums[i].time_ns));
+        oriel_json_set(object, rows[i].field, sum);
+    }
     return object;
 }
 
@@ -110,7 +112,7 @@ static json_t *window_json(const struct oriel_window_sum *window)
         calls_json(window), "causes", causes_json(window), "busiest_pairs", pairs_json(window)));
 }
 
-char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
+json_t *oriel_statistics_json(const struct oriel_job_sum *job)
 {
     const struct oriel_statistics_head *head = job->head;
     json_t *missing = oriel_json_checked(json_array());
@@ -127,6 +129,14 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
         "oriel", oriel_json_text(head->version, sizeof head->version), "host", head->host,
         "program", oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks,
         "missing_ranks", missing, "early_ranks", early, "windows", windows));
+    if (job->is_traced)
+        oriel_json_set(object, "dropped_events", count_json(job->dropped));
+    return object;
+}
+
+char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
+{
+    json_t *object = oriel_statistics_json(job);
     char *problem = oriel_json_write(path, object);
     json_decref(object);
     return problem;

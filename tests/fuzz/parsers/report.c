@@ -101,7 +101,7 @@ static void show(const struct oriel_traces *traces, bool with_page, FILE *compla
     look(text, len_bytes);
     free(text);
     REQUIRE(oriel_report_perfetto(traces, path_of("events.json")));
-    REQUIRE(!with_page || oriel_html_write(path_of("page.html"), traces, NULL, complaints));
+    REQUIRE(!with_page || oriel_html_write(path_of("page.html"), traces, NULL, NULL, complaints));
 }
 
 /* Three bytes select the start of the second file and whether to write a page; then the files
