@@ -47,6 +47,19 @@ static int compare_window_nodes(const void *left, const void *right)
     return a->id != b->id ? (a->id < b->id ? -1 : 1) : (a->n > b->n) - (a->n < b->n);
 }
 
+struct oriel_window_sum *oriel_statistics_window_append(struct oriel_job_sum *job, int32_t n)
+{
+    job->windows =
+        oriel_alloc_checked(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
+    struct oriel_window_sum *window = &job->windows[job->windows_count++];
+    *window = (struct oriel_window_sum){.name = "", .n = n};
+    window->members = zeroed_alloc((size_t)n, sizeof *window->members);
+    window->row = zeroed_alloc((size_t)n, sizeof *window->row);
+    for (int32_t i = 0; i < n; i++)
+        window->members[i].reason = "";
+    return window;
+}
+
 /* The combined windows (shared_by) of all processes are one entry. */
 static struct oriel_window_sum *window_get(struct oriel_job_sum *job,
                                            const struct window_part *window_part)
@@ -61,17 +74,11 @@ static struct oriel_window_sum *window_get(struct oriel_job_sum *job,
         free(window_node);
         return &job->windows[(*found)->at];
     }
-    job->windows =
-        oriel_alloc_checked(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
-    struct oriel_window_sum *window = &job->windows[job->windows_count++];
-    *window = (struct oriel_window_sum){
-        .id = record->window_id, .name = "", .flavour = record->flavour, .n = record->n};
-    window->members = zeroed_alloc((size_t)record->n, sizeof *window->members);
-    window->row = zeroed_alloc((size_t)record->n, sizeof *window->row);
-    for (int32_t i = 0; i < record->n; i++) {
+    struct oriel_window_sum *window = oriel_statistics_window_append(job, record->n);
+    window->id = record->window_id;
+    window->flavour = record->flavour;
+    for (int32_t i = 0; i < record->n; i++)
         window->members[i].world_rank = window_part->ranks[i];
-        window->members[i].reason = "";
-    }
     return window;
 }
 
@@ -103,14 +110,14 @@ static void add_toward(struct oriel_window_sum *window, const struct window_part
 }
 
 /* Called after all records of a rank, one for each thread, have been added. */
-static void row_finish(struct oriel_window_sum *window, int32_t world_rank)
+void oriel_statistics_row_finish(struct oriel_window_sum *window, int32_t world_rank)
 {
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_pair pair = {world_rank, window->members[i].world_rank, window->row[i].count,
                                   window->row[i].bytes};
         if (pair.operations > 0)
             busiest_pair_insert(window, &pair);
-        window->row[i] = (struct oriel_sum){0, 0};
+        window->row[i] = (struct oriel_sum){0};
     }
 }
 
@@ -122,6 +129,8 @@ static void add_kind(struct oriel_window_sum *window, const struct oriel_counted
     if (site->kind < ORIEL_COUNTED_OPERATIONS) {
         window->operations[site->kind].count += site->count;
         window->operations[site->kind].bytes += site->bytes;
+        window->operations[site->kind].time_ns += site->time_ns;
+        window->operations[site->kind].waited += site->waited;
     } else if (call < ORIEL_COUNTED_CALLS) {
         struct oriel_time_sum *sum = &window->calls[call];
         sum->count += site->count;
@@ -251,7 +260,7 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
         add_window(job, &window_part, &places, part->world_rank);
     }
     for (size_t i = 0; i < job->windows_count; i++)
-        row_finish(&job->windows[i], part->world_rank);
+        oriel_statistics_row_finish(&job->windows[i], part->world_rank);
     return *at == part_end;
 }
 
@@ -274,6 +283,8 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     }
     oriel_dwarf_lookup(out->sites.places, out->sites.places_count);
     oriel_site_sums_finish(&out->sites);
+    for (size_t i = 0; i < out->windows_count; i++)
+        oriel_code_address_text(&out->sites.places[out->windows[i].place], out->windows[i].site);
     return true;
 }
 

@@ -18,11 +18,15 @@ static json_t *sums_json(const struct oriel_counter *rows, const struct oriel_su
                          int rows_count)
 {
     json_t *object = oriel_json_checked(json_object());
-    for (int i = 0; i < rows_count; i++)
-        json_object_set_new(
-            object, rows[i].field,
-            oriel_json_checked(json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
-                                         count_json(sums[i].bytes))));
+    for (int i = 0; i < rows_count; i++) {
+        json_t *sum = json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
+                                count_json(sums[i].bytes));
+        if (sums[i].time_ns > 0)
+            oriel_json_set(sum, "time_ns", count_json(sums[i].time_ns));
+        if (sums[i].waited > 0)
+            oriel_json_set(sum, "waited", count_json(sums[i].waited));
+        oriel_json_set(object, rows[i].field, sum);
+    }
     return object;
 }
 
@@ -96,15 +100,13 @@ static json_t *pairs_json(const struct oriel_window_sum *window)
     return list;
 }
 
-static json_t *window_json(const struct oriel_job_sum *job, const struct oriel_window_sum *window)
+static json_t *window_json(const struct oriel_window_sum *window)
 {
-    char site[ORIEL_CODE_ADDRESS_TEXT];
-    oriel_code_address_text(&job->sites.places[window->place], site);
     return oriel_json_checked(json_pack(
         "{s:o, s:s, s:o, s:b, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         oriel_json_text(window->name, strlen(window->name)), "flavour",
         window->shared_by != 0 ? "" : oriel_flavour_call(window->flavour), "site",
-        oriel_json_text(site, strlen(site)), "freed", (int)window->freed, "windows",
+        oriel_json_text(window->site, strlen(window->site)), "freed", (int)window->freed, "windows",
         count_json(window->shared_by != 0 ? window->shared_by : 1), "ranks_reported",
         (int)window->reported, "ranks", members_json(window), "operations",
         sums_json(oriel_counted_operations, window->operations, ORIEL_COUNTED_OPERATIONS), "paths",
@@ -144,7 +146,7 @@ static json_t *sites_json(const struct oriel_site_sums *sums)
     return list;
 }
 
-char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
+json_t *oriel_statistics_json(const struct oriel_job_sum *job)
 {
     const struct oriel_statistics_head *head = job->head;
     json_t *missing = oriel_json_checked(json_array());
@@ -155,13 +157,21 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
             json_array_append_new(job->has_reported[i] == ORIEL_REPORTED_EARLY ? early : missing,
                                   oriel_json_checked(json_integer(i)));
     for (size_t i = 0; i < job->windows_count; i++)
-        json_array_append_new(windows, window_json(job, &job->windows[i]));
+        json_array_append_new(windows, window_json(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o, s:o}", "format", "oriel-statistics",
+        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "format", "oriel-statistics",
         "version", 2, "oriel", oriel_json_text(head->version, sizeof head->version), "host",
         head->host, "program", oriel_json_text(head->program, sizeof head->program), "ranks",
-        (int)head->ranks, "missing_ranks", missing, "early_ranks", early, "windows", windows,
-        "sites", sites_json(&job->sites)));
+        (int)head->ranks, "ran_ns", count_json(head->ran_ns), "missing_ranks", missing,
+        "early_ranks", early, "windows", windows, "sites", sites_json(&job->sites)));
+    if (job->is_traced)
+        oriel_json_set(object, "dropped_events", count_json(job->dropped));
+    return object;
+}
+
+char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
+{
+    json_t *object = oriel_statistics_json(job);
     char *problem = oriel_json_write(path, object);
     json_decref(object);
     return problem;

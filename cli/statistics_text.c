@@ -186,8 +186,6 @@ static void print_size(FILE *out, const struct oriel_window_sum *window)
 static void print_window(FILE *out, const struct oriel_job_sum *job, size_t number)
 {
     const struct oriel_window_sum *window = &job->windows[number - 1];
-    char site[ORIEL_CODE_ADDRESS_TEXT];
-    oriel_code_address_text(&job->sites.places[window->place], site);
     if (window->shared_by != 0) {
         fprintf(out, "%" PRIu64 " more windows, which were created after the first %d\n",
                 window->shared_by, ORIEL_RECORDS_MOST);
@@ -198,7 +196,7 @@ static void print_window(FILE *out, const struct oriel_job_sum *job, size_t numb
                 (int)window->n, window->n == 1 ? "" : "s");
         if (window->flavour != 3)
             print_size(out, window);
-        fprintf(out, ", created in %s%s\n", site[0] == '\0' ? "?" : site,
+        fprintf(out, ", created in %s%s\n", window->site[0] == '\0' ? "?" : window->site,
                 window->freed ? "" : ", never freed");
         if (window->reported < window->n)
             fprintf(out, "  statistics of %d of its ranks are missing\n",

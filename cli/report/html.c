@@ -12,6 +12,8 @@
 #include "cli/report/html_facts.h"
 #include "cli/report/html_parts.h"
 
+enum { COMPARED_WINDOWS = 200, COMPARED_RANKS = 10 };
+
 static const char data_marker[] = "@DATA@"; /* the position of the data in the built page */
 
 /* The total time of each window's calls, plus a little for each call. Windows with many short calls
@@ -255,18 +257,22 @@ static bool page_file_write(const char *path, char *page, const json_t *data, FI
     return fine;
 }
 
-bool oriel_html_write(const char *path, const struct oriel_traces *traces,
-                      const struct oriel_findings_file *found, FILE *complaints)
+bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
+                      const struct oriel_findings_file *found,
+                      const struct oriel_comparison *comparison, FILE *complaints)
 {
     char *page = template_read(complaints);
     if (page == NULL)
         return false;
     json_t *data = oriel_json_checked(json_object());
     oriel_html_names(data);
-    if (traces != NULL)
-        run_json_add(traces, data);
+    if (run != NULL)
+        run_json_add(run->traces, data);
     if (found != NULL)
         oriel_json_set(data, "check", json_incref(found->job));
+    if (comparison != NULL)
+        oriel_json_set(data, "comparison",
+                       oriel_comparison_json(comparison, COMPARED_WINDOWS, COMPARED_RANKS));
     bool fine = page_file_write(path, page, data, complaints);
     json_decref(data);
     free(page);

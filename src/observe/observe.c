@@ -21,6 +21,7 @@ bool oriel_observe_threads;
 bool oriel_observe_gathers;
 
 static char statistics_file[PATH_MAX]; /* "": standard error */
+static uint64_t begin_ns;              /* of observation */
 
 /* --- ORIEL_STATS --- */
 
@@ -93,11 +94,12 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
+    uint64_t ran_ns = oriel_now_ns() - begin_ns;
     if (oriel_tracing)
         oriel_site_places_resolve();
     oriel_trace_stop();
     if (oriel_observe_gathers)
-        oriel_statistics_write(statistics_file);
+        oriel_statistics_write(statistics_file, ran_ns);
     return MPI_SUCCESS;
 }
 
@@ -123,6 +125,7 @@ void oriel_observe_start(struct oriel_api *table)
     if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) ||
         !attach_observe_stop())
         return;
+    begin_ns = oriel_now_ns();
     oriel_trace_start(rank, ranks);
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)
         return;

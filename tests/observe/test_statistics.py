@@ -82,7 +82,9 @@ class Counts(Case):
         each = {"put": (4, 4 * LONG), "get": (2, 5 * LONG), "accumulate": (2, 4 * LONG), "get_accumulate": (2, 3 * LONG),
                 "fetch_and_op": (1, LONG), "compare_and_swap": (1, LONG)}
         for kind, (count, size) in each.items():
-            self.assertEqual(window["operations"][kind], {"count": ranks * count, "bytes": ranks * size}, kind)
+            found = window["operations"][kind]
+            self.assertEqual((found["count"], found["bytes"]), (ranks * count, ranks * size), kind)
+            self.assertGreater(found["time_ns"], 0)
         total = {"count": ranks * 12, "bytes": ranks * sum(size for _, size in each.values())}
         self.assertEqual({name: sums for name, sums in window["paths"].items() if sums["count"]}, {path: total})
         calls = {name: call["count"] for name, call in window["calls"].items() if call["count"]}
@@ -129,7 +131,8 @@ class Counts(Case):
             with self.subTest(ranks=ranks):
                 [window] = self.statistics("threads", ranks)
                 wanted = ranks * THREADS * OFTEN
-                self.assertEqual(window["operations"]["put"], {"count": wanted, "bytes": wanted * LONG})
+                put = window["operations"]["put"]
+                self.assertEqual((put["count"], put["bytes"]), (wanted, wanted * LONG))
                 self.assertEqual(window["calls"]["flush"]["count"], wanted)
                 self.assertEqual(sum(pair["count"] for pair in window["busiest_pairs"]),
                                  wanted if ranks <= 5 else 5 * THREADS * OFTEN)

@@ -3,6 +3,7 @@ folder, and for any number of nodes.  The program is traced.c, whose actions are
 
 TESTS_HOST selects the host, as tests/launch has it."""
 
+import json
 import os
 import re
 import shutil
@@ -109,6 +110,17 @@ class Traces(Case):
             fences = [site.line for event, site in zip(file.events, sites) if event.kind == "fence"]
             self.assertEqual(fences.count(line), ROUNDS)
         self.assertIn(f"fence in put_in_fences at traced.c:{line}\n", self.report(self.traces).stdout)
+
+    def test_traces_and_statistics_of_a_run_agree(self):
+        statistics = self.path("counted.json")
+        self.done(self.launch(4, ORIEL_STATS=statistics), 4)
+        found = json.loads(self.report(statistics, self.traces, "--json").stdout)
+        self.assertEqual([run["traced"] for run in found["runs"]], [False, True])
+        rows = {(row["table"], row["row"]): row for row in found["windows"][0]["rows"]}
+        self.assertEqual(rows["operations", "put"]["count"], [4 * ROUNDS, 4 * ROUNDS])
+        for name, row in rows.items():
+            for quantity in {"count", "bytes"} & set(row):
+                self.assertEqual(*row[quantity], name)
 
     def test_call_names_its_longest_wait(self):
         self.done(self.launch(3, "posts"), 3)

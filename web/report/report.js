@@ -1,6 +1,7 @@
 /* The page of `oriel report`: assembles the sections for which there are data.  Runs when the page is loaded. */
 import {hideTooltip} from "../plot.js";
 import {callsSection} from "./calls.js";
+import {comparisonParts} from "./compare.js";
 import {make} from "./dom.js";
 import {findingsSection} from "./findings.js";
 import {heatSection} from "./heat.js";
@@ -25,7 +26,7 @@ const makers = [
         : []),
     ...(data.check ? [["Findings", findingsSection]] : []),
 ];
-page.append(...summary().filter(Boolean));
+page.append(...(data.comparison ? comparisonParts() : summary()).filter(Boolean));
 if (data.run && !windows.length) page.append(make("p", {class: "nothing"}, "The run created no windows, or none was traced."));
 const sections = makers.map(([, maker]) => maker());
 if (windows.length)
@@ -53,4 +54,4 @@ if (data.run)
     );
 document.addEventListener("keydown", event => event.key === "Escape" && hideTooltip());
 document.addEventListener("scroll", hideTooltip, {passive: true});
-document.documentElement.dataset.drawn = sections.length;
+document.documentElement.dataset.drawn = sections.length + (data.comparison ? 1 : 0);

@@ -3,7 +3,7 @@ import {make} from "./dom.js";
 import {added, calls, data, windows} from "./model.js";
 import * as units from "./units.js";
 
-const hostTitle = name =>
+export const hostTitle = name =>
     ({mpich: "MPICH", openmpi: "Open MPI", abi: "MPI's standard ABI"})[name] || name;
 
 const facts = () => {

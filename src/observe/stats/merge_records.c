@@ -253,7 +253,7 @@ static void read_program_path(char *out, size_t room)
     out[len < 0 ? 0 : len] = '\0';
 }
 
-static void write_parts(const struct part *parts, int ranks, const char *file)
+static void write_parts(const struct part *parts, int ranks, const char *file, uint64_t ran_ns)
 {
     size_t len_bytes = sizeof(struct oriel_statistics_head);
     void *answer = NULL;
@@ -273,6 +273,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     }
     head->magic = ORIEL_MERGED_MAGIC;
     head->ranks = ranks;
+    head->ran_ns = ran_ns;
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
     snprintf(head->host, sizeof head->host, "%s", oriel_host_name());
@@ -314,7 +315,8 @@ static void read_peer(void *value, void *context)
         missing->parts[rank].gathered->is_early = 1;
 }
 
-static void records_collect(const struct part *own, int ranks, bool all_here, const char *file)
+static void records_collect(const struct part *own, int ranks, bool all_here, const char *file,
+                            uint64_t ran_ns)
 {
     struct part *parts = calloc((unsigned)ranks, sizeof *parts);
     if (parts == NULL) {
@@ -326,13 +328,13 @@ static void records_collect(const struct part *own, int ranks, bool all_here, co
     for (int i = 1; i < ranks && all_here; i++)
         parts[i] = part_receive(i, until_ns);
     oriel_peer_visit(read_peer, &(struct missing){parts, ranks});
-    write_parts(parts, ranks, file);
+    write_parts(parts, ranks, file, ran_ns);
     for (int i = 1; i < ranks; i++)
         free(parts[i].gathered);
     free(parts);
 }
 
-void oriel_statistics_write(const char *file)
+void oriel_statistics_write(const char *file, uint64_t ran_ns)
 {
     int rank = 0;
     int ranks = 0;
@@ -344,7 +346,7 @@ void oriel_statistics_write(const char *file)
     bool all_here = all_ranks_meet(ranks);
     bool is_free = true;
     if (rank == 0)
-        records_collect(&own, ranks, all_here, file);
+        records_collect(&own, ranks, all_here, file, ran_ns);
     else if (all_here)
         is_free = part_send(&own);
     if (is_free)

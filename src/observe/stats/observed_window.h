@@ -167,6 +167,6 @@ void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns
 const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed);
 
 /* --- merge_records.c: collective over the ranks that arrive --- */
-void oriel_statistics_write(const char *file);
+void oriel_statistics_write(const char *file, uint64_t ran_ns);
 
 #endif
