@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/counters.h"
 #include "cli/json.h"
+#include "cli/verdict.h"
 
 static json_t *count_json(uint64_t number)
 {
@@ -159,10 +160,11 @@ json_t *oriel_statistics_json(const struct oriel_job_sum *job)
     for (size_t i = 0; i < job->windows_count; i++)
         json_array_append_new(windows, window_json(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "format", "oriel-statistics",
-        "version", 2, "oriel", oriel_json_text(head->version, sizeof head->version), "host",
-        head->host, "program", oriel_json_text(head->program, sizeof head->program), "ranks",
-        (int)head->ranks, "ran_ns", count_json(head->ran_ns), "missing_ranks", missing,
+        "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+        "oriel-statistics", "version", 2, "oriel",
+        oriel_json_text(head->version, sizeof head->version), "host", head->host, "program",
+        oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks, "ran_ns",
+        count_json(head->ran_ns), "verdict", oriel_verdict_json(job), "missing_ranks", missing,
         "early_ranks", early, "windows", windows, "sites", sites_json(&job->sites)));
     if (job->is_traced)
         oriel_json_set(object, "dropped_events", count_json(job->dropped));

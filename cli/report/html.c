@@ -11,6 +11,7 @@
 #include "cli/json.h"
 #include "cli/report/html_facts.h"
 #include "cli/report/html_parts.h"
+#include "cli/verdict.h"
 
 enum { COMPARED_WINDOWS = 200, COMPARED_RANKS = 10 };
 
@@ -266,8 +267,10 @@ bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
         return false;
     json_t *data = oriel_json_checked(json_object());
     oriel_html_names(data);
-    if (run != NULL)
+    if (run != NULL) {
         run_json_add(run->traces, data);
+        oriel_json_set(data, "verdict", oriel_verdict_json(&run->sum));
+    }
     if (found != NULL)
         oriel_json_set(data, "check", json_incref(found->job));
     if (comparison != NULL)

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/verdict.h"
 #include "cli/figures.h"
 
 #include <inttypes.h>
@@ -305,11 +306,10 @@ static void print_sites(const struct oriel_site_sums *sites, FILE *out)
     for (size_t i = 0; i < sites->count && i < SITES_SHOWN; i++) {
         const struct oriel_site_sum *sum = &sites->list[i];
         oriel_site_sums_text(sites, sum, place);
-        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n",
-                oriel_share_text(a, sum->time_ns, all_ns), oriel_time_text(b, sum->time_ns),
-                oriel_time_text(c, sum->waiting_ns), oriel_count_text(d, sum->count),
-                sum->bytes > 0 ? oriel_bytes_text(e, sum->bytes) : "", oriel_kind_name(sum->kind),
-                place);
+        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n", oriel_share_text(a, sum->time_ns, all_ns),
+                oriel_time_text(b, sum->time_ns), oriel_time_text(c, sum->waiting_ns),
+                oriel_count_text(d, sum->count), sum->bytes > 0 ? oriel_bytes_text(e, sum->bytes) : "",
+                oriel_kind_name(sum->kind), place);
     }
     if (sites->count > SITES_SHOWN)
         fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
@@ -320,6 +320,8 @@ void oriel_report_print(const struct oriel_reported_run *run, FILE *out)
     const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
+    fputc('\n', out);
+    oriel_verdict_print(&run->sum, out);
     if (traces->windows_count == 0)
         fprintf(out, "\nNo window was created.\n");
     for (uint32_t i = 0; i < traces->windows_count; i++) {
