@@ -253,8 +253,7 @@ static void print_sites(FILE *out, const struct oriel_job_sum *job)
     for (size_t i = 0; i < sites->count && i < SITES_SHOWN; i++)
         print_site(out, job, &sites->list[i], all_ns);
     if (sites->count > SITES_SHOWN)
-        fprintf(out, "oriel: %zu more call sites; ORIEL_STATS=FILE.json has all\n",
-                sites->count - SITES_SHOWN);
+        fprintf(out, "  and %zu more; --stats=FILE.json has all\n", sites->count - SITES_SHOWN);
 }
 
 static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_reported_state what,

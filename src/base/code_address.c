@@ -43,6 +43,18 @@ static void path_read(const char *name, char out[ORIEL_CODE_ADDRESS_LONG])
     }
 }
 
+/* The kernel marks the path of a program whose file was removed or replaced. Where the build id
+ * shows whether a file there is the same, the mark would only make two modules of one. */
+static void deleted_mark_remove(struct oriel_code_address *place)
+{
+    static const char mark[] = " (deleted)";
+    static const uint8_t unknown[sizeof place->build_id];
+    size_t len = strlen(place->module), mark_len = sizeof mark - 1;
+    if (len > mark_len && strcmp(place->module + len - mark_len, mark) == 0 &&
+        memcmp(place->build_id, unknown, sizeof unknown) != 0)
+        place->module[len - mark_len] = '\0';
+}
+
 static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
@@ -60,6 +72,7 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
             build_id_read(info, &info->dlpi_phdr[i], out->build_id);
+    deleted_mark_remove(out);
     return 1;
 }
 

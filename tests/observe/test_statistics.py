@@ -359,6 +359,11 @@ class End(Case):
         self.assertEqual(shares, sorted(shares, reverse=True))
         self.assertTrue([row for row in rows if row.endswith(f" fence in late at counted.c:{line_of('WAITS for the last')}")])
 
+    def test_the_table_shows_twenty_call_sites(self):
+        table = self.launch("counts", 2).stderr
+        self.assertEqual(len(table[table.index("\ncall sites\n"):].splitlines()), 3 + 20 + 1)
+        self.assertTrue(table.endswith("\n  and 1 more; --stats=FILE.json has all\n"), table)
+
     def test_call_sites_without_room_are_counted_together(self):
         for ranks in options.ranks[:2]:
             with self.subTest(ranks=ranks):

@@ -39,7 +39,7 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
     count_times(call, working_ns * (is_one_of_many ? ORIEL_CALL_SAMPLE : 1) + waiting_ns,
                 waiting_ns);
     if (oriel_tracing && call->begin_ns != 0)
-        oriel_traced_add(call, &(struct oriel_traced_event){path, target, bytes, 0});
+        oriel_traced_add(call, took_ns, target, path, bytes);
 }
 
 void oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns)
@@ -47,7 +47,7 @@ void oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t 
     count_times(call, time_ns, oriel_thread_waits.total_ns - call->waited_ns);
     oriel_count(call->observed, &call->site->count, 1);
     if (oriel_tracing)
-        oriel_traced_add(call, &(struct oriel_traced_event){0, -1, 0, time_ns});
+        oriel_traced_add(call, time_ns, -1, 0, 0);
 }
 
 void oriel_observed_call_start(void)

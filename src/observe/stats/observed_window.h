@@ -123,16 +123,9 @@ uint64_t oriel_records_newest(void);
 
 struct oriel_observed_call;
 
-/* What an event has in addition to its call. */
-struct oriel_traced_event {
-    uint8_t path;
-    int32_t target;
-    uint64_t bytes;
-    uint64_t duration_ns; /* 0: it ends now */
-};
-
-void oriel_traced_add(const struct oriel_observed_call *call,
-                      const struct oriel_traced_event *event);
+/* A timed call that has ended. path and bytes are of operations. */
+void oriel_traced_add(const struct oriel_observed_call *call, uint64_t duration_ns, int32_t target,
+                      uint8_t path, uint64_t bytes);
 
 /* The window is new, or its description has changed. */
 void oriel_traced_describe(struct oriel_window_record *record);

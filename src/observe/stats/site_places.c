@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES = 16, KIND_BITS = 2 };
+enum { FRAMES = 12, KIND_BITS = 2 };
 
 /* Whose code an address is in. */
 enum place_kind {
