@@ -49,7 +49,7 @@ const char *oriel_time_text(char text[ORIEL_FIGURE], uint64_t ns)
 
 const char *oriel_share_text(char text[ORIEL_FIGURE], uint64_t part, uint64_t whole)
 {
-    snprintf(text, ORIEL_FIGURE, whole == 0 ? "-" : "%.0f%%",
+    snprintf(text, ORIEL_FIGURE, whole == 0 ? "-" : "%.0f %%",
              whole == 0 ? 0 : 100.0 * (double)part / (double)whole);
     return text;
 }

@@ -41,7 +41,7 @@ static __attribute__((format(printf, 2, 3))) void say(char text[ORIEL_VERDICT_TE
     va_end(args);
 }
 
-/* " in exchange at halo.c:61", if the call site is known. */
+/* ", in exchange at halo.c:61", if the call site is known. */
 static void say_site(const struct oriel_window_groups *groups, uint8_t kind, bool by_waiting,
                      struct oriel_diagnosis *out)
 {
@@ -49,7 +49,7 @@ static void say_site(const struct oriel_window_groups *groups, uint8_t kind, boo
     if (site == NULL)
         return;
     oriel_site_sums_text(&groups->job->sites, site, out->site);
-    say(out->problem, " in %s", out->site);
+    say(out->problem, ", in %s", out->site);
 }
 
 /* The ranks that others waited for, by these causes. */
@@ -258,10 +258,11 @@ static bool tiny_operations(const struct oriel_window_groups *groups, struct ori
     const struct oriel_window_group *now = &groups->now;
     struct oriel_sum moves = moves_sum(now);
     uint8_t kind = main_operation(now);
-    uint64_t closed = 1;
+    uint64_t closed = 0;
     char title[ORIEL_WINDOW_TITLE], count[ORIEL_FIGURE], bytes[ORIEL_FIGURE], time[ORIEL_FIGURE];
     for (size_t i = 0; i < sizeof closing; i++)
         closed += now->calls[closing[i]].count;
+    closed = closed == 0 ? 1 : closed;
     if (moves.count / TINY_OPERATIONS < closed || moves.bytes / moves.count > TINY_BYTES)
         return false;
     out->cost_ns = moves.time_ns;
@@ -293,10 +294,9 @@ static bool create_in_loop(const struct oriel_window_groups *groups, struct orie
     if (ranks == 0 || create->count / ranks < WINDOWS_CREATED)
         return false;
     out->cost_ns = create->time_ns + end->time_ns - end->waiting_ns;
-    say(out->problem, "Each rank creates %s windows",
-        oriel_count_text(count, create->count / ranks));
+    say(out->problem, "Creating and freeing %s windows on each rank takes %s",
+        oriel_count_text(count, create->count / ranks), oriel_time_text(time, out->cost_ns));
     say_site(groups, ORIEL_TRACE_CALL + ORIEL_CALL_OF_create, false, out);
-    say(out->problem, ": their creation and end take %s", oriel_time_text(time, out->cost_ns));
     say(out->remedy, "Create one window before the loop, and keep it");
     return true;
 }

@@ -44,7 +44,7 @@ class Summary(Known):
                     r"  110 events, none dropped\n",
                     r'\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, created in main at halo.c:42\n',
                     r"\n  put +40 +97.7 KiB +2.44 KiB +2.00 us\n",
-                    r"\n  fence +44 +12.2 ms +12.0 ms +98% +400 us\n",
+                    r"\n  fence +44 +12.2 ms +12.0 ms +98 % +400 us\n",
                     r"\n  late fence +30 +12.0 ms +400 us +400 us\n",
                     r"\n    4.00 ms: rank [012] for rank 3 \(late fence\)\n",
                     r"\n  busiest pairs, of 4:\n    3 -> 0: 39.1 KiB in 10 operations\n    2 -> 3: 29.3 KiB in 10 operations\n",
@@ -69,9 +69,9 @@ class Summary(Known):
 
     def test_call_sites_have_the_sums_of_all_ranks(self):
         text = self.report(self.traces).stdout
-        self.assertRegex(text, r"\nCall sites\n +of time +time +waiting +count +bytes\n +95% +12\.2 ms +12\.0 ms +40 +fence in "
+        self.assertRegex(text, r"\nCall sites\n +of time +time +waiting +count +bytes\n +95 % +12\.2 ms +12\.0 ms +40 +fence in "
                                r"exchange at halo\.c:61\n")
-        self.assertRegex(text, r"\n +1% +80\.0 us +0 ns +40 +97\.7 KiB  put in exchange at halo\.c:60\n")
+        self.assertRegex(text, r"\n +1 % +80\.0 us +0 ns +40 +97\.7 KiB  put in exchange at halo\.c:60\n")
 
     def test_line_of_a_site_may_be_from_any_rank(self):
         for rank, site in ((0, "app+0x12"), (1, "main at app.c:3"), (2, "app+0x12")):
