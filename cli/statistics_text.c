@@ -284,7 +284,8 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     print_ranks(out, job, ORIEL_REPORTED_EARLY,
                 "oriel: not all ranks reached MPI_Finalize within 10 s: statistics so far of rank ",
                 "\n");
-    oriel_verdict_print(job, out);
+    if (job->windows_count > 0)
+        oriel_verdict_print(job, out);
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
         print_window(out, job, i + 1);
     if (job->windows_count > WINDOWS_SHOWN)

@@ -396,7 +396,8 @@ static int compare_costs(const void *left, const void *right)
 void oriel_verdict_make(const struct oriel_job_sum *job, struct oriel_verdict *out)
 {
     struct oriel_window_groups groups;
-    *out = (struct oriel_verdict){.ran_ns = job->head->ran_ns,
+    *out = (struct oriel_verdict){.dropped = job->dropped,
+                                  .ran_ns = job->head->ran_ns,
                                   .all_ns = job->head->ran_ns * ranks_reported(job)};
     for (size_t i = 0; i < job->sites.count; i++) {
         out->calls_ns += job->sites.list[i].time_ns;

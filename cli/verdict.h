@@ -15,7 +15,7 @@ struct oriel_diagnosis {
     uint32_t window;                    /* the first of its windows; index */
     uint64_t windows;                   /* how many */
     int32_t rank;                       /* that causes it, in MPI_COMM_WORLD; -1: no single one */
-    char problem[ORIEL_VERDICT_TEXT];   /* with the figures behind it */
+    char problem[ORIEL_VERDICT_TEXT];   /* with its figures */
     char remedy[ORIEL_VERDICT_TEXT];    /* "" if unknown */
     char site[ORIEL_CODE_ADDRESS_TEXT]; /* the line of most of the cost; "" */
 };
@@ -24,6 +24,7 @@ struct oriel_verdict {
     uint64_t ran_ns; /* the run; 0: unknown */
     uint64_t all_ns; /* of all ranks together */
     uint64_t calls_ns, waiting_ns;
+    uint64_t dropped;                  /* events of a trace that are missing in all of this */
     struct oriel_diagnosis *diagnoses; /* the highest cost first */
     size_t count;
 };

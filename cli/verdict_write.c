@@ -19,6 +19,8 @@ static void print_time(const struct oriel_verdict *verdict, FILE *out)
     else
         fprintf(out, "%s in window calls, %s waiting", oriel_time_text(calls, verdict->calls_ns),
                 oriel_time_text(waiting, verdict->waiting_ns));
+    if (verdict->dropped > 0)
+        fprintf(out, " (without %s dropped events)", oriel_count_text(ran, verdict->dropped));
     fputs(verdict->count == 0 ? "; nothing stands out\n" : "\n", out);
 }
 
@@ -26,8 +28,6 @@ void oriel_verdict_print(const struct oriel_job_sum *job, FILE *out)
 {
     char share[ORIEL_FIGURE];
     struct oriel_verdict verdict;
-    if (job->windows_count == 0)
-        return;
     oriel_verdict_make(job, &verdict);
     print_time(&verdict, out);
     for (size_t i = 0; i < verdict.count && i < DIAGNOSES_SHOWN; i++) {

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Each input may be NULL. The run has traces, and has been summed.  When the page cannot be written, returns false with a line on
- * complaints and leaves no file. */
+/* Each input may be NULL. The run has traces, and has been summed. When the page cannot be written,
+ * returns false with a line on complaints and leaves no file. */
 bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
                       const struct oriel_findings_file *found,
                       const struct oriel_comparison *comparison, FILE *complaints);

@@ -306,10 +306,11 @@ static void print_sites(const struct oriel_site_sums *sites, FILE *out)
     for (size_t i = 0; i < sites->count && i < SITES_SHOWN; i++) {
         const struct oriel_site_sum *sum = &sites->list[i];
         oriel_site_sums_text(sites, sum, place);
-        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n", oriel_share_text(a, sum->time_ns, all_ns),
-                oriel_time_text(b, sum->time_ns), oriel_time_text(c, sum->waiting_ns),
-                oriel_count_text(d, sum->count), sum->bytes > 0 ? oriel_bytes_text(e, sum->bytes) : "",
-                oriel_kind_name(sum->kind), place);
+        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n",
+                oriel_share_text(a, sum->time_ns, all_ns), oriel_time_text(b, sum->time_ns),
+                oriel_time_text(c, sum->waiting_ns), oriel_count_text(d, sum->count),
+                sum->bytes > 0 ? oriel_bytes_text(e, sum->bytes) : "", oriel_kind_name(sum->kind),
+                place);
     }
     if (sites->count > SITES_SHOWN)
         fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
@@ -321,9 +322,10 @@ void oriel_report_print(const struct oriel_reported_run *run, FILE *out)
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
     fputc('\n', out);
-    oriel_verdict_print(&run->sum, out);
     if (traces->windows_count == 0)
-        fprintf(out, "\nNo window was created.\n");
+        fprintf(out, "No window was created.\n");
+    else
+        oriel_verdict_print(&run->sum, out);
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         print_window_head(traces, i, out);
         print_operations(&sums[i], &traces->windows[i], out);

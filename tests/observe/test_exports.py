@@ -42,6 +42,8 @@ class Summary(Known):
         for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
                     r"  2 clocks, aligned to within 200 ns\n",
                     r"  110 events, none dropped\n",
+                    r"\n\n27 % of 11\.9 ms in window calls, 25 % waiting\n  25 %  Rank 3 is late: the others wait 12\.0 ms for it, most in "
+                    r'MPI_Win_fence of "halo", in exchange at halo\.c:61\.\n +Load imbalance: give rank 3 less work\.\n\n',
                     r'\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, created in main at halo.c:42\n',
                     r"\n  put +40 +97.7 KiB +2.44 KiB +2.00 us\n",
                     r"\n  fence +44 +12.2 ms +12.0 ms +98 % +400 us\n",
@@ -63,7 +65,8 @@ class Summary(Known):
         file = traces.Rank(self.traces, 1, RANKS)
         file.close(100, dropped=1113)
         result = self.report(self.traces)
-        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+% of all\), by ranks 1: the writer was too slow")
+        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by ranks 1: the writer was too slow")
+        self.assertIn(" % waiting (without 1,113 dropped events); nothing stands out\n", result.stdout)
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
 

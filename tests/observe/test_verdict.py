@@ -52,9 +52,10 @@ class Verdicts(Case):
     def traced(self, scenario, variant, **variables):
         traces = self.path("traces")
         self.launch(scenario, variant, ORIEL_TRACE=traces, **variables)
-        report = subprocess.run([ORIEL, "report", traces, "--json"], env=environment(), capture_output=True, text=True, timeout=60,
-                                check=True)
-        return self.found(json.loads(report.stdout)["verdict"])
+        return self.found(json.loads(self.report(traces, "--json"))["verdict"])
+
+    def report(self, *words):
+        return subprocess.run([ORIEL, "report", *words], env=environment(), capture_output=True, text=True, timeout=60, check=True).stdout
 
     def check(self, run, scenario, name, mark, rank=None, **variables):
         for left in reversed(range(TRIES)):
@@ -110,6 +111,13 @@ class Verdicts(Case):
         self.assertRegex(first, r'^ +\d+ %  Rank 1 is late: the others wait [\d.]+ ms for it, most in MPI_Win_fence of "planted", in late at '
                                 rf"planted.c:{line_of('WAITS late')}\.$")
         self.assertEqual(remedy, "        Load imbalance: give rank 1 less work.")
+
+    def test_a_file_of_statistics_has_the_same_verdict(self):
+        statistics = self.path("s.json")
+        self.launch("late", "bad", ORIEL_STATS=statistics)
+        with open(statistics, encoding="utf-8") as file:
+            self.assertEqual(json.loads(self.report(statistics, "--json"))["verdict"], json.load(file)["verdict"])
+        self.assertRegex(self.report(statistics), r"\A.*\n\d+ % of [\d.]+ (ms|s) in window calls, \d+ % waiting\n +\d+ %  Rank 1 is late: ")
 
     def test_nothing_stands_out_where_nothing_is_wrong(self):
         for left in reversed(range(TRIES)):

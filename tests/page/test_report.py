@@ -27,6 +27,14 @@ class Known(report_page.Reports):
             for name in ("d", "x", "y", "width", "height", "transform", "x1", "x2", "y1", "y2"):
                 self.assertNotIn("NaN", attributes.get(name) or "", attributes)
 
+    def test_it_begins_with_the_verdict(self):
+        order, words = self.hand("""
+            return [[...page.getElementById("page").children].map(part => part.id || part.tagName).slice(1, 4),
+                    page.getElementById("verdict").innerText.replace(/\\s+/g, " ")];""")
+        self.assertEqual(order, ["H1", "verdict", "DL"])
+        self.assertEqual(words, "26.8 % of 11.9 ms in window calls, 25.3 % waiting. 25.1 % Rank 3 is late: the others wait 12.0 ms for it, "
+                                "most in MPI_Win_fence of \"halo\", in exchange at halo.c:61. Load imbalance: give rank 3 less work.")
+
     def test_heat_map_has_the_cells_of_the_program(self):
         found, card = self.hand("return [cells(), colour('card')];")
         self.assertEqual(len(found), 16)
