@@ -49,8 +49,7 @@ static char *pack_window(const struct source *source, const struct oriel_window_
                          char *at)
 {
     struct oriel_window_record *packed = (struct oriel_window_record *)at;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what
-     * the first counted */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk finds the same chain */
     size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
     memcpy(at, record, sizeof *record);
     memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);

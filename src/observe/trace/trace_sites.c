@@ -31,7 +31,7 @@ void oriel_trace_sites_empty(void (*take)(const struct oriel_trace_site *site))
     if (places != taken_of)
         taken = 0;
     taken_of = places;
-    for (; taken < count; taken++) {
+    for (; places != NULL && taken < count; taken++) {
         struct oriel_trace_site site = {.number = taken + 1, .place = places[taken]};
         take(&site);
     }
