@@ -170,7 +170,7 @@ def parse(arguments):
     add("--ranks", type=counts, metavar="A,B", help="rank counts, for patterns of several ranks (2,4,8,16,32)")
     add("--hosts", type=words(jobs.LABELS, "host"), metavar="A,B", help="mpich, openmpi (those that are found)")
     add("--alone", action="store_true", help="only the hosts, without Oriel")
-    add("--runs", type=positive, metavar="N", help="number of runs; the best counts (3)")
+    add("--runs", type=positive, metavar="N", help="number of runs; the minimum counts (3)")
     add("--limit", type=positive, metavar="S", default=20, help="time limit of a pattern in seconds (20)")
     add("--compare", metavar="FILE", nargs="+",
         help="compare with the results in FILE, of --json, and measure with its options; with two FILEs nothing is measured")

@@ -345,11 +345,11 @@ static void window_compare(struct oriel_comparison *comparison, const struct ent
         const struct entry *entry = entries[side];
         if (entry == NULL)
             continue;
-        struct adding adding = {
-            .window = window,
-            .side = side,
-            .scale = comparison->is_per_rank ? 1.0 / comparison->runs[side]->head.ranks : 1.0,
-            .has_operation_times = comparison->has_operation_times};
+        struct adding adding = {.window = window,
+                                .side = side,
+                                .scale =
+                                    comparison->is_per_rank ? 1.0 / entry->job->head->ranks : 1.0,
+                                .has_operation_times = comparison->has_operation_times};
         window->first[side] = entry->first;
         for (size_t i = 0; i < entry->members_count; i++) {
             const struct oriel_window_sum *sum = &entry->job->windows[entry->members[i]];
@@ -411,9 +411,10 @@ static bool same_program(const char *one, const char *other)
            (other_len == 0 || other[other_len - 1] == '/');
 }
 
-static void notes_of_both(struct oriel_comparison *comparison)
+static void notes_of_both(struct oriel_comparison *comparison,
+                          const struct oriel_reported_run *before,
+                          const struct oriel_reported_run *after)
 {
-    const struct oriel_reported_run *before = comparison->runs[0], *after = comparison->runs[1];
     if (!same_program(before->head.program, after->head.program))
         note_add(comparison,
                  "different programs, %s and %s: their windows of the same name and function are "
@@ -461,7 +462,7 @@ void oriel_comparison_make(const struct oriel_reported_run *first,
     windows_compare(out);
     if (second == NULL)
         return;
-    notes_of_both(out);
+    notes_of_both(out, first, second);
     for (int side = 0; side < 2; side++)
         notes_of_run(out, side);
 }

@@ -86,14 +86,14 @@ static void print_run(const char *when, const struct oriel_reported_run *run, FI
 static void print_total(const struct oriel_comparison *comparison, enum oriel_quantity quantity,
                         const char *what, const struct change_words *words, FILE *out)
 {
-    char before[TEXT], after[TEXT], change[TEXT];
+    char before[TEXT], after[TEXT];
     const double *total = comparison->total.of[quantity];
     if (total[0] <= 0 && total[1] <= 0)
         return;
     fprintf(out, "%s: %s before, %s after: ", what, amount_text(before, total[0], quantity),
             amount_text(after, total[1], quantity));
     if (oriel_amount_changed(comparison, &comparison->total, quantity))
-        fprintf(out, "%s\n", change_text(change, total[0], total[1], words));
+        fprintf(out, "%s\n", change_text(before, total[0], total[1], words));
     else if (total[0] < total[1] || total[1] < total[0])
         fprintf(out, "the same, within %.0f %%\n", 100 * ORIEL_SAME_TIME);
     else

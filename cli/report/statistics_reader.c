@@ -32,9 +32,9 @@ static int32_t rank_of(const json_t *object, const char *key)
 
 static uint8_t path_of(const json_t *member)
 {
-    for (uint8_t i = 0; i < ORIEL_COUNTED_PATHS; i++)
+    for (int i = 0; i < ORIEL_COUNTED_PATHS; i++)
         if (strcmp(text_of(member, "path"), oriel_counted_paths[i].field) == 0)
-            return i;
+            return (uint8_t)i;
     return ORIEL_PATH_host;
 }
 

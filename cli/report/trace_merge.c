@@ -332,7 +332,9 @@ static struct oriel_traced_window *window_append(struct oriel_traces *traces)
     return &traces->windows[traces->windows_count++];
 }
 
-/* When two files disagree about a window's number of ranks, the first file is used. */
+/* When two files disagree about a window's number of ranks, the first file is used. Each rank's
+ * file lists all ranks of its windows. These lists are released, or memory would grow with the
+ * square of the number of ranks for as long as the traces are open. */
 static void merge_windows(struct run *run, FILE *complaints)
 {
     struct oriel_traces *traces = &run->traces;
@@ -341,7 +343,7 @@ static void merge_windows(struct run *run, FILE *complaints)
         struct file *file = &run->files[i];
         file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
         for (uint32_t number = 0; number < file->parsed.windows_count; number++) {
-            const struct oriel_trace_file_window *described = file->parsed.windows[number];
+            struct oriel_trace_file_window *described = file->parsed.windows[number];
             file->windows[number] = UINT32_MAX;
             if (described == NULL)
                 continue;
@@ -361,6 +363,9 @@ static void merge_windows(struct run *run, FILE *complaints)
                 continue;
             }
             window_add(run, window, file, described);
+            free(described->world_ranks);
+            described->world_ranks = NULL;
+            described->ranks_count = 0;
             file->windows[number] = (uint32_t)(index - 1);
         }
     }

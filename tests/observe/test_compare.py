@@ -8,6 +8,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import sys
 import unittest
 
@@ -173,6 +174,16 @@ class Odd(Compare):
         self.assertRegex(result.stderr, r"1 of 4 ranks have no readable trace here, the first is rank 2\n.*rank-1\.oriel")
         self.assertIn("note: the first run: no figures of 1 of 4 ranks\n", result.stdout)
         self.assertIn("note: the second run: 4 of 4 ranks did not reach MPI_Finalize\n", result.stdout)
+
+    def test_files_of_another_run_in_a_folder_are_left_out(self):
+        before, after = self.runs()
+        other = fences(self.path("other"), job=(1, 2))
+        shutil.copy(os.path.join(other, "rank-0.oriel"), after)
+        result = start(ORIEL, "report", before, after)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"rank-0\.oriel is from another run than most files here, and is ignored\n")
+        self.assertIn("note: the second run: no figures of 1 of 4 ranks\n", result.stdout)
+        self.assertIn("\nOperations: 40 before, 30 after: -25 %\n", result.stdout)
 
     def test_files_that_are_no_run_are_refused(self):
         before = fences(self.path("before"))
