@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,13 +17,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PREFIX = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, HERE)
 import catalogue  # noqa: E402
+import comparison  # noqa: E402
 import jobs  # noqa: E402
 import measure  # noqa: E402
 import overnet  # noqa: E402
 import report  # noqa: E402
 import results  # noqa: E402
 
-REFUSED, INTERRUPTED = 2, 130
+REFUSED, SLOWER, INTERRUPTED = 2, 3, 130
 RUNS, QUICK_S, FULL_S = 3, 240, 2400
 KNOWN_MOST = 16  # maximum number of names in a message
 
@@ -168,8 +170,10 @@ def parse(arguments):
     add("--ranks", type=counts, metavar="A,B", help="rank counts, for patterns of several ranks (2,4,8,16,32)")
     add("--hosts", type=words(jobs.LABELS, "host"), metavar="A,B", help="mpich, openmpi (those that are found)")
     add("--alone", action="store_true", help="only the hosts, without Oriel")
-    add("--runs", type=positive, metavar="N", help="number of runs; the best counts (3)")
+    add("--runs", type=positive, metavar="N", help="number of runs; the minimum counts (3)")
     add("--limit", type=positive, metavar="S", default=20, help="time limit of a pattern in seconds (20)")
+    add("--compare", metavar="FILE", nargs="+",
+        help="compare with the results in FILE, of --json, and measure with its options; with two FILEs nothing is measured")
     add("--json", metavar="FILE", help="write every sample to FILE")
     add("--html", metavar="FILE", help="write an HTML page with plots and tables to FILE")
     add("--list", action="store_true", help="list the patterns and stop")
@@ -307,6 +311,28 @@ def write_outputs(options, record):
     return [text for text in complaints if text]
 
 
+def compared(old, record):
+    """Prints the comparison; the status is SLOWER if Oriel is slower now, beyond the noise."""
+    changes = comparison.Comparison(old, record)
+    printed(report.print_comparison, changes)
+    return SLOWER if changes.slower() else 0
+
+
+def read_results(path):
+    try:
+        return comparison.read(path)
+    except comparison.Unusable as reason:
+        raise Refusal("--compare: %s" % reason) from None
+
+
+def options_like(old, path, arguments):
+    """The options of this run: those of the old one, unless others are given."""
+    try:
+        return parse(comparison.arguments_of(old) + arguments)
+    except Refusal as reason:
+        raise Refusal("--compare: %s: the options of its run: %s" % (path, reason)) from None
+
+
 def measured(bench, options, began):
     """Runs, and returns the results and an internal error or None: an error must not lose the results."""
     start, name, complete, failure = time.monotonic(), version(), True, None
@@ -336,6 +362,13 @@ def measured(bench, options, began):
 
 def main(arguments):
     options = parse(arguments)
+    old = [read_results(path) for path in options.compare or []]
+    if len(old) > 2:
+        raise Refusal("--compare: more than two files")
+    if len(old) == 2:
+        return compared(*old)
+    if old:
+        options = options_like(old[0], options.compare[0], arguments)
     if options.version:
         printed(print, "oriel " + version())
         return 0
@@ -351,6 +384,7 @@ def main(arguments):
         raise Refusal("no pattern can run: " + too_large[0])
     check_outputs(options)
     bench = measure.Bench(PREFIX, measure.columns_of(hosts, options.alone), cells, options, report.Progress())
+    bench.command = measure.harmless(shlex.join(["oriel", "bench", *arguments]))
     if options.html is not None:
         check_page(bench)
     bench.notes += too_large
@@ -365,11 +399,14 @@ def main(arguments):
     except overnet.Refused as reason:
         refuse(reason)
         return reason.status
-    complaints = write_outputs(options, record)
+    if old:
+        record["comparison"] = comparison.Comparison(old[0], record).record()
+    complaints, slower = write_outputs(options, record), 0
     for text in complaints:
         refuse(text)
     try:
         printed(report.print_report, bench, record)
+        slower = compared(old[0], record) if old else 0
     except Refusal as refusal:
         complaints.append(refusal)
         refuse(refusal)
@@ -379,7 +416,7 @@ def main(arguments):
         return INTERRUPTED
     if complaints:
         return REFUSED
-    return 1 if bench.bad_ends or any(column.oriel and column.failed for column in bench.columns) else 0
+    return 1 if bench.bad_ends or any(column.oriel and column.failed for column in bench.columns) else slower
 
 
 if __name__ == "__main__":

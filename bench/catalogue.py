@@ -4,6 +4,8 @@ This module does not depend on hosts or jobs."""
 
 from collections import namedtuple
 
+from spread import human_bytes
+
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [8 << i for i in range(20)]  # 8 B to 4 MiB
 BUSY_SIZES = [8, 4 * KIB, 64 * KIB, MIB]
@@ -290,3 +292,16 @@ def raw_cells(wanted):
             needed.update((limit._replace(pattern=name), None) for name in BESIDE.get(limit.pattern, []))
     order = list(RAW)
     return sorted(needed, key=lambda cell: (order.index(cell.pattern), cell.ranks, cell.bytes))
+
+
+def title(cell):
+    """A cell in words, without its memory."""
+    pattern = pattern_of(cell)
+    text = pattern.title
+    if cell.bytes and (len(pattern.sizes) > 1 or pattern.group == "datatype"):
+        text += ", " + human_bytes(cell.bytes)
+    if pattern.flights == [1, FLIGHT]:
+        text += ", flush" if cell.in_flight == 1 else ", %d before a flush" % cell.in_flight
+    if len(pattern.ranks) > 1:
+        text += ", %d ranks" % cell.ranks
+    return text

@@ -8,6 +8,8 @@ import time
 
 import catalogue
 import jobs
+from load import BUSY_LEAST, Load
+from spread import VARIES, Spread
 
 JOB_CELLS = 24  # of one job: memory that is repeatedly given to windows is not promoted indefinitely
 HEAVY_BYTES = 16 << 20  # of the program's memory in one window: a larger cell has its own job
@@ -16,6 +18,7 @@ BATCHES, QUICK_BATCHES = 10, 5
 QUICK_BUDGETS_S = 0.4, 1.0  # for a cell's batches in a job of two ranks, and of more
 BUDGETS_S, FULL_S = (0.2, 0.8), 1200  # a cell gets its part of FULL_S, within these bounds
 HOPELESS = 3  # after this number of crashes of a host between nodes, and no result, the rest is skipped
+VARYING_SHOWN = 4  # names in the warning about results that vary
 START_S = 30  # additional time of a job before its first pattern
 
 
@@ -35,6 +38,10 @@ class Column:
 
     def best(self, cell):
         return min(self.samples[cell]) if self.samples.get(cell) and cell not in self.failed else None
+
+    def spread(self, cell):
+        """The Spread of the cell's samples; None without a valid result."""
+        return Spread(self.samples[cell]) if self.best(cell) is not None else None
 
     def fail(self, cell, status, reason):
         self.failed.setdefault(cell, (status, reason))
@@ -69,6 +76,8 @@ class Bench:
         self.runs = 0  # started
         self.notes = []  # problems that belong to no cell
         self.bad_ends = 0  # jobs with Oriel that measured everything and then failed
+        self.load = Load()
+        self.command = ""  # as the user wrote it
 
     def run(self, saved):
         """Runs everything `runs` times. Calls saved() after each part, so that an interrupt loses little."""
@@ -79,11 +88,29 @@ class Bench:
                 return
             self.runs = number
             self.progress.label = "run %d/%d" % (number, self.options.runs)
+            self._look_at_load(number)
             self._column_run(self.raw, 1, self.raw_cells)
             for ranks, part in self._parts():
                 for column in self.columns:
                     self._column_run(column, ranks, part)
                 saved()
+
+    def _look_at_load(self, number):
+        """A warning before the first run: the user may stop, and wait for an idle node."""
+        busy = self.load.look()
+        if number == 1 and busy is not None and busy >= BUSY_LEAST:
+            self.progress.note(next(iter(self.load.warnings())))
+
+    def warnings(self):
+        """Reasons to doubt the figures."""
+        listed = list(self.load.warnings())
+        varying = ["%s, %s (%s)" % (column.title, catalogue.title(cell), cell.memory) for column in self.columns for cell in self.cells
+                   if column.best(cell) is not None and column.spread(cell).varies()]
+        if varying:
+            listed.append("%d of %d results vary by more than %.0f %% between runs: %s" % (
+                len(varying), sum(column.best(cell) is not None for column in self.columns for cell in self.cells),
+                100 * (VARIES - 1), "; ".join(varying[:VARYING_SHOWN]) + (" and others" if len(varying) > VARYING_SHOWN else "")))
+        return listed
 
     def _is_enough(self, elapsed_s, runs):
         """True when the next run would end too late: a busy node gets fewer runs, not more time."""

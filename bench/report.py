@@ -6,7 +6,9 @@ import sys
 import time
 
 import catalogue
+from comparison import machine_of
 from results import displayed
+from spread import faster_or_slower, human
 
 
 class Progress:
@@ -66,37 +68,10 @@ def _clock(seconds):
     return "%d:%02d" % divmod(int(seconds), 60)
 
 
-def human(ns):
-    for unit, scale, limit in (("ns", 1, 1e4), ("us", 1e3, 1e7), ("ms", 1e6, 1e9)):
-        if ns < limit:
-            value = ns / scale
-            return "%s %s" % (format(value, ",.0f") if value >= 100 else "%.3g" % value, unit)
-    return "%.2f s" % (ns / 1e9)
-
-
-def human_bytes(count):
-    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale and count % scale == 0:
-            return "%d %s" % (count // scale, unit)
-    return "%s B" % format(count, ",")
-
-
-def title(cell):
-    pattern = catalogue.pattern_of(cell)
-    text = pattern.title
-    if cell.bytes and (len(pattern.sizes) > 1 or pattern.group == "datatype"):
-        text += ", " + human_bytes(cell.bytes)
-    if pattern.flights == [1, catalogue.FLIGHT]:
-        text += ", flush" if cell.in_flight == 1 else ", %d before a flush" % cell.in_flight
-    if len(pattern.ranks) > 1:
-        text += ", %d ranks" % cell.ranks
-    return text
-
-
 def shown(column, cell):
     if cell in column.failed:
         return column.failed[cell][0]
-    return human(column.best(cell)) if column.best(cell) is not None else "-"
+    return column.spread(cell).text() if column.best(cell) is not None else "-"
 
 
 def slower_oriel(bench, cell):
@@ -118,30 +93,28 @@ def limit_of(bench, cell):
 
 
 def ratio_text(value):
-    if value is None:
-        return "-"
-    return "%s x" % (format(value, ",.0f") if value >= 100 else "%.1f" % value if value >= 1 else "%.2f" % value)
+    return "-" if value is None else faster_or_slower(value)
 
 
 def _rows(bench):
     order = displayed(bench)
-    rows = [["pattern", "memory"] + [c.title for c in order] + ["Oriel faster by", "raw"]]
+    rows = [["pattern", "memory"] + [c.title for c in order] + ["Oriel is", "raw"]]
     for cell in bench.cells:
         if not any(cell in c.samples or cell in c.failed for c in order):
             continue  # an interrupted run did not reach it
         limit = limit_of(bench, cell)
-        rows.append([title(cell), cell.memory] + [shown(c, cell) for c in order]
+        rows.append([catalogue.title(cell), cell.memory] + [shown(c, cell) for c in order]
                     + [ratio_text(ratio(bench, cell)), human(limit) if limit is not None else "-"])
     return rows
 
 
-def _print_rows(rows):
+def _print_rows(rows, words_columns=2):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for number, row in enumerate(rows):
-        words = [word.ljust(width) if i < 2 else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))]
+        words = [word.ljust(width) if i < words_columns else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))]
         print("| " + " | ".join(words) + " |")
         if number == 0:
-            print("|" + "|".join("-" * (width + 1) + ("-" if i < 2 else ":") for i, width in enumerate(widths)) + "|")
+            print("|" + "|".join("-" * (width + 1) + ("-" if i < words_columns else ":") for i, width in enumerate(widths)) + "|")
 
 
 def _figure_rows(bench, figures):
@@ -163,22 +136,52 @@ def _strange_ways(bench):
             if cell.memory == "create" and path != "promoted":
                 counted.setdefault((column.title, path, column.path_reasons.get(cell, "no reason given")), []).append(cell)
     return ["%s: the path to memory of MPI_Win_create was %s (%s) in %d patterns: %s" % (
-        *what, len(cells), ", ".join(title(cell) for cell in cells)) for what, cells in counted.items()]
+        *what, len(cells), ", ".join(catalogue.title(cell) for cell in cells)) for what, cells in counted.items()]
 
 
 def print_report(bench, results):
     machine = results["machine"]
     hosts = ["%s %s" % (host["title"], host["version"]) for host in machine["hosts"]]
-    print("%s, %d cores, %s; %s; best of %s, %d s in all%s\n" % (
+    print("%s, %d cores, %s; %s; %s, %d s in all%s\n" % (
         machine["processor"], machine["cores"], machine["kernel"], "; ".join(hosts),
-        "1 run" if bench.runs == 1 else "%d runs" % bench.runs,
+        "1 run" if bench.runs == 1 else "minimum/median/maximum of %d runs" % bench.runs,
         results["elapsed_s"], "" if results["complete"] else "; interrupted"))
+    for warning in results["warnings"]:
+        print("warning: " + warning)
+    if results["warnings"]:
+        print()
     raw = [(cell, shown(bench.raw, cell)) for cell in bench.raw_cells  # limits with sizes are in the table
            if cell.pattern in catalogue.SAID_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
-    print("This node without MPI: " + ", ".join("%s %s" % (title(cell), text) for cell, text in raw) + "\n")
+    print("This node without MPI: " + ", ".join("%s %s" % (catalogue.title(cell), text) for cell, text in raw) + "\n")
     _print_rows(_rows(bench))
     for line in _strange_ways(bench) if not bench.options.net else ():
         print("\n" + line)
     if results.get("figures"):
         print("\nBounds for internode windows; the number in brackets is the time divided by the bound, above 1 it is missed:\n")
         _print_rows(_figure_rows(bench, results["figures"]))
+
+
+def print_comparison(comparison):
+    """The times of two runs, and a line that counts the verdicts."""
+    counts = {}
+    for change in comparison.changes:
+        counts[change.verdict] = counts.get(change.verdict, 0) + 1
+    print("\nCompared with %s, in %d results: %s" % (
+        machine_of(comparison.before).get("date") or "the earlier run", len(comparison.changes),
+        ", ".join("%d %s" % (counts[verdict], words) for verdict, words in (
+            ("slower", "slower"), ("faster", "faster"), ("noise", "within the noise of %.0f %%" % (100 * comparison.noise)),
+            ("fails now", "that fail now"), ("worked now", "that work now"), ("fails", "that fail as before")) if verdict in counts)
+        or "none in both"))
+    for note in comparison.notes():
+        print("note: " + note)
+    if comparison.missing or comparison.added:
+        print("note: %d results are only in the earlier run, %d only in the later one" % (comparison.missing, comparison.added))
+    rows = [["pattern", "memory", "column", "before", "after", "after is"]]
+    for change in comparison.ordered():
+        cell = catalogue.Cell(*(change.result[name] for name in catalogue.Cell._fields))
+        known = cell.pattern in catalogue.PATTERNS or cell.pattern in catalogue.RAW
+        rows.append([catalogue.title(cell) if known else cell.pattern, cell.memory, change.result["column"]]
+                    + [spread.text() if spread else "-" for spread in (change.before, change.after)] + [change.text()])
+    if len(rows) > 1:
+        print()
+        _print_rows(rows, 3)

@@ -33,11 +33,13 @@ def _processor():
 
 def _result(column, cell):
     pattern, samples, best = catalogue.pattern_of(cell), column.samples.get(cell, []), column.best(cell)
+    spread = column.spread(cell)
     status, reason = column.failed.get(cell, ("ok", ""))
     return {
         "pattern": cell.pattern, "title": pattern.title, "group": pattern.group, "memory": cell.memory, "ranks": cell.ranks,
         "bytes": cell.bytes, "in_flight": cell.in_flight, "column": column.name, "unit": "ns", "samples": samples,
-        "best": best, "bandwidth": round(cell.bytes / best * 1e9, 1) if best and cell.bytes else None,
+        "best": best, "median": spread and spread.median, "maximum": spread and spread.most,
+        "varies": bool(spread and spread.varies()), "bandwidth": round(cell.bytes / best * 1e9, 1) if best and cell.bytes else None,
         "status": status, "reason": reason, "path": column.paths.get(cell, ""),
         "path_reason": column.path_reasons.get(cell, ""), "limit": pattern.limit_of(cell),
     }
@@ -58,13 +60,14 @@ def displayed(bench):
 
 
 def gather(bench, version, began, elapsed_s, complete):
-    unsaid = ("json", "html", "list", "version", "limit", "enough_s")
+    unsaid = ("json", "html", "list", "version", "limit", "enough_s", "compare")
     options = {name: value for name, value in vars(bench.options).items() if name not in unsaid}
     options["limit_s"] = bench.options.limit
     alone = [column for column in bench.columns if not column.oriel]
     return {
-        "schema": SCHEMA, "oriel": version, "complete": complete, "elapsed_s": round(elapsed_s, 1),
+        "schema": SCHEMA, "oriel": version, "complete": complete, "elapsed_s": round(elapsed_s, 1), "command": bench.command,
         "machine": {
+            "node": platform.node(),
             "processor": _processor(), "cores": jobs.cores(), "kernel": platform.system() + " " + platform.release(),
             "date": began,
             "hosts": [{"name": c.host, "title": c.title, "version": c.version(), "library": c.library} for c in alone],
@@ -72,7 +75,7 @@ def gather(bench, version, began, elapsed_s, complete):
         "options": dict(options, form="quick" if bench.options.quick else "full", runs=bench.runs),
         "columns": [{"name": c.name, "title": c.title, "host": c.host, "oriel": c.oriel}
                     for c in displayed(bench) + [bench.raw]],
-        "notes": bench.notes,
+        "load": bench.load.record(), "warnings": bench.warnings(), "notes": bench.notes,
         "results": _results(bench),
         **({"figures": overnet.figures(bench)} if bench.options.net else {}),
     }

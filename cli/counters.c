@@ -42,6 +42,12 @@ void oriel_counters_print(FILE *out)
     counter_rows_print(out, "causes", oriel_counted_causes, ORIEL_COUNTED_CAUSES);
 }
 
+bool oriel_kind_exists(uint8_t kind)
+{
+    return kind < ORIEL_COUNTED_OPERATIONS ||
+           (kind >= ORIEL_TRACE_CALL && kind < ORIEL_TRACE_CALL + (int)ORIEL_COUNTED_CALLS);
+}
+
 const char *oriel_kind_name(uint8_t kind)
 {
     /* cppcheck-suppress arrayIndexOutOfBoundsCond; the reader refuses other kinds

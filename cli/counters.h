@@ -3,6 +3,7 @@
 #ifndef ORIEL_CLI_COUNTERS_H
 #define ORIEL_CLI_COUNTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -20,7 +21,8 @@ extern const struct oriel_counter oriel_counted_causes[ORIEL_COUNTED_CAUSES];
 /* Prints all rows with their JSON keys and meanings. */
 void oriel_counters_print(FILE *out);
 
-/* Name of a trace event: "put", "fence". */
+/* Whether a kind of trace event exists; and its name: "put", "fence". */
+bool oriel_kind_exists(uint8_t kind);
 const char *oriel_kind_name(uint8_t kind);
 
 /* Indexed by enum oriel_flavour. Returns "create", or otherwise when the flavour is unknown, for

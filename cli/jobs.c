@@ -258,6 +258,10 @@ static void wait_copy(const struct oriel_state *state, struct oriel_wait_seen *o
     for (size_t i = 0; i < sizeof out->window_name; i++)
         out->window_name[i] = state->window_name[i];
     oriel_trace_text_clean(out->window_name, sizeof out->window_name);
+    for (size_t i = 0; i < sizeof state->place / sizeof state->place[0]; i++) {
+        uint64_t word = state->place[i];
+        memcpy((char *)&out->place + i * sizeof word, &word, sizeof word);
+    }
 }
 
 /* Sums the records of all windows so far, at most one per window and thread. The limit ends a
@@ -271,9 +275,9 @@ static void records_sum(struct oriel_process *process, uint64_t newest)
          i++, newest = record.next) {
         if (pread(process->fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
             break;
-        for (int k = 0; k < ORIEL_COUNTED_OPERATIONS; k++) {
-            operations += record.operations[k].count;
-            bytes += record.operations[k].bytes;
+        for (int k = 0; k < ORIEL_COUNTED_PATHS; k++) {
+            operations += record.paths[k].count;
+            bytes += record.paths[k].bytes;
         }
     }
     process->read_ns = oriel_now_ns();

@@ -22,6 +22,7 @@ struct oriel_wait_seen {
     uint32_t others;
     uint64_t ranks[ORIEL_STATE_RANKS / 64];
     char window_name[ORIEL_STATE_NAME];
+    struct oriel_code_address place; /* the program's call, as the process knows it */
 };
 
 struct oriel_process {

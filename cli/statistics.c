@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/counters.h"
+#include "cli/helper.h"
 #include "cli/trace_text.h"
 
 /* A window's record with the arrays that follow it. */
@@ -14,6 +16,12 @@ struct window_part {
     struct oriel_window_record *record;
     const struct oriel_toward *toward;
     const int32_t *ranks;
+    const struct oriel_counted_site *sites; /* record->sites of them */
+};
+
+/* The places of a rank's call sites: their indices in the job's. */
+struct rank_places {
+    uint32_t indices[ORIEL_PLACES_MOST + 1]; /* by number, from 1 */
 };
 
 /* --- one window --- */
@@ -39,6 +47,19 @@ static int compare_window_nodes(const void *left, const void *right)
     return a->id != b->id ? (a->id < b->id ? -1 : 1) : (a->n > b->n) - (a->n < b->n);
 }
 
+struct oriel_window_sum *oriel_statistics_window_append(struct oriel_job_sum *job, int32_t n)
+{
+    job->windows =
+        oriel_alloc_checked(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
+    struct oriel_window_sum *window = &job->windows[job->windows_count++];
+    *window = (struct oriel_window_sum){.name = "", .n = n};
+    window->members = zeroed_alloc((size_t)n, sizeof *window->members);
+    window->row = zeroed_alloc((size_t)n, sizeof *window->row);
+    for (int32_t i = 0; i < n; i++)
+        window->members[i].reason = "";
+    return window;
+}
+
 /* The combined windows (shared_by) of all processes are one entry. */
 static struct oriel_window_sum *window_get(struct oriel_job_sum *job,
                                            const struct window_part *window_part)
@@ -53,20 +74,11 @@ static struct oriel_window_sum *window_get(struct oriel_job_sum *job,
         free(window_node);
         return &job->windows[(*found)->at];
     }
-    job->windows =
-        oriel_alloc_checked(realloc(job->windows, (job->windows_count + 1) * sizeof *job->windows));
-    struct oriel_window_sum *window = &job->windows[job->windows_count++];
-    *window = (struct oriel_window_sum){.id = record->window_id,
-                                        .name = "",
-                                        .site = "",
-                                        .flavour = record->flavour,
-                                        .n = record->n};
-    window->members = zeroed_alloc((size_t)record->n, sizeof *window->members);
-    window->row = zeroed_alloc((size_t)record->n, sizeof *window->row);
-    for (int32_t i = 0; i < record->n; i++) {
+    struct oriel_window_sum *window = oriel_statistics_window_append(job, record->n);
+    window->id = record->window_id;
+    window->flavour = record->flavour;
+    for (int32_t i = 0; i < record->n; i++)
         window->members[i].world_rank = window_part->ranks[i];
-        window->members[i].reason = "";
-    }
     return window;
 }
 
@@ -98,49 +110,79 @@ static void add_toward(struct oriel_window_sum *window, const struct window_part
 }
 
 /* Called after all records of a rank, one for each thread, have been added. */
-static void row_finish(struct oriel_window_sum *window, int32_t world_rank)
+void oriel_statistics_row_finish(struct oriel_window_sum *window, int32_t world_rank)
 {
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_pair pair = {world_rank, window->members[i].world_rank, window->row[i].count,
                                   window->row[i].bytes};
         if (pair.operations > 0)
             busiest_pair_insert(window, &pair);
-        window->row[i] = (struct oriel_sum){0, 0};
+        window->row[i] = (struct oriel_sum){0};
     }
 }
 
-static void add_calls(struct oriel_window_sum *window, const struct oriel_window_record *record,
-                      int32_t world_rank)
+/* The sums of a kind are those of its call sites. */
+static void add_kind(struct oriel_window_sum *window, const struct oriel_counted_site *site,
+                     int32_t world_rank)
 {
-    for (int call = 0; call < ORIEL_COUNTED_CALLS; call++) {
-        const struct oriel_timed *timed = &record->calls[call];
+    unsigned call = site->kind - (unsigned)ORIEL_TRACE_CALL;
+    if (site->kind < ORIEL_COUNTED_OPERATIONS) {
+        window->operations[site->kind].count += site->count;
+        window->operations[site->kind].bytes += site->bytes;
+        window->operations[site->kind].time_ns += site->time_ns;
+        window->operations[site->kind].waited += site->waited;
+    } else if (call < ORIEL_COUNTED_CALLS) {
         struct oriel_time_sum *sum = &window->calls[call];
-        sum->count += timed->count;
-        sum->time_ns += timed->time_ns;
-        sum->waiting_ns += timed->waiting_ns;
-        sum->waited += timed->waited;
-        if (timed->longest_ns > sum->longest_ns) {
-            sum->longest_ns = timed->longest_ns;
+        sum->count += site->count;
+        sum->time_ns += site->time_ns;
+        sum->waiting_ns += site->waiting_ns;
+        sum->waited += site->waited;
+        if (site->longest_ns > sum->longest_ns) {
+            sum->longest_ns = site->longest_ns;
             sum->longest_rank = world_rank;
         }
     }
 }
 
-static void add_sums(struct oriel_sum *sums, const struct oriel_counted *counted, int count)
+static void add_paths(struct oriel_window_sum *window, const struct oriel_window_record *record)
 {
-    for (int i = 0; i < count; i++) {
-        sums[i].count += counted[i].count;
-        sums[i].bytes += counted[i].bytes;
+    for (int path = 0; path < ORIEL_COUNTED_PATHS; path++) {
+        window->paths[path].count += record->paths[path].count;
+        window->paths[path].bytes += record->paths[path].bytes;
+    }
+}
+
+static uint32_t place_index(const struct rank_places *places, uint16_t number)
+{
+    return number <= ORIEL_PLACES_MOST ? places->indices[number] : ORIEL_PLACE_OTHERS;
+}
+
+static void add_sites(struct oriel_job_sum *job, const struct window_part *window_part,
+                      uint32_t window, const struct rank_places *places, int32_t world_rank)
+{
+    for (uint64_t i = 0; i < window_part->record->sites; i++) {
+        const struct oriel_counted_site *site = &window_part->sites[i];
+        add_kind(&job->windows[window], site, world_rank);
+        oriel_site_sums_add(&job->sites,
+                            &(struct oriel_site_sum){.place = place_index(places, site->place),
+                                                     .kind = site->kind,
+                                                     .window = window,
+                                                     .count = site->count,
+                                                     .bytes = site->bytes,
+                                                     .time_ns = site->time_ns,
+                                                     .waiting_ns = site->waiting_ns,
+                                                     .waited = site->waited,
+                                                     .longest_ns = site->longest_ns,
+                                                     .longest_rank = world_rank});
     }
 }
 
 /* Cleans the program's strings, which are printed to terminals. */
 static void add_window(struct oriel_job_sum *job, const struct window_part *window_part,
-                       int32_t world_rank)
+                       const struct rank_places *places, int32_t world_rank)
 {
     struct oriel_window_record *record = window_part->record;
     oriel_trace_text_clean(record->name, sizeof record->name);
-    oriel_trace_text_clean(record->site, sizeof record->site);
     oriel_trace_text_clean(record->reason, sizeof record->reason);
     struct oriel_window_sum *window = window_get(job, window_part);
     window->reported += record->thread == 0;
@@ -149,11 +191,10 @@ static void add_window(struct oriel_job_sum *job, const struct window_part *wind
         record->shared_by > window->shared_by ? record->shared_by : window->shared_by;
     if (window->name[0] == '\0')
         window->name = record->name;
-    if (window->site[0] == '\0' || record->has_line)
-        window->site = record->site;
-    add_sums(window->operations, record->operations, ORIEL_COUNTED_OPERATIONS);
-    add_sums(window->paths, record->paths, ORIEL_COUNTED_PATHS);
-    add_calls(window, record, world_rank);
+    if (window->place == ORIEL_PLACE_OTHERS)
+        window->place = place_index(places, record->place);
+    add_sites(job, window_part, (uint32_t)(window - job->windows), places, world_rank);
+    add_paths(window, record);
     if (record->n > 0)
         add_toward(window, window_part);
     if (record->n == 0 || record->thread > 0)
@@ -175,13 +216,26 @@ static bool next_window(char **at, const char *end, struct window_part *out)
     out->record = (struct oriel_window_record *)*at;
     int32_t n = out->record->n;
     if (n < 0 || (size_t)n > (size_t)(end - *at) / sizeof(struct oriel_toward) ||
-        (size_t)(end - *at) < oriel_merged_window_bytes(n) ||
+        out->record->sites > ORIEL_SITE_ROWS ||
+        (size_t)(end - *at) < oriel_merged_window_bytes(n, out->record->sites) ||
         (n > 0 && (out->record->rank < 0 || out->record->rank >= n)))
         return false;
     out->toward = (const struct oriel_toward *)(out->record + 1);
     out->ranks = (const int32_t *)(out->toward + n);
-    *at += oriel_merged_window_bytes(n);
+    out->sites = (const struct oriel_counted_site *)(*at + oriel_merged_window_bytes(n, 0));
+    *at += oriel_merged_window_bytes(n, out->record->sites);
+    for (uint64_t i = 0; i < out->record->sites; i++)
+        if (!oriel_kind_exists(out->sites[i].kind))
+            return false;
     return true;
+}
+
+static void add_places(struct oriel_job_sum *job, const struct oriel_code_address *places,
+                       uint32_t count, struct rank_places *out)
+{
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; i < count; i++)
+        out->indices[i + 1] = oriel_site_sums_place(&job->sites, &places[i]);
 }
 
 static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
@@ -189,20 +243,24 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
     const struct oriel_merged_records *part = (const struct oriel_merged_records *)*at;
     if ((size_t)(end - *at) < sizeof *part || part->magic != ORIEL_MERGED_MAGIC ||
         part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 ||
-        part->world_rank >= job->head->ranks)
+        part->world_rank >= job->head->ranks || part->places > ORIEL_PLACES_MOST ||
+        part->len_bytes < part->places * sizeof(struct oriel_code_address))
         return false;
     job->has_reported[part->world_rank] =
         part->is_early ? ORIEL_REPORTED_EARLY : ORIEL_REPORTED_ALL;
     *at += sizeof *part;
     const char *part_end = *at + part->len_bytes;
+    struct rank_places places;
+    add_places(job, (const struct oriel_code_address *)*at, part->places, &places);
+    *at += part->places * sizeof(struct oriel_code_address);
     for (uint32_t i = 0; i < part->windows; i++) {
         struct window_part window_part;
         if (!next_window(at, part_end, &window_part))
             return false;
-        add_window(job, &window_part, part->world_rank);
+        add_window(job, &window_part, &places, part->world_rank);
     }
     for (size_t i = 0; i < job->windows_count; i++)
-        row_finish(&job->windows[i], part->world_rank);
+        oriel_statistics_row_finish(&job->windows[i], part->world_rank);
     return *at == part_end;
 }
 
@@ -215,12 +273,19 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
         return false;
     *out = (struct oriel_job_sum){
         .head = head, .has_reported = zeroed_alloc((size_t)head->ranks, sizeof *out->has_reported)};
+    oriel_site_sums_open(&out->sites);
     bool is_whole = true;
     for (uint32_t i = 0; i < head->parts && is_whole; i++)
         is_whole = add_part(out, &at, end);
-    if (!is_whole)
+    if (!is_whole) {
         oriel_statistics_free(out);
-    return is_whole;
+        return false;
+    }
+    oriel_dwarf_lookup(out->sites.places, out->sites.places_count);
+    oriel_site_sums_finish(&out->sites);
+    for (size_t i = 0; i < out->windows_count; i++)
+        oriel_code_address_text(&out->sites.places[out->windows[i].place], out->windows[i].site);
+    return true;
 }
 
 void oriel_statistics_free(struct oriel_job_sum *job)
@@ -229,6 +294,7 @@ void oriel_statistics_free(struct oriel_job_sum *job)
         free(job->windows[i].members);
         free(job->windows[i].row);
     }
+    oriel_site_sums_close(&job->sites);
     tdestroy(job->window_tree, free);
     free(job->windows);
     free(job->has_reported);

@@ -1,13 +1,16 @@
 /* The statistics of a job: the sum of its ranks' records, for each window.  statistics.c sums the
- * records; statistics_text.c and statistics_json.c write the result. */
+ * records; statistics_text.c and statistics_json.c write the result. `oriel report` also makes them
+ * of traces and of files. */
 #ifndef ORIEL_CLI_STATISTICS_H
 #define ORIEL_CLI_STATISTICS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/site_sums.h"
 #include "observe/stats/merged_records.h"
 
 enum { ORIEL_PAIRS_SHOWN = 5 };
@@ -15,6 +18,8 @@ enum { ORIEL_PAIRS_SHOWN = 5 };
 struct oriel_sum {
     uint64_t count;
     uint64_t bytes;
+    uint64_t time_ns; /* of operations; by path only if they were traced */
+    uint64_t waited;  /* the number of operations that waited */
 };
 
 struct oriel_time_sum {
@@ -39,7 +44,9 @@ struct oriel_member_sum {
 
 struct oriel_window_sum {
     uint64_t id;
-    const char *name, *site; /* point into a record; may be "" */
+    const char *name;                   /* points into a record; may be "" */
+    uint32_t place;                     /* of its creating call, in the job's sites; 0: unknown */
+    char site[ORIEL_CODE_ADDRESS_TEXT]; /* the same as a text; "" */
     uint32_t flavour;
     bool freed;
     /* number of windows in this sum, when there were too many to count each one */
@@ -59,9 +66,12 @@ enum oriel_reported_state { ORIEL_REPORTED_NOTHING, ORIEL_REPORTED_EARLY, ORIEL_
 
 struct oriel_job_sum {
     const struct oriel_statistics_head *head;
+    bool is_traced;
+    uint64_t dropped;      /* events of a traced run that are missing in the sums */
     uint8_t *has_reported; /* head->ranks values of enum oriel_reported_state */
     struct oriel_window_sum *windows;
     size_t windows_count;
+    struct oriel_site_sums sites;
     void *window_tree; /* a tree for statistics.c, from window to index */
 };
 
@@ -70,10 +80,19 @@ struct oriel_job_sum {
 bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_job_sum *out);
 void oriel_statistics_free(struct oriel_job_sum *job);
 
+/* Appends a window of n ranks that nothing is known about; later calls may move it. */
+struct oriel_window_sum *oriel_statistics_window_append(struct oriel_job_sum *job, int32_t n);
+
+/* Adds the row of one rank, which is complete, to the busiest pairs. */
+void oriel_statistics_row_finish(struct oriel_window_sum *window, int32_t world_rank);
+
 /* Serves a request: writes the requested JSON file, and returns the text to print, to be freed. */
 char *oriel_statistics_write(const void *request, size_t len_bytes);
 
 void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out);
+
+/* The object of docs/reference/file-formats.md. */
+json_t *oriel_statistics_json(const struct oriel_job_sum *job);
 
 /* Returns "" or the reason for failure, to be freed. */
 char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path);

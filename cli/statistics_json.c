@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/counters.h"
 #include "cli/json.h"
+#include "cli/verdict.h"
 
 static json_t *count_json(uint64_t number)
 {
@@ -18,11 +19,15 @@ static json_t *sums_json(const struct oriel_counter *rows, const struct oriel_su
                          int rows_count)
 {
     json_t *object = oriel_json_checked(json_object());
-    for (int i = 0; i < rows_count; i++)
-        json_object_set_new(
-            object, rows[i].field,
-            oriel_json_checked(json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
-                                         count_json(sums[i].bytes))));
+    for (int i = 0; i < rows_count; i++) {
+        json_t *sum = json_pack("{s:o, s:o}", "count", count_json(sums[i].count), "bytes",
+                                count_json(sums[i].bytes));
+        if (sums[i].time_ns > 0)
+            oriel_json_set(sum, "time_ns", count_json(sums[i].time_ns));
+        if (sums[i].waited > 0)
+            oriel_json_set(sum, "waited", count_json(sums[i].waited));
+        oriel_json_set(object, rows[i].field, sum);
+    }
     return object;
 }
 
@@ -110,7 +115,39 @@ static json_t *window_json(const struct oriel_window_sum *window)
         calls_json(window), "causes", causes_json(window), "busiest_pairs", pairs_json(window)));
 }
 
-char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
+static json_t *text_json(const char *text)
+{
+    return oriel_json_text(text, strlen(text));
+}
+
+/* A call site. Fields that are unknown are null. */
+static json_t *site_json(const struct oriel_site_sums *sums, const struct oriel_site_sum *sum)
+{
+    const struct oriel_code_address *place = &sums->places[sum->place];
+    return oriel_json_checked(json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "function",
+        text_json(place->function), "file", text_json(place->file), "line",
+        place->file[0] != '\0' ? count_json(place->line) : oriel_json_checked(json_null()),
+        "inlined", text_json(place->inlined), "module", text_json(place->module), "offset",
+        place->offset != 0 ? count_json(place->offset) : oriel_json_checked(json_null()), "call",
+        oriel_json_checked(json_string(oriel_kind_name(sum->kind))), "window",
+        sum->window == ORIEL_WINDOWS_SEVERAL ? oriel_json_checked(json_null())
+                                             : count_json(sum->window),
+        "count", count_json(sum->count), "bytes", count_json(sum->bytes), "time_ns",
+        count_json(sum->time_ns), "waiting_ns", count_json(sum->waiting_ns), "waited",
+        count_json(sum->waited), "longest_ns", count_json(sum->longest_ns), "longest_rank",
+        oriel_json_checked(sum->waited == 0 ? json_null() : json_integer(sum->longest_rank))));
+}
+
+static json_t *sites_json(const struct oriel_site_sums *sums)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < sums->count; i++)
+        oriel_json_append(list, site_json(sums, &sums->list[i]));
+    return list;
+}
+
+json_t *oriel_statistics_json(const struct oriel_job_sum *job)
 {
     const struct oriel_statistics_head *head = job->head;
     json_t *missing = oriel_json_checked(json_array());
@@ -123,11 +160,21 @@ char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
     for (size_t i = 0; i < job->windows_count; i++)
         json_array_append_new(windows, window_json(&job->windows[i]));
     json_t *object = oriel_json_checked(json_pack(
-        "{s:s, s:i, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o}", "format", "oriel-statistics",
-        "version", 2, "oriel", oriel_json_text(head->version, sizeof head->version), "host",
-        head->host, "host_version", oriel_json_text(head->host_version, sizeof head->host_version),
-        "program", oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks,
-        "missing_ranks", missing, "early_ranks", early, "windows", windows));
+        "{s:s, s:i, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+        "oriel-statistics", "version", 2, "oriel",
+        oriel_json_text(head->version, sizeof head->version), "host", head->host, "host_version",
+        oriel_json_text(head->host_version, sizeof head->host_version), "program",
+        oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks, "ran_ns",
+        count_json(head->ran_ns), "verdict", oriel_verdict_json(job), "missing_ranks", missing,
+        "early_ranks", early, "windows", windows, "sites", sites_json(&job->sites)));
+    if (job->is_traced)
+        oriel_json_set(object, "dropped_events", count_json(job->dropped));
+    return object;
+}
+
+char *oriel_statistics_dump(const struct oriel_job_sum *job, const char *path)
+{
+    json_t *object = oriel_statistics_json(job);
     char *problem = oriel_json_write(path, object);
     json_decref(object);
     return problem;

@@ -7,8 +7,9 @@
 
 #include "cli/counters.h"
 #include "cli/hosts.h"
+#include "cli/verdict.h"
 
-enum { TEXT = 32, WINDOWS_SHOWN = 50, RANKS_SHOWN = 5 };
+enum { TEXT = 32, WINDOWS_SHOWN = 50, SITES_SHOWN = 20, RANKS_SHOWN = 5 };
 
 static const char *scaled(uint64_t number, double step, const char *const units[], char out[TEXT])
 {
@@ -183,8 +184,9 @@ static void print_size(FILE *out, const struct oriel_window_sum *window)
         fprintf(out, ", %s to %s each", bytes_text(least, least_text), bytes_text(most, most_text));
 }
 
-static void print_window(FILE *out, const struct oriel_window_sum *window, size_t number)
+static void print_window(FILE *out, const struct oriel_job_sum *job, size_t number)
 {
+    const struct oriel_window_sum *window = &job->windows[number - 1];
     if (window->shared_by != 0) {
         fprintf(out, "%" PRIu64 " more windows, which were created after the first %d\n",
                 window->shared_by, ORIEL_RECORDS_MOST);
@@ -209,6 +211,49 @@ static void print_window(FILE *out, const struct oriel_window_sum *window, size_
     print_contention(out, window);
     print_causes(out, window);
     print_pairs(out, window);
+}
+
+/* --- call sites --- */
+
+static void print_site_window(FILE *out, const struct oriel_job_sum *job, uint32_t index)
+{
+    if (index == ORIEL_WINDOWS_SEVERAL)
+        fputs(", several windows", out);
+    else if (job->windows[index].name[0] != '\0')
+        fprintf(out, ", \"%s\"", job->windows[index].name);
+    else if (job->windows_count > 1)
+        fprintf(out, ", window %u", index + 1);
+}
+
+static void print_site(FILE *out, const struct oriel_job_sum *job, const struct oriel_site_sum *sum,
+                       uint64_t all_ns)
+{
+    char bytes[TEXT] = "", working[TEXT], waiting[TEXT], place[ORIEL_CODE_ADDRESS_TEXT];
+    if (sum->bytes > 0)
+        bytes_text(sum->bytes, bytes);
+    oriel_site_sums_text(&job->sites, sum, place);
+    fprintf(out, "  %4.0f %% %10s %10s %10" PRIu64 " %10s  %s in %s",
+            all_ns == 0 ? 0 : 100.0 * (double)sum->time_ns / (double)all_ns,
+            time_text(sum->waiting_ns, waiting), time_text(sum->time_ns - sum->waiting_ns, working),
+            sum->count, bytes, oriel_kind_name(sum->kind), place);
+    print_site_window(out, job, sum->window);
+    fputc('\n', out);
+}
+
+/* Those with most time first. */
+static void print_sites(FILE *out, const struct oriel_job_sum *job)
+{
+    const struct oriel_site_sums *sites = &job->sites;
+    uint64_t all_ns = 0;
+    for (size_t i = 0; i < sites->count; i++)
+        all_ns += sites->list[i].time_ns;
+    if (sites->count > 0)
+        fprintf(out, "call sites\n  %6s %10s %10s %10s %10s\n", "share", "waiting", "working",
+                "calls", "moved");
+    for (size_t i = 0; i < sites->count && i < SITES_SHOWN; i++)
+        print_site(out, job, &sites->list[i], all_ns);
+    if (sites->count > SITES_SHOWN)
+        fprintf(out, "  and %zu more; --stats=FILE.json has all\n", sites->count - SITES_SHOWN);
 }
 
 static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_reported_state what,
@@ -241,11 +286,14 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     print_ranks(out, job, ORIEL_REPORTED_EARLY,
                 "oriel: not all ranks reached MPI_Finalize within 10 s: statistics so far of rank ",
                 "\n");
+    if (job->windows_count > 0)
+        oriel_verdict_print(job, out);
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
-        print_window(out, &job->windows[i], i + 1);
+        print_window(out, job, i + 1);
     if (job->windows_count > WINDOWS_SHOWN)
         fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n",
                 job->windows_count - WINDOWS_SHOWN);
+    print_sites(out, job);
     if (job->windows_count == 0)
         fprintf(out, "oriel: the program created no windows\n");
 }

@@ -12,9 +12,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/deadlock_set.h"
 #include "cli/cli.h"
+#include "cli/helper.h"
+#include "cli/trace_text.h"
+
+enum { PLACES_CACHED = 64 };
 
 static const uint64_t second_ns = UINT64_C(1000000000);
 
@@ -106,6 +111,26 @@ const char *oriel_waits_state_name(const struct oriel_process *process)
     return process->run == 'R' ? "computes" : "sleeps";
 }
 
+struct oriel_code_address oriel_waits_place(const struct oriel_process *process)
+{
+    static struct {
+        struct oriel_code_address asked, known;
+    } cache[PLACES_CACHED];
+    static size_t count;
+    for (size_t i = 0; i < count && i < PLACES_CACHED; i++)
+        if (memcmp(&cache[i].asked, &process->wait.place, sizeof cache[i].asked) == 0)
+            return cache[i].known;
+    struct oriel_code_address place = process->wait.place;
+    if (process->user == geteuid())
+        oriel_dwarf_lookup(&place, 1);
+    oriel_trace_text_clean(place.module, sizeof place.module);
+    oriel_trace_text_clean(place.function, sizeof place.function);
+    oriel_trace_text_clean(place.file, sizeof place.file);
+    cache[count % PLACES_CACHED].asked = process->wait.place;
+    cache[count++ % PLACES_CACHED].known = place;
+    return place;
+}
+
 void oriel_ranks_print(const int32_t *ranks, size_t count, FILE *out)
 {
     for (size_t i = 0; i < count;) {
@@ -168,11 +193,16 @@ void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out
 {
     const struct oriel_process *process = &waits->processes[i];
     const struct oriel_wait_seen *wait = &process->wait;
+    const struct oriel_code_address place = oriel_waits_place(process);
+    char where[ORIEL_CODE_ADDRESS_TEXT];
     int32_t *ranks = oriel_alloc(ORIEL_STATE_RANKS * sizeof *ranks);
     size_t count = oriel_waits_for(waits, i, ranks);
+    oriel_code_address_text(&place, where);
     fputs(oriel_waits_call(process), out);
     if (wait->window_name[0] != '\0')
         fprintf(out, " of \"%s\"", wait->window_name);
+    if (where[0] != '\0')
+        fprintf(out, " (%s)", where);
     waited_ranks_print(wait, ranks, count, out);
     fputs(", ", out);
     duration_print(oriel_waits_ns(waits, i), out);

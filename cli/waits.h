@@ -27,7 +27,12 @@ uint64_t oriel_waits_ns(const struct oriel_waits *waits, size_t i);
 /* The call in which the process waits, such as "MPI_Win_fence". */
 const char *oriel_waits_call(const struct oriel_process *process);
 
-/* Prints the wait of a waiting process: 'MPI_Win_fence of "halo" for ranks 3, 5, 12 s so far'. */
+/* The program's call in which the process waits, with its line if it is known. Only modules of this
+ * user's processes are opened: the others' choose which files these are. */
+struct oriel_code_address oriel_waits_place(const struct oriel_process *process);
+
+/* Prints the wait of a waiting process: 'MPI_Win_fence of "halo" (main at halo.c:42) for
+ * ranks 3, 5, 12 s so far'. */
 void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out);
 
 /* Prints "waits in " and the wait, or the other state of the process. */

@@ -38,7 +38,7 @@ const digest = text => "'sha256-" + createHash("sha256").update(text, "utf8").di
 /* The page's content security policy allows only its own script and style, and no loading. */
 const report = async () => {
     const script = inline(await bundle("report/report.js", {}));
-    const style = inline(["page.css", "report/report.css"].map(name => readFileSync(join(here, name), "utf8")).join("\n"));
+    const style = inline(["page.css", "report/report.css", "report/compare.css"].map(name => readFileSync(join(here, name), "utf8")).join("\n"));
     const parts = {POLICY: `default-src 'none'; base-uri 'none'; form-action 'none'; style-src ${digest(style)}; `
                            + `script-src ${digest(script)}`, STYLE: style, SCRIPT: script};
     return readFileSync(join(here, "report/report.html"), "utf8").replace(/@(POLICY|STYLE|SCRIPT)@/g, (_, name) => parts[name]);

@@ -3,6 +3,8 @@
 A failed cell has a word and a reason and no number. A ratio exists only if a host and every column of Oriel have figures. This
 module does not depend on HTML."""
 
+import statistics
+
 from . import units
 
 COLUMN_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "oriel-mpich": "Oriel on MPICH", "oriel-openmpi": "Oriel on Open MPI",
@@ -37,6 +39,16 @@ class Figure:
 
     def text(self):
         return self.failed or units.duration(self.ns)
+
+    def spread(self):
+        """Minimum, median and maximum of several runs as text; None of one."""
+        if self.failed or len(self.samples) < 2:
+            return None
+        return (f"{units.duration(min(self.samples))}, median {units.duration(statistics.median(self.samples))}, "
+                f"maximum {units.duration(max(self.samples))}")
+
+    def varies(self):
+        return not self.failed and len(self.samples) > 1 and max(self.samples) > units.VARIES * min(self.samples)
 
 
 class Cell:
@@ -75,9 +87,7 @@ class Cell:
         """The comparison as text."""
         if self.ratio is None:
             return {"oriel-fails": "Oriel fails", "hosts-fail": "only Oriel works"}.get(self.outcome, "nothing to compare with")
-        if self.outcome == "even":
-            return "about even"
-        return f"Oriel {units.ratio(self.ratio)} faster" if self.ratio > 1 else f"Oriel {units.ratio(1 / self.ratio)} slower"
+        return f"Oriel {units.factor(self.ratio)}" if self.outcome != "even" else units.factor(self.ratio)
 
 
 class Column:

@@ -13,7 +13,7 @@ oriel.draw.ratios = (container, spec, width, chosen) => {
     const longest = Math.max(0, ...rows.map(row => row.label.length)) * 7.3 + 24;
     const left = wide ? Math.min(longest, width * 0.4) : 8;
     const fails = any(item => item.kind < 0), alone = any(item => item.kind > 0); /* each has a rail next to the plot */
-    const rail = 74, first = left + (fails ? rail : 0), last = width - (alone ? rail : 0) - (wide ? 118 : 8);
+    const rail = 74, first = left + (fails ? rail : 0), last = width - (alone ? rail : 0) - (wide ? 156 : 8);
     const memories = Object.keys(oriel.data.memories).filter(name => any(item => item.memory === name));
     const lane = item => memories.length > 1 ? (memories.indexOf(item.memory) / (memories.length - 1) - 0.5) * 10 : 0;
     const at = item => item.kind < 0 ? first - rail / 2 : item.kind > 0 ? last + rail / 2 : x(item.ratio);

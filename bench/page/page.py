@@ -16,7 +16,9 @@ def machine_facts(results, raw):
              for host in figures.records(machine.get("hosts"))]
     cores = machine.get("cores")
     options = raw.get("options") if isinstance(raw.get("options"), dict) else {}
-    facts = [("Processor", f"{machine.get('processor', 'unknown')}, {cores} cores" if cores else machine.get("processor")),
+    facts = [("Command", raw.get("command")),
+             ("Node", machine.get("node")),
+             ("Processor", f"{machine.get('processor', 'unknown')}, {cores} cores" if cores else machine.get("processor")),
              ("System", machine.get("kernel")),
              ("Hosts", ", ".join(hosts)),
              ("Oriel", raw.get("oriel")),
@@ -134,8 +136,9 @@ def sweeps(results, drawings, name, title, intro, make, empty):
 
 
 NOTES = [
-    "Best of all runs. Runs with and without Oriel alternated, and data were verified: a wrong result has no time.",
-    "“Oriel faster” compares the better host alone with the slower of Oriel's columns: the minimum gain.",
+    "The minimum of all runs; “!” marks results that vary by more than half between runs, and lines at the ends of bars reach to "
+    "the maximum. Runs with and without Oriel alternated, and data were verified: a wrong result has no time.",
+    "“Oriel is” compares the better host alone with the slower of Oriel's columns: the minimum gain.",
     "Bandwidth is bytes of data divided by the time of one operation; 1 GB is 10⁹ bytes.",
     "The limit is a loop of plain instructions without MPI that moves or computes the same data in the same shape, or the "
     "minimum synchronisation of the same number of processes in shared memory. Some patterns have no limit.",
@@ -148,6 +151,10 @@ def body(raw, results, drawings):
                      class_="top")]
     if raw.get("complete") is False:
         parts.append(element("p", "This run was interrupted: the page shows the results so far.", class_="banner"))
+    warnings = raw.get("warnings") if isinstance(raw.get("warnings"), list) else []
+    if warnings:
+        parts.append(element("div", element("b", "Read the figures with care"),
+                             element("ul", *(element("li", str(warning)) for warning in warnings)), class_="banner"))
     if not results.cells:
         parts.append(element("p", "Nothing was measured, so there is nothing to compare.", class_="banner"))
     else:
@@ -169,7 +176,7 @@ def body(raw, results, drawings):
         parts.append(section("raw", "This node without MPI", "The limits, and other raw operations.",
                              tables.details("Every raw operation", tables.raw(results))))
     if results.cells:
-        parts.append(section("all", "Every figure", "Best time, and the range of several runs.",
+        parts.append(section("all", "Every figure", "The minimum of the runs, and below it median and maximum.",
                              tables.details(f"All {len(results.cells):,} measurements",
                                             tables.cells(results, results.cells, memory=True, samples=True))))
     parts.append(element("footer", element("h2", "How to read this"), element("ul", *(element("li", note) for note in NOTES))))

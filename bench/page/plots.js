@@ -106,7 +106,7 @@ oriel.draw.bars = (container, spec, width, chosen) => {
             .text(oriel.shorten(row.label, width - row.verdict.length * 7.3 - 10)).append("title").text(row.label);
         place.append("text").attr("class", "verdict " + row.outcome).attr("x", width).attr("y", 12).attr("text-anchor", "end")
             .text(row.verdict);
-        row.bars.forEach(([column, ns, text, more], i) => {
+        row.bars.forEach(([column, ns, text, more, most], i) => {
             const line = place.append("g").attr("class", "row " + oriel.columnClass(column))
                 .attr("transform", `translate(0,${head + i * (bar + gap)})`);
             line.append("rect").attr("class", "back").attr("width", width).attr("height", bar + gap);
@@ -114,7 +114,9 @@ oriel.draw.bars = (container, spec, width, chosen) => {
                 .text(oriel.columnTitle(column));
             if (ns !== null)
                 line.append("rect").attr("class", "bar").attr("x", left).attr("width", x(ns) - left).attr("height", bar);
-            const end = ns !== null ? x(ns) : left, limit = row.limit ? x(row.limit[0]) : 0;
+            if (most) /* from the minimum to the maximum of the runs */
+                line.append("path").attr("class", "whisker").attr("d", `M${x(ns)} ${bar / 2}H${x(most)}m0-3v6`);
+            const end = ns !== null ? x(most || ns) : left, limit = row.limit ? x(row.limit[0]) : 0;
             const beside = (limit > end - 2 && limit < end + 60 ? limit : end) + 5; /* not on the limit's line */
             line.append("text").attr("class", ns === null ? "failed" : "value").attr("x", beside).attr("y", bar - 2)
                 .text((ns === null ? "✕ " : "") + text);

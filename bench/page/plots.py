@@ -104,10 +104,12 @@ def bars(results, cells, peers):
         rows.append({"label": results.label(cell), "pattern": cell.pattern,
                      "outcome": cell.outcome, "verdict": tables.ratio_text(cell) if cell.outcome != "alone" else "",
                      "bars": [[column.name, cell.figures[column.name].ns, cell.figures[column.name].text(),
-                               spread(cell.figures[column.name])] for column in results.columns if column.name in cell.figures],
+                               spread(cell.figures[column.name]), most(cell.figures[column.name])]
+                              for column in results.columns if column.name in cell.figures],
                      "limit": [cell.limit[0], units.duration(cell.limit[0]), cell.limit[1]] if cell.limit else None,
                      "limitRatio": f"Oriel takes {units.ratio(cell.limit_ratio)} the limit's time" if cell.limit_ratio else ""})
     values = [figure.ns for cell in peers for figure in cell.figures.values() if figure.ns]
+    values += filter(None, (most(figure) for cell in peers for figure in cell.figures.values()))
     values += [cell.limit[0] for cell in peers if cell.limit]
     low, high = units.log_domain(values)
     domain = (low / 2, high)  # the shortest bar has a length too
@@ -119,9 +121,12 @@ def spread(figure):
     """The tooltip of a figure, in addition to its value."""
     if figure.failed:
         return figure.reason
-    if len(figure.samples) > 1:
-        return f"{len(figure.samples)} runs: {units.duration(min(figure.samples))} to {units.duration(max(figure.samples))}"
-    return ""
+    return f"{len(figure.samples)} runs: minimum {figure.spread()}" if figure.spread() else ""
+
+
+def most(figure):
+    """The maximum of several runs, for the whisker of a bar; otherwise None."""
+    return max(figure.samples) if figure.spread() else None
 
 
 def heading(results, cell, x_text):

@@ -29,7 +29,7 @@ def details(title, content, is_open=False):
 def ratio_text(cell):
     if cell.ratio is None:
         return {"oriel-fails": "Oriel fails", "hosts-fail": "only Oriel works"}.get(cell.outcome, "–")
-    return f"{MARKS[cell.outcome]} {units.ratio(cell.ratio)}"
+    return f"{MARKS[cell.outcome]} {units.factor(cell.ratio)}"
 
 
 def ratio_cell(cell):
@@ -41,10 +41,11 @@ def figure_cell(figure, samples=False):
         return element("td", "–", class_="none")
     if figure.failed:
         return element("td", "✕ " + figure.failed, class_="failed", title=figure.reason or None)
-    spread = None
-    if samples and len(figure.samples) > 1:
-        spread = element("small", f"{units.duration(min(figure.samples))} to {units.duration(max(figure.samples))}")
-    return element("td", units.duration(figure.ns), spread, title=f"path: {figure.path}" if figure.path else None)
+    spread = figure.spread()
+    small = element("small", spread.partition(", ")[2]) if samples and spread else None
+    titles = [f"minimum {spread}" if spread else None, f"path: {figure.path}" if figure.path else None]
+    return element("td", units.duration(figure.ns) + (" !" if figure.varies() else ""), small,
+                   title="; ".join(filter(None, titles)) or None)
 
 
 def limit_cell(cell):
@@ -55,7 +56,7 @@ def limit_cell(cell):
 
 def cells(results, chosen, memory=False, samples=False):
     """A table of cells: by memory with a heading for each, or of one memory."""
-    heads = ["Operation"] + [column.title for column in results.columns] + ["Limit", "Oriel faster by"]
+    heads = ["Operation"] + [column.title for column in results.columns] + ["Limit", "Oriel is"]
     heads[1:] = [element("th", head, scope="col", class_="n") for head in heads[1:]]
     rows = []
     for name, members in by_memory(chosen):
@@ -71,7 +72,7 @@ def cells(results, chosen, memory=False, samples=False):
 
 def sweep(results, chosen, x_title, x_text, show):
     """The table of a plot over sizes or ranks. show(figure or None, cell) is the text of a figure."""
-    heads = [x_title] + [column.title for column in results.columns] + [results.raw_title, "Oriel faster by"]
+    heads = [x_title] + [column.title for column in results.columns] + [results.raw_title, "Oriel is"]
     heads[1:] = [element("th", head, scope="col", class_="n") for head in heads[1:]]
     rows = []
     for cell in chosen:

@@ -9,6 +9,7 @@ RATES = [(1.0, "GB/s"), (1e-3, "MB/s"), (1e-6, "kB/s"), (1e-9, "B/s")]
 SIZES = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")]
 # A ratio this close to 1 is noise: runs of one program differ as much.
 EVEN = 0.05
+VARIES = 1.5  # the maximum of a result's runs over the minimum: above, one of them is an outlier
 
 
 def number(value):
@@ -56,6 +57,13 @@ def ratio(value):
     if value >= 0.995:
         return f"{value:.1f}×"
     return f"{value:.2f}×" if value >= 0.0995 else f"{value:.2g}×"
+
+
+def factor(value):
+    """The words for one time divided by another."""
+    if abs(value - 1) <= EVEN:
+        return "about even"
+    return f"{ratio(value)} faster" if value > 1 else f"{ratio(1 / value)} slower"
 
 
 def verdict(value):

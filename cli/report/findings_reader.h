@@ -13,8 +13,10 @@ struct oriel_findings_file {
     json_t *job;
 };
 
-/* Returns false for any other file, with a line on complaints that names it. */
-bool oriel_findings_file_open(const char *path, FILE *complaints, struct oriel_findings_file *out);
+/* Takes over job, the contents of the file at path. Returns false for any other contents, with a
+ * line on complaints that names the file. */
+bool oriel_findings_file_open(const char *path, json_t *job, FILE *complaints,
+                              struct oriel_findings_file *out);
 
 void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *out);
 void oriel_findings_file_close(struct oriel_findings_file *found);

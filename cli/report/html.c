@@ -11,6 +11,9 @@
 #include "cli/json.h"
 #include "cli/report/html_facts.h"
 #include "cli/report/html_parts.h"
+#include "cli/verdict.h"
+
+enum { COMPARED_WINDOWS = 200, COMPARED_RANKS = 10 };
 
 static const char data_marker[] = "@DATA@"; /* the position of the data in the built page */
 
@@ -121,17 +124,20 @@ static bool event_add(const struct oriel_trace_record *traced, void *context)
             event->waiting_ns < event->duration_ns ? event->waiting_ns : event->duration_ns,
         .bytes = event->bytes,
         .window = run->place[traced->window],
+        .place = traced->place,
         .rank = run->traces->ranks[traced->rank].world_rank,
         .target = member_world_rank(run, window, event->target),
         .cause_rank = member_world_rank(run, window, event->cause_rank),
         .operation = event->kind < ORIEL_COUNTED_OPERATIONS ? event->kind : -1,
         .call = event->kind >= ORIEL_TRACE_CALL ? event->kind - ORIEL_TRACE_CALL : -1,
+        .kind = event->kind,
         .path = event->path < ORIEL_COUNTED_PATHS ? event->path : 0,
         .cause = event->waiting_ns != 0 && event->cause < ORIEL_COUNTED_CAUSES ? event->cause : 0,
     };
     if (made.operation < 0 && (made.call < 0 || made.call >= ORIEL_COUNTED_CALLS))
         return true; /* a kind that this version does not know */
     oriel_html_sums_add(run->sums, &made);
+    oriel_html_sites_add(run->sites, &made);
     oriel_html_pairs_add(run->pairs, &made);
     oriel_html_time_add(run->time, &made);
     return true;
@@ -143,25 +149,30 @@ static void run_json_add(const struct oriel_traces *traces, json_t *out)
     windows_select(&run);
     rows_arrange(&run);
     run.sums = oriel_html_sums_new(run.windows);
+    run.sites = oriel_html_sites_new(&run);
     run.pairs = oriel_html_pairs_new(&run);
     run.time = oriel_html_time_new(&run);
     struct reading reading = {.run = &run, .rank = UINT32_MAX};
     oriel_traces_each(traces, event_add, &reading);
     rank_finish(&reading);
+    oriel_html_sites_fit(run.sites);
 
     oriel_json_set(out, "run", oriel_html_facts(&run));
+    oriel_json_set(out, "places", oriel_html_places_json(run.sites));
     oriel_json_set(out, "pairs_ranks_per_row", json_integer(oriel_html_pairs_fit(run.pairs)));
     oriel_html_time_json(run.time, out);
     json_t *windows = oriel_json_checked(json_array());
     for (uint32_t i = 0; i < run.windows; i++) {
         json_t *window = oriel_html_window_facts(&run, i);
         oriel_html_sums_json(run.sums, i, window);
+        oriel_html_sites_json(run.sites, i, window);
         oriel_html_pairs_json(run.pairs, i, window);
         oriel_html_time_window_json(run.time, i, window);
         oriel_json_append(windows, window);
     }
     oriel_json_set(out, "windows", windows);
     oriel_html_sums_free(run.sums);
+    oriel_html_sites_free(run.sites);
     oriel_html_pairs_free(run.pairs);
     oriel_html_time_free(run.time);
     free(run.window);
@@ -247,18 +258,24 @@ static bool page_file_write(const char *path, char *page, const json_t *data, FI
     return fine;
 }
 
-bool oriel_html_write(const char *path, const struct oriel_traces *traces,
-                      const struct oriel_findings_file *found, FILE *complaints)
+bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
+                      const struct oriel_findings_file *found,
+                      const struct oriel_comparison *comparison, FILE *complaints)
 {
     char *page = template_read(complaints);
     if (page == NULL)
         return false;
     json_t *data = oriel_json_checked(json_object());
     oriel_html_names(data);
-    if (traces != NULL)
-        run_json_add(traces, data);
+    if (run != NULL) {
+        run_json_add(run->traces, data);
+        oriel_json_set(data, "verdict", oriel_verdict_json(&run->sum));
+    }
     if (found != NULL)
         oriel_json_set(data, "check", json_incref(found->job));
+    if (comparison != NULL)
+        oriel_json_set(data, "comparison",
+                       oriel_comparison_json(comparison, COMPARED_WINDOWS, COMPARED_RANKS));
     bool fine = page_file_write(path, page, data, complaints);
     json_decref(data);
     free(page);

@@ -1,5 +1,6 @@
 /* Shared by the parts of the HTML page. html.c reads the events of a run once and passes each to
- * the sums (html_sums.c), the pairs of ranks (html_pairs.c) and the timeline (html_time.c). Each
+ * the sums (html_sums.c), the call sites (html_sites.c), the pairs of ranks (html_pairs.c) and the
+ * timeline (html_time.c). Each
  * part bounds its memory and produces JSON.
  *
  * Up to ORIEL_HTML_ROWS ranks of MPI_COMM_WORLD have a row each; more ranks share rows. The windows
@@ -16,6 +17,7 @@
 enum {
     ORIEL_HTML_ROWS = 256,
     ORIEL_HTML_WINDOWS = 32,   /* and one for the other windows */
+    ORIEL_HTML_SITES = 2000,   /* rows of call sites; and those of the others */
     ORIEL_HTML_PAIRS = 150000, /* cells of all heat maps */
     ORIEL_HTML_BINS = 4096,    /* of the timeline, at most */
     ORIEL_HTML_CELLS = 160000, /* non-empty bins of all rows and windows */
@@ -24,6 +26,7 @@ enum {
 };
 
 struct oriel_html_sums;
+struct oriel_html_sites;
 struct oriel_html_pairs;
 struct oriel_html_time;
 
@@ -36,6 +39,7 @@ struct oriel_html_run {
     uint32_t *window;
     uint32_t *place; /* from trace window to page window */
     struct oriel_html_sums *sums;
+    struct oriel_html_sites *sites;
     struct oriel_html_pairs *pairs;
     struct oriel_html_time *time;
 };
@@ -44,9 +48,11 @@ struct oriel_html_run {
 struct oriel_html_event {
     uint64_t begin_ns, duration_ns, waiting_ns, bytes;
     uint32_t window; /* page window */
+    uint32_t place;  /* of its call site, in the run; 0: unknown */
     int32_t rank;    /* All ranks here are of MPI_COMM_WORLD; -1: none or unknown. */
     int32_t target, cause_rank;
     int operation, call; /* one of the two; the other is -1 */
+    uint8_t kind;        /* the same as enum oriel_trace_kind */
     uint8_t path, cause;
 };
 
@@ -57,6 +63,17 @@ struct oriel_html_sums *oriel_html_sums_new(uint32_t windows);
 void oriel_html_sums_add(struct oriel_html_sums *sums, const struct oriel_html_event *event);
 void oriel_html_sums_json(const struct oriel_html_sums *sums, uint32_t window, json_t *out);
 void oriel_html_sums_free(struct oriel_html_sums *sums);
+
+struct oriel_html_sites *oriel_html_sites_new(const struct oriel_html_run *run);
+void oriel_html_sites_add(struct oriel_html_sites *sites, const struct oriel_html_event *event);
+/* After the last event: selects the rows and places of the page. */
+void oriel_html_sites_fit(struct oriel_html_sites *sites);
+/* The page's place of a place of the run; 0: one of the others. */
+uint32_t oriel_html_sites_place(const struct oriel_html_sites *sites, uint32_t place);
+/* "places" of the page, and "sites" of each window. */
+json_t *oriel_html_places_json(const struct oriel_html_sites *sites);
+void oriel_html_sites_json(const struct oriel_html_sites *sites, uint32_t window, json_t *out);
+void oriel_html_sites_free(struct oriel_html_sites *sites);
 
 struct oriel_html_pairs *oriel_html_pairs_new(const struct oriel_html_run *run);
 void oriel_html_pairs_add(struct oriel_html_pairs *pairs, const struct oriel_html_event *event);

@@ -77,11 +77,11 @@ static void ties_drop(struct oriel_html_spans *spans)
     spans->count = kept;
 }
 
-json_t *oriel_html_spans_json(struct oriel_html_spans *spans)
+json_t *oriel_html_spans_json(struct oriel_html_spans *spans, const struct oriel_html_sites *sites)
 {
-    static const char *const keys[] = {"rank",     "window",  "kind",       "begin",
-                                       "duration", "waiting", "target",     "cause_rank",
-                                       "path",     "cause",   "operations", "bytes"};
+    static const char *const keys[] = {"rank",       "window", "kind",       "begin", "duration",
+                                       "waiting",    "target", "cause_rank", "path",  "cause",
+                                       "operations", "bytes",  "place"};
     enum { KEYS = sizeof keys / sizeof keys[0] };
     json_t *columns[KEYS];
     json_t *out = oriel_json_checked(json_object());
@@ -102,7 +102,8 @@ json_t *oriel_html_spans_json(struct oriel_html_spans *spans)
                                    span->path,
                                    span->cause,
                                    (int64_t)span->operations,
-                                   (int64_t)span->bytes};
+                                   (int64_t)span->bytes,
+                                   oriel_html_sites_place(sites, span->place)};
         for (int key = 0; key < KEYS; key++)
             oriel_json_append(columns[key], json_integer(row[key]));
     }

@@ -101,22 +101,20 @@ void oriel_html_time_add(struct oriel_html_time *time, const struct oriel_html_e
         row[bin].waiting_ns[event->cause] += waiting_ns;
         *(event->operation >= 0 ? &row[bin].operating_ns : &row[bin].working_ns) += ns - waiting_ns;
     }
-    oriel_html_spans_add(
-        &time->events,
-        &(struct oriel_html_span){.begin_ns = event->begin_ns,
-                                  .duration_ns = event->duration_ns,
-                                  .waiting_ns = event->waiting_ns,
-                                  .operations = event->operation >= 0,
-                                  .bytes = event->bytes,
-                                  .window = event->window,
-                                  .rank = event->rank,
-                                  .target = event->target,
-                                  .cause_rank = event->cause_rank,
-                                  .kind = (uint8_t)(event->operation >= 0
-                                                        ? ORIEL_TRACE_OPERATION + event->operation
-                                                        : ORIEL_TRACE_CALL + event->call),
-                                  .path = event->path,
-                                  .cause = event->cause});
+    oriel_html_spans_add(&time->events,
+                         &(struct oriel_html_span){.begin_ns = event->begin_ns,
+                                                   .duration_ns = event->duration_ns,
+                                                   .waiting_ns = event->waiting_ns,
+                                                   .operations = event->operation >= 0,
+                                                   .bytes = event->bytes,
+                                                   .window = event->window,
+                                                   .rank = event->rank,
+                                                   .target = event->target,
+                                                   .cause_rank = event->cause_rank,
+                                                   .place = event->place,
+                                                   .kind = event->kind,
+                                                   .path = event->path,
+                                                   .cause = event->cause});
     oriel_html_epochs_add(time->finder, event, epoch_add, time);
 }
 
@@ -175,8 +173,8 @@ void oriel_html_time_json(struct oriel_html_time *time, json_t *out)
     oriel_json_set(timeline, "rows", json_integer(time->run->rows));
     oriel_json_set(timeline, "ranks_per_row", json_integer(time->run->ranks_per_row));
     oriel_json_set(out, "timeline", timeline);
-    oriel_json_set(out, "events", oriel_html_spans_json(&time->events));
-    oriel_json_set(out, "epochs", oriel_html_spans_json(&time->epochs));
+    oriel_json_set(out, "events", oriel_html_spans_json(&time->events, time->run->sites));
+    oriel_json_set(out, "epochs", oriel_html_spans_json(&time->epochs, time->run->sites));
     for (const char *const *kind = oriel_html_epoch_kinds; *kind != NULL; kind++)
         oriel_json_append(kinds, json_string(*kind));
     oriel_json_set(out, "epoch_kinds", kinds);

@@ -2,7 +2,7 @@
 #ifndef ORIEL_CLI_REPORT_REPORT_H
 #define ORIEL_CLI_REPORT_REPORT_H
 
-#include "cli/report/trace_merge.h"
+#include "cli/report/reported_run.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,8 +45,8 @@ int32_t oriel_world_rank(const struct oriel_traces *traces, uint32_t window, int
 /* The win_rank of a traced rank; -1 when unknown. */
 int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint32_t rank);
 
-/* Prints the summary. */
-void oriel_report_print(const struct oriel_traces *traces, FILE *out);
+/* Prints the summary of traces that have been summed. */
+void oriel_report_print(const struct oriel_reported_run *run, FILE *out);
 
 /* Write the events for the Perfetto viewer and as an OTF2 archive. On failure they return false
  * with a line on standard error. */

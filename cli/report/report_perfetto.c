@@ -22,6 +22,7 @@ struct writing {
     const struct oriel_traces *traces;
     FILE *out;
     char **windows;     /* window names as JSON */
+    char **places;      /* call sites as JSON */
     bool seen[THREADS]; /* of the rank that is being written */
     uint32_t rank;
 };
@@ -45,6 +46,13 @@ static char *window_text(const struct oriel_traces *traces, size_t index)
     char *out = json_quoted(plain);
     free(plain);
     return out;
+}
+
+static char *place_text(const struct oriel_traces *traces, size_t index)
+{
+    char plain[ORIEL_CODE_ADDRESS_TEXT];
+    oriel_code_address_text(&traces->sites.places[index], plain);
+    return json_quoted(plain);
 }
 
 static int process_of(const struct writing *writing, uint32_t rank)
@@ -107,6 +115,8 @@ static void write_slice(struct writing *writing, const struct oriel_trace_record
     write_time(writing->out, "dur", traced->end_ns - begin_ns);
     fprintf(writing->out, ",\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"window\":%s", category, name,
             writing->windows[traced->window]);
+    if (traced->place != ORIEL_PLACE_OTHERS)
+        fprintf(writing->out, ",\"site\":%s", writing->places[traced->place]);
 }
 
 static void write_rank_argument(const struct writing *writing,
@@ -161,13 +171,19 @@ static void write_all(struct writing *writing)
     writing->windows = oriel_alloc((traces->windows_count + 1) * sizeof *writing->windows);
     for (size_t i = 0; i < traces->windows_count; i++)
         writing->windows[i] = window_text(traces, i);
+    writing->places = oriel_alloc(traces->sites.places_count * sizeof *writing->places);
+    for (size_t i = 0; i < traces->sites.places_count; i++)
+        writing->places[i] = place_text(traces, i);
     for (uint32_t i = 0; i < traces->ranks_count; i++)
         write_rank(writing, i);
     oriel_traces_each(traces, write_event, writing);
     fputs("\n]}\n", writing->out);
     for (size_t i = 0; i < traces->windows_count; i++)
         free(writing->windows[i]);
+    for (size_t i = 0; i < traces->sites.places_count; i++)
+        free(writing->places[i]);
     free(writing->windows);
+    free(writing->places);
 }
 
 bool oriel_report_perfetto(const struct oriel_traces *traces, const char *path)

@@ -4,65 +4,22 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/verdict.h"
+#include "cli/figures.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { PAIRS_SHOWN = 5, TEXT = 32, REASONS_SHOWN = 3, RANKS_SHOWN = 5, BILLION = 1000000000 };
-
-/* --- numbers --- */
-
-static const char *count_text(char text[TEXT], uint64_t count)
-{
-    char plain[TEXT];
-    int len = snprintf(plain, sizeof plain, "%" PRIu64, count);
-    char *out = text;
-    for (int i = 0; i < len; i++) {
-        if (i > 0 && (len - i) % 3 == 0)
-            *out++ = ',';
-        *out++ = plain[i];
-    }
-    *out = '\0';
-    return text;
-}
-
-/* Three digits and a unit; each unit is step times the previous one. */
-static const char *scaled_text(char text[TEXT], double value, double step,
-                               const char *const units[], unsigned count)
-{
-    unsigned unit = 0;
-    while (unit + 1 < count && value >= (step > 1000 ? 1000 : 999.5)) {
-        value /= step;
-        unit++;
-    }
-    snprintf(text, TEXT, "%.*f %s",
-             unit == 0 || value >= 99.95 ? 0
-             : value >= 9.995            ? 1
-                                         : 2,
-             value, units[unit]);
-    return text;
-}
-
-static const char *bytes_text(char text[TEXT], uint64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    return scaled_text(text, (double)bytes, 1024, units, sizeof units / sizeof units[0]);
-}
-
-static const char *time_text(char text[TEXT], uint64_t ns)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    return scaled_text(text, (double)ns, 1000, units, sizeof units / sizeof units[0]);
-}
-
-static const char *share_text(char text[TEXT], uint64_t part, uint64_t whole)
-{
-    snprintf(text, TEXT, whole == 0 ? "-" : "%.0f%%",
-             whole == 0 ? 0 : 100.0 * (double)part / (double)whole);
-    return text;
-}
+enum {
+    PAIRS_SHOWN = 5,
+    TEXT = ORIEL_FIGURE,
+    REASONS_SHOWN = 3,
+    SITES_SHOWN = 20,
+    RANKS_SHOWN = 5,
+    BILLION = 1000000000
+};
 
 /* --- the run --- */
 
@@ -74,7 +31,7 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
     fprintf(out, "  began %s; %s from the first event to the last\n", date,
-            time_text(took, (uint64_t)traces->last_ns));
+            oriel_time_text(took, (uint64_t)traces->last_ns));
 }
 
 static bool same_node(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
@@ -102,7 +59,8 @@ static void print_clocks(const struct oriel_traces *traces, FILE *out)
     if (nodes == 1 && unknown == 0)
         fprintf(out, "  all ranks on one clock\n");
     else if (nodes > 1)
-        fprintf(out, "  %zu clocks, aligned to within %s\n", nodes, time_text(text, error_ns));
+        fprintf(out, "  %zu clocks, aligned to within %s\n", nodes,
+                oriel_time_text(text, error_ns));
     if (unknown > 0)
         fprintf(out,
                 "  the clocks of %zu ranks were not compared: their times are as precise as the "
@@ -150,14 +108,14 @@ static void print_losses(const struct oriel_traces *traces, FILE *out)
         events += traces->ranks[i].events;
         dropped += traces->ranks[i].dropped;
     }
-    fprintf(out, "  %s events", count_text(text, events));
+    fprintf(out, "  %s events", oriel_count_text(text, events));
     if (dropped == 0) {
         fprintf(out, ", none dropped\n");
     } else {
         char *who = ranks_text(traces, has_dropped);
-        fprintf(out, ", and %s dropped (", count_text(text, dropped));
+        fprintf(out, ", and %s dropped (", oriel_count_text(text, dropped));
         fprintf(out, "%s of all), by ranks %s: the writer was too slow, or no space was left\n",
-                share_text(text, dropped, events + dropped), who);
+                oriel_share_text(text, dropped, events + dropped), who);
         free(who);
     }
     char *open = ranks_text(traces, has_not_ended);
@@ -189,8 +147,8 @@ static void print_sizes(const struct oriel_traced_window *window, FILE *out)
         most = window->sizes_bytes[i] > most ? window->sizes_bytes[i] : most;
     }
     if (least != most)
-        fprintf(out, "%s to ", bytes_text(text, least));
-    fprintf(out, "%s each", bytes_text(text, most));
+        fprintf(out, "%s to ", oriel_bytes_text(text, least));
+    fprintf(out, "%s each", oriel_bytes_text(text, most));
 }
 
 static void print_window_head(const struct oriel_traces *traces, uint32_t index, FILE *out)
@@ -249,17 +207,17 @@ static void print_operations(const struct oriel_window_sums *sums,
         const struct oriel_report_sum *sum = &sums->operations[i];
         if (sum->count > 0)
             fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_operations[i].name,
-                    count_text(a, sum->count), bytes_text(b, sum->bytes),
-                    bytes_text(c, sum->bytes / sum->count),
-                    time_text(d, sum->time_ns / sum->count));
+                    oriel_count_text(a, sum->count), oriel_bytes_text(b, sum->bytes),
+                    oriel_bytes_text(c, sum->bytes / sum->count),
+                    oriel_time_text(d, sum->time_ns / sum->count));
     }
     fprintf(out, "  %-18s %15s %12s %12s %12s\n", "path", "count", "bytes", "", "mean time");
     for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
         const struct oriel_report_sum *sum = &sums->paths[i];
         if (sum->count > 0)
             fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_paths[i].name,
-                    count_text(a, sum->count), bytes_text(b, sum->bytes), "",
-                    time_text(d, sum->time_ns / sum->count));
+                    oriel_count_text(a, sum->count), oriel_bytes_text(b, sum->bytes), "",
+                    oriel_time_text(d, sum->time_ns / sum->count));
     }
     print_reasons(window, out);
 }
@@ -275,9 +233,10 @@ static void print_calls(const struct oriel_window_sums *sums, FILE *out)
         const struct oriel_report_sum *sum = &sums->calls[i];
         if (sum->count > 0)
             fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_calls[i].name,
-                    count_text(a, sum->count), time_text(b, sum->time_ns),
-                    time_text(c, sum->waiting_ns), share_text(d, sum->waiting_ns, sum->time_ns),
-                    time_text(e, sum->longest_ns));
+                    oriel_count_text(a, sum->count), oriel_time_text(b, sum->time_ns),
+                    oriel_time_text(c, sum->waiting_ns),
+                    oriel_share_text(d, sum->waiting_ns, sum->time_ns),
+                    oriel_time_text(e, sum->longest_ns));
     }
 }
 
@@ -306,13 +265,14 @@ static void print_causes(const struct oriel_traces *traces, uint32_t index,
         const struct oriel_report_sum *sum = &sums->causes[i];
         if (sum->count > 0)
             fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_causes[i].name,
-                    count_text(a, sum->count), "", time_text(b, sum->waiting_ns),
-                    time_text(c, sum->waiting_ns / sum->count), time_text(d, sum->longest_ns));
+                    oriel_count_text(a, sum->count), "", oriel_time_text(b, sum->waiting_ns),
+                    oriel_time_text(c, sum->waiting_ns / sum->count),
+                    oriel_time_text(d, sum->longest_ns));
     }
     fprintf(out, "  most waiting:\n");
     for (size_t i = 0; i < sums->waits.count && i < PAIRS_SHOWN; i++) {
         const struct oriel_report_pair *pair = &sums->waits.pairs[i];
-        fprintf(out, "    %s: rank %s for %s%s (%s)\n", time_text(a, pair->sum.waiting_ns),
+        fprintf(out, "    %s: rank %s for %s%s (%s)\n", oriel_time_text(a, pair->sum.waiting_ns),
                 rank_text(b, traces, index, pair->from), pair->to < 0 ? "" : "rank ",
                 rank_text(c, traces, index, pair->to), oriel_counted_causes[pair->cause].name);
     }
@@ -324,21 +284,48 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (sums->busy.count == 0)
         return;
-    fprintf(out, "  busiest pairs, of %s:\n", count_text(a, sums->busy.count));
+    fprintf(out, "  busiest pairs, of %s:\n", oriel_count_text(a, sums->busy.count));
     for (size_t i = 0; i < sums->busy.count && i < PAIRS_SHOWN; i++) {
         const struct oriel_report_pair *pair = &sums->busy.pairs[i];
         fprintf(out, "    %s -> %s: %s in %s operations\n", rank_text(a, traces, index, pair->from),
-                rank_text(b, traces, index, pair->to), bytes_text(c, pair->sum.bytes),
-                count_text(d, pair->sum.count));
+                rank_text(b, traces, index, pair->to), oriel_bytes_text(c, pair->sum.bytes),
+                oriel_count_text(d, pair->sum.count));
     }
 }
 
-void oriel_report_print(const struct oriel_traces *traces, FILE *out)
+/* Of all windows; those with the most time first. */
+static void print_sites(const struct oriel_site_sums *sites, FILE *out)
 {
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], place[ORIEL_CODE_ADDRESS_TEXT];
+    uint64_t all_ns = 0;
+    for (size_t i = 0; i < sites->count; i++)
+        all_ns += sites->list[i].time_ns;
+    if (sites->count > 0)
+        fprintf(out, "\nCall sites\n  %8s %12s %12s %15s %12s\n", "of time", "time", "waiting",
+                "count", "bytes");
+    for (size_t i = 0; i < sites->count && i < SITES_SHOWN; i++) {
+        const struct oriel_site_sum *sum = &sites->list[i];
+        oriel_site_sums_text(sites, sum, place);
+        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n",
+                oriel_share_text(a, sum->time_ns, all_ns), oriel_time_text(b, sum->time_ns),
+                oriel_time_text(c, sum->waiting_ns), oriel_count_text(d, sum->count),
+                sum->bytes > 0 ? oriel_bytes_text(e, sum->bytes) : "", oriel_kind_name(sum->kind),
+                place);
+    }
+    if (sites->count > SITES_SHOWN)
+        fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
+}
+
+void oriel_report_print(const struct oriel_reported_run *run, FILE *out)
+{
+    const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
+    fputc('\n', out);
     if (traces->windows_count == 0)
-        fprintf(out, "\nNo window was created.\n");
+        fprintf(out, "No window was created.\n");
+    else
+        oriel_verdict_print(&run->sum, out);
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         print_window_head(traces, i, out);
         print_operations(&sums[i], &traces->windows[i], out);
@@ -346,5 +333,6 @@ void oriel_report_print(const struct oriel_traces *traces, FILE *out)
         print_causes(traces, i, &sums[i], out);
         print_busiest(traces, i, &sums[i], out);
     }
+    print_sites(&run->sum.sites, out);
     oriel_sums_free(sums, traces);
 }

@@ -26,6 +26,7 @@ struct file {
     struct oriel_trace_alignment *alignment;
     /* From the file's window number to the run's index; UINT32_MAX when left out. */
     uint32_t *windows;
+    uint32_t *places; /* from the file's number of a call site to the run's index */
 };
 
 struct run {
@@ -42,6 +43,7 @@ static void file_free(struct file *file)
 {
     oriel_trace_parsed_free(&file->parsed);
     free(file->windows);
+    free(file->places);
     free(file->path);
 }
 
@@ -276,16 +278,34 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
     memset(window->paths, 0xff, n);
 }
 
-/* True for a call site before a rank, the first of the window, has looked up function and line. */
-static bool site_is_unresolved(const char *site)
+/* The run's index of a call site; 0 for one that the file does not describe. */
+static uint32_t place_index(const struct file *file, uint16_t number)
 {
-    const char *plus = strrchr(site, '+');
-    return site[0] == '\0' || (plus != NULL && strncmp(plus, "+0x", 3) == 0);
+    return number < file->parsed.places_count ? file->places[number] : ORIEL_PLACE_OTHERS;
 }
 
-static void window_add(struct oriel_traced_window *window,
-                       const struct oriel_trace_file_window *described, int32_t world_size)
+/* A line is one place, however many addresses the compiler made of it. */
+static void places_merge(struct run *run)
 {
+    oriel_site_sums_open(&run->traces.sites);
+    for (size_t i = 0; i < run->files_count; i++) {
+        struct file *file = &run->files[i];
+        file->places = oriel_alloc((file->parsed.places_count + 1) * sizeof *file->places);
+        for (uint32_t number = 0; number < file->parsed.places_count; number++) {
+            struct oriel_code_address *place = &file->parsed.places[number];
+            if (place->file[0] != '\0') {
+                place->offset = 0;
+                memset(place->build_id, 0, sizeof place->build_id);
+            }
+            file->places[number] = oriel_site_sums_place(&run->traces.sites, place);
+        }
+    }
+}
+
+static void window_add(const struct run *run, struct oriel_traced_window *window,
+                       const struct file *file, const struct oriel_trace_file_window *described)
+{
+    int32_t world_size = run->files[0].parsed.header.world_size;
     const struct oriel_trace_window *head = &described->head;
     for (uint32_t i = 0; i < described->ranks_count; i++)
         if (described->world_ranks[i] >= 0 && described->world_ranks[i] < world_size)
@@ -295,9 +315,13 @@ static void window_add(struct oriel_traced_window *window,
     memcpy(window->reasons[head->rank], head->reason, sizeof head->reason);
     if (window->name[0] == '\0')
         memcpy(window->name, head->name, sizeof head->name);
-    if (window->site[0] == '\0' ||
-        (site_is_unresolved(window->site) && !site_is_unresolved(head->site)))
-        memcpy(window->site, head->site, sizeof head->site);
+    const struct oriel_code_address *places = run->traces.sites.places;
+    uint32_t place = place_index(file, head->site);
+    bool has_line = places[window->place].file[0] != '\0';
+    if (window->place == ORIEL_PLACE_OTHERS || (!has_line && places[place].file[0] != '\0')) {
+        window->place = place;
+        oriel_code_address_text(&places[place], window->site);
+    }
 }
 
 static struct oriel_traced_window *window_append(struct oriel_traces *traces)
@@ -308,7 +332,9 @@ static struct oriel_traced_window *window_append(struct oriel_traces *traces)
     return &traces->windows[traces->windows_count++];
 }
 
-/* When two files disagree about a window's number of ranks, the first file is used. */
+/* When two files disagree about a window's number of ranks, the first file is used. Each rank's
+ * file lists all ranks of its windows. These lists are released, or memory would grow with the
+ * square of the number of ranks for as long as the traces are open. */
 static void merge_windows(struct run *run, FILE *complaints)
 {
     struct oriel_traces *traces = &run->traces;
@@ -317,7 +343,7 @@ static void merge_windows(struct run *run, FILE *complaints)
         struct file *file = &run->files[i];
         file->windows = oriel_alloc((file->parsed.windows_count + 1) * sizeof *file->windows);
         for (uint32_t number = 0; number < file->parsed.windows_count; number++) {
-            const struct oriel_trace_file_window *described = file->parsed.windows[number];
+            struct oriel_trace_file_window *described = file->parsed.windows[number];
             file->windows[number] = UINT32_MAX;
             if (described == NULL)
                 continue;
@@ -336,7 +362,10 @@ static void merge_windows(struct run *run, FILE *complaints)
                         file->path, number);
                 continue;
             }
-            window_add(window, described, run->files[0].parsed.header.world_size);
+            window_add(run, window, file, described);
+            free(described->world_ranks);
+            described->world_ranks = NULL;
+            described->ranks_count = 0;
             file->windows[number] = (uint32_t)(index - 1);
         }
     }
@@ -357,6 +386,7 @@ bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces
     clocks_align(run);
     start_time_find(run);
     ranks_fill(run);
+    places_merge(run);
     merge_windows(run, complaints);
     *out = &run->traces;
     return true;
@@ -376,6 +406,7 @@ static bool event_visit(const struct oriel_trace_event *event, void *context)
     visiting->event.window = visiting->file->windows[event->window];
     if (visiting->event.window == UINT32_MAX)
         return true;
+    visiting->event.place = place_index(visiting->file, event->site);
     visiting->event.begin_ns =
         aligned_ns(visiting->run, visiting->file, event->begin_ns) - visiting->run->base_ns;
     visiting->event.end_ns =
@@ -416,6 +447,7 @@ void oriel_traces_close(struct oriel_traces *traces)
     }
     for (size_t i = 0; i < run->files_count; i++)
         file_free(&run->files[i]);
+    oriel_site_sums_close(&traces->sites);
     free(run->files);
     free(run->alignments);
     free(traces->windows);

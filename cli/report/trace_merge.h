@@ -5,6 +5,7 @@
 #ifndef ORIEL_CLI_REPORT_TRACE_MERGE_H
 #define ORIEL_CLI_REPORT_TRACE_MERGE_H
 
+#include "cli/site_sums.h"
 #include "observe/stats/record.h"
 #include "observe/trace/trace_format.h"
 
@@ -32,8 +33,10 @@ struct oriel_traced_window {
     uint64_t *sizes_bytes; /* n; 0 when no file contains it */
     /* n: enum oriel_counted_path of the rank's memory; 255 when no file contains it */
     uint8_t *paths;
-    char name[64], site[128];
-    char (*reasons)[160]; /* n */
+    char name[64];
+    uint32_t place; /* of its creating call: index into sites.places; 0: unknown */
+    char site[ORIEL_CODE_ADDRESS_TEXT]; /* the same as a text; "" */
+    char (*reasons)[160];               /* n */
     uint32_t flavour;
     int64_t disp_unit;
 };
@@ -44,6 +47,7 @@ struct oriel_trace_record {
     int64_t begin_ns, end_ns;
     uint32_t rank;   /* index into ranks */
     uint32_t window; /* index into windows */
+    uint32_t place;  /* of its call site: index into sites.places; 0: unknown */
     /* The event as in the file: bytes, target, kind, and times of the process's own clock. */
     const struct oriel_trace_event *event;
 };
@@ -54,7 +58,8 @@ struct oriel_traces {
     /* in the order of the lowest rank's trace, then those of the next ranks */
     struct oriel_traced_window *windows;
     size_t windows_count;
-    int64_t last_ns; /* of all ranks */
+    struct oriel_site_sums sites; /* the places of all call sites, without calls */
+    int64_t last_ns;              /* of all ranks */
 };
 
 /* Returns false, with a line on complaints, when nothing can be read. */

@@ -164,10 +164,29 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
     window->since_bytes = before != NULL ? before->since_bytes : walk->position;
     window->head = head;
     oriel_trace_text_clean(window->head.name, sizeof head.name);
-    oriel_trace_text_clean(window->head.site, sizeof head.site);
     oriel_trace_text_clean(window->head.reason, sizeof head.reason);
     window_free(before);
     out->windows[head.number] = window;
+    return true;
+}
+
+/* A second description of a call site replaces the first: it may have a line. */
+static bool parse_site(const struct walk *walk, struct oriel_trace_parsed *out)
+{
+    struct oriel_trace_site site;
+    if (walk->block.len_bytes != sizeof site)
+        return false;
+    memcpy(&site, walk->payload, sizeof site);
+    if (site.number == 0 || site.number >= ORIEL_TRACE_SITES_MOST)
+        return false;
+    if (site.number >= out->places_count) {
+        uint32_t count = site.number + 1;
+        out->places = oriel_alloc_checked(reallocarray(out->places, count, sizeof *out->places));
+        memset(out->places + out->places_count, 0,
+               (count - out->places_count) * sizeof *out->places);
+        out->places_count = count;
+    }
+    out->places[site.number] = site.place;
     return true;
 }
 
@@ -257,6 +276,7 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
         parse_events(walk, out);
         return walk->block.len_bytes % sizeof(struct oriel_trace_event) == 0;
     case ORIEL_BLOCK_WINDOW: return parse_window(walk, out);
+    case ORIEL_BLOCK_SITE: return parse_site(walk, out);
     case ORIEL_BLOCK_CLOCK: return parse_clock(walk, out);
     case ORIEL_BLOCK_END: return parse_end(walk, out);
     default: return true;
@@ -297,6 +317,7 @@ void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed)
     for (uint32_t i = 0; i < parsed->windows_count; i++)
         window_free(parsed->windows[i]);
     free(parsed->windows);
+    free(parsed->places);
     memset(parsed, 0, sizeof *parsed);
 }
 

@@ -3,13 +3,18 @@
 #ifndef ORIEL_CLI_REPORT_TRACE_READER_H
 #define ORIEL_CLI_REPORT_TRACE_READER_H
 
+#include "base/code_address.h"
 #include "observe/stats/record.h"
 #include "observe/trace/trace_format.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ORIEL_TRACE_WINDOWS_MOST = 1 << 20, ORIEL_TRACE_RANKS_MOST = 1 << 20 };
+enum {
+    ORIEL_TRACE_WINDOWS_MOST = 1 << 16,
+    ORIEL_TRACE_SITES_MOST = 1 << 12,
+    ORIEL_TRACE_RANKS_MOST = 1 << 20
+};
 
 /* The source of bytes: a file, or memory when fd is -1. */
 struct oriel_trace_source {
@@ -31,6 +36,9 @@ struct oriel_trace_parsed {
     struct oriel_trace_header header;         /* with strings cleaned in the same way */
     struct oriel_trace_file_window **windows; /* by window number; NULL when not described */
     uint32_t windows_count;
+    /* of call sites, by number; [0] and those that are not described are empty */
+    struct oriel_code_address *places;
+    uint32_t places_count;
     struct oriel_trace_clock clocks[2]; /* the first and the last measurement */
     uint32_t clocks_count;
     bool ended;

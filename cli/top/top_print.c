@@ -153,6 +153,23 @@ static void deadlock_append(const int32_t *ranks, size_t count, void *context)
     oriel_json_append(context, ranks_json(ranks, count));
 }
 
+/* Keys of which nothing is known are absent. */
+static void place_json_add(json_t *rank, const struct oriel_process *process)
+{
+    const struct oriel_code_address place = oriel_waits_place(process);
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"function", place.function}, {"file", place.file}, {"module", place.module}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].text[0] != '\0')
+            oriel_json_set(rank, texts[i].key,
+                           oriel_json_text(texts[i].text, strlen(texts[i].text)));
+    if (place.file[0] != '\0')
+        oriel_json_set(rank, "line", json_integer(place.line));
+    if (place.offset != 0)
+        oriel_json_set(rank, "offset", json_integer((json_int_t)place.offset));
+}
+
 static void wait_json_add(json_t *rank, const struct oriel_waits *waits, size_t i)
 {
     const struct oriel_process *process = &waits->processes[i];
@@ -163,6 +180,7 @@ static void wait_json_add(json_t *rank, const struct oriel_waits *waits, size_t 
     oriel_json_set(rank, "window", json_string(wait->window_name));
     oriel_json_set(rank, "waits_for", ranks_json(ranks, count));
     oriel_json_set(rank, "waits_for_other_nodes", json_boolean(wait->others > 0));
+    place_json_add(rank, process);
     oriel_json_set(rank, "since_s", json_real((double)oriel_waits_ns(waits, i) / 1e9));
     if (wait->world_rank >= 0)
         oriel_json_set(rank, "target", json_integer(wait->world_rank));

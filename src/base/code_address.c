@@ -43,6 +43,18 @@ static void path_read(const char *name, char out[ORIEL_CODE_ADDRESS_LONG])
     }
 }
 
+/* The kernel marks the path of a program whose file was removed or replaced. Where the build id
+ * shows whether a file there is the same, the mark would only make two modules of one. */
+static void deleted_mark_remove(struct oriel_code_address *place)
+{
+    static const char mark[] = " (deleted)";
+    static const uint8_t unknown[sizeof place->build_id];
+    size_t len = strlen(place->module), mark_len = sizeof mark - 1;
+    if (len > mark_len && strcmp(place->module + len - mark_len, mark) == 0 &&
+        memcmp(place->build_id, unknown, sizeof unknown) != 0)
+        place->module[len - mark_len] = '\0';
+}
+
 static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
@@ -60,6 +72,7 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
             build_id_read(info, &info->dlpi_phdr[i], out->build_id);
+    deleted_mark_remove(out);
     return 1;
 }
 
@@ -89,6 +102,12 @@ bool oriel_code_address_is_binding(const char *module)
     static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh",
                                         "libmpi_usempi"};
     return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
+}
+
+bool oriel_code_address_is_wrapper(const char *module)
+{
+    return oriel_code_address_is_binding(module) ||
+           strncmp(path_basename(module), "liboriel", strlen("liboriel")) == 0;
 }
 
 bool oriel_code_address_is_runtime(const char *module)
@@ -129,8 +148,25 @@ bool oriel_code_address_caller(struct oriel_code_address *out)
     int count = oriel_code_address_stack(frames, FRAMES);
     for (int i = 0; i < count; i++)
         if (oriel_code_address_find((uint64_t)(uintptr_t)frames[i], out) &&
-            !oriel_code_address_is_binding(out->module) &&
-            strncmp(path_basename(out->module), "liboriel", 8) != 0)
+            !oriel_code_address_is_wrapper(out->module))
             return true;
     return false;
+}
+
+void oriel_code_address_text(const struct oriel_code_address *place,
+                             char out[ORIEL_CODE_ADDRESS_TEXT])
+{
+    enum { PART = 40 };
+    const char *function = place->function[0] == '\0' ? "?" : place->function;
+    if (place->file[0] != '\0')
+        snprintf(out, ORIEL_CODE_ADDRESS_TEXT, "%.*s at %.*s:%u", PART, function, PART,
+                 path_basename(place->file), (unsigned)place->line);
+    else if (place->function[0] != '\0')
+        snprintf(out, ORIEL_CODE_ADDRESS_TEXT, "%.*s in %.*s", PART, function, PART,
+                 path_basename(place->module));
+    else if (place->module[0] != '\0')
+        snprintf(out, ORIEL_CODE_ADDRESS_TEXT, "%.*s+0x%lx", PART, path_basename(place->module),
+                 (unsigned long)place->offset);
+    else
+        out[0] = '\0';
 }

@@ -7,7 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ORIEL_CODE_ADDRESS_SHORT = 128, ORIEL_CODE_ADDRESS_LONG = 256 };
+enum {
+    ORIEL_CODE_ADDRESS_SHORT = 128,
+    ORIEL_CODE_ADDRESS_LONG = 256,
+    ORIEL_CODE_ADDRESS_TEXT = 128
+};
 
 /* module, build_id and offset identify the address. The other fields describe it; they are "" and 0
  * if unknown. */
@@ -32,6 +36,9 @@ bool oriel_code_address_find(uint64_t address, struct oriel_code_address *out);
  * that module. */
 bool oriel_code_address_is_binding(const char *module);
 
+/* True for these bindings, and for Oriel's own libraries: the call site is in their caller. */
+bool oriel_code_address_is_wrapper(const char *module);
+
 /* True for these bindings, and for libraries of languages and AddressSanitizer that call on behalf
  * of the program: operator delete calls free. */
 bool oriel_code_address_is_runtime(const char *module);
@@ -50,5 +57,10 @@ int oriel_code_address_stack(void **out, int room);
 /* Finds the call site in the first caller outside this library, the host's Fortran bindings and
  * other Oriel libraries. Returns false if there is none. Takes microseconds. */
 bool oriel_code_address_caller(struct oriel_code_address *out);
+
+/* "main at app.c:40", "main in app" without a line, or "app+0x1234", which addr2line resolves; ""
+ * if nothing is known. Shortens long names. */
+void oriel_code_address_text(const struct oriel_code_address *place,
+                             char out[ORIEL_CODE_ADDRESS_TEXT]);
 
 #endif

@@ -1,6 +1,7 @@
 /* Starts and ends observation: the options that request it, the replacement of table entries, and
  * the output at the end. Not thread-safe, since MPI starts and ends once. */
-#include "observe/stats/observed_window.h"
+#include "observe/stats/observed_call.h"
+#include "observe/stats/site_places.h"
 
 #include "base/log.h"
 #include "base/options.h"
@@ -20,6 +21,7 @@ bool oriel_observe_threads;
 bool oriel_observe_gathers;
 
 static char statistics_file[PATH_MAX]; /* "": standard error */
+static uint64_t begin_ns;              /* of observation */
 
 /* --- ORIEL_STATS --- */
 
@@ -92,11 +94,12 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
-    if (oriel_observe_gathers || oriel_tracing)
-        oriel_window_sites_resolve();
+    uint64_t ran_ns = oriel_now_ns() - begin_ns;
+    if (oriel_tracing)
+        oriel_site_places_resolve();
     oriel_trace_stop();
     if (oriel_observe_gathers)
-        oriel_statistics_write(statistics_file);
+        oriel_statistics_write(statistics_file, ran_ns);
     return MPI_SUCCESS;
 }
 
@@ -122,12 +125,14 @@ void oriel_observe_start(struct oriel_api *table)
     if ((!oriel_observe_gathers && !options->watch && options->trace == NULL) ||
         !attach_observe_stop())
         return;
+    begin_ns = oriel_now_ns();
     oriel_trace_start(rank, ranks);
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)
         return;
     oriel_observe_threads = oriel_host_has_threads();
     oriel_observe_before = *table;
     oriel_waiting_start();
+    oriel_observed_call_start();
     oriel_observe_operations(table);
     oriel_observe_synchronisation(table);
     oriel_observe_creation(table);

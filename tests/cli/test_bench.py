@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from bench_runs import SCRIPTS, BenchCase, bench
+from bench_runs import SCRIPTS, BenchCase, bench, without_load
 from command import HOSTS, ORIEL, environment
 
 import catalogue  # in SCRIPTS
@@ -182,9 +182,10 @@ class Misbehaviour(BenchCase):
 class Files(BenchCase):
     def run_stand_in(self, *arguments, **popen):
         tree = self.path("tree/bin/oriel")
-        return subprocess.run([tree if os.path.exists(tree) else self.stand_in(), "bench", "--memories", "allocate", "--hosts",
-                               HOSTS[0], "--runs", "1", "--patterns", "pscw-pair", *arguments], env=environment(), text=True,
-                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False, **popen)
+        command = [tree if os.path.exists(tree) else self.stand_in(), "bench", "--memories", "allocate", "--hosts", HOSTS[0],
+                   "--runs", "1", "--patterns", "pscw-pair", *arguments]
+        return without_load(subprocess.run(command, env=environment(), text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                           timeout=60, check=False, **popen))
 
     def test_link_to_nothing_is_written_through(self):
         os.symlink(self.path("there.json"), self.path("out.json"))

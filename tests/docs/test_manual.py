@@ -84,7 +84,7 @@ class Manual(unittest.TestCase):
     def test_statuses_of_bench_and_the_words_of_the_library(self):
         text = shown("oriel-bench.1")
         source = read("bench", "bench.py") + read("scripts", "testnet")
-        for name in ("REFUSED, INTERRUPTED", "SKIP"):
+        for name in ("REFUSED, SLOWER, INTERRUPTED", "SKIP"):
             for status in re.search(rf"(?m)^{name} = ([\d, ]+)", source).group(1).split(", "):
                 self.assertRegex(text, rf"; {status} (for|if|after) ")
         version = start(ORIEL, "--version").stdout.split()[1]

@@ -40,8 +40,8 @@ static void operate(MPI_Win win)
     MPI_Datatype every_second;
     MPI_Type_vector(2, 1, 2, MPI_LONG, &every_second);
     MPI_Type_commit(&every_second);
-    MPI_Put(in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);
-    MPI_Put(in, 2, MPI_LONG, next, 0, 1, every_second, win);
+    MPI_Put(in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);     /* SITE put */
+    MPI_Put(in, 2, MPI_LONG, next, 0, 1, every_second, win); /* SITE strided put */
     MPI_Put(in, 0, MPI_LONG, next, 0, 0, MPI_LONG, win);
     MPI_Put(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win); /* no effect, and not counted */
     MPI_Put(in, 1, MPI_LONG, next, 1000, 1, MPI_LONG, win);       /* refused, and not counted */
@@ -75,9 +75,26 @@ static void counts(void)
     MPI_Win_sync(win);
     MPI_Win_unlock_all(win);
     for (int i = 0; i < 300; i++) {
-        MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+        MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win); /* SITE lock */
         MPI_Win_unlock(rank, win);
     }
+    MPI_Win_free(&win);
+}
+
+/* --- more call sites than a table has --- */
+
+#define FOUR(call)    call call call call
+#define SIXTEEN(call) FOUR(FOUR(call))
+
+static void crowd(void)
+{
+    MPI_Win win;
+    long *base;
+    long in = 1;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_lock_all(0, win);
+    SIXTEEN(SIXTEEN(MPI_Put(&in, 1, MPI_LONG, rank, 0, 1, MPI_LONG, win);)) /* SITE crowded put */
+    MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
 
@@ -104,7 +121,7 @@ static void late(void)
     for (int i = 0; i < TIMES; i++) {
         if (rank == last)
             nap();
-        MPI_Win_fence(0, win);
+        MPI_Win_fence(0, win); /* WAITS for the last */
     }
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
     MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -116,12 +133,12 @@ static void late(void)
             nap();
             MPI_Win_post(others, 0, win);
             if (i < TIMES)
-                MPI_Win_wait(win);
+                MPI_Win_wait(win); /* WAITS for the complete */
             for (int done = i < TIMES; !done;)
                 MPI_Win_test(win, &done);
         }
         if (rank == 0 && last != 0) {
-            MPI_Win_start(last_one, 0, win);
+            MPI_Win_start(last_one, 0, win); /* WAITS for the post */
             nap();
             MPI_Win_complete(win);
         }
@@ -134,7 +151,7 @@ static void late(void)
             nap();
             MPI_Win_unlock(0, win);
         } else if (rank == last) {
-            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win); /* WAITS for the lock */
             MPI_Win_unlock(0, win);
         }
         meet(0, last);
@@ -346,9 +363,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late},     {"threads", threads},
-                     {"sorts", sorts},   {"served", served}, {"asked", asked},
-                     {"many", many},     {"ending", ending}, {"none", none}};
+    } scenarios[] = {{"counts", counts}, {"late", late},   {"threads", threads}, {"sorts", sorts},
+                     {"served", served}, {"asked", asked}, {"many", many},       {"ending", ending},
+                     {"none", none},     {"crowd", crowd}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

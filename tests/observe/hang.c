@@ -26,7 +26,7 @@ static MPI_Win make(const char *name)
 {
     MPI_Win win;
     void *base;
-    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* WAITS create first */
     if (name != NULL)
         MPI_Win_set_name(win, name);
     return win;
@@ -44,7 +44,7 @@ static void post(MPI_Win win, int to)
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, 1, &to, &target);
     if (rank == 0)
-        MPI_Win_start(target, 0, win);
+        MPI_Win_start(target, 0, win); /* WAITS post self */
     sleep_for_good();
 }
 
@@ -56,7 +56,7 @@ static void complete(MPI_Win win)
     MPI_Group_incl(world, 1, &peer, &other);
     if (rank == 0) {
         MPI_Win_post(other, 0, win);
-        MPI_Win_wait(win);
+        MPI_Win_wait(win); /* WAITS complete */
     } else if (rank == last) {
         MPI_Win_start(other, 0, win);
     }
@@ -71,16 +71,16 @@ static void lock(MPI_Win win, int all)
     if (rank == 0)
         sleep_for_good();
     if (all)
-        MPI_Win_lock_all(0, win);
+        MPI_Win_lock_all(0, win); /* WAITS lock_all */
     else
-        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win); /* WAITS lock */
 }
 
 static void cycle(MPI_Win win)
 {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % n, 0, win);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % n, 0, win); /* WAITS cycle */
 }
 
 static void mixed(MPI_Win win)
@@ -90,8 +90,8 @@ static void mixed(MPI_Win win)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == last)
-        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
-    MPI_Win_fence(0, other);
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win); /* WAITS mixed */
+    MPI_Win_fence(0, other);                      /* WAITS mixed */
 }
 
 int main(int argc, char **argv)
@@ -123,9 +123,9 @@ int main(int argc, char **argv)
     else if (rank == last)
         sleep_for_good();
     else if (strcmp(mode, "fence") == 0)
-        MPI_Win_fence(0, win);
+        MPI_Win_fence(0, win); /* WAITS fence */
     else if (strcmp(mode, "free") == 0)
-        MPI_Win_free(&win);
+        MPI_Win_free(&win); /* WAITS free */
     else
         make(NULL);
     fprintf(stderr, "hang: %s did not hang\n", mode);

@@ -11,3 +11,15 @@ foreach(host IN LISTS ORIEL_TEST_HOSTS)
   oriel_script_test(NAME statistics_of_many.${host} FULL TIMEOUT 600 PROCESSORS 16
       COMMAND ${counted} --host ${host} --program $<TARGET_FILE:${target}> --ranks 1,3,4,8,16 --net)
 endforeach()
+
+# The verdict: programs that are slow for one reason each.
+oriel_mpi_program(NAME planted SOURCES planted.c)
+foreach(host IN LISTS ORIEL_TEST_HOSTS)
+  oriel_program_target(planted ${host} target)
+  target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines
+  oriel_script_test(NAME verdict.${host} HOST ${host} QUICK_HOST mpich TIMEOUT 300 PROCESSORS 2
+    COMMAND "${CMAKE_COMMAND}" -E env "TESTS_BUILD=${CMAKE_BINARY_DIR}"
+            "TESTS_CC=${CMAKE_C_COMPILER}" "TESTS_SANITIZE=${SANITIZE}" "TESTS_HOSTS=${host}"
+            "TESTS_HOST=${host}"
+            /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_verdict.py")
+endforeach()

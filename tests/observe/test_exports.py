@@ -42,9 +42,11 @@ class Summary(Known):
         for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
                     r"  2 clocks, aligned to within 200 ns\n",
                     r"  110 events, none dropped\n",
+                    r"\n\n27 % of 11\.9 ms in window calls, 25 % waiting\n  25 %  Rank 3 is late: the others wait 12\.0 ms for it, most in "
+                    r'MPI_Win_fence of "halo", in exchange at halo\.c:61\.\n +Load imbalance: give rank 3 less work\.\n\n',
                     r'\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, created in main at halo.c:42\n',
                     r"\n  put +40 +97.7 KiB +2.44 KiB +2.00 us\n",
-                    r"\n  fence +44 +12.2 ms +12.0 ms +98% +400 us\n",
+                    r"\n  fence +44 +12.2 ms +12.0 ms +98 % +400 us\n",
                     r"\n  late fence +30 +12.0 ms +400 us +400 us\n",
                     r"\n    4.00 ms: rank [012] for rank 3 \(late fence\)\n",
                     r"\n  busiest pairs, of 4:\n    3 -> 0: 39.1 KiB in 10 operations\n    2 -> 3: 29.3 KiB in 10 operations\n",
@@ -63,9 +65,16 @@ class Summary(Known):
         file = traces.Rank(self.traces, 1, RANKS)
         file.close(100, dropped=1113)
         result = self.report(self.traces)
-        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+% of all\), by ranks 1: the writer was too slow")
+        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by ranks 1: the writer was too slow")
+        self.assertIn(" % waiting (without 1,113 dropped events); nothing stands out\n", result.stdout)
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
+
+    def test_call_sites_have_the_sums_of_all_ranks(self):
+        text = self.report(self.traces).stdout
+        self.assertRegex(text, r"\nCall sites\n +of time +time +waiting +count +bytes\n +95 % +12\.2 ms +12\.0 ms +40 +fence in "
+                               r"exchange at halo\.c:61\n")
+        self.assertRegex(text, r"\n +1 % +80\.0 us +0 ns +40 +97\.7 KiB  put in exchange at halo\.c:60\n")
 
     def test_line_of_a_site_may_be_from_any_rank(self):
         for rank, site in ((0, "app+0x12"), (1, "main at app.c:3"), (2, "app+0x12")):
@@ -112,8 +121,8 @@ class Bad(Known):
         self.expect(r"rank-2\.oriel is not an Oriel trace\n.*1 of 4 ranks have no readable trace", 3)
 
     def test_other_version(self):
-        self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 2) + content[12:])
-        self.expect(r"rank-3\.oriel has version 2 of the format; this command reads version 1\n", 3)
+        self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 1) + content[12:])
+        self.expect(r"rank-3\.oriel has version 1 of the format; this command reads version 2\n", 3)
 
     def test_other_run(self):
         other = self.path("other")
@@ -172,6 +181,9 @@ class Perfetto(Known):
         for track in slices.values():
             self.check_nesting(track)
         self.check_content([event for track in slices.values() for event in track])
+        lines = {(event["name"], event["args"].get("site")) for track in slices.values() for event in track}
+        self.assertLessEqual({("put", "exchange at halo.c:60"), ("fence", "exchange at halo.c:61"), ("get", None),
+                              ("late fence", "exchange at halo.c:61")}, lines)
 
     def test_names_that_are_not_utf8_are_shown_with_question_marks(self):
         os.mkdir(self.path("odd"))

@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import jobs  # noqa: E402
 
 LATE_NS, TIMES, THREADS, OFTEN, SERVED, WINDOWS, RECORDS = 50e6, 4, 20, 200000, 20000, 1010, 1000
-LONG = 8
+LONG, CROWD = 8, 256
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "abi": "MPI's standard ABI"}
 VERSIONS = {"mpich": r"MPICH \d+\.\d+", "openmpi": r"Open MPI v\d+\.\d+"}
 options = None
@@ -52,10 +52,27 @@ class Case(unittest.TestCase):
         self.launch(scenario, ranks, *launch, stats=path, **environment)
         with open(path, encoding="utf-8") as file:
             job = json.load(file)
+        self.sites = job["sites"]
+        self.sites_are_all_calls(job)
         self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["missing_ranks"]),
                          ("oriel-statistics", 2, options.library, ranks, []))
         self.assertRegex(job["host_version"], "^" + VERSIONS[options.mpi])
         return job["windows"]
+
+
+    def sites_are_all_calls(self, job):
+        """Each call has a call site."""
+        for name in {site["call"] for site in job["sites"]}:
+            wanted = sum(window["operations" if name in window["operations"] else "calls"][name]["count"]
+                         for window in job["windows"])
+            self.assertEqual(sum(site["count"] for site in job["sites"] if site["call"] == name), wanted, name)
+
+    def site_at(self, call, mark):
+        """The one call site of the line with this mark."""
+        lines = [site for site in self.sites if site["call"] == call and site["line"] == line_of(mark)]
+        self.assertEqual(len(lines), 1, (call, mark, self.sites))
+        self.assertTrue(lines[0]["file"].endswith("/counted.c"), lines[0])
+        return lines[0]
 
 
 def line_of(mark):
@@ -68,7 +85,9 @@ class Counts(Case):
         each = {"put": (4, 4 * LONG), "get": (2, 5 * LONG), "accumulate": (2, 4 * LONG), "get_accumulate": (2, 3 * LONG),
                 "fetch_and_op": (1, LONG), "compare_and_swap": (1, LONG)}
         for kind, (count, size) in each.items():
-            self.assertEqual(window["operations"][kind], {"count": ranks * count, "bytes": ranks * size}, kind)
+            found = window["operations"][kind]
+            self.assertEqual((found["count"], found["bytes"]), (ranks * count, ranks * size), kind)
+            self.assertGreater(found["time_ns"], 0)
         total = {"count": ranks * 12, "bytes": ranks * sum(size for _, size in each.values())}
         self.assertEqual({name: sums for name, sums in window["paths"].items() if sums["count"]}, {path: total})
         calls = {name: call["count"] for name, call in window["calls"].items() if call["count"]}
@@ -95,6 +114,17 @@ class Counts(Case):
         [window] = self.statistics("counts", options.ranks[-1])
         self.assertEqual(window["site"], f"counts at counted.c:{line_of('MADE here')}")
 
+    def test_each_call_site_has_its_own_sums(self):
+        for ranks in options.ranks:
+            with self.subTest(ranks=ranks):
+                self.statistics("counts", ranks)
+                put, strided = self.site_at("put", "SITE put */"), self.site_at("put", "SITE strided put")
+                self.assertEqual((put["function"], put["count"], put["bytes"]), ("operate", ranks, ranks * LONG))
+                self.assertEqual((strided["count"], strided["bytes"]), (ranks, 2 * ranks * LONG))
+                lock = self.site_at("lock", "SITE lock")
+                self.assertEqual((lock["function"], lock["count"], lock["window"]), ("counts", 300 * ranks, 0))
+                self.assertFalse([site for site in self.sites if site["line"] in (line_of("no effect"), line_of("refused"))])
+
     def test_an_ordinary_user_gets_the_same(self):
         [window] = self.statistics("counts", 2, "--user")
         self.check(window, 2, "direct")
@@ -104,7 +134,8 @@ class Counts(Case):
             with self.subTest(ranks=ranks):
                 [window] = self.statistics("threads", ranks)
                 wanted = ranks * THREADS * OFTEN
-                self.assertEqual(window["operations"]["put"], {"count": wanted, "bytes": wanted * LONG})
+                put = window["operations"]["put"]
+                self.assertEqual((put["count"], put["bytes"]), (wanted, wanted * LONG))
                 self.assertEqual(window["calls"]["flush"]["count"], wanted)
                 self.assertEqual(sum(pair["count"] for pair in window["busiest_pairs"]),
                                  wanted if ranks <= 5 else 5 * THREADS * OFTEN)
@@ -200,6 +231,12 @@ class Waiting(Case):
             self.assertGreater(call["waiting_ns"], least, name)
             self.assertGreaterEqual(call["waited"], TIMES / 2, name)
             self.assertGreater(call["longest_ns"], 0.25 * LATE_NS, name)
+        for call, mark in (("fence", "WAITS for the last"), ("start", "WAITS for the post"),
+                           ("wait", "WAITS for the complete"), ("lock", "WAITS for the lock")):
+            site = self.site_at(call, mark)
+            self.assertGreater(site["waiting_ns"], 0.6 * window["calls"][call]["waiting_ns"], site)
+            self.assertLessEqual(site["waiting_ns"], site["time_ns"])
+            self.assertEqual(site["function"], "late")
 
     def test_late_ranks_and_lock_holders_are_named(self):
         for ranks in options.ranks:
@@ -316,6 +353,33 @@ class End(Case):
         job = self.launch("counts", 2, stats="/proc/nowhere/s.json")
         self.assertEqual(job.stderr.count(": ORIEL_STATS: /proc/nowhere/s.json cannot be written: "), 1)
         self.assertIn("oriel: statistics of counted", job.stderr)
+
+    def test_the_table_of_call_sites_begins_with_the_most_time(self):
+        table = self.launch("late", 2).stderr
+        rows = table[table.index("\ncall sites\n"):].splitlines()[3:]
+        for row in rows:
+            self.assertRegex(row, r"^ +\d+ % +[\d.]+ [nmu]?s +[\d.]+ [nmu]?s +\d+ +[a-z_]+ in late at counted.c:\d+$")
+        shares = [int(row.split()[0]) for row in rows]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertTrue([row for row in rows if row.endswith(f" fence in late at counted.c:{line_of('WAITS for the last')}")])
+
+    def test_the_table_shows_twenty_call_sites(self):
+        table = self.launch("counts", 2).stderr
+        self.assertEqual(len(table[table.index("\ncall sites\n"):].splitlines()), 3 + 20 + 1)
+        self.assertTrue(table.endswith("\n  and 1 more; --stats=FILE.json has all\n"), table)
+
+    def test_call_sites_without_room_are_counted_together(self):
+        for ranks in options.ranks[:2]:
+            with self.subTest(ranks=ranks):
+                self.statistics("crowd", ranks)
+                line = self.site_at("put", "SITE crowded put")  # its addresses are one site
+                [others] = [site for site in self.sites if site["call"] == "put" and site["file"] is None]
+                self.assertEqual((others["module"], others["function"]), (None, None))
+                self.assertEqual(line["count"] + others["count"], CROWD * ranks)
+                self.assertGreater(line["count"], 100 * ranks)
+                self.assertGreater(others["count"], 0)
+                table = self.launch("crowd", ranks).stderr
+                self.assertRegex(table, r"put in other call sites")
 
     def test_the_reader_of_a_pipe_gets_all(self):
         path = os.path.join(self.folder, "pipe.json")

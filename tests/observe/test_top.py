@@ -32,6 +32,12 @@ MODES = {
 }
 
 
+def lines_of(mode):
+    """The lines of hang.c in which ranks wait in this mode."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "hang.c"), encoding="utf-8") as file:
+        return {number for number, line in enumerate(file, 1) if mode in line.partition("WAITS ")[2].split()}
+
+
 class Hangs(Case):
     def snapshot(self, job):
         seen = job.snapshot()
@@ -48,10 +54,14 @@ class Hangs(Case):
         text = top("--once", job.pid).stdout
         for rank, (call, window, ranks) in MODES[mode][0].items():
             name = f' of "{window}"' if window else ""
-            self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} .*\b{ranks[0]}\b.*, [0-9.]+ s so far$")
+            self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} \(\w+ at hang.c:\d+\) "
+                             rf".*\b{ranks[0]}\b.*, [0-9.]+ s so far$")
         for ring in MODES[mode][1]:
             self.assertIn("deadlock: " + " -> ".join(map(str, ring + [ring[0]])), text)
         self.assertEqual("deadlock" in text, bool(MODES[mode][1]))
+        found = [rank for rank in job.snapshot()["ranks"] if "call" in rank]
+        self.assertEqual({rank["line"] for rank in found}, lines_of(mode))
+        self.assertEqual({os.path.basename(rank["file"]) for rank in found}, {"hang.c"})
         missing = [LAST] if mode == "first" else []
         until(lambda: job.snapshot()["missing"] == missing)
         seen = job.snapshot()
@@ -115,7 +125,8 @@ class Hangs(Case):
         self.assertEqual(self.snapshot(job), MODES["fence"])
         seen = job.ranks()[0]["process"]
         as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        self.assertIn("waits in MPI_Win_fence", top("--once", seen, before=as_nobody).stdout)
+        self.assertIn('waits in MPI_Win_fence of "halo" (main at hang.c:', top("--once", seen, before=as_nobody).stdout)
+        self.assertRegex(top("--once", seen).stdout, r'waits in MPI_Win_fence of "halo" \(hang\+0x[0-9a-f]+\) for')
 
 
 class Counts(Case):

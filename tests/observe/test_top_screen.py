@@ -153,10 +153,11 @@ class Files(Case):
         os.pwrite(fd, header.ljust(2 * self.PAGE, b"\0") + state.ljust(self.PAGE, b"\0") + tail, 0)
         return fd
 
-    def state(self, records=0, changed=0, name=b"evil\033]0;x\007\xff", waiting=1, version=1):
+    def state(self, records=0, changed=0, name=b"evil\033]0;x\007\xff", waiting=1, version=2):
         head = struct.pack("<QIiiIQ64s16s", self.STATE_MAGIC, version, 3, 4, 0, 0x1234567800000000, name, b"mpich")
         wait = struct.pack("<IIiiQQQQII1024s64s", changed, waiting, -1, -1, 7, 7, 1, 1, 0, 0, b"\xff" * 1024, name)
-        return head + wait + struct.pack("<Q", records)
+        place = struct.pack("<256s20s4xQ128s256s256sII", b"/" + name, b"", 0x1234, b"", b"", b"", 0, 0)
+        return head + wait + struct.pack("<Q", records) + place
 
     def test_file_of_another_process_is_none_of_this_one(self):
         self.file(pid=1, state=self.state())
@@ -167,7 +168,7 @@ class Files(Case):
         result = top("--once", os.getpid())
         self.assertIn("job 12345678: evil?]0;x?? on MPICH, 4 ranks (1 here), 1 waiting", result.stdout)
         self.assertNotIn("\033", result.stdout)
-        self.assertIn('waits in MPI_Win_fence of "evil?]0;x??" for ranks 0-2, 4-8191', result.stdout)
+        self.assertIn('waits in MPI_Win_fence of "evil?]0;x??" (evil?]0;x??+0x1234) for ranks 0-2, 4-8191', result.stdout)
         self.assertIn('"program": "evil?]0;x??"', top("--once", "--json", os.getpid()).stdout)
 
     def test_full_device_is_an_error(self):
@@ -236,7 +237,7 @@ class Files(Case):
 
     def test_other_versions_of_the_state_are_reported(self):
         self.file(state=self.state(version=9))
-        self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (state 9, this command reads 1)",
+        self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (state 9, this command reads 2)",
                       top("--once", os.getpid()).stdout)
 
 

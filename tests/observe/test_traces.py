@@ -3,6 +3,7 @@ folder, and for any number of nodes.  The program is traced.c, whose actions are
 
 TESTS_HOST selects the host, as tests/launch has it."""
 
+import json
 import os
 import re
 import shutil
@@ -98,6 +99,28 @@ class Traces(Case):
                 for file in files:
                     ends = [event.begin_ns + event.duration_ns for event in file.events]
                     self.assertEqual(ends, sorted(ends))
+
+    def test_events_name_their_line(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "traced.c"), encoding="utf-8") as file:
+            line = next(number for number, text in enumerate(file, 1) if "WAITS for the last" in text)
+        self.done(self.launch(2), 2)
+        for file in trace_files.read_folder(self.traces):
+            sites = [file.sites[event.site] for event in file.events]
+            self.assertEqual({site.function for site in sites}, {"main", "put_in_fences", "get_under_lock"})
+            fences = [site.line for event, site in zip(file.events, sites) if event.kind == "fence"]
+            self.assertEqual(fences.count(line), ROUNDS)
+        self.assertIn(f"fence in put_in_fences at traced.c:{line}\n", self.report(self.traces).stdout)
+
+    def test_traces_and_statistics_of_a_run_agree(self):
+        statistics = self.path("counted.json")
+        self.done(self.launch(4, ORIEL_STATS=statistics), 4)
+        found = json.loads(self.report(statistics, self.traces, "--json").stdout)
+        self.assertEqual([run["traced"] for run in found["runs"]], [False, True])
+        rows = {(row["table"], row["row"]): row for row in found["windows"][0]["rows"]}
+        self.assertEqual(rows["operations", "put"]["count"], [4 * ROUNDS, 4 * ROUNDS])
+        for name, row in rows.items():
+            for quantity in {"count", "bytes"} & set(row):
+                self.assertEqual(*row[quantity], name)
 
     def test_call_names_its_longest_wait(self):
         self.done(self.launch(3, "posts"), 3)

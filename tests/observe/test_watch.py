@@ -56,7 +56,7 @@ class Lines(Case):
         for line in job.process.stderr:
             if "deadlock" in line:
                 break
-        self.assertRegex(line, rf'{TITLE}, deadlock: {ring}; \d in MPI_Win_lock of "halo" for the lock on rank \d, '
+        self.assertRegex(line, rf'{TITLE}, deadlock: {ring}; \d in MPI_Win_lock of "halo" \(cycle at hang.c:\d+\) for the lock on rank \d, '
                                r"held by rank \d, .* s so far\n")
         self.assertEqual(len(watchers(self.token)), 1)
         job.end()
@@ -68,7 +68,7 @@ class Lines(Case):
         for line in job.process.stderr:
             if "MPI_Win_fence" in line:
                 break
-        self.assertRegex(line, rf': {alike} in MPI_Win_fence of "halo" for rank {RANKS - 1}, [0-9.]+ s so far\n')
+        self.assertRegex(line, rf': {alike} in MPI_Win_fence of "halo" \(main at hang.c:\d+\) for rank {RANKS - 1}, [0-9.]+ s so far\n')
 
     def test_killed_job(self):
         job = self.start("hang", "fence")

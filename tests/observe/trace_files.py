@@ -1,6 +1,7 @@
 """Reads trace files in the format of src/observe/trace/trace_format.h: an implementation
 independent of the command's."""
 
+import collections
 import glob
 import os
 import re
@@ -25,10 +26,13 @@ def kind_name(kind):
 
 class Event:
     def __init__(self, words):
-        (self.begin_ns, self.duration_ns, self.waiting_ns, self.bytes, self.target, self.cause_rank, self.window, kind, self.path,
+        (self.begin_ns, self.duration_ns, self.waiting_ns, self.bytes, self.target, self.cause_rank, self.window, self.site, kind, self.path,
          cause, self.thread) = words
         self.kind = kind_name(kind)
         self.cause = CAUSES[cause] if self.waiting_ns else None
+
+
+Site = collections.namedtuple("Site", "module function file line offset")
 
 
 class File:
@@ -39,10 +43,10 @@ class File:
             content = file.read()
         self.bytes = len(content)
         (magic, version, header_bytes, event_bytes, self.rank, self.size, self.pid) = struct.unpack_from("<QIIIiii", content)
-        assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 1, HEADER_BYTES, 48)
+        assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 2, HEADER_BYTES, 48)
         assert struct.unpack_from("<I", content, 436)[0] == zlib.crc32(content[:436])
         self.job, self.node = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
-        self.events, self.windows, self.clocks, self.end, self.dropped = [], {}, [], None, 0
+        self.events, self.windows, self.clocks, self.end, self.dropped, self.sites = [], {}, [], None, 0, {}
         at = HEADER_BYTES
         while at < len(content):
             at = self.block(content, at)
@@ -53,16 +57,20 @@ class File:
         assert magic == 0x4b4c424f and len(payload) == length and zlib.crc32(payload) == checksum
         assert self.end is None, "data after the end"
         if kind == 1:
-            self.events += [Event(words) for words in struct.iter_unpack("<QQQQiiIBBBB", payload)]
+            self.events += [Event(words) for words in struct.iter_unpack("<QQQQiiHHBBBB", payload)]
         elif kind == 2:
             number, n = struct.unpack_from("<Ii", payload)
             name = payload[48:112].split(b"\0")[0].decode()
-            self.windows[number] = (name, struct.unpack_from(f"<{n}i", payload, 400))
+            self.windows[number] = (name, struct.unpack_from(f"<{n}i", payload, 272))
         elif kind == 3:
             self.clocks.append(struct.unpack("<QQQ", payload))
         elif kind == 4:
             self.end = struct.unpack("<QQQ", payload)
             assert self.end[1] == len(self.events)
+        elif kind == 5:
+            number, module, offset, function, path, line = struct.unpack("<I4x256s24xQ128s256s256xI4x", payload)
+            texts = [text.split(b"\0")[0].decode() for text in (module, function, path)]
+            self.sites[number] = Site(*texts, line, offset)
         return at + 24 + length
 
     def count(self, kind):

@@ -34,7 +34,7 @@ static void put_in_fences(MPI_Win win)
         MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, 0, 1, MPI_INT64_T, win);
         if (rank == ranks - 1)
             sleep_ms(LATE_MS);
-        MPI_Win_fence(0, win);
+        MPI_Win_fence(0, win); /* WAITS for the last */
     }
 }
 

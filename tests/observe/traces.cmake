@@ -13,3 +13,6 @@ endforeach()
 oriel_script_test(NAME exports TIMEOUT 300
   COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS="
           /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_exports.py")
+oriel_script_test(NAME compare TIMEOUT 300
+  COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS="
+          /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_compare.py")

@@ -175,7 +175,7 @@ class Used(Browser):
         self.assertIn("limit: store, full fence 8.03 ns Oriel 2.1× faster", found[0])
         self.assertIn("1 MiB, 1 in flight MPICH 28.3 µs", found[1])
         self.assertIn("put, 8 B", found[2])
-        self.assertIn("3 runs: 266 ns to 277 ns", found[2])
+        self.assertIn("3 runs: minimum 266 ns, median 271 ns, maximum 277 ns", found[2])
         self.assertIn("Oriel fails", found[3])
         self.assertEqual(found[4:], [0, 1])
 

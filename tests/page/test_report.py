@@ -18,7 +18,7 @@ class Known(report_page.Reports):
 
     def test_it_loads_without_a_word_on_the_console(self):
         read = self.open()  # which checks the console
-        self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
         shown = read.shown()
         for text in ("ring: one-sided communication", "Nodes 2", "MPICH", "within 200 ns",
                      "main at halo.c:42", "memory of a stack", "late fence", "busy lock"):
@@ -26,6 +26,14 @@ class Known(report_page.Reports):
         for _, attributes in read.elements:
             for name in ("d", "x", "y", "width", "height", "transform", "x1", "x2", "y1", "y2"):
                 self.assertNotIn("NaN", attributes.get(name) or "", attributes)
+
+    def test_it_begins_with_the_verdict(self):
+        order, words = self.hand("""
+            return [[...page.getElementById("page").children].map(part => part.id || part.tagName).slice(1, 4),
+                    page.getElementById("verdict").innerText.replace(/\\s+/g, " ")];""")
+        self.assertEqual(order, ["H1", "verdict", "DL"])
+        self.assertEqual(words, "26.8 % of 11.9 ms in window calls, 25.3 % waiting. 25.1 % Rank 3 is late: the others wait 12.0 ms for it, "
+                                "most in MPI_Win_fence of \"halo\", in exchange at halo.c:61. Load imbalance: give rank 3 less work.")
 
     def test_heat_map_has_the_cells_of_the_program(self):
         found, card = self.hand("return [cells(), colour('card')];")
@@ -63,6 +71,53 @@ class Known(report_page.Reports):
             return [...said, told()];""")
         self.assertEqual([text[:15] for text in found],
                          ["rank 0 → rank 0", "rank 1 → rank 0", "rank 1 → rank 2", "rank 0 → rank 2", ""])
+
+    def test_call_sites_have_the_sums_of_the_program(self):
+        found = self.hand("""return all("#sites tbody tr").map(row => row.innerText.replace(/\\s+/g, " ").trim());""")
+        self.assertEqual(found[0], "exchange at halo.c:61 fence 40 12.2 ms 12 ms 30 400 µs 95.2 %")
+        self.assertIn("exchange at halo.c:60 put 40 97.7 KiB 80 µs 0 0 0 0.624 %", found)
+        self.assertIn("look_up at table.c:20 lock 3 103 µs 100 µs 2 50 µs 0.804 %", found)
+        self.assertIn("other call sites get 9 72 B 13.5 µs 0 0 0 0.105 %", found)
+
+    def test_call_sites_are_sorted_by_any_column(self):
+        first, again, by_name, sorts = self.hand("""
+            const names = () => all("#sites tbody th").map(head => head.innerText.trim());
+            pick("#sites button[data-key=bytes]");
+            const first = names();
+            pick("#sites button[data-key=bytes]");
+            const again = names();
+            pick("#sites button[data-key=name]");
+            return [first, again, names(), all("#sites thead th").map(head => head.getAttribute("aria-sort"))];""")
+        self.assertEqual(first[:2], ["exchange at halo.c:60", "other call sites"])
+        self.assertEqual(again[-2:], ["other call sites", "exchange at halo.c:60"])
+        self.assertEqual(by_name[:4], ["exchange at halo.c:60", "exchange at halo.c:61", "look_up at table.c:20",
+                                       "main at halo.c:42"])
+        self.assertEqual(sorts[:3], ["ascending", "none", "none"])
+
+    def test_call_sites_are_boxes_by_file_function_and_line(self):
+        widths, bytes_, chosen, rest, tooltip, table = self.hand("""
+            const boxes = () => Object.fromEntries(all("#sites .boxes li").map(box =>
+                [box.dataset.level + " " + box.querySelector("span").innerText, Math.round(box.getBoundingClientRect().width /
+                 page.querySelector("#sites .boxes").getBoundingClientRect().width * 1000) / 1000]));
+            const names = () => all("#sites tbody th").map(head => head.innerText.trim());
+            const widths = boxes(), tooltip = point(page.querySelector("#sites .box-name"), 5, 5);
+            page.querySelector("#sites input[value=bytes]").click();
+            const bytes = boxes();
+            page.querySelector("#sites li[data-level='2'] .box-name").click();
+            const chosen = names();
+            page.querySelector("#sites .hint button").click();
+            const rest = names();
+            pick("#choice", "1");
+            return [widths, bytes, chosen, rest.length, tooltip, names()];""")
+        self.assertGreater(widths["0 halo.c"], 0.9)
+        self.assertAlmostEqual(widths["1 exchange"], 12.23e6 / 12.77e6, delta=0.02)
+        self.assertAlmostEqual(widths["2 fence, line 61"], 12.15e6 / 12.77e6, delta=0.02)
+        self.assertEqual(bytes_["2 put, line 60"], bytes_["0 halo.c"])
+        self.assertNotIn("2 fence, line 61", bytes_)
+        self.assertEqual(chosen, ["exchange at halo.c:60"])
+        self.assertEqual(rest, 8)
+        self.assertIn("halo.c: ", tooltip)
+        self.assertEqual(sorted(set(table)), ["look_up at table.c:20", "other call sites"])
 
     def test_windows_show_their_paths_and_reasons(self):
         halo, table = self.hand("""return all("#windows tbody tr").map(row => row.innerText.replace(/\\s+/g, " ").trim());""")
@@ -174,9 +229,11 @@ class Known(report_page.Reports):
                     key(rows, "ArrowDown", 2), rows.dataset.detail];""")
         fence, put, lock, late_pixel, slow_pixel, idle_pixel, in_epoch, out_of_epoch, *found = found
         late, card, epoch, first, third, detail = found
-        self.assertTrue(fence.startswith("rank 0: fence took 405 µs waited, late fence 400 µs for rank 3 window halo"), fence)
+        self.assertTrue(fence.startswith("rank 0: fence took 405 µs waited, late fence 400 µs for rank 3 "
+                                         "called in exchange at halo.c:61 window halo"), fence)
         self.assertIn("in an epoch: fence", fence)
-        self.assertTrue(put.startswith("rank 2: put 2.93 KiB → 3 took 2 µs path direct window halo"), put)
+        self.assertTrue(put.startswith("rank 2: put 2.93 KiB → 3 took 2 µs path direct called in exchange at halo.c:60 window halo"),
+                        put)
         self.assertTrue(lock.startswith("rank 2: lock took 51 µs waited, busy lock 50 µs for rank 1"), lock)
         self.assertEqual((late_pixel, slow_pixel, idle_pixel), (late, card, card))
         self.assertEqual((in_epoch, out_of_epoch), (epoch, card))

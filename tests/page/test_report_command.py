@@ -85,8 +85,8 @@ class Command(report_page.Reports):
         self.assertEqual(oriel(self.findings(odd)).stdout, "a program: 1 finding\n\nC1: odd\n")
 
     def test_files_that_are_no_findings_are_named(self):
-        for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "not a findings file of oriel check"),
-                                     ("foreign", '{"format": "sarif"}', "not a findings file of oriel check"),
+        for name, content, words in (("empty", "", "is empty: the job"), ("list", "[]", "neither findings of oriel check"),
+                                     ("foreign", '{"format": "sarif"}', "neither findings of oriel check"),
                                      ("newer", '{"format": "oriel-check", "version": 4}', "another version"),
                                      ("none", '{"format": "oriel-check", "version": 3}', "no list of findings"),
                                      ("odd", '{"format": "oriel-check", "version": 3, "findings": [7]}', "a finding has no rule"),
@@ -103,8 +103,8 @@ class Command(report_page.Reports):
         self.assertIn(self.path("nowhere"), self.refused(self.path("nowhere"), "-o", self.path()))
         self.assertIn("need the folder", self.refused(self.findings(), "--perfetto", self.path("out.json")))
 
-    def test_one_folder_and_one_file_are_the_most(self):
-        self.assertEqual(oriel(self.findings(), self.findings(name="second.json")).returncode, 2)
+    def test_one_file_of_findings_is_the_most(self):
+        self.assertIn("one file of findings is the most", self.refused(self.findings(), self.findings(name="second.json")))
         self.assertEqual(oriel("-o", self.path()).returncode, 2)
 
     def test_a_page_that_cannot_be_written_is_reported_and_removed(self):
@@ -115,7 +115,7 @@ class Command(report_page.Reports):
     def test_the_input_is_not_overwritten(self):
         findings, folder = self.findings(), self.traces(traces.known)
         trace = os.path.join(folder, "rank-0.oriel")
-        for words, said in ((("-o", findings), "is the findings file"), (("-o", trace), "has the name of a trace"),
+        for words, said in ((("-o", findings), "is an input"), (("-o", trace), "has the name of a trace"),
                             (("--perfetto", trace), "has the name of a trace")):
             before = [open(path, "rb").read() for path in (findings, trace)]
             self.assertIn(said, self.refused(folder, findings, *words))

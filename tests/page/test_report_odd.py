@@ -77,7 +77,7 @@ class Odd(report_page.Reports):
         self.assertEqual(len(self.page.codes), 3)
         read = self.open()
         self.assertEqual(read.all("img"), [])
-        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "7")
         self.assertIn("<img src=x onerror=hostile()>", read.shown())
 
     def test_long_names_break(self):
@@ -158,7 +158,7 @@ class Found(report_page.Reports):
         data = self.report(self.traces(traces.known), self.findings())
         self.assertEqual((len(data["windows"]), len(data["check"]["findings"])), (2, 2))
         read = self.open()
-        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "7")
         self.assertIn("2 findings", read.shown())
 
     def test_findings_with_nothing_but_a_rule_are_shown(self):

@@ -45,6 +45,12 @@ class Run(report_page.Reports):
             paths = [(data["paths"][path["path"]]["name"], path["ranks"]) for path in window["memory_paths"]]
             self.assertEqual(paths, [("direct", window["ranks"])])
             self.assertIn("ring_puts", window["site"])
+        names = [row["name"] for row in data["operations"]]
+        [(place, _, count, size, *_)] = [site for site in windows["ring"]["sites"] if site[1] == names.index("put")]
+        self.assertEqual((count, size), (STEPS * ranks, sum(STEPS * 100 * (rank + 1) for rank in range(ranks))))
+        self.assertIn("ring_puts", data["places"][place]["text"])
+        self.assertEqual(set(place for place, kind in zip(data["events"]["place"], data["events"]["kind"])
+                             if kind == names.index("put")), {place})
         kinds = [data["epoch_kinds"][kind] for kind in data["epochs"]["kind"]]
         self.assertEqual((kinds.count("fence"), kinds.count("lock")), (STEPS * ranks, STEPS * (ranks - 1)))
 
@@ -64,7 +70,7 @@ class Run(report_page.Reports):
     def test_the_page_opens(self):
         self.ran(HOSTS[0], 4)
         read = self.open()
-        self.assertEqual(read.all("html")[0].get("data-drawn"), "5")
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
         self.assertIn("ring_puts: one-sided communication", read.shown())
 
 

@@ -46,6 +46,7 @@ class Text(report_page.Reports):
         self.assertEqual(text.count("busiest pairs"), 1)
         for name in ("idle", "operations alone", "calls alone"):
             self.assertIn(f'"{name}"', text)
+        self.assertIn("in window calls, 0 % waiting; nothing stands out\n", text)
 
     def test_many_ranks_with_notes_are_counted(self):
         def write(folder):

@@ -14,8 +14,8 @@ import numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EVENT = numpy.dtype([("begin_ns", "<u8"), ("duration_ns", "<u8"), ("waiting_ns", "<u8"), ("bytes", "<u8"), ("target", "<i4"),
-                     ("cause_rank", "<i4"), ("window", "<u4"), ("kind", "u1"), ("path", "u1"), ("cause", "u1"), ("thread", "u1")])
-EVENTS, WINDOW, CLOCK, END = 1, 2, 3, 4
+                     ("cause_rank", "<i4"), ("window", "<u2"), ("site", "<u2"), ("kind", "u1"), ("path", "u1"), ("cause", "u1"), ("thread", "u1")])
+EVENTS, WINDOW, CLOCK, END, SITE = 1, 2, 3, 4, 5
 BLOCK_EVENTS = 10000
 
 
@@ -40,9 +40,9 @@ class Rank:
     clock."""
 
     def __init__(self, folder, rank, size, machine=(1, 2), shift_ns=0, program="/opt/app/ring", host="mpich", job=(7, 9)):
-        self.rank, self.shift_ns, self.events, self.written = rank, shift_ns, [], 0
+        self.rank, self.shift_ns, self.events, self.written, self.sites = rank, shift_ns, [], 0, {}
         self.file = open(os.path.join(folder, f"rank-{rank}.oriel"), "wb")
-        head = struct.pack("<QIIIiii2Q2QQQ64s16s16s256sI", 0x0a314352544c524f, 1, 440, EVENT.itemsize, rank, size, 100 + rank,
+        head = struct.pack("<QIIIiii2Q2QQQ64s16s16s256sI", 0x0a314352544c524f, 2, 440, EVENT.itemsize, rank, size, 100 + rank,
                            *job, *machine, 5_000_000_000 + shift_ns, 1_790_000_000_000_000_000,
                            f"node{machine[0]}".encode(), host.encode(), b"0.1.0",
                            program.encode("utf-8", "surrogateescape"), 0)
@@ -60,16 +60,32 @@ class Rank:
     def clock(self, at_ns):
         self.block(CLOCK, struct.pack("<QQQ", self.own_ns(at_ns), 5_000_000_000 + at_ns, 200))
 
+    def site(self, text):
+        """The number of a call site: "main at app.c:40", or "app+0x1234"."""
+        if not text:
+            return 0
+        if text not in self.sites:
+            self.sites[text] = len(self.sites) + 1
+            module, function, path, line, offset = "/opt/app/ring", text, "", 0, 0
+            if found := re.fullmatch(r"(.+) at (.+):(\d+)", text):
+                function, path, line = found[1], found[2], int(found[3])
+            elif found := re.fullmatch(r"(.+)\+0x([0-9a-f]+)", text):
+                module, function, offset = f"/opt/app/{found[1]}", "", int(found[2], 16)
+            self.block(SITE, struct.pack("<I4x256s20s4xQ128s256s256sII", self.sites[text], module.encode(), b"\1" * 20, offset,
+                                         function.encode("utf-8", "surrogateescape"), path.encode(), b"", line, line > 0))
+        return self.sites[text]
+
     def window(self, number, ranks, rank, name, flavour=1, size_bytes=65536, path="direct", site="", reason="", window_id=None):
         self.flush()
-        self.block(WINDOW, struct.pack("<IiiIQQqB7x64s128s160s", number, len(ranks), rank, flavour,
-                                       1000 + number if window_id is None else window_id, size_bytes, 8, PATHS.index(path),
-                                       name.encode("utf-8", "surrogateescape"), site.encode(), reason.encode())
+        place = self.site(site)
+        self.block(WINDOW, struct.pack("<IiiIQQqB5xH64s160s", number, len(ranks), rank, flavour,
+                                       1000 + number if window_id is None else window_id, size_bytes, 8, PATHS.index(path), place,
+                                       name.encode("utf-8", "surrogateescape"), reason.encode())
                    + struct.pack(f"<{len(ranks)}i", *ranks))
 
     def event(self, kind, begin_ns, duration_ns, window=0, bytes_=0, target=-1, path="direct", waiting_ns=0, cause=None,
-              cause_rank=-1):
-        self.events.append((self.own_ns(begin_ns), duration_ns, waiting_ns, bytes_, target, cause_rank, window, kind,
+              cause_rank=-1, site=""):
+        self.events.append((self.own_ns(begin_ns), duration_ns, waiting_ns, bytes_, target, cause_rank, window, self.site(site), kind,
                             PATHS.index(path), CAUSES.index(cause) if cause else 0, 0))
         return begin_ns + duration_ns
 
@@ -105,20 +121,22 @@ def known(folder, **changes):
             path = "cma" if rank == 2 else "promoted"
             file.window(1, (1, 2, 3), rank - 1, "table", flavour=0, size_bytes=4096 * rank, path=path,
                         site="build at table.c:7", reason="memory of a stack" if rank == 2 else "")
-        file.event(call("create"), 0, 30_000)
+        file.event(call("create"), 0, 30_000, site="main at halo.c:42")
         file.event(call("fence"), 40_000, 10_000)
         for step in range(KNOWN_STEPS):
             begin = 100_000 + step * 1_000_000
-            file.event(operation("put"), begin, 2_000, bytes_=1000 * (rank + 1), target=(rank + 1) % KNOWN_RANKS)
+            file.event(operation("put"), begin, 2_000, bytes_=1000 * (rank + 1), target=(rank + 1) % KNOWN_RANKS,
+                       site="exchange at halo.c:60")
             late = rank == KNOWN_RANKS - 1
             file.event(call("fence"), begin + (500_000 if late else 100_000), 5_000 if late else 405_000,
                        waiting_ns=0 if late else 400_000, cause=None if late else "late_fence",
-                       cause_rank=-1 if late else KNOWN_RANKS - 1)
+                       cause_rank=-1 if late else KNOWN_RANKS - 1, site="exchange at halo.c:61")
         if rank:
             at = 11_000_000 + rank * 50_000
             waits = 50_000 if rank > 1 else 0
             at = file.event(call("lock"), at - waits, waits + 1_000, window=1, target=0, waiting_ns=waits,
-                            cause="busy_lock" if waits else None, cause_rank=rank - 2 if waits else -1)
+                            cause="busy_lock" if waits else None, cause_rank=rank - 2 if waits else -1,
+                            site="look_up at table.c:20")
             for _ in range(3):
                 at = file.event(operation("get"), at, 1_500, window=1, bytes_=8, target=0, path=path)
             file.event(call("unlock"), at, 500, window=1, target=0)
@@ -151,11 +169,13 @@ def busy(folder, ranks=64, events=1_200_000, windows=3):
         new["window"] = numpy.minimum(numpy.arange(each) // part, windows - 1)
         new["path"] = numpy.array([0, 1, 2])[new["window"] % 3]
         new["cause_rank"] = -1
+        new["site"] = file.site("exchange at field.c:77")
         fences = slice(step - 1, None, step)
         waits = draw.integers(5_000, 60_000, len(new[fences])).astype("u8")
         new["kind"][fences], new["bytes"][fences], new["target"][fences] = call("fence"), 0, -1
         new["waiting_ns"][fences], new["duration_ns"][fences] = waits, waits + 3000
         new["cause_rank"][fences] = (rank + 1) % ranks
+        new["site"][fences] = file.site("finish at field.c:90")
         if rank % 8 != 7:  # in the middle, reaches the fences with half of the time left, and waits
             positions = numpy.arange(each)
             waiting = (new["window"] == 1) & (positions % step >= step // 2)

@@ -5,6 +5,7 @@
 
 #include "cli/report/trace_merge.h"
 #include "observe/trace/trace.h"
+#include "observe/trace/trace_sites.h"
 #include "observe/trace/trace_write.h"
 
 #include <stdio.h>
@@ -52,12 +53,9 @@ static inline int in_process(void (*body)(void))
     return status;
 }
 
-static struct oriel_window_record record = {.window_id = 77,
-                                            .n = 4,
-                                            .rank = 0,
-                                            .size_bytes = 4096,
-                                            .name = "halo",
-                                            .site = "main at halo.c:42"};
+static struct oriel_window_record record = {
+    .window_id = 77, .n = 4, .rank = 0, .size_bytes = 4096, .place = 1, .name = "halo"};
+static const struct oriel_code_address call_sites[] = {{.module = "/bin/halo", .offset = 0x1234}};
 static const int32_t world_ranks[] = {0, 1, 2, 3};
 
 /* Begins the trace of rank 0 of 4, with a window that has number 0. */
@@ -75,6 +73,7 @@ static inline void trace_begin(uint64_t limit_bytes)
     static const struct oriel_trace_clock clock = {.own_ns = 1000, .zero_ns = 1000};
     EXPECT(oriel_trace_writer_open(path, limit_bytes) == NULL);
     EXPECT(oriel_trace_writer_begin(&header, &clock));
+    oriel_trace_sites_set(call_sites, 1);
     EXPECT(oriel_trace_window(&record, 8, world_ranks) == 0);
 }
 
@@ -86,6 +85,7 @@ static inline void add_put(uint64_t i)
                                       .bytes = i,
                                       .target = (int32_t)(i % 4),
                                       .cause_rank = -1,
+                                      .site = 1,
                                       .kind = ORIEL_TRACE_OPERATION + ORIEL_COUNTS_put};
     oriel_trace_add(&event);
 }

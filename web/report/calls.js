@@ -1,22 +1,9 @@
 /* Where the time goes: operations and synchronisation calls by kind, and the causes and ranks of waiting. */
-import {figure, make, section, table} from "./dom.js";
+import {bar, figure, make, section, table} from "./dom.js";
 import {added, calls, causeClass, data, rankWords, shown, watch} from "./model.js";
 import * as units from "./units.js";
 
-const bar = (parts, whole) =>
-    make(
-        "td",
-        {class: "share"},
-        make(
-            "div",
-            {class: "stack", "aria-hidden": "true"},
-            parts.map(([kind, ns]) => {
-                const part = make("i", {class: kind});
-                part.style.setProperty("width", whole ? `${(ns / whole) * 100}%` : "0");
-                return part;
-            }),
-        ),
-    );
+const share = (parts, whole) => make("td", {class: "share"}, bar(parts, whole));
 
 const operationRows = (operations, most) =>
     operations
@@ -31,7 +18,7 @@ const operationRows = (operations, most) =>
                 figure(units.size(bytes)),
                 figure(units.duration(ns)),
                 figure(units.duration(ns / count)),
-                bar([["c-op", ns]], most),
+                share([["c-op", ns]], most),
             ),
         );
 
@@ -50,7 +37,7 @@ const callRows = (called, most) =>
                 figure(units.duration(call.waiting)),
                 figure(units.count(call.waited)),
                 figure(units.duration(call.longest)),
-                bar(
+                share(
                     [
                         ["c-sync", call.ns - call.waiting],
                         ["c-wait", call.waiting],
@@ -146,7 +133,7 @@ export const callsSection = () => {
                                   make("th", {scope: "row"}, rankWords(row, data.pairs_ranks_per_row)),
                                   figure(units.duration(ns)),
                                   make("td", {}, data.causes[cause].name),
-                                  bar([[causeClass(cause), ns]], late[0].ns),
+                                  share([[causeClass(cause), ns]], late[0].ns),
                               );
                           }),
                       )

@@ -28,6 +28,17 @@ export const table = (label, heads, rows) =>
             make("tbody", {}, rows),
         ),
     );
+/* A bar of parts, each a share of the whole: [class, value]. */
+export const bar = (parts, whole, tag = "div") =>
+    make(
+        tag,
+        {class: "stack", "aria-hidden": "true"},
+        parts.map(([kind, value]) => {
+            const part = make("i", {class: kind});
+            part.style.setProperty("width", whole ? `${(value / whole) * 100}%` : "0");
+            return part;
+        }),
+    );
 export const figure = (...children) => make("td", {class: "n"}, ...children);
 
 export const section = (id, title, text, ...children) =>

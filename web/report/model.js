@@ -30,6 +30,9 @@ export const added = (key, pick = window => window[key]) => {
 export const calls = () => added("calls").map((call, i) => [...call.slice(0, 4), Math.max(...shown().map(w => w.calls[i][4]))]);
 
 export const kindName = kind => (kind < 64 ? data.operations[kind].name : data.calls[kind - 64].name);
+export const callClass = kind => (kind < 64 ? "c-op" : "c-sync");
+/* "main at halo.c:42" */
+export const placeName = place => (data.places[place] ? data.places[place].text || "?" : "other call sites");
 export const causeClass = cause => "cause-" + data.causes[cause].name.replaceAll(" ", "-");
 
 /* The ranks of a row, with several ranks per row. */

@@ -1,11 +1,13 @@
 /* The page of `oriel report`: assembles the sections for which there are data.  Runs when the page is loaded. */
 import {hideTooltip} from "../plot.js";
 import {callsSection} from "./calls.js";
+import {comparisonParts} from "./compare.js";
 import {make} from "./dom.js";
 import {findingsSection} from "./findings.js";
 import {heatSection} from "./heat.js";
 import {histogramsSection} from "./histograms.js";
 import {data, windows} from "./model.js";
+import {sitesSection} from "./sites.js";
 import {summary} from "./summary.js";
 import {timelineSection} from "./timeline.js";
 import {windowChoice, windowsSection} from "./windows.js";
@@ -16,6 +18,7 @@ const makers = [
         ? [
               ["Windows", windowsSection],
               ["Pairs", heatSection],
+              ["Call sites", sitesSection],
               ["Timeline", timelineSection],
               ["Time", callsSection],
               ["Sizes", histogramsSection],
@@ -23,7 +26,7 @@ const makers = [
         : []),
     ...(data.check ? [["Findings", findingsSection]] : []),
 ];
-page.append(...summary().filter(Boolean));
+page.append(...(data.comparison ? comparisonParts() : summary()).filter(Boolean));
 if (data.run && !windows.length) page.append(make("p", {class: "nothing"}, "The run created no windows, or none was traced."));
 const sections = makers.map(([, maker]) => maker());
 if (windows.length)
@@ -51,4 +54,4 @@ if (data.run)
     );
 document.addEventListener("keydown", event => event.key === "Escape" && hideTooltip());
 document.addEventListener("scroll", hideTooltip, {passive: true});
-document.documentElement.dataset.drawn = sections.length;
+document.documentElement.dataset.drawn = sections.length + (data.comparison ? 1 : 0);

@@ -18,6 +18,7 @@ const byRow = columns => {
             "cause",
             "operations",
             "bytes",
+            "place",
         ])
             span[key] = columns[key][i];
         const row = rows[Math.floor(rank / data.timeline.ranks_per_row)];

@@ -2,8 +2,9 @@
 import {make} from "./dom.js";
 import {added, calls, data, windows} from "./model.js";
 import * as units from "./units.js";
+import {verdict} from "./verdict.js";
 
-const hostTitle = name =>
+export const hostTitle = name =>
     ({mpich: "MPICH", openmpi: "Open MPI", abi: "MPI's standard ABI"})[name] || name;
 
 const facts = () => {
@@ -121,5 +122,5 @@ export const summary = () => {
     const program = (data.run || data.check).program;
     const title = `${program ? program.split(" ")[0].split("/").pop() : "A program"}: one-sided communication`;
     document.title = title;
-    return [make("h1", {}, title), facts(), data.run ? limitations() : null, tiles()];
+    return [make("h1", {}, title), data.run ? limitations() : null, verdict(), facts(), tiles()];
 };

@@ -7,7 +7,7 @@ import {select as pick} from "d3-selection";
 import {zoom, zoomIdentity} from "d3-zoom";
 import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
-import {causeClass, data, kindName, rankWords, rowName, watch, windowName, windows} from "./model.js";
+import {causeClass, data, kindName, placeName, rankWords, rowName, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
 import {bins as gather, load, spansIn} from "./spans.js";
 import * as units from "./units.js";
@@ -160,6 +160,7 @@ export const timelineSection = () => {
             : []),
         ...(event.cause_rank >= 0 ? [["none", "for", `rank ${event.cause_rank}`]] : []),
         ...(event.kind < 64 ? [["none", "path", data.paths[event.path].name]] : []),
+        ...(event.place ? [["none", "called in", placeName(event.place)]] : []),
         ["none", "window", windowName(event.window)],
         ["none", "began", units.moment(event.begin, event.duration)],
         ...epochRows(row, event.begin),

@@ -15,6 +15,8 @@
 #include "internode/origin/liveness.h"
 #include "memory/file.h"
 #include "observe/state/state.h"
+#include "observe/stats/observed_window.h"
+#include "observe/stats/site_places.h"
 #include "transport/agent/agent.h"
 #include "window/host_objects.h"
 
@@ -197,6 +199,18 @@ static void read_window_name(const struct oriel_window *window, char out[ORIEL_S
     snprintf(out, ORIEL_STATE_NAME, "%.*s", ORIEL_STATE_NAME - 1, name);
 }
 
+/* The call in the program. An observed call knows its place, also in Python. */
+static void find_place(struct oriel_code_address *out)
+{
+    const struct oriel_code_address *known =
+        oriel_current_call.observed != NULL ? oriel_site_place_at(oriel_current_call.site->place)
+                                            : NULL;
+    if (known != NULL)
+        *out = *known;
+    else if (!oriel_code_address_caller(out))
+        memset(out, 0, sizeof *out);
+}
+
 #define SET(field, value) atomic_store_explicit(&own->field, value, memory_order_relaxed)
 
 static void page_write_begin(void)
@@ -223,6 +237,11 @@ static void page_begin_wait(const struct oriel_watch *watch, uint64_t since_ns)
 {
     struct wait_description description;
     char name[ORIEL_STATE_NAME];
+    union {
+        struct oriel_code_address place;
+        uint64_t words[sizeof(struct oriel_code_address) / sizeof(uint64_t)];
+    } call;
+    find_place(&call.place);
     describe_wait(watch, &description);
     read_window_name(description.window, name);
     page_write_begin();
@@ -236,6 +255,8 @@ static void page_begin_wait(const struct oriel_watch *watch, uint64_t since_ns)
     SET(since_ns, since_ns);
     for (size_t i = 0; i < sizeof name; i++)
         SET(window_name[i], name[i]);
+    for (size_t i = 0; i < sizeof call.words / sizeof call.words[0]; i++)
+        SET(place[i], call.words[i]);
     page_write_ranks(&description);
     page_write_end();
 }
@@ -290,6 +311,7 @@ static void read_world(struct oriel_state *state)
 static void open_page(void)
 {
     static const struct oriel_wait_publisher teller = {page_wait_lasts, page_wait_over};
+    struct oriel_code_address first;
     if (oriel_window_start() != ORIEL_OK)
         return; /* the creation of the window fails with the reason */
     own = (struct oriel_state *)(oriel_file_base() + ORIEL_FILE_STATE_OFFSET);
@@ -299,6 +321,8 @@ static void open_page(void)
     snprintf(own->program, sizeof own->program, "%s", program_invocation_short_name);
     snprintf(own->host, sizeof own->host, "%s", oriel_host_name());
     atomic_store_explicit(&own->magic, ORIEL_STATE_MAGIC, memory_order_release);
+    /* The first unwinding loads a library, which no wait should do. */
+    (void)oriel_code_address_caller(&first);
     oriel_wait_set_publisher(&teller);
 }
 

@@ -6,12 +6,13 @@
 #ifndef ORIEL_OBSERVE_STATE_STATE_H
 #define ORIEL_OBSERVE_STATE_STATE_H
 
+#include "base/code_address.h"
 #include "base/wait.h"
 
 #include <stdint.h>
 
 enum {
-    ORIEL_STATE_VERSION = 1,
+    ORIEL_STATE_VERSION = 2,
     ORIEL_STATE_PROGRAM = 64,
     ORIEL_STATE_NAME = 64,
     ORIEL_STATE_RANKS = 8192
@@ -50,6 +51,8 @@ struct oriel_state {
     _Atomic char window_name[ORIEL_STATE_NAME];
     /* offset of the newest struct oriel_window_record; 0: none, or no statistics */
     _Atomic uint64_t records;
+    /* during a wait: a struct oriel_code_address, the program's call that waits */
+    _Atomic uint64_t place[sizeof(struct oriel_code_address) / sizeof(uint64_t)];
 };
 
 #endif

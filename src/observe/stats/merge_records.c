@@ -44,31 +44,61 @@ static const struct oriel_window_record *record_at(const struct source *source, 
     return offset == 0 ? NULL : (const struct oriel_window_record *)(source->base + offset);
 }
 
+/* Its counters may change meanwhile. */
 static char *pack_window(const struct source *source, const struct oriel_window_record *record,
                          char *at)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk of the chain finds what
-     * the first counted */
+    struct oriel_window_record *packed = (struct oriel_window_record *)at;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the second walk finds the same chain */
     size_t toward_bytes = (size_t)record->n * sizeof(struct oriel_toward);
     memcpy(at, record, sizeof *record);
     memcpy(at + sizeof *record, source->base + record->toward, toward_bytes);
     memcpy(at + sizeof *record + toward_bytes, source->base + record->ranks,
            (size_t)record->n * sizeof(int32_t));
-    return at + oriel_merged_window_bytes(record->n);
+    packed->sites = oriel_site_table_copy(
+        (const void *)(source->base + record->sites),
+        (struct oriel_counted_site *)(at + oriel_merged_window_bytes(record->n, 0)));
+    return at + oriel_merged_window_bytes(record->n, packed->sites);
 }
 
-/* The chain starts at the newest record. */
-static struct part part_pack(const struct source *source, int world_rank)
+/* The places of its call sites, as far as its newest record knows them. */
+static const struct oriel_site_places *source_places(const struct source *source)
 {
-    struct part part = {.len_bytes = sizeof *part.gathered};
-    const struct oriel_window_record *record;
+    const struct oriel_window_record *newest = record_at(source, source->newest);
+    return newest == NULL || newest->places == 0 ? NULL
+                                                 : (const void *)(source->base + newest->places);
+}
+
+static char *pack_places(const struct source *source, struct oriel_merged_records *part, char *at)
+{
+    const struct oriel_site_places *places = source_places(source);
+    part->places = places == NULL ? 0 : atomic_load_explicit(&places->count, memory_order_acquire);
+    size_t len_bytes = part->places * sizeof(struct oriel_code_address);
+    if (len_bytes > 0)
+        memcpy(at, places->places, len_bytes);
+    return at + len_bytes;
+}
+
+/* The number of records in the chain, which starts at the newest; and the most that they, their
+ * call sites and places can need. */
+static uint32_t chain_measure(const struct source *source, size_t *len_bytes)
+{
     uint32_t windows = 0;
-    for (record = record_at(source, source->newest); record != NULL;
-         record = record_at(source, record->next)) {
-        part.len_bytes += oriel_merged_window_bytes(record->n);
+    *len_bytes =
+        sizeof(struct oriel_merged_records) + ORIEL_PLACES_MOST * sizeof(struct oriel_code_address);
+    for (const struct oriel_window_record *record = record_at(source, source->newest);
+         record != NULL; record = record_at(source, record->next)) {
+        *len_bytes += oriel_merged_window_bytes(record->n, ORIEL_SITE_ROWS);
         windows++;
     }
-    part.gathered = part.len_bytes <= INT_MAX ? calloc(1, part.len_bytes) : NULL;
+    return windows;
+}
+
+static struct part part_pack(const struct source *source, int world_rank)
+{
+    size_t room;
+    uint32_t windows = chain_measure(source, &room);
+    struct part part = {.gathered = room <= INT_MAX ? calloc(1, room) : NULL};
     const struct oriel_window_record **records =
         calloc(windows + 1, sizeof(const struct oriel_window_record *));
     if (part.gathered == NULL || records == NULL) {
@@ -76,19 +106,18 @@ static struct part part_pack(const struct source *source, int world_rank)
         free(records);
         return (struct part){NULL, 0};
     }
-    *part.gathered =
-        (struct oriel_merged_records){.magic = ORIEL_MERGED_MAGIC,
-                                      .len_bytes = part.len_bytes - sizeof *part.gathered,
-                                      .world_rank = world_rank,
-                                      .windows = windows};
     uint32_t i = windows;
-    for (record = record_at(source, source->newest); record != NULL;
-         record = record_at(source, record->next))
+    for (const struct oriel_window_record *record = record_at(source, source->newest);
+         record != NULL; record = record_at(source, record->next))
         records[--i] = record;
-    char *at = (char *)(part.gathered + 1);
+    *part.gathered = (struct oriel_merged_records){
+        .magic = ORIEL_MERGED_MAGIC, .world_rank = world_rank, .windows = windows};
+    char *at = pack_places(source, part.gathered, (char *)(part.gathered + 1));
     for (i = 0; i < windows; i++)
         at = pack_window(source, records[i], at);
     free(records);
+    part.len_bytes = (size_t)(at - (char *)part.gathered);
+    part.gathered->len_bytes = part.len_bytes - sizeof *part.gathered;
     return part;
 }
 
@@ -223,7 +252,7 @@ static void read_program_path(char *out, size_t room)
     out[len < 0 ? 0 : len] = '\0';
 }
 
-static void write_parts(const struct part *parts, int ranks, const char *file)
+static void write_parts(const struct part *parts, int ranks, const char *file, uint64_t ran_ns)
 {
     size_t len_bytes = sizeof(struct oriel_statistics_head);
     void *answer = NULL;
@@ -243,6 +272,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file)
     }
     head->magic = ORIEL_MERGED_MAGIC;
     head->ranks = ranks;
+    head->ran_ns = ran_ns;
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
     snprintf(head->host, sizeof head->host, "%s", oriel_host_name());
@@ -285,7 +315,8 @@ static void read_peer(void *value, void *context)
         missing->parts[rank].gathered->is_early = 1;
 }
 
-static void records_collect(const struct part *own, int ranks, bool all_here, const char *file)
+static void records_collect(const struct part *own, int ranks, bool all_here, const char *file,
+                            uint64_t ran_ns)
 {
     struct part *parts = calloc((unsigned)ranks, sizeof *parts);
     if (parts == NULL) {
@@ -297,13 +328,13 @@ static void records_collect(const struct part *own, int ranks, bool all_here, co
     for (int i = 1; i < ranks && all_here; i++)
         parts[i] = part_receive(i, until_ns);
     oriel_peer_visit(read_peer, &(struct missing){parts, ranks});
-    write_parts(parts, ranks, file);
+    write_parts(parts, ranks, file, ran_ns);
     for (int i = 1; i < ranks; i++)
         free(parts[i].gathered);
     free(parts);
 }
 
-void oriel_statistics_write(const char *file)
+void oriel_statistics_write(const char *file, uint64_t ran_ns)
 {
     int rank = 0;
     int ranks = 0;
@@ -315,7 +346,7 @@ void oriel_statistics_write(const char *file)
     bool all_here = all_ranks_meet(ranks);
     bool is_free = true;
     if (rank == 0)
-        records_collect(&own, ranks, all_here, file);
+        records_collect(&own, ranks, all_here, file, ran_ns);
     else if (all_here)
         is_free = part_send(&own);
     if (is_free)

@@ -1,17 +1,21 @@
 /* The message from rank 0 to the `oriel` command (base/helper_process.h) when the program ends. The
  * command adds the records up and writes the table or the JSON. It is the head, then the part of
- * each rank that sent its records, in any order. A part is a struct oriel_merged_records. For each
- * of the rank's windows, oldest first, these follow: its struct oriel_window_record (whose offsets
- * are invalid now), its struct oriel_toward [n] and its int32_t ranks [n], padded to a multiple of
- * 8 bytes. This header does not need mpi.h. */
+ * each rank that sent its records, in any order. A part is a struct oriel_merged_records, then the
+ * places of its call sites, struct oriel_code_address [places]. For each of the rank's windows,
+ * oldest first, these follow: its struct oriel_window_record (whose sites is now the number of its
+ * call sites, and whose other offsets are invalid), its struct oriel_toward [n], its int32_t ranks
+ * [n], padded to a multiple of 8 bytes, and its struct oriel_counted_site [sites]. This header does
+ * not need mpi.h. */
 #ifndef ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 #define ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 
 #include "observe/stats/record.h"
+#include "observe/stats/site_places.h"
+#include "observe/stats/site_table.h"
 
 #include <stddef.h>
 
-#define ORIEL_MERGED_MAGIC UINT64_C(0x0132544154534c52) /* changes with the format of records */
+#define ORIEL_MERGED_MAGIC UINT64_C(0x0431544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;
@@ -22,23 +26,24 @@ struct oriel_statistics_head {
     char host_version[128]; /* "MPICH 5.0.2" */
     int32_t ranks;          /* of MPI_COMM_WORLD */
     uint32_t parts;         /* that follow */
+    uint64_t ran_ns;        /* from rank 0's MPI_Init to its MPI_Finalize */
 };
 
 struct oriel_merged_records {
     uint64_t magic;
-    uint64_t len_bytes; /* of the windows that follow */
+    uint64_t len_bytes; /* of all that follows */
     int32_t world_rank;
     uint32_t windows;
     /* 1: the rank was not in MPI_Finalize, or did not answer; read from its memory file */
     uint32_t is_early;
-    uint32_t reserved;
+    uint32_t places;
 };
 
-static inline size_t oriel_merged_window_bytes(int32_t n)
+static inline size_t oriel_merged_window_bytes(int32_t n, uint64_t sites)
 {
     size_t ranks_bytes = ((size_t)n * sizeof(int32_t) + 7) & ~(size_t)7;
     return sizeof(struct oriel_window_record) + (size_t)n * sizeof(struct oriel_toward) +
-           ranks_bytes;
+           ranks_bytes + sites * sizeof(struct oriel_counted_site);
 }
 
 #endif

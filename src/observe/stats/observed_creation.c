@@ -1,44 +1,33 @@
 /* The observing entries that create windows, change their description, and free them. */
-#include "observe/stats/observed_window.h"
-
-#include "base/wait.h"
+#include "observe/stats/observed_call.h"
+#include "observe/stats/site_places.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The start of a call. */
-struct creation_start {
-    uint64_t begin_ns;
-    uint64_t waited_ns;
-};
-
-static struct creation_start creation_begin(void)
+/* The start of a call. Its site is found when the window is known. */
+static struct oriel_observed_call creation_begin(void)
 {
     oriel_current_call.observed = NULL;
     oriel_thread_waits.rank = -1;
     oriel_thread_waits.cause = ORIEL_CAUSE_late_fence;
-    return (struct creation_start){oriel_now_ns(), oriel_thread_waits.total_ns};
+    return (struct oriel_observed_call){.begin_ns = oriel_now_ns(),
+                                        .waited_ns = oriel_thread_waits.total_ns};
 }
 
-static void trace_creation(const struct oriel_observed *observed,
-                           const struct creation_start *making, enum oriel_counted_call kind,
-                           uint64_t time_ns)
-{
-    oriel_traced_add(
-        observed, &(struct oriel_traced){making->begin_ns, making->waited_ns},
-        &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_CALL + kind), 0, -1, 0, time_ns});
-}
-
-static int creation_end(const struct creation_start *making,
+static int creation_end(struct oriel_observed_call *making,
                         struct oriel_observed_creation *creation, int code, const MPI_Win *win)
 {
     if (code != MPI_SUCCESS)
         return code;
-    creation->time_ns = oriel_now_ns() - making->begin_ns;
-    creation->waiting_ns = oriel_thread_waits.total_ns - making->waited_ns;
-    struct oriel_observed *observed = oriel_observed_add(*win, creation);
-    if (observed != NULL && oriel_tracing)
-        trace_creation(observed, making, ORIEL_CALL_OF_create, creation->time_ns);
+    uint64_t time_ns = oriel_now_ns() - making->begin_ns;
+    creation->place = oriel_site_place_find(creation->address).number;
+    making->observed = oriel_observed_add(*win, creation);
+    if (making->observed != NULL) {
+        making->site = oriel_observed_site(
+            making->observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_create, creation->address);
+        oriel_observed_call_whole(making, time_ns);
+    }
     return code;
 }
 
@@ -46,8 +35,9 @@ static int creation_end(const struct creation_start *making,
 #define ENTRY(name, flavour, size, unit, parameters, arguments)                                    \
     static int observe_##name parameters                                                           \
     {                                                                                              \
-        struct creation_start making = creation_begin();                                           \
-        struct oriel_observed_creation creation = {flavour, size, unit, comm, 0, 0, 0};            \
+        struct oriel_observed_call making = creation_begin();                                      \
+        struct oriel_observed_creation creation = {                                                \
+            flavour, size, unit, comm, __builtin_return_address(0), 0};                            \
         return creation_end(&making, &creation, oriel_observe_before.name arguments, win);         \
     }
 
@@ -104,24 +94,18 @@ static int observe_Win_free(MPI_Win *win)
     if (observed == NULL)
         return oriel_observe_before.Win_free(win);
     MPI_Win handle = *win;
-    struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_free];
-    struct creation_start making = creation_begin();
+    struct oriel_observed_call freeing = creation_begin();
+    freeing.observed = observed;
+    freeing.site = oriel_observed_site(observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_free,
+                                       __builtin_return_address(0));
     const struct oriel_window_record **others = oriel_waiting_find_others(observed);
     oriel_current_call = (struct oriel_current_call){
-        .observed = observed, .target = -1, .call = ORIEL_CALL_OF_free, .others = others};
-    oriel_waiting_arrive(observed, making.begin_ns);
+        .observed = observed, .site = freeing.site, .target = -1, .others = others};
+    oriel_waiting_arrive(observed, freeing.begin_ns);
     int code = oriel_observe_before.Win_free(win);
     oriel_current_call = (struct oriel_current_call){.observed = NULL};
     free(others);
-    uint64_t time_ns = oriel_now_ns() - making.begin_ns;
-    uint64_t waiting_ns = oriel_thread_waits.total_ns - making.waited_ns;
-    oriel_count(observed, &timed->count, 1);
-    oriel_count(observed, &timed->time_ns, time_ns);
-    oriel_count(observed, &timed->waiting_ns, waiting_ns);
-    oriel_count(observed, &timed->waited, waiting_ns != 0);
-    oriel_count_most(&timed->longest_ns, waiting_ns);
-    if (oriel_tracing)
-        trace_creation(observed, &making, ORIEL_CALL_OF_free, time_ns);
+    oriel_observed_call_whole(&freeing, oriel_now_ns() - freeing.begin_ns);
     if (*win == MPI_WIN_NULL)
         oriel_observed_remove(handle, observed->first);
     return code;

@@ -1,8 +1,7 @@
 /* The observing entries of operations: each calls the previous entry, and counts the operation if
  * it succeeded. One without effect (MPI_PROC_NULL), or that fails, is not counted. */
-#include "observe/stats/observed_window.h"
+#include "observe/stats/observed_call.h"
 
-#include "base/wait.h"
 #include "datatype/datatype.h"
 #include "host/host.h"
 #include "internode/origin/origin_sync.h"
@@ -62,21 +61,10 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
 }
 
-static inline struct oriel_traced operation_begin(const struct oriel_observed *observed, int target)
-{
-    oriel_current_call.observed = observed;
-    oriel_current_call.target = target;
-    oriel_current_call.call = ORIEL_COUNTED_CALLS;
-    oriel_polled_served = false;
-    return oriel_unlikely(oriel_tracing)
-               ? (struct oriel_traced){oriel_now_ns(), oriel_thread_waits.total_ns}
-               : (struct oriel_traced){0, 0};
-}
-
-static inline void operation_end(struct oriel_observed *observed, const struct oriel_traced *traced,
-                                 enum oriel_counted_operation kind, int code, int target,
+static inline void operation_end(const struct oriel_observed_call *call, int code, int target,
                                  MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
 {
+    struct oriel_observed *observed = call->observed;
     oriel_current_call.observed = NULL;
     if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
         return;
@@ -87,16 +75,12 @@ static inline void operation_end(struct oriel_observed *observed, const struct o
     if (oriel_polled_served)
         path = ORIEL_PATH_polled;
     struct oriel_window_record *record = observed->record;
-    oriel_count(observed, &record->operations[kind].count, 1);
-    oriel_count(observed, &record->operations[kind].bytes, bytes);
     oriel_count(observed, &record->paths[path].count, 1);
     oriel_count(observed, &record->paths[path].bytes, bytes);
     oriel_count(observed, &observed->toward[target].operations, 1);
     oriel_count(observed, &observed->toward[target].bytes, bytes);
-    if (oriel_unlikely(traced->begin_ns != 0))
-        oriel_traced_add(observed, traced,
-                         &(struct oriel_traced_event){(uint8_t)(ORIEL_TRACE_OPERATION + kind), path,
-                                                      target, bytes, 0});
+    oriel_count(observed, &call->site->bytes, bytes);
+    oriel_observed_call_end(call, true, target, path, bytes);
 }
 
 #define ENTRY(name, kind, parameters, arguments, count, datatype)                                  \
@@ -105,10 +89,12 @@ static inline void operation_end(struct oriel_observed *observed, const struct o
         struct oriel_observed *observed = oriel_observed_find(win);                                \
         if (oriel_unlikely(observed == NULL))                                                      \
             return oriel_observe_before.name arguments;                                            \
-        struct oriel_traced traced = operation_begin(observed, target_rank);                       \
+        oriel_polled_served = false;                                                               \
+        struct oriel_observed_call call =                                                          \
+            oriel_observed_call_begin(observed, ORIEL_TRACE_OPERATION + ORIEL_COUNTS_##kind,       \
+                                      __builtin_return_address(0), target_rank, true);             \
         int code = oriel_observe_before.name arguments;                                            \
-        operation_end(observed, &traced, ORIEL_COUNTS_##kind, code, target_rank, target_disp,      \
-                      count, datatype);                                                            \
+        operation_end(&call, code, target_rank, target_disp, count, datatype);                     \
         return code;                                                                               \
     }
 

@@ -7,6 +7,7 @@
 #include "base/tls_cache.h"
 #include "observe/observe.h"
 #include "observe/stats/record.h"
+#include "observe/stats/site_table.h"
 #include "observe/trace/trace.h"
 #include "window/window.h"
 
@@ -22,8 +23,9 @@ struct oriel_observed {
     /* of the first: by thread, NULL before the thread's first call */
     struct oriel_observed *of_thread[ORIEL_COUNTING_THREADS];
     struct oriel_window_record *record;
-    struct oriel_toward *toward; /* n; in the record, except for windows that share one */
-    struct oriel_window *window; /* NULL: the host's */
+    struct oriel_site_table *sites; /* of the record */
+    struct oriel_toward *toward;    /* n; in the record, except for windows that share one */
+    struct oriel_window *window;    /* NULL: the host's */
     uint32_t n;
     bool by_many; /* threads count in it concurrently */
     /* none of its calls reach another node, an agent or the host: without waiting they take
@@ -46,8 +48,8 @@ extern bool oriel_observe_threads __attribute__((visibility("hidden")));
 /* This thread's current call, for its waits. */
 struct oriel_current_call {
     const struct oriel_observed *observed; /* NULL: no observed call */
-    int32_t target;                        /* -1: none, or all */
-    uint8_t call;    /* enum oriel_counted_call; ORIEL_COUNTED_CALLS in an operation */
+    const struct oriel_counted_site *site;
+    int32_t target;  /* -1: none, or all */
     int32_t blocker; /* of the lock it waits for, when the wait began */
     /* in MPI_Win_free: of the window's ranks, NULL for unknown ones */
     const struct oriel_window_record **others;
@@ -96,15 +98,14 @@ static inline void oriel_count_most(_Atomic uint64_t *word, uint64_t value)
 
 /* --- records.c --- */
 
-/* The arguments of the creating call, and its times. */
+/* The arguments of the creating call. */
 struct oriel_observed_creation {
     enum oriel_flavour flavour;
     uint64_t size_bytes;
     int64_t disp_unit;
     MPI_Comm comm;
-    uint64_t begin_ns;
-    uint64_t time_ns;
-    uint64_t waiting_ns;
+    const void *address; /* to which it returns */
+    uint16_t place;      /* of the call (site_places.h) */
 };
 
 /* Starts to observe the window. If there is no room for its record, it is not observed: returns
@@ -120,24 +121,11 @@ uint64_t oriel_records_newest(void);
 
 /* --- trace_events.c --- */
 
-/* The start of a traced call, and the thread's waiting time until then; begin_ns is 0 if nothing is
- * traced. */
-struct oriel_traced {
-    uint64_t begin_ns;
-    uint64_t waited_ns;
-};
+struct oriel_observed_call;
 
-/* The call. */
-struct oriel_traced_event {
-    uint8_t kind; /* enum oriel_trace_kind */
-    uint8_t path;
-    int32_t target;
-    uint64_t bytes;
-    uint64_t duration_ns; /* 0: it ends now */
-};
-
-void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
-                      const struct oriel_traced_event *event);
+/* A timed call that has ended. path and bytes are of operations. */
+void oriel_traced_add(const struct oriel_observed_call *call, uint64_t duration_ns, int32_t target,
+                      uint8_t path, uint64_t bytes);
 
 /* The window is new, or its description has changed. */
 void oriel_traced_describe(struct oriel_window_record *record);
@@ -156,14 +144,6 @@ void oriel_observed_world_ranks(MPI_Group group, int n, int32_t *ranks);
 /* The id of a window of the host over these ranks, a different one per call. Not thread-safe. */
 uint64_t oriel_observed_host_id(const int32_t *ranks, int n);
 
-/* --- window_sites.c --- */
-
-/* In the creating call: its call site in the program. */
-void oriel_window_sites_add(struct oriel_window_record *record);
-
-/* At the end: adds file and line, where they are known. */
-void oriel_window_sites_resolve(void);
-
 /* --- entries: each puts its functions into the table --- */
 void oriel_observe_operations(struct oriel_api *table);
 void oriel_observe_synchronisation(struct oriel_api *table);
@@ -180,6 +160,6 @@ void oriel_waiting_arrive(const struct oriel_observed *observed, uint64_t now_ns
 const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_observed *observed);
 
 /* --- merge_records.c: collective over the ranks that arrive --- */
-void oriel_statistics_write(const char *file);
+void oriel_statistics_write(const char *file, uint64_t ran_ns);
 
 #endif

@@ -3,7 +3,7 @@
  * header does not need mpi.h.
  *
  * If threads use MPI concurrently, all but the first that uses a window have records of their own.
- * These have the same window_id, n, rank, toward and ranks, and thread above 0; their other
+ * These have the same window_id, n, rank, toward, ranks and places, and thread above 0; their other
  * descriptive fields are empty.
  *
  * A record is never moved or freed: that of a freed window stays for the table at the end, marked
@@ -13,12 +13,7 @@
 
 #include <stdint.h>
 
-enum {
-    ORIEL_RECORDS_MOST = 1000,
-    ORIEL_RECORD_NAME = 64,
-    ORIEL_RECORD_SITE = 128,
-    ORIEL_RECORD_REASON = 160
-};
+enum { ORIEL_RECORDS_MOST = 1000, ORIEL_RECORD_NAME = 64, ORIEL_RECORD_REASON = 160 };
 
 enum oriel_counted_operation {
 #define OPERATION(field, name, meaning) ORIEL_COUNTS_##field,
@@ -46,14 +41,6 @@ struct oriel_counted {
     _Atomic uint64_t bytes;
 };
 
-struct oriel_timed {
-    _Atomic uint64_t count;
-    _Atomic uint64_t time_ns;    /* in the call */
-    _Atomic uint64_t waiting_ns; /* the part spent waiting for other ranks, spinning or asleep */
-    _Atomic uint64_t waited;     /* calls that waited at all */
-    _Atomic uint64_t longest_ns; /* of one call's waiting */
-};
-
 /* Of one target; caused_ns: of one rank that this one waited for. */
 struct oriel_toward {
     _Atomic uint64_t operations;
@@ -78,6 +65,8 @@ struct oriel_window_record {
     uint64_t shared_by; /* 0, or how many windows share this record because there were too many */
     uint64_t toward;    /* offset of struct oriel_toward [n] in the same file */
     uint64_t ranks;     /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 if outside it */
+    uint64_t sites;     /* offset of struct oriel_site_table (site_table.h): all calls */
+    uint64_t places;    /* offset of struct oriel_site_places (site_places.h); 0: none */
     /* When this rank arrived at the window's barriers (fence, free), by the parity of their number,
      * on the monotonic clock. A rank that waited looks for the latest. A rank arrives two barriers
      * later only when all have arrived at the next one. So an entry stays valid while any rank at
@@ -85,16 +74,11 @@ struct oriel_window_record {
     _Atomic uint64_t arrived_ns[2];
     uint8_t own_path;    /* enum oriel_counted_path of other ranks' access to this rank's memory */
     uint8_t is_gathered; /* 1: its process will send its records in MPI_Finalize */
-    /* 1: site has file and line, as far as debug information shows; one rank requests it */
-    uint8_t has_line;
-    uint8_t reserved[5];
-    char name[ORIEL_RECORD_NAME]; /* "" if the program set none */
-    /* "main at halo.c:42" or "app+0x1234": its creating call site */
-    char site[ORIEL_RECORD_SITE];
-    char reason[ORIEL_RECORD_REASON]; /* why own_path is no better; "" */
-    struct oriel_counted operations[ORIEL_COUNTED_OPERATIONS];
-    struct oriel_counted paths[ORIEL_COUNTED_PATHS];
-    struct oriel_timed calls[ORIEL_COUNTED_CALLS];
+    uint16_t place;      /* of its creating call; 0: unknown */
+    uint8_t reserved[4];
+    char name[ORIEL_RECORD_NAME];                    /* "" if the program set none */
+    char reason[ORIEL_RECORD_REASON];                /* why own_path is no better; "" */
+    struct oriel_counted paths[ORIEL_COUNTED_PATHS]; /* of operations */
 };
 
 #endif

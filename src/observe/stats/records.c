@@ -3,6 +3,8 @@
  * oriel_observed ends with its window. */
 #include "observe/stats/observed_window.h"
 
+#include "observe/stats/site_places.h"
+
 #include "base/hash_table.h"
 #include "base/log.h"
 #include "host/host.h"
@@ -33,18 +35,20 @@ uint64_t oriel_records_newest(void)
 /* Creates a record whose offsets are set, with room for n ranks. */
 static struct oriel_window_record *record_alloc(int n)
 {
-    uint64_t offset;
+    uint64_t offset, sites;
     size_t toward_bytes = (unsigned)n * sizeof(struct oriel_toward);
     size_t ranks_bytes = (unsigned)n * sizeof(int32_t);
     size_t record_bytes = (sizeof(struct oriel_window_record) + ORIEL_CACHE_LINE - 1) &
                           ~(size_t)(ORIEL_CACHE_LINE - 1);
     if (oriel_file_start() != ORIEL_OK ||
+        oriel_file_alloc_sparse(sizeof(struct oriel_site_table), &sites) != ORIEL_OK ||
         oriel_file_alloc(record_bytes + toward_bytes + ranks_bytes, ORIEL_CACHE_LINE, &offset) !=
             ORIEL_OK)
         return NULL;
     struct oriel_window_record *record = (struct oriel_window_record *)(oriel_file_base() + offset);
     record->n = n;
     record->is_gathered = oriel_observe_gathers;
+    record->sites = sites;
     record->toward = n > 0 ? offset + record_bytes : 0;
     record->ranks = n > 0 ? record->toward + toward_bytes : 0;
     return record;
@@ -53,6 +57,7 @@ static struct oriel_window_record *record_alloc(int n)
 static void record_publish(struct oriel_window_record *record)
 {
     record->next = newest;
+    record->places = oriel_site_places_offset();
     atomic_store_explicit(&record->state, 1, memory_order_release);
     newest = (uint64_t)((char *)record - oriel_file_base());
     oriel_state_set_records(newest);
@@ -71,6 +76,11 @@ static unsigned thread_number(void)
     return number < ORIEL_COUNTING_THREADS ? number - 1 : ORIEL_COUNTING_THREADS - 1;
 }
 
+static struct oriel_site_table *sites_of(const struct oriel_window_record *record)
+{
+    return (struct oriel_site_table *)(oriel_file_base() + record->sites);
+}
+
 /* Creates the record of another thread, with the mutex held; NULL without memory. */
 static struct oriel_observed *observed_add_thread(struct oriel_observed *first, unsigned thread)
 {
@@ -83,6 +93,7 @@ static struct oriel_observed *observed_add_thread(struct oriel_observed *first, 
     }
     memcpy(observed, first, len_bytes);
     observed->record = record;
+    observed->sites = sites_of(record);
     observed->toward = (struct oriel_toward *)(oriel_file_base() + record->toward);
     observed->by_many = thread == ORIEL_COUNTING_THREADS - 1;
     record->window_id = first->record->window_id;
@@ -143,6 +154,7 @@ static void record_fill(struct oriel_window_record *record, const struct oriel_o
     record->flavour = creation->flavour;
     record->size_bytes = creation->size_bytes;
     record->disp_unit = creation->disp_unit;
+    record->place = creation->place;
     record->window_id =
         observed->window != NULL ? observed->window->id : oriel_observed_host_id(ranks, record->n);
 }
@@ -160,7 +172,6 @@ static struct oriel_window_record *record_create(struct oriel_observed *observed
     observed->record = record;
     record_fill(record, observed, group, rank, creation);
     oriel_observed_set_path(observed);
-    oriel_window_sites_add(record);
     oriel_traced_describe(record);
     record_publish(record);
     if (observed->window != NULL)
@@ -192,17 +203,6 @@ static struct oriel_observed *observed_create(struct oriel_window *window, int n
     return observed;
 }
 
-static void count_creation(const struct oriel_observed *observed,
-                           const struct oriel_observed_creation *creation)
-{
-    struct oriel_timed *timed = &observed->record->calls[ORIEL_CALL_OF_create];
-    oriel_count(observed, &timed->count, 1);
-    oriel_count(observed, &timed->time_ns, creation->time_ns);
-    oriel_count(observed, &timed->waiting_ns, creation->waiting_ns);
-    oriel_count(observed, &timed->waited, creation->waiting_ns != 0);
-    oriel_count_most(&timed->longest_ns, creation->waiting_ns);
-}
-
 static bool record_window(MPI_Win win, struct oriel_observed *observed, MPI_Group group, int rank,
                           const struct oriel_observed_creation *creation)
 {
@@ -213,10 +213,10 @@ static bool record_window(MPI_Win win, struct oriel_observed *observed, MPI_Grou
     pthread_mutex_unlock(&mutex);
     if (observed->record == NULL || !find_toward(observed))
         return false;
+    observed->sites = sites_of(observed->record);
     unsigned thread = thread_number();
     observed->by_many |= thread == ORIEL_COUNTING_THREADS - 1;
     observed->of_thread[thread] = observed;
-    count_creation(observed, creation);
     return oriel_hash_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 

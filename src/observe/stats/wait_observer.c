@@ -69,7 +69,7 @@ const struct oriel_window_record **oriel_waiting_find_others(const struct oriel_
 
 static int32_t find_latest(const struct oriel_window *window, unsigned turn, uint64_t *latest_ns)
 {
-    bool is_last = oriel_current_call.call == ORIEL_CALL_OF_free;
+    bool is_last = oriel_current_call.site->kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_free;
     int32_t latest = -1;
     *latest_ns = 0;
     for (int32_t i = 0; i < window->n && (!is_last || oriel_current_call.others != NULL); i++) {

@@ -1,7 +1,6 @@
 /* Converts observed calls and windows to events and descriptions of the trace (trace.h). */
-#include "observe/stats/observed_window.h"
+#include "observe/stats/observed_call.h"
 
-#include "base/wait.h"
 #include "memory/file.h"
 
 void oriel_traced_describe(struct oriel_window_record *record)
@@ -12,21 +11,21 @@ void oriel_traced_describe(struct oriel_window_record *record)
         record->traced = oriel_trace_window(record, record->disp_unit, ranks);
 }
 
-void oriel_traced_add(const struct oriel_observed *observed, const struct oriel_traced *traced,
-                      const struct oriel_traced_event *event)
+void oriel_traced_add(const struct oriel_observed_call *call, uint64_t duration_ns, int32_t target,
+                      uint8_t path, uint64_t bytes)
 {
-    uint64_t waiting_ns = oriel_thread_waits.total_ns - traced->waited_ns;
+    uint64_t waiting_ns = oriel_thread_waits.total_ns - call->waited_ns;
     struct oriel_trace_event entry = {
-        .begin_ns = traced->begin_ns,
-        .duration_ns =
-            event->duration_ns != 0 ? event->duration_ns : oriel_now_ns() - traced->begin_ns,
+        .begin_ns = call->begin_ns,
+        .duration_ns = duration_ns,
         .waiting_ns = waiting_ns,
-        .bytes = event->bytes,
-        .target = event->target,
+        .bytes = bytes,
+        .target = target,
         .cause_rank = waiting_ns > 0 ? oriel_thread_waits.rank : -1,
-        .window = observed->first->record->traced,
-        .kind = event->kind,
-        .path = event->path,
+        .window = (uint16_t)call->observed->first->record->traced,
+        .site = call->site->place,
+        .kind = call->site->kind,
+        .path = path,
         .cause = waiting_ns > 0 ? oriel_thread_waits.cause : 0,
     };
     oriel_thread_waits.longest_ns = 0;

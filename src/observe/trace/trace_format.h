@@ -7,11 +7,13 @@
 #ifndef ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H
 #define ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H
 
+#include "base/code_address.h"
+
 #include <stdint.h>
 
 #define ORIEL_TRACE_MAGIC UINT64_C(0x0a314352544c524f) /* "ORLTRC1\n" */
 #define ORIEL_BLOCK_MAGIC UINT32_C(0x4b4c424f)         /* "OBLK" */
-enum { ORIEL_TRACE_VERSION = 1, ORIEL_BLOCK_BYTES_MOST = 1 << 20 };
+enum { ORIEL_TRACE_VERSION = 2, ORIEL_BLOCK_BYTES_MOST = 1 << 20 };
 
 struct oriel_trace_header {
     uint64_t magic;
@@ -39,6 +41,7 @@ enum oriel_block_type {
     ORIEL_BLOCK_WINDOW = 2,
     ORIEL_BLOCK_CLOCK = 3, /* struct oriel_trace_clock */
     ORIEL_BLOCK_END = 4,   /* struct oriel_trace_end: the program reached MPI_Finalize */
+    ORIEL_BLOCK_SITE = 5,  /* struct oriel_trace_site; repeated at the end, with its line */
 };
 
 struct oriel_trace_block {
@@ -58,7 +61,8 @@ struct oriel_trace_event {
     uint64_t bytes;      /* of an operation; else 0 */
     int32_t target;      /* win_rank; -1: none, or all */
     int32_t cause_rank;  /* win_rank it waited for; -1: none, or several */
-    uint32_t window;     /* number of an earlier ORIEL_BLOCK_WINDOW */
+    uint16_t window;     /* number of an earlier ORIEL_BLOCK_WINDOW */
+    uint16_t site;       /* number of an earlier ORIEL_BLOCK_SITE; 0: unknown */
     uint8_t kind;        /* enum oriel_trace_kind */
     uint8_t path;        /* of an operation: enum oriel_counted_path */
     uint8_t cause;       /* enum oriel_counted_cause, if waiting_ns is not 0 */
@@ -79,11 +83,18 @@ struct oriel_trace_window {
     uint64_t size_bytes;
     int64_t disp_unit;
     uint8_t own_path;
-    uint8_t reserved[7];
+    uint8_t reserved[5];
+    uint16_t site; /* of its creating call, as in events */
     char name[64];
-    char site[128];
     char reason[160];
     int32_t world_ranks[]; /* n, truncated to fit the block */
+};
+
+/* A call site. Its place has a line only in the description at the end. */
+struct oriel_trace_site {
+    uint32_t number; /* of this file, from 1 */
+    uint32_t reserved;
+    struct oriel_code_address place;
 };
 
 /* This node's monotonic clock reads own_ns when rank 0's reads zero_ns, within error_ns. The first

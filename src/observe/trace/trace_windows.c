@@ -41,8 +41,8 @@ static void description_fill(const struct oriel_window_record *record, int64_t d
     out->size_bytes = record->size_bytes;
     out->disp_unit = disp_unit;
     out->own_path = record->own_path;
+    out->site = record->place;
     memcpy(out->name, record->name, strnlen(record->name, sizeof out->name - 1));
-    memcpy(out->site, record->site, strnlen(record->site, sizeof out->site - 1));
     memcpy(out->reason, record->reason, strnlen(record->reason, sizeof out->reason - 1));
 }
 

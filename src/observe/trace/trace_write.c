@@ -10,6 +10,7 @@
 #include "observe/trace/trace.h"
 #include "observe/trace/trace_file.h"
 #include "observe/trace/trace_ring.h"
+#include "observe/trace/trace_sites.h"
 #include "observe/trace/trace_windows.h"
 #include "transport/remote_writers.h"
 
@@ -71,16 +72,22 @@ static void write_window(const struct oriel_trace_window *window, size_t count)
                                   count * sizeof window->world_ranks[0], writer.dropped);
 }
 
+static void write_site(const struct oriel_trace_site *site)
+{
+    (void)oriel_trace_file_append(ORIEL_BLOCK_SITE, site, sizeof *site, NULL, 0, writer.dropped);
+}
+
 static bool write_events(const struct oriel_trace_event *events, size_t count)
 {
     oriel_trace_file_events(events, count, writer.dropped);
     return true;
 }
 
-/* Windows must precede the events that name them, so the rings are read first. */
+/* Call sites and windows must precede the events that name them, so the rings are read first. */
 static void writer_flush(void)
 {
     writer.dropped = oriel_trace_rings_snapshot().dropped;
+    oriel_trace_sites_empty(write_site);
     oriel_trace_windows_empty(write_window);
     oriel_trace_rings_empty(write_events);
 }

@@ -1,5 +1,5 @@
 """One-sided code with errors. A comment "FINDS" marks each line that a finding must name, with the
-rule and the function. The window's creation is marked too, for the statistics."""
+rule and the function. The window's creation and some calls are marked too, for the statistics."""
 
 import threading
 
@@ -11,7 +11,7 @@ def frees_a_buffer(win):
     values = np.zeros(5000, dtype="i4")
     win.Put([values, 4, MPI.INT], 0, 8 + 4 * rank)  # FINDS L3 frees_a_buffer
     del values  # FINDS L3 frees_a_buffer
-    win.Flush(0)
+    win.Flush(0)  # CALLS flush frees_a_buffer
 
 
 class Thread(threading.Thread):
@@ -35,12 +35,12 @@ def nested_lock(win):
 def main():
     value = np.ones(1, dtype="i4")
     win = MPI.Win.Allocate(1000, 4, comm=world)  # CREATES main
-    win.Lock_all()
+    win.Lock_all()  # CALLS lock_all main
     frees_a_buffer(win)
     win.Put([value, MPI.INT], 0, 0)  # FINDS C1 main
     win.Flush(0)
     nested_lock(win)
-    win.Unlock_all()
+    win.Unlock_all()  # CALLS unlock_all main
     win.Free()
 
 

@@ -2,7 +2,6 @@
 
 Arguments: the build folder, and the host."""
 
-import glob
 import json
 import os
 import re
@@ -61,12 +60,15 @@ class Mpi4py(unittest.TestCase):
 
     def test_statistics_and_traces(self):
         (line, (function,)), = marks("CREATES")
+        calls = marks("CALLS")
         with tempfile.TemporaryDirectory() as folder:
             _, text = job("run", "--stats", f"--trace={folder}")
-            self.assertIn(f"created in {function} at mistaken.py:{line}", text)
-            for rank in range(2):
-                with open(glob.glob(os.path.join(folder, f"rank-{rank}.*"))[0], "rb") as trace:
-                    self.assertIn(f"{function} at mistaken.py:{line}".encode(), trace.read())
+            report = subprocess.run([ORIEL, "report", folder], capture_output=True, text=True, timeout=60, check=True).stdout
+        for shown in text, report:
+            self.assertIn(f"created in {function} at mistaken.py:{line}", shown)
+            for number, (call, place) in calls:
+                self.assertRegex(shown, rf" +2 [^\n]*{call} in {place} at mistaken.py:{number}\n")
+        self.assertEqual(len(calls), 3)
 
 
 class HeldLock(unittest.TestCase):

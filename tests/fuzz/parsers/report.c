@@ -90,18 +90,22 @@ static void look(const char *text, size_t len_bytes)
         REQUIRE(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
 }
 
-static void show(const struct oriel_traces *traces, bool with_page, FILE *complaints)
+static void show(struct oriel_traces *traces, bool with_page, FILE *complaints)
 {
+    static struct oriel_reported_run run;
     char *text = NULL;
     size_t len_bytes = 0;
     FILE *out = open_memstream(&text, &len_bytes);
     REQUIRE(out != NULL);
-    oriel_report_print(traces, out);
+    oriel_reported_run_of_traces("runs", traces, &run);
+    oriel_reported_run_sum(&run);
+    oriel_report_print(&run, out);
     fclose(out);
     look(text, len_bytes);
     free(text);
-    REQUIRE(oriel_report_perfetto(traces, path_of("events.json")));
-    REQUIRE(!with_page || oriel_html_write(path_of("page.html"), traces, NULL, complaints));
+    REQUIRE(oriel_report_perfetto(run.traces, path_of("events.json")));
+    REQUIRE(!with_page || oriel_html_write(path_of("page.html"), &run, NULL, NULL, complaints));
+    oriel_reported_run_close(&run);
 }
 
 /* Three bytes select the start of the second file and whether to write a page; then the files
@@ -130,9 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     }
     free(bytes);
     struct oriel_traces *traces = NULL;
-    if (oriel_traces_open(folder, nowhere, &traces)) {
+    if (oriel_traces_open(folder, nowhere, &traces))
         show(traces, with_page, nowhere);
-        oriel_traces_close(traces);
-    }
     return 0;
 }

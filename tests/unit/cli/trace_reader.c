@@ -56,8 +56,8 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
         assert_true(oriel_trace_events_visit(&source, out, within_bounds, &seen));
         assert_int_equal(seen, out->events);
     }
-    oriel_trace_parsed_free(
-        &(struct oriel_trace_parsed){.windows = out->windows, .windows_count = out->windows_count});
+    oriel_trace_parsed_free(&(struct oriel_trace_parsed){
+        .windows = out->windows, .windows_count = out->windows_count, .places = out->places});
     return seen;
 }
 
@@ -88,7 +88,8 @@ static void cut_anywhere(void **state)
         assert_false(parsed.ended);
     }
     assert_int_equal(before, PUTS);
-    assert_int_equal(quiet, 4); /* after the header, the clock, the window, the events */
+    /* after the header, the clock, the call site, the window, the events */
+    assert_int_equal(quiet, 5);
 }
 
 static void damaged_anywhere(void **state)
@@ -159,7 +160,7 @@ static void impossible_events_are_left_out(void **state)
     EXPECT_ODD(SET_EVENT(target, -2), PUTS - 1);
     EXPECT_ODD(SET_EVENT(cause_rank, 1 << 30), PUTS - 1);
     EXPECT_ODD(SET_EVENT(window, 1), PUTS - 1);
-    EXPECT_ODD(SET_EVENT(window, UINT32_MAX), PUTS - 1);
+    EXPECT_ODD(SET_EVENT(window, UINT16_MAX), PUTS - 1);
     EXPECT_ODD(SET_EVENT(kind, ORIEL_COUNTED_OPERATIONS), PUTS - 1);
     EXPECT_ODD(SET_EVENT(kind, ORIEL_TRACE_CALL + ORIEL_COUNTED_CALLS), PUTS - 1);
     EXPECT_ODD(SET_EVENT(path, ORIEL_COUNTED_PATHS), PUTS - 1);
@@ -173,6 +174,8 @@ static void impossible_events_are_left_out(void **state)
     EXPECT_ODD(SET_WINDOW(rank, 4), 0);
     EXPECT_ODD(SET_WINDOW(number, UINT32_MAX), 0);
     EXPECT_ODD(SET_WINDOW(own_path, 99), 0);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_SITE, 0, &(uint32_t){0}, 4), PUTS);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_SITE, 0, &(uint32_t){UINT32_MAX}, 4), PUTS);
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, offsetof(struct oriel_trace_end, events),
                    &(uint64_t){PUTS + 1}, 8),
                PUTS);
@@ -201,7 +204,7 @@ static void other_files_are_refused(void **state)
     expect_refused(whole, sizeof header - 1, "ends within its header");
     memcpy(bytes, whole, whole_bytes);
     bytes[8] = 9;
-    expect_refused(bytes, whole_bytes, "has version 9 of the format; this command reads version 1");
+    expect_refused(bytes, whole_bytes, "has version 9 of the format; this command reads version 2");
     bytes[8] = ORIEL_TRACE_VERSION;
     memcpy(&header, whole, sizeof header);
     header.world_size = 0;

@@ -21,6 +21,7 @@ struct reading {
     uint64_t events;
     uint64_t next[256];
     bool in_order;
+    uint32_t place; /* of all events; UINT32_MAX: they have different ones */
 };
 
 static bool look(const struct oriel_trace_record *event, void *context)
@@ -30,13 +31,16 @@ static bool look(const struct oriel_trace_record *event, void *context)
     reading->in_order =
         reading->in_order && event->event->bytes >= *next && event->rank == 0 && event->window == 0;
     *next = event->event->bytes + 1;
+    reading->place =
+        reading->events == 0 || reading->place == event->place ? event->place : UINT32_MAX;
     reading->events++;
     return true;
 }
 
 /* Ignores the complaints that a run of one of four ranks always causes. */
-static struct reading read_back(struct oriel_traced_rank *rank)
+static struct reading read_back_at(struct oriel_traced_rank *rank, const char *site)
 {
+    char text[ORIEL_CODE_ADDRESS_TEXT];
     struct reading reading = {.in_order = true};
     struct oriel_traces *traces;
     FILE *nowhere = fopen("/dev/null", "w");
@@ -48,10 +52,20 @@ static struct reading read_back(struct oriel_traced_rank *rank)
     assert_int_equal(traces->windows_count, 1);
     assert_string_equal(traces->windows[0].name, "halo");
     assert_int_equal(traces->windows[0].world_ranks[3], 3);
+    assert_string_equal(traces->windows[0].site, site);
+    assert_true(reading.place < traces->sites.places_count);
+    oriel_code_address_text(&traces->sites.places[reading.place], text);
+    if (reading.events > 0)
+        assert_string_equal(text, site);
     assert_int_equal(reading.events, rank->events);
     assert_true(reading.in_order);
     oriel_traces_close(traces);
     return reading;
+}
+
+static struct reading read_back(struct oriel_traced_rank *rank)
+{
+    return read_back_at(rank, "halo+0x1234");
 }
 
 static const char *path_of_log(void)
@@ -330,6 +344,28 @@ static void earlier_run_is_replaced(void **state)
     assert_int_equal(rank.events, 1);
 }
 
+static void find_lines_at_the_end(void)
+{
+    static const struct oriel_code_address lines[] = {{.module = "/bin/halo",
+                                                       .offset = 0x1234,
+                                                       .function = "main",
+                                                       .file = "halo.c",
+                                                       .line = 42}};
+    trace_begin(MIB);
+    for (uint64_t i = 0; i < SOME; i++)
+        add_put(i);
+    oriel_trace_sites_set(lines, 1);
+    oriel_trace_writer_end(NULL);
+}
+
+static void the_last_description_of_a_call_site_counts(void **state)
+{
+    (void)state;
+    struct oriel_traced_rank rank;
+    assert_int_equal(in_process(find_lines_at_the_end), 0);
+    assert_int_equal(read_back_at(&rank, "main at halo.c:42").events, SOME);
+}
+
 static void find_other_file(void)
 {
     const char *refusal = oriel_trace_writer_open(path, MIB);
@@ -376,6 +412,7 @@ int main(void)
         TEST(children_do_not_write),
         TEST(descriptors_are_not_the_programs),
         TEST(earlier_run_is_replaced),
+        TEST(the_last_description_of_a_call_site_counts),
         TEST(other_file_is_left_alone),
         TEST(missing_folder_is_reported),
     };

@@ -1,0 +1,163 @@
+/* A comparison for other programs: JSON, which the page uses too, and CSV. */
+#include "cli/report/compare.h"
+
+#include <string.h>
+
+#include "cli/counters.h"
+#include "cli/json.h"
+
+/* A whole number without a fraction. */
+static json_t *amount_json(double amount)
+{
+    return amount < 1e15 && (double)(json_int_t)amount >= amount ? json_integer((json_int_t)amount)
+                                                                 : json_real(amount);
+}
+
+static void amounts_json(const struct oriel_amounts *amounts, json_t *out)
+{
+    for (int i = 0; i < ORIEL_QUANTITIES; i++) {
+        const double *of = amounts->of[i];
+        if (of[0] <= 0 && of[1] <= 0)
+            continue;
+        json_t *pair = oriel_json_checked(json_array());
+        for (int side = 0; side < 2; side++)
+            oriel_json_append(pair, amount_json(of[side]));
+        oriel_json_set(out, oriel_quantity_names[i], pair);
+    }
+}
+
+static json_t *row_json(const struct oriel_compared_row *row)
+{
+    char name[32];
+    json_t *object = oriel_json_checked(json_object());
+    oriel_json_set(object, "table", json_string(oriel_compared_table_name(row->table)));
+    oriel_json_set(object, "row", json_string(oriel_compared_row_name(row, name)));
+    amounts_json(&row->amounts, object);
+    return object;
+}
+
+static const struct oriel_window_sum *latest_window(const struct oriel_compared_window *window)
+{
+    return window->first[1] != NULL ? window->first[1] : window->first[0];
+}
+
+static const char *flavour_text(const struct oriel_window_sum *window)
+{
+    return window->shared_by > 0 ? "" : oriel_flavour_call(window->flavour);
+}
+
+static json_t *window_json(const struct oriel_compared_window *window, size_t ranks_most)
+{
+    const struct oriel_window_sum *sum = latest_window(window);
+    json_t *object = oriel_json_checked(json_object());
+    json_t *windows = oriel_json_checked(json_array());
+    json_t *total = oriel_json_checked(json_object());
+    json_t *rows = oriel_json_checked(json_array());
+    oriel_json_set(object, "name", oriel_json_text(sum->name, strlen(sum->name)));
+    oriel_json_set(object, "flavour", json_string(flavour_text(sum)));
+    oriel_json_set(object, "site", oriel_json_text(sum->site, strlen(sum->site)));
+    for (int side = 0; side < 2; side++)
+        oriel_json_append_number(windows, window->windows[side]);
+    oriel_json_set(object, "windows", windows);
+    amounts_json(&window->total, total);
+    oriel_json_set(object, "total", total);
+    size_t ranks = 0;
+    for (size_t i = 0; i < window->rows_count; i++) {
+        ranks += window->rows[i].table == ORIEL_COMPARED_RANKS;
+        if (ranks <= ranks_most)
+            oriel_json_append(rows, row_json(&window->rows[i]));
+    }
+    oriel_json_set(object, "rows", rows);
+    if (ranks > ranks_most)
+        oriel_json_set(object, "ranks_left_out", json_integer((json_int_t)(ranks - ranks_most)));
+    return object;
+}
+
+static json_t *run_json(const struct oriel_reported_run *run)
+{
+    json_t *object = oriel_json_checked(json_object());
+    oriel_json_set(object, "path", oriel_json_text(run->path, strlen(run->path)));
+    oriel_json_set(object, "program", oriel_json_text(run->head.program, sizeof run->head.program));
+    oriel_json_set(object, "host", oriel_json_text(run->head.host, sizeof run->head.host));
+    oriel_json_set(object, "oriel", oriel_json_text(run->head.version, sizeof run->head.version));
+    oriel_json_set(object, "ranks", json_integer(run->head.ranks));
+    oriel_json_set(object, "traced", json_boolean(run->sum.is_traced));
+    return object;
+}
+
+json_t *oriel_comparison_json(const struct oriel_comparison *comparison, size_t windows_most,
+                              size_t ranks_most)
+{
+    size_t count =
+        comparison->windows_count < windows_most ? comparison->windows_count : windows_most;
+    json_t *object = oriel_json_checked(json_object());
+    json_t *runs = oriel_json_checked(json_array());
+    json_t *notes = oriel_json_checked(json_array());
+    json_t *total = oriel_json_checked(json_object());
+    json_t *windows = oriel_json_checked(json_array());
+    oriel_json_set(object, "format", json_string("oriel-comparison"));
+    oriel_json_set(object, "version", json_integer(1));
+    for (int side = 0; side < 2; side++)
+        oriel_json_append(runs, run_json(comparison->runs[side]));
+    oriel_json_set(object, "runs", runs);
+    oriel_json_set(object, "per_rank", json_boolean(comparison->is_per_rank));
+    for (size_t i = 0; i < comparison->notes_count; i++)
+        oriel_json_append(notes,
+                          oriel_json_text(comparison->notes[i], strlen(comparison->notes[i])));
+    oriel_json_set(object, "notes", notes);
+    amounts_json(&comparison->total, total);
+    oriel_json_set(object, "total", total);
+    for (size_t i = 0; i < count; i++)
+        oriel_json_append(windows, window_json(&comparison->windows[i], ranks_most));
+    oriel_json_set(object, "windows", windows);
+    if (count < comparison->windows_count)
+        oriel_json_set(object, "windows_left_out",
+                       json_integer((json_int_t)(comparison->windows_count - count)));
+    return object;
+}
+
+/* --- CSV (RFC 4180) --- */
+
+static void csv_text(const char *text, FILE *out)
+{
+    bool is_quoted = strpbrk(text, ",\"\n\r") != NULL;
+    if (is_quoted)
+        fputc('"', out);
+    for (; *text != '\0'; text++)
+        fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, out);
+    if (is_quoted)
+        fputc('"', out);
+    fputc(',', out);
+}
+
+static void csv_row(const struct oriel_compared_window *window,
+                    const struct oriel_compared_row *row, bool is_comparison, FILE *out)
+{
+    char name[32];
+    const struct oriel_window_sum *sum = latest_window(window);
+    for (int i = 0; i < ORIEL_QUANTITIES; i++) {
+        const double *of = row->amounts.of[i];
+        if (of[0] <= 0 && of[1] <= 0)
+            continue;
+        csv_text(sum->name, out);
+        csv_text(flavour_text(sum), out);
+        csv_text(sum->site, out);
+        csv_text(oriel_compared_table_name(row->table), out);
+        csv_text(oriel_compared_row_name(row, name), out);
+        csv_text(oriel_quantity_names[i], out);
+        fprintf(out, "%.15g", of[0]);
+        if (is_comparison)
+            fprintf(out, ",%.15g", of[1]);
+        fputc('\n', out);
+    }
+}
+
+void oriel_comparison_csv(const struct oriel_comparison *comparison, FILE *out)
+{
+    bool is_comparison = comparison->runs[1] != NULL;
+    fprintf(out, "window,function,site,table,row,quantity,%s\n",
+            is_comparison ? "before,after" : "value");
+    for (size_t i = 0; i < comparison->windows_count; i++)
+        for (size_t j = 0; j < comparison->windows[i].rows_count; j++)
+            csv_row(&comparison->windows[i], &comparison->windows[i].rows[j], is_comparison, out);
+}

@@ -1,0 +1,249 @@
+/* The text of a comparison: the runs, what to know before reading, the totals, and the amounts that
+ * changed, by window. A time that changed by little of its window's time is left out. */
+#include "cli/report/compare.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/counters.h"
+#include "cli/hosts.h"
+#include "cli/figures.h"
+
+enum { TEXT = ORIEL_FIGURE, WINDOWS_SHOWN = 10, RANKS_SHOWN = 5 };
+
+static const double little = 0.01;
+
+static const char *amount_text(char text[TEXT], double amount, enum oriel_quantity quantity)
+{
+    uint64_t whole = amount < 1e18 ? (uint64_t)(amount + 0.5) : UINT64_MAX;
+    if (quantity == ORIEL_BYTES)
+        return oriel_bytes_text(text, whole);
+    if (quantity != ORIEL_COUNT)
+        return oriel_time_text(text, whole);
+    if (amount < 100 && fabs(amount - (double)whole) > 0.05)
+        snprintf(text, TEXT, "%.1f", amount); /* a mean over the ranks */
+    else
+        oriel_count_text(text, whole);
+    return text;
+}
+
+/* "2.4", "50", "1,234". */
+static const char *factor_text(char text[TEXT], double factor)
+{
+    if (factor < 9.95)
+        snprintf(text, TEXT, "%.1f", factor);
+    else
+        oriel_count_text(text, factor < 1e18 ? (uint64_t)(factor + 0.5) : UINT64_MAX);
+    return text;
+}
+
+struct change_words {
+    const char *much_more, *more, *less, *much_less;
+};
+
+static const struct change_words amount_words = {"%s times", "+%.*f %%", "-%.*f %%",
+                                                 "%s times less"};
+static const struct change_words time_words = {"%s times as long", "%.*f %% longer",
+                                               "%.*f %% shorter", "%s times faster"};
+
+/* Below a factor of 2 as a percentage. */
+static const char *change_text(char text[TEXT], double before, double after,
+                               const struct change_words *words)
+{
+    char factor[TEXT];
+    double percent = before > 0 ? 100 * fabs(after / before - 1) : 0;
+    int digits = percent < 9.5;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    if (before <= 0)
+        snprintf(text, TEXT, "new");
+    else if (after <= 0)
+        snprintf(text, TEXT, "gone");
+    else if (after >= 2 * before)
+        snprintf(text, TEXT, words->much_more, factor_text(factor, after / before));
+    else if (before >= 2 * after)
+        snprintf(text, TEXT, words->much_less, factor_text(factor, before / after));
+    else
+        snprintf(text, TEXT, after > before ? words->more : words->less, digits, percent);
+#pragma GCC diagnostic pop
+    return text;
+}
+
+/* --- the runs --- */
+
+static void print_run(const char *when, const struct oriel_reported_run *run, FILE *out)
+{
+    const char *program = run->head.program;
+    fprintf(out, "%s %s: %s, %d rank%s on %s, Oriel %s, %s\n", when, run->path,
+            program[0] == '\0' ? "unknown program" : program, (int)run->head.ranks,
+            run->head.ranks == 1 ? "" : "s", oriel_host_title(run->head.host), run->head.version,
+            run->sum.is_traced ? "traced" : "counted");
+}
+
+static void print_total(const struct oriel_comparison *comparison, enum oriel_quantity quantity,
+                        const char *what, const struct change_words *words, FILE *out)
+{
+    char before[TEXT], after[TEXT];
+    const double *total = comparison->total.of[quantity];
+    if (total[0] <= 0 && total[1] <= 0)
+        return;
+    fprintf(out, "%s: %s before, %s after: ", what, amount_text(before, total[0], quantity),
+            amount_text(after, total[1], quantity));
+    if (oriel_amount_changed(comparison, &comparison->total, quantity))
+        fprintf(out, "%s\n", change_text(before, total[0], total[1], words));
+    else if (total[0] < total[1] || total[1] < total[0])
+        fprintf(out, "the same, within %.0f %%\n", 100 * ORIEL_SAME_TIME);
+    else
+        fprintf(out, "the same\n");
+}
+
+/* --- a window --- */
+
+static const struct oriel_window_sum *window_of(const struct oriel_compared_window *window)
+{
+    return window->first[1] != NULL ? window->first[1] : window->first[0];
+}
+
+static void print_window_name(const struct oriel_compared_window *window, FILE *out)
+{
+    const struct oriel_window_sum *sum = window_of(window);
+    if (sum->shared_by > 0)
+        fprintf(out, "later windows");
+    else if (sum->name[0] != '\0')
+        fprintf(out, "window \"%s\" of %s", sum->name, oriel_flavour_call(sum->flavour));
+    else
+        fprintf(out, "window of %s", oriel_flavour_call(sum->flavour));
+    if (sum->site[0] != '\0')
+        fprintf(out, ", created in %s", sum->site);
+    if (window->first[0] != NULL && strcmp(window->first[0]->site, sum->site) != 0)
+        fprintf(out, ", before in %s", window->first[0]->site);
+}
+
+/* A window of one run has nothing to be compared with. */
+static void print_single_window(const struct oriel_compared_window *window, FILE *out)
+{
+    char text[TEXT];
+    int side = window->first[0] == NULL;
+    double amounts[ORIEL_QUANTITIES];
+    for (int i = 0; i < ORIEL_QUANTITIES; i++)
+        amounts[i] = window->total.of[i][side];
+    fprintf(out, "\n%s: ", side == 0 ? "Gone" : "New");
+    print_window_name(window, out);
+    if (window->windows[side] > 1)
+        fprintf(out, ", %s times", oriel_count_text(text, window->windows[side]));
+    fprintf(out, "\n  %s operations", amount_text(text, amounts[ORIEL_COUNT], ORIEL_COUNT));
+    fprintf(out, ", %s moved", amount_text(text, amounts[ORIEL_BYTES], ORIEL_BYTES));
+    fprintf(out, ", %s", amount_text(text, amounts[ORIEL_TIME_NS], ORIEL_TIME_NS));
+    fprintf(out, " in calls, %s waiting\n",
+            amount_text(text, amounts[ORIEL_WAITING_NS], ORIEL_WAITING_NS));
+}
+
+static bool amount_is_shown(const struct oriel_comparison *comparison,
+                            const struct oriel_compared_window *window,
+                            const struct oriel_amounts *amounts, int quantity)
+{
+    const double *of = amounts->of[quantity], *total = window->total.of[ORIEL_TIME_NS];
+    bool is_time = quantity == ORIEL_TIME_NS || quantity == ORIEL_WAITING_NS;
+    return oriel_amount_changed(comparison, amounts, (enum oriel_quantity)quantity) &&
+           !(is_time && fabs(of[1] - of[0]) < little * (total[0] + total[1]));
+}
+
+static bool row_is_shown(const struct oriel_comparison *comparison,
+                         const struct oriel_compared_window *window,
+                         const struct oriel_compared_row *row)
+{
+    bool shown = false;
+    for (int quantity = 0; quantity < ORIEL_QUANTITIES; quantity++)
+        shown |= amount_is_shown(comparison, window, &row->amounts, quantity);
+    return shown;
+}
+
+static void print_row(const struct oriel_comparison *comparison,
+                      const struct oriel_compared_window *window,
+                      const struct oriel_compared_row *row, bool is_first, FILE *out)
+{
+    static const char *const names[] = {"count", "bytes", "time", "waiting"};
+    char name[TEXT], before[TEXT], after[TEXT], change[TEXT];
+    const char *table = is_first ? oriel_compared_table_name(row->table) : "";
+    const char *label = oriel_compared_row_name(row, name);
+    for (int i = 0; i < ORIEL_QUANTITIES; i++) {
+        enum oriel_quantity quantity = (enum oriel_quantity)i;
+        const double *of = row->amounts.of[i];
+        if (!amount_is_shown(comparison, window, &row->amounts, i))
+            continue;
+        fprintf(out, "  %-10s %-16s %-10s %12s %12s  %s\n", table, label,
+                row->table == ORIEL_COMPARED_RANKS ? "waited for" : names[i],
+                amount_text(before, of[0], quantity), amount_text(after, of[1], quantity),
+                change_text(change, of[0], of[1], &amount_words));
+        table = label = "";
+    }
+}
+
+static void print_window(const struct oriel_comparison *comparison,
+                         const struct oriel_compared_window *window, FILE *out)
+{
+    enum oriel_compared_table table = ORIEL_COMPARED_TABLES;
+    size_t ranks = 0;
+    fprintf(out, "\nChanged: ");
+    print_window_name(window, out);
+    fprintf(out, "\n  %-10s %-16s %-10s %12s %12s  %s\n", "", "", "", "before", "after", "change");
+    if (window->windows[0] != window->windows[1])
+        fprintf(out, "  %-10s %-16s %-10s %12" PRIu64 " %12" PRIu64 "\n", "windows", "", "count",
+                window->windows[0], window->windows[1]);
+    for (size_t i = 0; i < window->rows_count; i++) {
+        const struct oriel_compared_row *row = &window->rows[i];
+        if (!row_is_shown(comparison, window, row))
+            continue;
+        ranks += row->table == ORIEL_COMPARED_RANKS;
+        if (ranks > RANKS_SHOWN)
+            continue;
+        print_row(comparison, window, row, row->table != table, out);
+        table = row->table;
+    }
+    if (ranks > RANKS_SHOWN)
+        fprintf(out, "  %-10s and %zu more ranks\n", "", ranks - RANKS_SHOWN);
+}
+
+static bool window_is_shown(const struct oriel_comparison *comparison,
+                            const struct oriel_compared_window *window)
+{
+    bool shown = window->windows[0] != window->windows[1];
+    for (size_t i = 0; i < window->rows_count && !shown; i++)
+        shown = row_is_shown(comparison, window, &window->rows[i]);
+    return shown;
+}
+
+void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out)
+{
+    size_t changed = 0, same = 0;
+    print_run("before:", comparison->runs[0], out);
+    print_run("after: ", comparison->runs[1], out);
+    for (size_t i = 0; i < comparison->notes_count; i++)
+        fprintf(out, "note: %s\n", comparison->notes[i]);
+    fputc('\n', out);
+    print_total(comparison, ORIEL_TIME_NS, "Time in window calls", &time_words, out);
+    print_total(comparison, ORIEL_WAITING_NS, "Waiting in them", &time_words, out);
+    print_total(comparison, ORIEL_COUNT, "Operations", &amount_words, out);
+    print_total(comparison, ORIEL_BYTES, "Moved", &amount_words, out);
+    for (size_t i = 0; i < comparison->windows_count; i++) {
+        const struct oriel_compared_window *window = &comparison->windows[i];
+        if (!window_is_shown(comparison, window))
+            same++;
+        else if (changed++ >= WINDOWS_SHOWN)
+            continue;
+        else if (window->first[0] != NULL && window->first[1] != NULL)
+            print_window(comparison, window, out);
+        else
+            print_single_window(window, out);
+    }
+    if (changed > WINDOWS_SHOWN)
+        fprintf(out, "\n%zu more windows changed; --json and --csv have all\n",
+                changed - WINDOWS_SHOWN);
+    if (same > 0)
+        fprintf(out, "\nUnchanged: %zu window%s\n", same, same == 1 ? "" : "s");
+    if (changed + same == 0)
+        fprintf(out, "The programs created no windows.\n");
+}

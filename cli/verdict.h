@@ -1,0 +1,41 @@
+/* The verdict on a run: how much of its time was spent in window calls, and what a person can do
+ * about that. It is the same for counted and for traced runs.  verdict.c has the diagnoses,
+ * verdict_group.c the sums that they see, verdict_write.c the output. */
+#ifndef ORIEL_CLI_VERDICT_H
+#define ORIEL_CLI_VERDICT_H
+
+#include "cli/statistics.h"
+
+enum { ORIEL_VERDICT_TEXT = 512 };
+
+/* What costs time, in one place. Texts are sentences without a full stop. */
+struct oriel_diagnosis {
+    const char *name;                   /* its key: "late_rank" */
+    uint64_t cost_ns;                   /* the sum over all ranks */
+    uint32_t window;                    /* the first of its windows; index */
+    uint64_t windows;                   /* how many */
+    int32_t rank;                       /* that causes it, in MPI_COMM_WORLD; -1: no single one */
+    char problem[ORIEL_VERDICT_TEXT];   /* with its figures */
+    char remedy[ORIEL_VERDICT_TEXT];    /* "" if unknown */
+    char site[ORIEL_CODE_ADDRESS_TEXT]; /* the line of most of the cost; "" */
+};
+
+struct oriel_verdict {
+    uint64_t ran_ns; /* the run; 0: unknown */
+    uint64_t all_ns; /* of all ranks together */
+    uint64_t calls_ns, waiting_ns;
+    uint64_t dropped;                  /* events of a trace that are missing in all of this */
+    struct oriel_diagnosis *diagnoses; /* the highest cost first */
+    size_t count;
+};
+
+void oriel_verdict_make(const struct oriel_job_sum *job, struct oriel_verdict *out);
+void oriel_verdict_free(struct oriel_verdict *verdict);
+
+/* Makes the verdict and prints its first sentences, one a line. */
+void oriel_verdict_print(const struct oriel_job_sum *job, FILE *out);
+
+/* Makes the verdict and returns the object of docs/reference/file-formats.md. */
+json_t *oriel_verdict_json(const struct oriel_job_sum *job);
+
+#endif

@@ -1,0 +1,80 @@
+/* A call in progress, as the observing entries count it: its call site, and its time.
+ *
+ * Reading the clock takes longer than a flush. So calls that may return at once (operations; flush,
+ * sync, lock, unlock, test on fast windows) are sampled. After the first ORIEL_CALL_SAMPLE from a
+ * call site, one in ORIEL_CALL_SAMPLE is timed, and its time counts for all of them. Their waiting
+ * time is known for each (wait_observer.c) and counts in full. The clock's own time is subtracted.
+ * A call of ORIEL_CALL_AT_ONCE_NS or more, and a nanosecond for each byte, was interrupted, and
+ * counts once. Traced calls are always timed. Private to observe/. */
+#ifndef ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
+#define ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
+
+#include "observe/stats/observed_window.h"
+
+#include "base/wait.h"
+
+enum { ORIEL_CALL_SAMPLE = 64, ORIEL_CALL_AT_ONCE_NS = 10000 };
+
+struct oriel_observed_call {
+    struct oriel_observed *observed;
+    struct oriel_counted_site *site;
+    uint64_t begin_ns;  /* 0: not timed */
+    uint64_t waited_ns; /* this thread's waiting time until then */
+};
+
+/* The counters of a call whose site is not in the table by the address. */
+struct oriel_counted_site *oriel_observed_site_elsewhere(const struct oriel_observed *observed,
+                                                         enum oriel_trace_kind kind,
+                                                         const void *address);
+
+/* The counters of the call that returns to the address. */
+static inline struct oriel_counted_site *oriel_observed_site(const struct oriel_observed *observed,
+                                                             enum oriel_trace_kind kind,
+                                                             const void *address)
+{
+    struct oriel_counted_site *site =
+        oriel_site_table_find(observed->sites, oriel_site_key((uint64_t)(uintptr_t)address, kind));
+    return oriel_likely(site != NULL) ? site
+                                      : oriel_observed_site_elsewhere(observed, kind, address);
+}
+
+/* address: to which the exported function returns. */
+static inline struct oriel_observed_call oriel_observed_call_begin(struct oriel_observed *observed,
+                                                                   enum oriel_trace_kind kind,
+                                                                   const void *address, int target,
+                                                                   bool is_sampled)
+{
+    struct oriel_observed_call call = {.observed = observed,
+                                       .site = oriel_observed_site(observed, kind, address),
+                                       .waited_ns = oriel_thread_waits.total_ns};
+    oriel_current_call.observed = observed;
+    oriel_current_call.site = call.site;
+    oriel_current_call.target = target;
+    uint64_t before = atomic_load_explicit(&call.site->count, memory_order_relaxed);
+    if (!is_sampled || before < ORIEL_CALL_SAMPLE || before % ORIEL_CALL_SAMPLE == 0 ||
+        oriel_unlikely(oriel_tracing))
+        call.begin_ns = oriel_now_ns();
+    return call;
+}
+
+/* Counts the times of a call that was timed or waited, and traces it. */
+void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_sampled,
+                               int32_t target, uint8_t path, uint64_t bytes);
+
+/* After the call. */
+static inline void oriel_observed_call_end(const struct oriel_observed_call *call, bool is_sampled,
+                                           int32_t target, uint8_t path, uint64_t bytes)
+{
+    if (oriel_unlikely(call->begin_ns != 0) ||
+        oriel_unlikely(oriel_thread_waits.total_ns != call->waited_ns))
+        oriel_observed_call_times(call, is_sampled, target, path, bytes);
+    oriel_count(call->observed, &call->site->count, 1);
+}
+
+/* Counts and traces the creation or the end of a window, of which all times are known. */
+void oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns);
+
+/* Measures the clock, before the first call. */
+void oriel_observed_call_start(void);
+
+#endif
