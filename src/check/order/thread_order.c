@@ -27,7 +27,8 @@
 #include "check/order/own_clock.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 enum { OBJECTS_SHIFT = 14, OBJECTS = 1 << OBJECTS_SHIFT };
 
@@ -38,7 +39,10 @@ static struct {
     _Atomic unsigned opened; /* slots that have had a thread; the first has the starting thread */
     uint32_t ended;          /* slots whose thread has ended, a bit for each */
     struct oriel_order_own slots[ORIEL_CLOCK_THREADS]; /* [0] is oriel_order_own instead */
-    _Atomic(oriel_tick *) clocks[OBJECTS];             /* of objects; NULL: nothing given */
+    /* OBJECTS clocks, and one for oriel_threads_take under the mutex; mapped, since objects are
+     * also given and taken inside malloc, by libraries that replace sbrk */
+    oriel_tick *memory;
+    _Atomic(oriel_tick *) clocks[OBJECTS]; /* of objects, there; NULL: nothing given */
 } threads = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* What this thread is to the order of threads. */
@@ -51,10 +55,21 @@ void oriel_threads_track(void)
     oriel_clock_shift = ORIEL_CLOCK_THREADS_SHIFT;
 }
 
+static size_t clock_at(size_t object)
+{
+    return object * (size_t)oriel_order_width();
+}
+
 void oriel_threads_start(void)
 {
     pthread_mutex_lock(&threads.mutex);
     threads.running = oriel_clock_shift != 0;
+    if (threads.running && threads.memory == NULL) {
+        void *memory =
+            mmap(NULL, clock_at(OBJECTS + 1) * sizeof *threads.memory, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        threads.memory = memory == MAP_FAILED ? NULL : memory;
+    }
     atomic_store(&threads.opened, 1);
     this_thread = HAS_SLOT;
     pthread_mutex_unlock(&threads.mutex);
@@ -141,13 +156,20 @@ static bool slot_open(const oriel_tick *clock)
 
 void oriel_threads_take(uint32_t slots)
 {
-    oriel_tick *clock = slots == 0 ? NULL : calloc((size_t)oriel_order_width(), sizeof *clock);
-    for (unsigned i = 0; i < ORIEL_CLOCK_THREADS && clock != NULL; i++)
+    if (slots == 0)
+        return;
+    if (threads.memory == NULL) {
+        oriel_order_leave();
+        return;
+    }
+    pthread_mutex_lock(&threads.mutex);
+    oriel_tick *clock = threads.memory + clock_at(OBJECTS);
+    memset(clock, 0, (size_t)oriel_order_width() * sizeof *clock);
+    for (unsigned i = 0; i < ORIEL_CLOCK_THREADS; i++)
         if (slots >> i & 1)
             oriel_row_take(oriel_clock_index(oriel_order_rank(), i), clock);
-    if (clock != NULL)
-        oriel_order_merge_from(clock);
-    free(clock);
+    oriel_order_merge_from(clock);
+    pthread_mutex_unlock(&threads.mutex);
 }
 
 unsigned oriel_threads_slot(void)
@@ -174,14 +196,12 @@ static oriel_tick *clock_make(_Atomic(oriel_tick *) *place)
     oriel_tick *clock = atomic_load_explicit(place, memory_order_acquire);
     if (clock != NULL)
         return clock;
-    oriel_tick *made = calloc((size_t)oriel_order_width(), sizeof *made);
-    if (made == NULL) {
+    if (threads.memory == NULL) {
         oriel_order_leave();
         return NULL;
     }
-    if (atomic_compare_exchange_strong(place, &clock, made))
-        return made;
-    free(made);
+    clock = threads.memory + clock_at((size_t)(place - threads.clocks));
+    atomic_store_explicit(place, clock, memory_order_release); /* of two givers: the same */
     return clock;
 }
 

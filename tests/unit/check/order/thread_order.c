@@ -2,6 +2,7 @@
  * in this process and elsewhere, and no other thread knows it. */
 #include "check/order/thread_order.h"
 
+#include <malloc.h>
 #include <pthread.h>
 
 #include "check/common/reentrancy.h"
@@ -85,9 +86,11 @@ static void step_await(int number)
 
 static void give_in_thread(void)
 {
+    size_t allocated_bytes = mallinfo2().uordblks;
     EXPECT(knows(atomic_load(&before))); /* by its creation */
     oriel_tick own = oriel_order_now();
     hooks->give(OBJECT);
+    EXPECT(mallinfo2().uordblks == allocated_bytes); /* malloc itself may give and take */
     atomic_store(&after, oriel_order_now());
     atomic_store(&before, own);
     atomic_store(&step, 1);
