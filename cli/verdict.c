@@ -86,11 +86,11 @@ static bool is_single(const struct blame *blame)
 /* The kind of operation with most time. */
 static uint8_t main_operation(const struct oriel_window_group *group)
 {
-    uint8_t most = 0;
-    for (uint8_t i = 1; i < ORIEL_COUNTED_OPERATIONS; i++)
+    int most = 0;
+    for (int i = 1; i < ORIEL_COUNTED_OPERATIONS; i++)
         if (group->operations[i].time_ns > group->operations[most].time_ns)
             most = i;
-    return most;
+    return (uint8_t)most;
 }
 
 /* "puts" if all of these operations, count in number, are of that kind, otherwise "operations". */
@@ -329,9 +329,13 @@ static bool busy_target(const struct oriel_window_groups *groups, struct oriel_d
                                     ORIEL_CALL_OF_unlock_all, ORIEL_CALL_OF_flush};
     struct blame busy = blame_find(groups, 1U << ORIEL_CAUSE_busy_target);
     uint64_t waited = operations_sum(&groups->now).waited;
+    const struct oriel_time_sum *sums = groups->now.calls;
+    uint8_t most = calls[0];
     char title[ORIEL_WINDOW_TITLE], time[ORIEL_FIGURE], each[ORIEL_FIGURE];
-    for (size_t i = 0; i < sizeof calls; i++)
-        waited += groups->now.calls[calls[i]].waited;
+    for (size_t i = 0; i < sizeof calls; i++) {
+        waited += sums[calls[i]].waited;
+        most = sums[calls[i]].waiting_ns > sums[most].waiting_ns ? calls[i] : most;
+    }
     if (waited == 0 || busy.whole_ns / waited < BUSY_WAIT_US * UINT64_C(1000))
         return false;
     out->cost_ns = busy.whole_ns;
@@ -344,7 +348,10 @@ static bool busy_target(const struct oriel_window_groups *groups, struct oriel_d
     }
     say(out->problem, " slow to reply: operations on %s wait %s, %s each time", title,
         oriel_time_text(time, busy.whole_ns), oriel_time_text(each, busy.whole_ns / waited));
-    say_site(groups, main_operation(&groups->now), false, out);
+    if (sums[most].waiting_ns >= busy.whole_ns / 2)
+        say_site(groups, (uint8_t)(ORIEL_TRACE_CALL + most), true, out);
+    else
+        say_site(groups, main_operation(&groups->now), false, out);
     say(out->remedy, groups->now.slow != NULL
                          ? "Allocate the memory with MPI_Win_allocate, which needs no reply within "
                            "a node"

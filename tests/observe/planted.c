@@ -33,6 +33,7 @@ static void late(bool is_bad)
 {
     long *base;
     MPI_Win win = window_make(&base, 64);
+    MPI_Barrier(MPI_COMM_WORLD); /* no rank is late for the first fence */
     MPI_Win_fence(0, win);
     for (int i = 0; i < STEPS; i++) {
         if (rank == ranks - 1 || !is_bad)
@@ -151,7 +152,7 @@ static void busy(bool is_bad)
     if (rank == 0) {
         usleep(NAP_US); /* rank 1 is stopped now */
         for (int i = 0; i < STEPS; i++)
-            MPI_Get(&in, 1, MPI_LONG, 1, i, 1, MPI_LONG, win);
+            MPI_Get(&in, 1, MPI_LONG, 1, i, 1, MPI_LONG, win); /* GETS busy */
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);

@@ -16,7 +16,7 @@ from command import BUILD, Case, LAUNCH, ORIEL, environment  # noqa: E402
 HOST = os.environ["TESTS_HOST"]
 PROGRAM = os.path.join(BUILD, "tests", "observe", HOST.partition("-")[0], "planted")
 RANKS = 2
-TRIES = 3  # where processors are scarce, other ranks are late as well
+TRIES = 3  # where processors are scarce, a rank may be late for that reason, and at any line
 COPIED = {"ORIEL_PROMOTE": "never", "ORIEL_CMA": "never"}
 
 
@@ -57,16 +57,19 @@ class Verdicts(Case):
     def report(self, *words):
         return subprocess.run([ORIEL, "report", *words], env=environment(), capture_output=True, text=True, timeout=60, check=True).stdout
 
+    def is_absent(self, diagnosis, found):
+        other = found.get(diagnosis["diagnosis"])
+        return other is None or other["site"] != diagnosis["site"]
+
     def check(self, run, scenario, name, mark, rank=None, **variables):
         for left in reversed(range(TRIES)):
             bad, good = run(scenario, "bad", **variables), run(scenario, "good", **variables)
-            if name in bad and name not in good and bad[name]["rank"] == rank or left == 0:
+            if name in bad and self.is_absent(bad[name], good) and bad[name]["rank"] == rank or left == 0:
                 break
         self.assertIn(name, bad)
-        self.assertNotIn(name, good)
+        self.assertTrue(self.is_absent(bad[name], good), good)
         self.assertEqual(bad[name]["rank"], rank)
-        if mark:
-            self.assertRegex(bad[name]["site"], rf"^\w+ at planted.c:{line_of(mark)}$")
+        self.assertRegex(bad[name]["site"], rf"^\w+ at planted.c:{line_of(mark)}$")
         return bad[name]
 
     def check_both(self, *args, **variables):
@@ -102,7 +105,7 @@ class Verdicts(Case):
         self.check(self.counted, "flush", "flush_after_each", "FLUSHES")
 
     def test_a_busy_target(self):
-        self.check_both("busy", "busy_target", None, 1, **COPIED)
+        self.check_both("busy", "busy_target", "GETS busy", 1, **COPIED)
 
     def test_the_table_begins_with_the_verdict(self):
         head, share, first, remedy = self.launch("late", "bad", ORIEL_STATS="1").splitlines()[:4]

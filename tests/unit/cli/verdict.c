@@ -245,11 +245,17 @@ static void a_busy_target_is_named(void **state)
     (void)state;
     calls(ORIEL_CALL_OF_flush, 3000, 250 * MS, 250 * MS, 2000);
     windows[0].operations[ORIEL_COUNTS_get].waited = 500;
+    site_add(CALL(flush), 0, 8, 250 * MS, 250 * MS);
     caused(0, 1, ORIEL_CAUSE_busy_target, 250 * MS);
     const struct oriel_diagnosis *busy = only("busy_target");
     assert_int_equal(busy->rank, 1);
     assert_non_null(strstr(busy->problem, "Rank 1 is slow to reply: operations on \"halo\" wait "
                                           "250 ms, 100 us each time"));
+    assert_string_equal(busy->site, "step at app.c:8");
+    calls(ORIEL_CALL_OF_flush, 3000, 100 * MS, 100 * MS, 2000); /* most is in the gets */
+    site_add(ORIEL_TRACE_OPERATION + ORIEL_COUNTS_get, 0, 7, 150 * MS, 150 * MS);
+    windows[0].operations[ORIEL_COUNTS_get].time_ns = 150 * MS;
+    assert_string_equal(only("busy_target")->site, "step at app.c:7");
     windows[0].operations[ORIEL_COUNTS_get].waited = 501;
     assert_nothing();
 }
