@@ -1,5 +1,5 @@
-/* Faults of hosts that tests go around, where only a running program can tell the host: one of MPI's
- * standard ABI runs on each of them. */
+/* Faults of hosts that tests go around, where only a running program can tell the host: a program
+ * of MPI's standard ABI runs on each of them. */
 #ifndef TESTS_MPI_HOST_LIMITS_H
 #define TESTS_MPI_HOST_LIMITS_H
 
