@@ -137,6 +137,14 @@ void oriel_site_sums_finish(struct oriel_site_sums *sums)
     qsort_r(sums->list, sums->count, sizeof *sums->list, compare_sums_by_time, sums);
 }
 
+uint64_t oriel_site_sums_time_ns(const struct oriel_site_sums *sums)
+{
+    uint64_t all_ns = 0;
+    for (size_t i = 0; i < sums->count; i++)
+        all_ns += sums->list[i].time_ns;
+    return all_ns;
+}
+
 void oriel_site_sums_text(const struct oriel_site_sums *sums, const struct oriel_site_sum *sum,
                           char out[ORIEL_CODE_ADDRESS_TEXT])
 {

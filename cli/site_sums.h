@@ -47,6 +47,9 @@ void oriel_site_sums_add(struct oriel_site_sums *sums, const struct oriel_site_s
  * sorts the list, the most time first. Indices of places stay valid. */
 void oriel_site_sums_finish(struct oriel_site_sums *sums);
 
+/* The time of all calls. */
+uint64_t oriel_site_sums_time_ns(const struct oriel_site_sums *sums);
+
 /* "main at app.c:40", or that these are others. */
 void oriel_site_sums_text(const struct oriel_site_sums *sums, const struct oriel_site_sum *sum,
                           char out[ORIEL_CODE_ADDRESS_TEXT]);

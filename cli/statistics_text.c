@@ -244,9 +244,7 @@ static void print_site(FILE *out, const struct oriel_job_sum *job, const struct 
 static void print_sites(FILE *out, const struct oriel_job_sum *job)
 {
     const struct oriel_site_sums *sites = &job->sites;
-    uint64_t all_ns = 0;
-    for (size_t i = 0; i < sites->count; i++)
-        all_ns += sites->list[i].time_ns;
+    uint64_t all_ns = oriel_site_sums_time_ns(sites);
     if (sites->count > 0)
         fprintf(out, "call sites\n  %6s %10s %10s %10s %10s\n", "share", "waiting", "working",
                 "calls", "moved");

@@ -297,9 +297,7 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
 static void print_sites(const struct oriel_site_sums *sites, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], place[ORIEL_CODE_ADDRESS_TEXT];
-    uint64_t all_ns = 0;
-    for (size_t i = 0; i < sites->count; i++)
-        all_ns += sites->list[i].time_ns;
+    uint64_t all_ns = oriel_site_sums_time_ns(sites);
     if (sites->count > 0)
         fprintf(out, "\nCall sites\n  %8s %12s %12s %15s %12s\n", "of time", "time", "waiting",
                 "count", "bytes");
