@@ -59,6 +59,17 @@ OPENMP(omp_load_beside_a_single)
     }
 }
 
+/* Returns when both threads have called it. */
+static void enter_both(int *entered)
+{
+#pragma omp atomic
+    ++*entered;
+    for (int both = 0; both < 2;) {
+#pragma omp atomic read
+        both = *entered;
+    }
+}
+
 OPENMP(omp_load_in_another_section)
 {
     if (right) {
@@ -81,22 +92,12 @@ OPENMP(omp_load_in_another_section)
         {
 #pragma omp section
             {
-#pragma omp atomic
-                entered++;
-                for (int both = 0; both < 2;) {
-#pragma omp atomic read
-                    both = entered;
-                }
+                enter_both(&entered);
                 pair_get();
             }
 #pragma omp section
             {
-#pragma omp atomic
-                entered++;
-                for (int both = 0; both < 2;) {
-#pragma omp atomic read
-                    both = entered;
-                }
+                enter_both(&entered);
                 pair_load();
             }
         }
