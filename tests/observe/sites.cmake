@@ -16,8 +16,6 @@ foreach(host IN LISTS ORIEL_MPIS)
     target_link_libraries(${target} PRIVATE oriel_host_${host})
   endforeach()
   oriel_script_test(NAME sites.${host} HOST ${host} QUICK_HOST openmpi TIMEOUT 300 PROCESSORS 2
-    COMMAND "${CMAKE_COMMAND}" -E env "TESTS_BUILD=${CMAKE_BINARY_DIR}"
-            "TESTS_CC=${CMAKE_C_COMPILER}" "TESTS_SANITIZE=${SANITIZE}" "TESTS_HOSTS=${host}"
-            "TESTS_HOST=${host}"
+    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS=${host}" "TESTS_HOST=${host}"
             /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_sites.py")
 endforeach()

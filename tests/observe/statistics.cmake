@@ -18,8 +18,6 @@ foreach(host IN LISTS ORIEL_TEST_HOSTS)
   oriel_program_target(planted ${host} target)
   target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines
   oriel_script_test(NAME verdict.${host} HOST ${host} QUICK_HOST mpich TIMEOUT 300 PROCESSORS 2
-    COMMAND "${CMAKE_COMMAND}" -E env "TESTS_BUILD=${CMAKE_BINARY_DIR}"
-            "TESTS_CC=${CMAKE_C_COMPILER}" "TESTS_SANITIZE=${SANITIZE}" "TESTS_HOSTS=${host}"
-            "TESTS_HOST=${host}"
+    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS=${host}" "TESTS_HOST=${host}"
             /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_verdict.py")
 endforeach()

@@ -3,8 +3,6 @@
 
 oriel_mpi_program(NAME traced SOURCES traced.c)
 
-set(environment "TESTS_BUILD=${CMAKE_BINARY_DIR}" "TESTS_CC=${CMAKE_C_COMPILER}"
-    "TESTS_SANITIZE=${SANITIZE}" "TESTS_OTF2=$<BOOL:${ORIEL_OTF2_FOUND}>")
 foreach(host IN LISTS ORIEL_TEST_HOSTS)
   oriel_script_test(NAME traces.${host} HOST ${host} QUICK_HOST mpich TIMEOUT 600 PROCESSORS 2
     COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS=${host}" "TESTS_HOST=${host}"
