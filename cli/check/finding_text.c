@@ -123,7 +123,8 @@ static const struct oriel_record_site *placeholder_find(const struct oriel_recor
     } names[] = {{"@here", &record->here},
                  {"@other_opening", &record->other_opening},
                  {"@other", &record->other},
-                 {"@opening", &record->opening}};
+                 {"@opening", &record->opening},
+                 {"@made", &record->made}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         *len = strlen(names[i].name);
         if (strncmp(at, names[i].name, *len) == 0)

@@ -168,10 +168,21 @@ static void counts_print(FILE *out, const struct oriel_checked_job *job)
     }
 }
 
+/* Its user compiles nothing. */
+static bool is_python(const struct oriel_checked_job *job)
+{
+    for (uint32_t i = 0; i < job->head->counts; i++)
+        if (strcmp(job->counts[i].what, ORIEL_COUNT_PYTHON) == 0)
+            return true;
+    return false;
+}
+
 static void not_checked_print(FILE *out, const struct oriel_checked_job *job)
 {
     fprintf(out, "local accesses were %s",
-            job->head->local_watched ? "watched" : "not watched (compile with -fsanitize=thread)");
+            job->head->local_watched ? "watched"
+            : is_python(job)         ? "not watched"
+                                     : "not watched (compile with -fsanitize=thread)");
     if (job->head->lost > 0)
         fprintf(out, "; no room for %" PRIu64 " more findings", job->head->lost);
     counts_print(out, job);

@@ -35,11 +35,20 @@ static void reason_set(struct oriel_record_finding *record, enum oriel_standing 
 
 /* --- comments --- */
 
-/* The text after "oriel: allow " in a line's comment, or NULL. */
+static size_t blanks_len(const char *text, const char *end)
+{
+    size_t len = 0;
+    while (text + len < end && (text[len] == ' ' || text[len] == '\t'))
+        len++;
+    return len;
+}
+
+/* The text after "oriel: allow" in a line's comment, or NULL. */
 static const char *allow_find(const char *line, size_t len_bytes, size_t *rest_bytes)
 {
-    static const char words[] = "oriel: allow ";
-    const char *at = memmem(line, len_bytes, words, sizeof words - 1);
+    static const char name[] = "oriel:", allow[] = "allow";
+    const char *end = line + len_bytes;
+    const char *at = memmem(line, len_bytes, name, sizeof name - 1);
     if (at == NULL)
         return NULL;
     const char *before = at;
@@ -49,8 +58,15 @@ static const char *allow_find(const char *line, size_t len_bytes, size_t *rest_b
         before > line &&
         (before[-1] == '#' || before[-1] == '!' ||
          (before - line > 1 && before[-2] == '/' && (before[-1] == '/' || before[-1] == '*')));
-    *rest_bytes = len_bytes - (size_t)(at - line) - (sizeof words - 1);
-    return is_comment ? at + sizeof words - 1 : NULL;
+    at += sizeof name - 1;
+    at += blanks_len(at, end);
+    if (!is_comment || (size_t)(end - at) < sizeof allow ||
+        memcmp(at, allow, sizeof allow - 1) != 0)
+        return NULL;
+    at += sizeof allow - 1;
+    const size_t blanks = blanks_len(at, end);
+    *rest_bytes = (size_t)(end - at) - blanks;
+    return blanks == 0 ? NULL : at + blanks;
 }
 
 /* Whether nothing but a comment is in the line: then it is about the line after it. */

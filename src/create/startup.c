@@ -15,6 +15,7 @@
 #include "window/handle.h"
 #include "window/host_objects.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,8 +82,10 @@ static void left_open_add(struct oriel_window *window, void *context)
 static void left_open_report(void)
 {
     struct left_open open = {.count = 0};
+    /* The checker, which exports this name, reports each of them as a finding. */
+    const bool is_checked = dlsym(RTLD_DEFAULT, "oriel_check_watch") != NULL;
     oriel_handle_visit(left_open_add, &open);
-    if (open.count > 0)
+    if (open.count > 0 && !is_checked)
         oriel_warn("MPI_Finalize: %u window%s not freed: %s%s [O29]", open.count,
                    open.count == 1 ? " was" : "s were", open.names,
                    open.more ? ", (and more)" : "");

@@ -7,7 +7,7 @@ CASE(A1, put_beyond_the_end, 2)
     MPI_Win win = ints_window(8);
     MPI_Win_fence(0, win);
     if (rank == 0) {
-        MPI_Put(values, 4, MPI_INT, 1, right ? 4 : 5, 4, MPI_INT, win); /* FINDS A1 here */
+        MPI_Put(values, 4, MPI_INT, 1, right ? 4 : 5, 4, MPI_INT, win); /* FINDS A1 here, saying 'at most 4, not 5' */
         MPI_Put(values, 0, MPI_INT, 1, 1000, 0, MPI_INT, win);
     }
     fence_and_free(win);
@@ -168,7 +168,7 @@ CASE(A1, less_than_the_target_names, 2)
     MPI_Win win = ints_window(4);
     MPI_Win_fence(0, win);
     for (int count = 0; count < 2 && rank == 0; count++)
-        MPI_Put(&value, count, MPI_INT, 1, right ? 2 : 3, 2, MPI_INT, win); /* FINDS A1 here */
+        MPI_Put(&value, count, MPI_INT, 1, right ? 2 : 3, 2, MPI_INT, win); /* FINDS A1 here, saying 'at most 2, not 3' */
     fence_and_free(win);
 }
 
@@ -184,7 +184,7 @@ CASE(A1, something_where_nothing_may_be, 2)
     if (rank == 0) {
         MPI_Put(&value, 2, nothing, 1, 1000, 2, nothing, win);
         MPI_Get_accumulate(&value, 2, nothing, &got, 2, nothing, 1, 1000, 2, nothing, MPI_SUM, win);
-        MPI_Put(&value, 1, MPI_INT, 1, right ? 3 : 1000, 1, MPI_INT, win); /* FINDS A1 here */
+        MPI_Put(&value, 1, MPI_INT, 1, right ? 3 : 1000, 1, MPI_INT, win); /* FINDS A1 here, saying 'at most 3, not 1000' */
     }
     MPI_Type_free(&nothing);
     fence_and_free(win);

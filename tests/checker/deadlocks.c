@@ -25,7 +25,7 @@ CASE_ALONE(D1, start_without_any_post, 2)
 {
     MPI_Win win = ints_window(4);
     if (rank == 0) {
-        MPI_Win_start(group_of(1), 0, win); /* FINDS D1 here */
+        MPI_Win_start(group_of(1), 0, win); /* FINDS D1 here, saying 'let rank 1 call MPI_Win_post before' */
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
         MPI_Win_complete(win);
         notify(1);
@@ -71,7 +71,7 @@ CASE_ALONE(D1, fence_that_one_rank_misses, 2)
     MPI_Win win = ints_window(4);
     if (rank == 0 && !right)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
-    MPI_Win_fence(0, win); /* FINDS D1 here */
+    MPI_Win_fence(0, win); /* FINDS D1 here, saying 'let rank 0 call MPI_Win_fence before' */
     if (rank == 1)
         notify(0);
     if (rank == 0 && right)
@@ -89,7 +89,7 @@ CASE_ALONE(D1, message_of_a_finished_rank, 2)
         exit(0);
     }
     if (rank == 0)
-        MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here */
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here, saying 'let rank 1 send before' */
 }
 
 CASE_ALONE(D1, collectives_in_opposite_orders, 2)
@@ -118,7 +118,7 @@ CASE_ALONE(D1, sends_without_buffers, 2)
         MPI_Ssend(NULL, 0, MPI_BYTE, next, 7, MPI_COMM_WORLD);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
-        MPI_Ssend(NULL, 0, MPI_BYTE, next, 7, MPI_COMM_WORLD); /* FINDS D1 here */
+        MPI_Ssend(NULL, 0, MPI_BYTE, next, 7, MPI_COMM_WORLD); /* FINDS D1 here, saying 'receive before MPI_Ssend at' */
         await_notice(before);
     }
 }
@@ -136,7 +136,7 @@ CASE_ALONE(D1, requests_that_wait_for_each_other, 2)
         MPI_Waitall(2, requests, statuses);
         return;
     }
-    MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* FINDS D1 here */
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* FINDS D1 here, saying 'send before MPI_Wait at' */
     notify(peer);
 }
 

@@ -501,7 +501,7 @@ class Counting(Findings):
     def test_a_comment_allows_a_rule_for_a_reason(self):
         put = "    MPI_Put(&x, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n    MPI_Win_unlock"
         for comment in ("// oriel: allow C1 both write 1", "/* oriel: allow E1,C1 both write 1 */", "// oriel: allow C* both write 1",
-                        "// oriel: allow E2, C1: both write 1"):
+                        "//oriel:allow C1 both write 1", "// oriel: allow E2, C1: both write 1"):
             with self.subTest(comment=comment):
                 self.build(SOURCE.replace(put, put.replace("win);\n", f"win); {comment}\n")))
                 text = self.check()

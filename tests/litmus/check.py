@@ -67,6 +67,13 @@ def observe(name, body):
     return found[1], "Flag *undef*" in ran.stdout
 
 
+def stop_if(name, failures):
+    for failure in failures:
+        print(f"{name}: {failure}")
+    if failures:
+        sys.exit(1)
+
+
 def main():
     name = sys.argv[1]
     known, sources, weaker, body = parse(os.path.join(HERE, name + ".litmus"))
@@ -80,6 +87,7 @@ def main():
     for path, code in sources:
         if not has_code(path, code):
             failures.append(f"{path} lacks: {code}")
+    stop_if(name, failures)  # also without herd7
     observed, is_undefined = observe(name, body)
     if observed != "Never" or is_undefined:
         failures.append(f"observed: {observed}{', with a data race' if is_undefined else ''}")
@@ -88,10 +96,7 @@ def main():
             failures.append(f"the test lacks: {old}")
         elif observe(name, body.replace(old, new)) == ("Never", False):
             failures.append(f"still impossible with {new or 'nothing'} instead of {old}")
-    for failure in failures:
-        print(f"{name}: {failure}")
-    if failures:
-        sys.exit(1)
+    stop_if(name, failures)
     print(f"{name}: impossible, and possible with each of {len(weaker)} weaker orders")
 
 

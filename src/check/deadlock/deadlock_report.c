@@ -21,31 +21,54 @@ static const char *call_title(uint16_t call)
     return name[0] == '\0' ? "call" : name;
 }
 
-/* Describes the action that the waiting rank needs from the next one. */
-static void need_describe(struct oriel_text *text, struct oriel_wait_snapshot *look, int rank,
+/* Of the need, without its flag. */
+static uint32_t need_kind(const struct oriel_wait_need *need)
+{
+    return need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
+}
+
+/* The function that the need waits for, or NULL. */
+static const char *needed_call(const struct oriel_wait_need *need)
+{
+    const uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
+    if (need_kind(need) == ORIEL_NEED_CALL)
+        return call_title((uint16_t)(need->words[2] >> 1));
+    if (need_kind(need) != ORIEL_NEED_KEY)
+        return NULL;
+    return key_kind == ORIEL_ORDER_POST       ? "MPI_Win_post"
+           : key_kind == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
+                                              : NULL;
+}
+
+/* Whether the next rank has called another function instead of the collective one. */
+static bool calls_another(struct oriel_wait_snapshot *look, int rank,
                           const struct oriel_wait_need *need, int next)
 {
-    const struct oriel_collective_progress *progress = NULL;
-    uint64_t key_kind = need->words[0] & ((UINT64_C(1) << ORIEL_ORDER_HOME_SHIFT) - 1);
-    switch (need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) {
+    if (need_kind(need) != ORIEL_NEED_CALL)
+        return false;
+    const struct oriel_collective_progress *progress =
+        oriel_wait_snapshot_need_progress(look, rank, need);
+    for (int i = 0; progress != NULL && i < progress->n; i++)
+        if (progress->slots[i].world_rank - 1 == next &&
+            oriel_wait_snapshot_mismatch(progress, i, need->words[1],
+                                         (uint16_t)(need->words[2] >> 1)))
+            return true;
+    return false;
+}
+
+/* Describes the action that the waiting rank needs from the next one. */
+static void need_describe(struct oriel_text *text, const struct oriel_wait_need *need, int next,
+                          bool is_another)
+{
+    switch (need_kind(need)) {
     case ORIEL_NEED_KEY:
-        oriel_text_add(text, "%s by rank %d",
-                       key_kind == ORIEL_ORDER_POST       ? "MPI_Win_post"
-                       : key_kind == ORIEL_ORDER_COMPLETE ? "MPI_Win_complete"
-                                                          : "a message",
-                       next);
-        break;
     case ORIEL_NEED_CALL:
-        progress = oriel_wait_snapshot_need_progress(look, rank, need);
-        for (int i = 0; progress != NULL && i < progress->n; i++)
-            if (progress->slots[i].world_rank - 1 == next &&
-                oriel_wait_snapshot_mismatch(progress, i, need->words[1],
-                                             (uint16_t)(need->words[2] >> 1)))
-                oriel_text_add(text, "rank %d, which has called another function instead of %s",
-                               next, call_title((uint16_t)(need->words[2] >> 1)));
-        if (text->used == 0 || text->bytes[text->used - 1] == ' ')
-            oriel_text_add(text, "%s by rank %d", call_title((uint16_t)(need->words[2] >> 1)),
-                           next);
+        if (is_another)
+            oriel_text_add(text, "rank %d, which has called another function instead of %s", next,
+                           needed_call(need));
+        else
+            oriel_text_add(text, "%s by rank %d",
+                           needed_call(need) == NULL ? "a message" : needed_call(need), next);
         break;
     case ORIEL_NEED_LOCK:
         if ((int64_t)need->words[1] < 0)
@@ -64,14 +87,30 @@ static void need_describe(struct oriel_text *text, struct oriel_wait_snapshot *l
     }
 }
 
+/* How to go on: what the next rank must do before the call in which it is. */
+static void remedy_describe(struct oriel_finding *finding, const struct oriel_wait_need *need,
+                            int next, char *help, size_t room)
+{
+    static const char *const actions[] = {[ORIEL_NEED_KEY] = "send",
+                                          [ORIEL_NEED_SEND] = "receive",
+                                          [ORIEL_NEED_RECEIVE] = "send"};
+    const char *call = needed_call(need);
+    const uint32_t kind = need_kind(need);
+    const char *action = kind < sizeof actions / sizeof actions[0] ? actions[kind] : NULL;
+    if (call == NULL && action == NULL)
+        return;
+    snprintf(help, room, "let rank %d %s%s before %s", next, call == NULL ? "" : "call ",
+             call == NULL ? action : call,
+             finding->other.call == ORIEL_CALL_NONE ? "it ends" : "@other");
+    finding->help = help;
+}
+
 /* For a wait for a lock: the call by which the holder locked, and how to go on. */
 static void lock_describe(struct oriel_finding *finding, struct oriel_wait_snapshot *look, int rank,
                           const struct oriel_wait_need *need, int holder, char *help, size_t room)
 {
-    const struct oriel_collective_progress *progress;
-    if ((need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) != ORIEL_NEED_LOCK)
-        return;
-    progress = oriel_wait_snapshot_need_progress(look, rank, need);
+    const struct oriel_collective_progress *progress =
+        oriel_wait_snapshot_need_progress(look, rank, need);
     for (int i = 0; progress != NULL && i < progress->n; i++)
         if (progress->slots[i].world_rank - 1 == holder && progress->slots[i].lock_site != 0)
             finding->opening = oriel_site_numbered(progress->slots[i].lock_site, (uint32_t)holder);
@@ -100,8 +139,12 @@ static void waiting_rank_report(struct oriel_deadlock *finder, int rank, int nex
     finding.other.epoch = 0;
     finding.window = waiting->noted.name[0] == '\0' ? NULL : waiting->noted.name;
     oriel_text_add(&text, "Rank %d waits for ", rank);
-    need_describe(&text, &finder->look, rank, need, next);
-    lock_describe(&finding, &finder->look, rank, need, next, help, sizeof help);
+    const bool is_another = calls_another(&finder->look, rank, need, next);
+    need_describe(&text, need, next, is_another);
+    if (need_kind(need) == ORIEL_NEED_LOCK)
+        lock_describe(&finding, &finder->look, rank, need, next, help, sizeof help);
+    else if (!is_another)
+        remedy_describe(&finding, need, next, help, sizeof help);
     if (awaited->state == ORIEL_DEADLOCK_SET_FINISHED)
         oriel_text_add(&text, ", which has %s",
                        awaited->noted.site.call == 0 ? "ended" : "finished");
@@ -184,7 +227,7 @@ static int cycle_begin(struct oriel_deadlock *finder)
         int next = next_in_cycle(finder, rank, &by);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as in cycle_report */
         const struct oriel_wait_need *need = oriel_wait_snapshot_need(&finder->look, rank, by);
-        if ((need->kind & ~(uint32_t)ORIEL_NEED_MAYBE) == ORIEL_NEED_LOCK)
+        if (need_kind(need) == ORIEL_NEED_LOCK)
             return rank;
         if (finder->look.ranks[best].noted.name[0] == '\0')
             best = rank;

@@ -189,8 +189,7 @@ static void python_note(void)
 {
     static _Atomic bool is_noted;
     if (!atomic_exchange_explicit(&is_noted, true, memory_order_relaxed))
-        oriel_finding_count(
-            "Python processes, whose loads and stores of NumPy arrays are not watched");
+        oriel_finding_count(ORIEL_COUNT_PYTHON);
 }
 
 /* 0: the table is full. */

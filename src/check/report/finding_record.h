@@ -68,4 +68,8 @@ struct oriel_record_count {
     uint64_t count;
 };
 
+/* One of them. */
+#define ORIEL_COUNT_PYTHON                                                                         \
+    "Python processes, whose loads and stores of NumPy arrays are not watched"
+
 #endif

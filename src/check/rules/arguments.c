@@ -283,20 +283,49 @@ static bool looks_like_elements(const struct oriel_operation *operation, uint64_
             (size_bytes % *each_bytes != 0 || low_bytes > size_bytes + *each_bytes));
 }
 
+/* How the access would fit: by another displacement, or in a larger window. */
+static void range_remedy(const struct oriel_operation *operation, int64_t low_bytes,
+                         int64_t high_bytes, char *help, size_t room)
+{
+    const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
+    const int64_t unit = member->disp_unit > 1 ? member->disp_unit : 1;
+    const int64_t steps =
+        high_bytes > member->size_bytes ? (high_bytes - member->size_bytes - 1) / unit + 1 : 0;
+    const int64_t disp = operation->target_disp;
+    if (low_bytes < 0)
+        snprintf(help, room, "let the displacement be at least %" PRId64 ", not %" PRId64,
+                 disp + (-low_bytes - 1) / unit + 1, disp);
+    else if (low_bytes >= steps * unit)
+        snprintf(help, room,
+                 "let the displacement be at most %" PRId64 ", not %" PRId64
+                 ", or let rank %d make the window with %" PRId64 " bytes at @made",
+                 disp - steps, disp, operation->target_rank, high_bytes);
+    else
+        snprintf(help, room,
+                 "access fewer elements, or let rank %d make the window with %" PRId64
+                 " bytes at @made",
+                 operation->target_rank, high_bytes);
+}
+
 static bool range_report(struct oriel_operation *operation, int64_t low_bytes, int64_t high_bytes)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
+    char help[ORIEL_RECORD_LONG];
     const struct oriel_checked_member *member = &operation->window->members[operation->target_rank];
     uint64_t each_bytes;
     oriel_window_place(operation->window, &finding, operation->target_rank, low_bytes,
                        (uint64_t)(high_bytes - low_bytes));
+    finding.help = help;
     if (low_bytes >= 0 &&
-        looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes))
+        looks_like_elements(operation, (uint64_t)low_bytes, (uint64_t)high_bytes, &each_bytes)) {
+        snprintf(help, sizeof help, "multiply the size by %" PRIu64 " at @made", each_bytes);
         return argument_report(
             operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
             "Rank %d's window has %" PRId64 " bytes. This looks like a number of elements: %" PRId64
             " elements of %" PRIu64 " bytes would have room for the access.",
             operation->target_rank, member->size_bytes, member->size_bytes, each_bytes);
+    }
+    range_remedy(operation, low_bytes, high_bytes, help, sizeof help);
     return argument_report(operation->window, &finding, ORIEL_RULE_RANGE, &operation->site,
                            "Rank %d's window has %" PRId64
                            " bytes, in displacement units of %" PRId64 ".",

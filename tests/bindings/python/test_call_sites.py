@@ -56,7 +56,8 @@ class Mpi4py(unittest.TestCase):
         for line, (rule, function) in marks("FINDS"):
             self.assertIn((line, rule, function), sites, text)
             self.assertIn(f"mistaken.py:{line} in {function}", text)
-        self.assertIn("loads and stores of NumPy arrays are not watched (2)", text)
+        self.assertIn("local accesses were not watched; Python processes, whose loads and stores of NumPy "
+                      "arrays are not watched (2)", text)
 
     def test_statistics_and_traces(self):
         (line, (function,)), = marks("CREATES")
