@@ -375,6 +375,7 @@ class Json(Case):
             job = self.found(host)
             self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["complete"]),
                              ("oriel-check", 3, host, 1, True))
+            self.assertRegex(job["host_version"], {"mpich": r"^MPICH \d", "openmpi": r"^Open MPI v?\d"}[host])
             self.assertEqual(job["program"], os.path.realpath(program(host, "mistaken")))
             self.assertFalse(job["local_accesses_watched"])
             [finding] = job["findings"]
