@@ -514,7 +514,7 @@ class Json(Case):
 class Helper(Case):
     """A persistent helper, found by a name that is visible to all processes of the node."""
 
-    QUESTION = struct.pack("<II", 0x4f724831, 0)  # zero addresses; the answer is the same
+    QUESTION = struct.pack("<II", 0x4f724832, 0)  # zero addresses; the answer is the same
     NOBODY = 65534
 
     def setUp(self):
